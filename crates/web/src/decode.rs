@@ -1,0 +1,76 @@
+//! Reading a JSON object as the contract's table of fields, with all errors collected.
+//!
+//! A handler states the table once; what comes out is fully typed, or every violation in the order of the table,
+//! with its path, unknown fields last (D11, D14, D112).
+//!
+//! ```
+//! use web::decode::{body, integer, list, nullable, object, one_of, optional, required, text};
+//!
+//! #[derive(Clone, Copy, Debug, PartialEq)]
+//! enum Size { Small, Large }
+//! impl Size {
+//!     const ALL: [Self; 2] = [Self::Small, Self::Large];
+//!     fn as_str(self) -> &'static str {
+//!         match self { Self::Small => "small", Self::Large => "large" }
+//!     }
+//! }
+//!
+//! #[derive(Debug, PartialEq)]
+//! struct Parcel { label: String, size: Option<Size>, weights: Vec<u32>, note: Option<String> }
+//!
+//! let parcel = object((
+//!     required("label", text().length(4..=64).matching(|s| s.is_ascii(), "of ASCII characters only")),
+//!     optional("size", one_of(&Size::ALL, |size| size.as_str())),
+//!     required("weights", list(integer(1..=30_000_u32)).at_least(1).at_most(10)),
+//!     nullable("note", text()),
+//! ))
+//! .map(|(label, size, weights, note)| Parcel { label, size, weights, note });
+//!
+//! let good = body(br#"{"label": "fragile", "weights": [200, 17], "note": null}"#, &parcel);
+//! assert_eq!(good.unwrap(), Parcel { label: "fragile".into(), size: None, weights: vec![200, 17], note: None });
+//!
+//! let bad = body(br#"{"colour": "red", "size": "huge", "weights": [200, 1.5, 0]}"#, &parcel);
+//! let entries = bad.unwrap_err().into_entries();
+//! let paths: Vec<_> = entries.iter().map(|entry| entry.path().unwrap()).collect();
+//! assert_eq!(paths, ["label", "size", "weights[1]", "weights[2]", "colour"]);
+//! assert_eq!(entries[1].message(), "Must be one of `small`, `large`.");
+//! ```
+
+mod fields;
+mod list;
+mod object;
+mod place;
+mod scalars;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use fields::{Field, FieldSet, Nullable, Optional, Required, nullable, optional, required};
+pub use list::{List, list};
+pub use object::{ObjectShape, object};
+pub use place::Place;
+pub use scalars::{
+    Boolean, DateTimeShape, Integer, IntegerTarget, OneOf, boolean, date_time, integer, one_of,
+};
+pub use shape::{Checked, Mapped, Refined, Shape};
+pub use text::{Text, text, uri};
+
+use crate::json::{Json, Object};
+use crate::violations::Violations;
+
+/// Reads a body that must be a JSON object of this shape. Text that is no strict JSON, or no object, is one
+/// violation without a path.
+pub fn body<S: Shape>(bytes: &[u8], shape: &S) -> Result<S::Value, Violations> {
+    value(Object::parse(bytes)?, shape)
+}
+
+/// Reads an object that has been parsed already.
+pub fn value<S: Shape>(object: Object, shape: &S) -> Result<S::Value, Violations> {
+    let mut violations = Violations::new();
+    let value = shape.read(Json::Object(object), &mut Place::root(&mut violations));
+    match value {
+        Some(value) => violations.or(value),
+        None => Err(violations),
+    }
+}

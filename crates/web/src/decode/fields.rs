@@ -1,0 +1,151 @@
+//! The fields of an object: required, optional, nullable; one by one and as a table.
+
+use super::place::Place;
+use super::shape::Shape;
+use crate::json::{Json, Object};
+
+/// One line of a table of fields.
+pub trait Field {
+    /// What it gives: the shape's value, or an `Option` of it.
+    type Value;
+
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// Takes the field out of `object`; `place` is the object's.
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Value>;
+}
+
+/// A field that must be there and not be `null`.
+pub const fn required<S: Shape>(name: &'static str, shape: S) -> Required<S> {
+    Required { name, shape }
+}
+
+/// A field that may be absent, which gives `None`, but not `null`.
+pub const fn optional<S: Shape>(name: &'static str, shape: S) -> Optional<S> {
+    Optional { name, shape }
+}
+
+/// A field that may be absent or `null`, both of which give `None`.
+pub const fn nullable<S: Shape>(name: &'static str, shape: S) -> Nullable<S> {
+    Nullable { name, shape }
+}
+
+/// See [`required`].
+pub struct Required<S> {
+    name: &'static str,
+    shape: S,
+}
+
+/// See [`optional`].
+pub struct Optional<S> {
+    name: &'static str,
+    shape: S,
+}
+
+/// See [`nullable`].
+pub struct Nullable<S> {
+    name: &'static str,
+    shape: S,
+}
+
+impl<S: Shape> Field for Required<S> {
+    type Value = S::Value;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<S::Value> {
+        let mut place = place.field(self.name);
+        match object.take(self.name) {
+            None => place.refuse(format!("This field is required: send {}.", self.shape.expected())),
+            Some(Json::Null) => place.refuse(format!("Must not be null: send {}.", self.shape.expected())),
+            Some(json) => self.shape.read(json, &mut place),
+        }
+    }
+}
+
+impl<S: Shape> Field for Optional<S> {
+    type Value = Option<S::Value>;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
+        let mut place = place.field(self.name);
+        match object.take(self.name) {
+            None => Some(None),
+            Some(Json::Null) => {
+                let expected = self.shape.expected();
+                place.refuse(format!(
+                    "Must not be null: send {expected}, or leave the field out."
+                ))
+            }
+            Some(json) => self.shape.read(json, &mut place).map(Some),
+        }
+    }
+}
+
+impl<S: Shape> Field for Nullable<S> {
+    type Value = Option<S::Value>;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
+        match object.take(self.name) {
+            None | Some(Json::Null) => Some(None),
+            Some(json) => self.shape.read(json, &mut place.field(self.name)).map(Some),
+        }
+    }
+}
+
+/// A whole table of fields: a tuple of up to twelve, in the contract's order.
+pub trait FieldSet {
+    /// The tuple of the fields' values.
+    type Values;
+
+    /// The names, in their order.
+    fn names(&self) -> Vec<&'static str>;
+
+    /// Reads every field, whatever is wrong with those before it.
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Values>;
+}
+
+macro_rules! field_set {
+    ($($field:ident)+) => {
+        impl<$($field: Field),+> FieldSet for ($($field,)+) {
+            type Values = ($($field::Value,)+);
+
+            fn names(&self) -> Vec<&'static str> {
+                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
+                let ($($field,)+) = self;
+                vec![$($field.name()),+]
+            }
+
+            fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Values> {
+                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
+                let ($($field,)+) = self;
+                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
+                let ($($field,)+) = ($($field.read(object, place),)+);
+                Some(($($field?,)+))
+            }
+        }
+    };
+}
+
+field_set!(A);
+field_set!(A B);
+field_set!(A B C);
+field_set!(A B C D);
+field_set!(A B C D E);
+field_set!(A B C D E F);
+field_set!(A B C D E F G);
+field_set!(A B C D E F G H);
+field_set!(A B C D E F G H I);
+field_set!(A B C D E F G H I J);
+field_set!(A B C D E F G H I J K);
+field_set!(A B C D E F G H I J K L);

@@ -1,0 +1,97 @@
+//! Strings.
+
+use std::ops::RangeInclusive;
+
+use super::place::Place;
+use super::shape::{Shape, wrong_kind};
+use crate::json::Json;
+
+/// The longest URI that is taken anywhere, in characters.
+const LONGEST_URI: usize = 2048;
+
+/// Any string; what it must be beyond that is added to it.
+pub const fn text() -> Text {
+    Text {
+        length: 0..=usize::MAX,
+        rule: None,
+    }
+}
+
+/// A string of at most 2048 characters that `is_uri` accepts.
+pub const fn uri(is_uri: fn(&str) -> bool) -> Text {
+    Text {
+        length: 1..=LONGEST_URI,
+        rule: Some((is_uri, "an absolute URI, such as https://example.com/page")),
+    }
+}
+
+/// See [`text`].
+#[derive(Clone, Debug)]
+pub struct Text {
+    length: RangeInclusive<usize>,
+    rule: Option<(fn(&str) -> bool, &'static str)>,
+}
+
+impl Text {
+    /// Its length in characters (Unicode scalar values).
+    #[must_use]
+    pub fn length(self, length: RangeInclusive<usize>) -> Self {
+        Self { length, ..self }
+    }
+
+    /// It must pass `test`. `rule` says what that is and fits "Must be …": "of letters, digits and hyphens only".
+    #[must_use]
+    pub fn matching(self, test: fn(&str) -> bool, rule: &'static str) -> Self {
+        Self {
+            rule: Some((test, rule)),
+            ..self
+        }
+    }
+
+    /// What is wrong with `text`, if anything is.
+    pub(crate) fn fault(&self, text: &str) -> Option<String> {
+        // A character takes at least one byte, so that a very long text need not be counted to the end.
+        let count = text.chars().take(self.length.end().saturating_add(1)).count();
+        if !self.length.contains(&count) {
+            return Some(format!("Must have {} characters.", self.bounds()));
+        }
+        match self.rule {
+            Some((test, rule)) if !test(text) => Some(format!("Must be {rule}.")),
+            _ => None,
+        }
+    }
+
+    fn bounds(&self) -> String {
+        match (*self.length.start(), *self.length.end()) {
+            (least, usize::MAX) => format!("at least {least}"),
+            (0, most) => format!("at most {most}"),
+            (least, most) if least == most => format!("exactly {least}"),
+            (least, most) => format!("{least} to {most}"),
+        }
+    }
+}
+
+impl Shape for Text {
+    type Value = String;
+
+    fn expected(&self) -> String {
+        let any = self.length == (0..=usize::MAX);
+        let length = if any {
+            String::new()
+        } else {
+            format!(" of {} characters", self.bounds())
+        };
+        let rule = self.rule.map(|(_, rule)| format!(", {rule}")).unwrap_or_default();
+        format!("a string{length}{rule}")
+    }
+
+    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<String> {
+        let Json::String(text) = json else {
+            return wrong_kind(self, &json, place);
+        };
+        match self.fault(&text) {
+            None => Some(text),
+            Some(fault) => place.refuse(fault),
+        }
+    }
+}

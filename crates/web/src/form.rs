@@ -1,0 +1,97 @@
+//! `application/x-www-form-urlencoded`, read strictly: for the token endpoint and, later, the panel's forms.
+//!
+//! Unlike in a query string, a `+` is a space here (WHATWG URL §5.1), since forms are what browsers and OAuth
+//! libraries encode that way.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+use crate::percent;
+
+/// The decoded pairs of a form, in the order in which they were sent.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Form(Vec<(String, String)>);
+
+/// The body is no form: broken percent-encoding, no UTF-8, or NUL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("The form must be percent-encoded UTF-8 without NUL.")]
+pub struct NotAForm;
+
+impl Form {
+    /// Reads a form body, or a query string that is encoded as one.
+    pub fn parse(text: &[u8]) -> Result<Self, NotAForm> {
+        let text = std::str::from_utf8(text).map_err(|_| NotAForm)?;
+        let pairs = text.split('&').filter(|pair| !pair.is_empty());
+        let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        pairs
+            .map(|(name, value)| Ok((decode(name)?, decode(value)?)))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    /// The first value of this name, empty or not.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.pairs().find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// The first name that is there more than once.
+    pub fn repeated(&self) -> Option<&str> {
+        let mut earlier = std::collections::HashSet::with_capacity(self.0.len());
+        self.pairs()
+            .map(|(name, _)| name)
+            .find(|name| !earlier.insert(*name))
+    }
+
+    /// All pairs.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl std::fmt::Debug for Form {
+    /// Forms carry secrets: only the names are shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list()
+            .entries(self.pairs().map(|(name, _)| name))
+            .finish()
+    }
+}
+
+fn decode(text: &str) -> Result<String, NotAForm> {
+    let spaced = if text.contains('+') {
+        Cow::Owned(text.replace('+', " "))
+    } else {
+        Cow::Borrowed(text)
+    };
+    percent::decode(&spaced).map(Cow::into_owned).ok_or(NotAForm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_decoded() {
+        let form = Form::parse(b"grant_type=client_credentials&scope=a%3Ar+b%3Ar&&x&x=%2B").unwrap();
+        assert_eq!(form.get("grant_type"), Some("client_credentials"));
+        assert_eq!(form.get("scope"), Some("a:r b:r"));
+        assert_eq!(form.get("x"), Some(""));
+        assert_eq!(form.get("y"), None);
+        assert_eq!(form.repeated(), Some("x"));
+        assert_eq!(form.pairs().last(), Some(("x", "+")));
+    }
+
+    #[test]
+    fn what_is_no_form_is_refused() {
+        for text in [&b"a=%"[..], b"%zz=1", b"a=%00", b"a=%ff", b"a=\xff"] {
+            assert_eq!(Form::parse(text), Err(NotAForm));
+        }
+    }
+
+    #[test]
+    fn debug_output_keeps_secrets() {
+        let form = Form::parse(b"client_secret=pss_1").unwrap();
+        assert_eq!(format!("{form:?}"), r#"["client_secret"]"#);
+    }
+}

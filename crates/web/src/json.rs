@@ -1,0 +1,137 @@
+//! Strict JSON: a tree that keeps what `serde_json::Value` loses, and refuses what it lets pass.
+//!
+//! The grammar is `serde_json`'s. On top of it are refused: duplicate keys (compared unescaped), NUL in any string
+//! or key, a byte order mark, more than [`MOST_DEPTH`] levels; and integers stay apart from other numbers (D10).
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use thiserror::Error;
+
+use crate::problem::Entry;
+use crate::violations::Violations;
+
+/// How deep arrays and objects may be nested; the outermost one is the first level.
+pub const MOST_DEPTH: usize = 32;
+
+/// A JSON value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Json {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number written without fraction and exponent, such as `-17`.
+    Integer(i64),
+    /// An integer too large, or too small, for 64 bits.
+    HugeInteger,
+    /// Any other number, such as `1999.0` or `1e3`. Nothing in the product reads one, so the value is not kept.
+    Fraction,
+    /// A string, without NUL.
+    String(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object.
+    Object(Object),
+}
+
+impl Json {
+    /// Reads one JSON text (RFC 8259), all of it.
+    pub fn parse(text: &[u8]) -> Result<Self, JsonError> {
+        parse::parse(text)
+    }
+
+    /// What kind of value it is, with its article: "a string".
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Integer(_) | Self::HugeInteger => "an integer",
+            Self::Fraction => "a number with a fraction or an exponent",
+            Self::String(_) => "a string",
+            Self::Array(_) => "an array",
+            Self::Object(_) => "an object",
+        }
+    }
+}
+
+/// The members of an object, in the order in which they were sent; no name is there twice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Object(Vec<(String, Json)>);
+
+impl Object {
+    /// Reads one JSON text that must be an object.
+    pub fn parse(text: &[u8]) -> Result<Self, JsonError> {
+        match Json::parse(text)? {
+            Json::Object(object) => Ok(object),
+            other => Err(JsonError::NotAnObject(other.kind())),
+        }
+    }
+
+    /// The value of this name.
+    pub fn get(&self, name: &str) -> Option<&Json> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// Takes the value of this name out.
+    pub fn take(&mut self, name: &str) -> Option<Json> {
+        let index = self.0.iter().position(|(key, _)| key == name)?;
+        Some(self.0.remove(index).1)
+    }
+
+    /// The names, in the order in which they were sent.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_str())
+    }
+
+    /// It has no members.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Why a text was not accepted. The messages are for the client: they quote nothing but what it sent.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JsonError {
+    /// The bytes are not UTF-8.
+    #[error("JSON must be UTF-8, and this is not.")]
+    NotUtf8,
+    /// The text begins with U+FEFF.
+    #[error("The JSON begins with a byte order mark; leave it out.")]
+    ByteOrderMark,
+    /// There is nothing but white space.
+    #[error("The JSON is empty.")]
+    Empty,
+    /// The text breaks the grammar; how and where.
+    #[error("This is not valid JSON: {0}.")]
+    Syntax(String),
+    /// A `\u` escape is one half of a surrogate pair.
+    #[error("A string in the JSON has an escape that is only half a character.")]
+    LoneSurrogate,
+    /// A name is there twice in one object.
+    #[error("The JSON has the key {0:?} twice in one object.")]
+    DuplicateKey(String),
+    /// A string or a key contains U+0000.
+    #[error("A string in the JSON contains the character U+0000, which none may.")]
+    Nul,
+    /// Arrays and objects are nested deeper than [`MOST_DEPTH`].
+    #[error("The JSON is nested deeper than {MOST_DEPTH} levels.")]
+    TooDeep,
+    /// The value is fine but not an object; this kind instead.
+    #[error("The JSON must be an object, not {0}.")]
+    NotAnObject(&'static str),
+}
+
+impl From<JsonError> for Entry {
+    /// One entry without a path (D112).
+    fn from(error: JsonError) -> Self {
+        Self::whole(error.to_string())
+    }
+}
+
+impl From<JsonError> for Violations {
+    fn from(error: JsonError) -> Self {
+        Entry::from(error).into()
+    }
+}

@@ -1,0 +1,28 @@
+//! What every HTTP listener of the product shares: trace ids, the table of error codes, the error shape, strict
+//! JSON, decoding with all errors together, query strings, body and head limits, client addresses, replies.
+//!
+//! It knows neither the domain nor the use cases: a listener brings its own tables and turns what is decoded here
+//! into the words of its domain.
+
+pub mod access_log;
+pub mod body;
+pub mod client_ip;
+pub mod code;
+pub mod decode;
+pub mod form;
+pub mod guarded;
+pub mod head;
+pub mod json;
+mod percent;
+pub mod problem;
+pub mod query;
+pub mod reply;
+pub mod timestamps;
+pub mod trace_id;
+mod violations;
+
+pub use code::Code;
+pub use json::Json;
+pub use problem::{Entry, Problem};
+pub use trace_id::TraceId;
+pub use violations::{Violations, both, three};

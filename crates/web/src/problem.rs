@@ -1,0 +1,204 @@
+//! The error shape of `/v1` and the back office: `{"traceId", "errors": […]}` (contract: Errors).
+
+mod entry;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use bytes::Bytes;
+use serde::Serialize;
+
+pub use entry::Entry;
+
+use crate::code::Code;
+use crate::reply;
+use crate::trace_id::TraceId;
+
+/// The most entries one response carries (D14).
+pub const MOST_ENTRIES: usize = 20;
+
+/// How many seconds a client is asked to wait while the database is away (D16).
+const UNAVAILABLE_RETRY_AFTER: u32 = 1;
+
+/// A refusal, ready to be rendered: its entries, all of one status, and the headers that go with them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    status: StatusCode,
+    entries: Vec<Entry>,
+    retry_after: Option<u32>,
+    allow: Option<Cow<'static, str>>,
+    challenge: Option<String>,
+}
+
+impl Problem {
+    /// A refusal with one entry.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::from(Entry::new(code, message))
+    }
+
+    /// A refusal of what was found wrong: the entries of status 400 where there are any, otherwise those of status
+    /// 422, otherwise those that share the first one's status; in their order, at most [`MOST_ENTRIES`] (D14).
+    ///
+    /// Nothing wrong to tell of is our own mistake: it gives [`Problem::internal`].
+    pub fn of(entries: impl IntoIterator<Item = Entry>) -> Self {
+        let mut entries: Vec<Entry> = entries.into_iter().collect();
+        let present = |status| entries.iter().map(Entry::status).find(|found| *found == status);
+        let Some(status) = present(StatusCode::BAD_REQUEST)
+            .or_else(|| present(StatusCode::UNPROCESSABLE_ENTITY))
+            .or_else(|| entries.first().map(Entry::status))
+        else {
+            return Self::internal();
+        };
+        entries.retain(|entry| entry.status() == status);
+        entries.truncate(MOST_ENTRIES);
+        Self {
+            status,
+            entries,
+            retry_after: None,
+            allow: None,
+            challenge: None,
+        }
+    }
+
+    /// 400: what is wrong with headers, query and body, in the contract's field order.
+    pub fn validation(entries: impl IntoIterator<Item = Entry>) -> Self {
+        Self::of(entries)
+    }
+
+    /// 401 with the challenge of RFC 6750 §3; `realm` names the service.
+    pub fn unauthorized(realm: &str) -> Self {
+        let challenge = format!("Bearer realm=\"{}\", error=\"invalid_token\"", quotable(realm));
+        let message = "Send a valid access token: Authorization: Bearer <ACCESS_TOKEN>.";
+        Self {
+            challenge: Some(challenge),
+            ..Self::new(Code::Unauthorized, message)
+        }
+    }
+
+    /// 403 with the challenge of RFC 6750 §3.1; `scope` is the one that the token lacks.
+    pub fn insufficient_scope(scope: &str, realm: &str) -> Self {
+        let (realm, named) = (quotable(realm), quotable(scope));
+        let challenge = format!("Bearer realm=\"{realm}\", error=\"insufficient_scope\", scope=\"{named}\"");
+        let message = format!("This operation needs the scope {scope}, which the token does not have.");
+        Self {
+            challenge: Some(challenge),
+            ..Self::new(Code::InsufficientScope, message)
+        }
+    }
+
+    /// 404: no such resource, or another seller's.
+    pub fn not_found() -> Self {
+        Self::new(Code::NotFound, "There is no such resource.")
+    }
+
+    /// 404 on a path that exists: the contract has no 405 (D4). `allow` lists the methods that it has.
+    pub fn wrong_method(allow: impl Into<Cow<'static, str>>) -> Self {
+        let allow = allow.into();
+        let message = format!("This path has no such method; it has {allow}.");
+        Self {
+            allow: Some(allow),
+            ..Self::new(Code::NotFound, message)
+        }
+    }
+
+    /// 429; `retry_after` in seconds, at least 1 (contract: Limits).
+    pub fn rate_limited(retry_after: u32) -> Self {
+        let retry_after = retry_after.max(1);
+        let message = format!("The application's request limit is used up. Retry in {retry_after} s.");
+        Self::new(Code::RateLimited, message).retry_after(retry_after)
+    }
+
+    /// 500 with a fixed message; the cause is logged, under the trace id, by whoever met it.
+    pub fn internal() -> Self {
+        let entry = Entry::new(
+            Code::InternalError,
+            "Something failed on our side. Quote the traceId to support.",
+        );
+        Self {
+            status: entry.status(),
+            entries: vec![entry],
+            retry_after: None,
+            allow: None,
+            challenge: None,
+        }
+    }
+
+    /// 500 while the database is away: as [`Problem::internal`], with `Retry-After` (D16).
+    pub fn unavailable() -> Self {
+        Self::internal().retry_after(UNAVAILABLE_RETRY_AFTER)
+    }
+
+    /// The same with `Retry-After`, in seconds.
+    #[must_use]
+    pub fn retry_after(self, seconds: u32) -> Self {
+        Self {
+            retry_after: Some(seconds),
+            ..self
+        }
+    }
+
+    /// The status of the response.
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The entries, in their order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The body under this trace id.
+    pub fn body(&self, trace_id: &TraceId) -> Bytes {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Body<'a> {
+            trace_id: &'a str,
+            errors: &'a [Entry],
+        }
+        let body = Body {
+            trace_id: trace_id.as_str(),
+            errors: &self.entries,
+        };
+        // Strings and JSON values only: this cannot fail to serialise.
+        serde_json::to_vec(&body).unwrap_or_default().into()
+    }
+
+    /// The whole response: body, `Content-Type`, `Cache-Control`, `X-Trace-Id`, and the refusal's own headers.
+    pub fn into_response(self, trace_id: &TraceId) -> HttpResponse {
+        let mut response = reply::json(self.status, self.body(trace_id), trace_id);
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(Ok(allow)) = self.allow.map(|methods| HeaderValue::from_str(&methods)) {
+            headers.insert(ALLOW, allow);
+        }
+        if let Some(Ok(challenge)) = self.challenge.map(|text| HeaderValue::from_str(&text)) {
+            headers.insert(WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+}
+
+impl From<Entry> for Problem {
+    fn from(entry: Entry) -> Self {
+        Self {
+            status: entry.status(),
+            entries: vec![entry],
+            retry_after: None,
+            allow: None,
+            challenge: None,
+        }
+    }
+}
+
+/// What may stand between the quotes of a challenge (RFC 9110 §5.6.4) without an escape.
+fn quotable(text: &str) -> String {
+    text.chars()
+        .filter(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\'))
+        .collect()
+}

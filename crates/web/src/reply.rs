@@ -1,0 +1,96 @@
+//! Responses: JSON bytes, the headers that every one has, the rate-limit headers.
+
+use actix_web::HttpResponse;
+use actix_web::body::BoxBody;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::{ConnectionType, StatusCode};
+use bytes::Bytes;
+
+use crate::trace_id::{TraceId, X_TRACE_ID};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// A response with this JSON body: `Content-Type: application/json` without a charset (D8), `no-store`, trace id.
+pub fn json(status: StatusCode, body: impl Into<Bytes>, trace_id: &TraceId) -> HttpResponse {
+    let mut response = HttpResponse::with_body(status, BoxBody::new(body.into()));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    stamp(response.headers_mut(), trace_id);
+    response
+}
+
+/// A response without a body, such as 204: `no-store` and trace id.
+pub fn empty(status: StatusCode, trace_id: &TraceId) -> HttpResponse {
+    let mut response = HttpResponse::with_body(status, BoxBody::new(()));
+    stamp(response.headers_mut(), trace_id);
+    response
+}
+
+/// Sets what every response has: `Cache-Control: no-store` and `X-Trace-Id`.
+pub fn stamp(headers: &mut HeaderMap, trace_id: &TraceId) {
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    headers.insert(X_TRACE_ID, trace_id.to_header_value());
+}
+
+/// Closes the connection after this response: what is left of the request is not to be read.
+pub fn close(response: &mut HttpResponse) {
+    response.head_mut().set_connection_type(ConnectionType::Close);
+}
+
+/// The rate-limit headers of every `/v1` response (contract: Common rules).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Requests per window.
+    pub limit: u32,
+    /// Requests left in this window, the present one already taken off.
+    pub remaining: u32,
+    /// The end of the window, in seconds since 1970-01-01T00:00:00Z.
+    pub reset: i64,
+}
+
+impl RateLimit {
+    /// Sets the three headers.
+    pub fn write(&self, headers: &mut HeaderMap) {
+        headers.insert(LIMIT, HeaderValue::from(self.limit));
+        headers.insert(REMAINING, HeaderValue::from(self.remaining));
+        headers.insert(RESET, HeaderValue::from(self.reset));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_json_response_has_its_headers() {
+        let id = TraceId::from_random([7; 16]);
+        let mut response = json(StatusCode::CREATED, "{}", &id);
+        RateLimit {
+            limit: 600,
+            remaining: 599,
+            reset: 1_795_161_600,
+        }
+        .write(response.headers_mut());
+        close(&mut response);
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        assert_eq!(response.status(), 201);
+        assert_eq!(header("content-type"), Some("application/json"));
+        assert_eq!(header("cache-control"), Some("no-store"));
+        assert_eq!(header("x-trace-id"), Some(id.as_str()));
+        assert_eq!(header("x-ratelimit-limit"), Some("600"));
+        assert_eq!(header("x-ratelimit-remaining"), Some("599"));
+        assert_eq!(header("x-ratelimit-reset"), Some("1795161600"));
+        assert_eq!(response.head().connection_type(), ConnectionType::Close);
+    }
+
+    #[test]
+    fn an_empty_response_has_no_content_type() {
+        let response = empty(StatusCode::NO_CONTENT, &TraceId::from_random([7; 16]));
+        assert!(response.headers().get("content-type").is_none());
+        assert!(response.headers().get("x-trace-id").is_some());
+    }
+}

@@ -1,0 +1,146 @@
+//! Points in time as text: RFC 3339, in UTC with `Z` and microseconds when written (D21).
+//!
+//! Microseconds are what the database keeps, so what was read can be sent back as a filter without loss.
+
+use std::fmt;
+
+use chrono::{DateTime, Datelike, Timelike, Utc};
+use serde::{Serialize, Serializer};
+
+/// What a date-time parameter must be; fits "Must be …".
+pub const EXPECTED: &str = "an RFC 3339 date-time with `Z` or an offset, such as 2026-01-31T12:00:00Z";
+
+/// Reads a date-time with `Z` or an offset; a date alone, or a local time, is none.
+pub fn parse(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc3339(text)
+        .ok()
+        .map(|at| at.with_timezone(&Utc))
+}
+
+/// The text of a point in time, 27 bytes held in place: `2026-01-31T12:00:00.000000Z`.
+///
+/// RFC 3339 has years 0 to 9999; a point outside of them is written as the nearest that it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timestamp([u8; 27]);
+
+impl Timestamp {
+    /// The text of `at`; what is finer than a microsecond is cut off.
+    pub fn new(at: DateTime<Utc>) -> Self {
+        let mut text = *b"0000-01-01T00:00:00.000000Z";
+        match u32::try_from(at.year()) {
+            Err(_) => return Self(text),
+            Ok(10_000..) => return Self(*b"9999-12-31T23:59:59.999999Z"),
+            Ok(year) => write(&mut text, 0, 4, year),
+        }
+        write(&mut text, 5, 2, at.month());
+        write(&mut text, 8, 2, at.day());
+        write(&mut text, 11, 2, at.hour());
+        write(&mut text, 14, 2, at.minute());
+        write(&mut text, 17, 2, at.second());
+        // chrono keeps a leap second as the one before it with more than 10^9 nanoseconds.
+        write(&mut text, 20, 6, (at.nanosecond() / 1_000).min(999_999));
+        Self(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// Writes `number` in decimal into `text[at..at + digits]`.
+fn write(text: &mut [u8; 27], at: usize, digits: usize, number: u32) {
+    let mut rest = number;
+    for place in text.iter_mut().skip(at).take(digits).rev() {
+        *place = b'0'.saturating_add(u8::try_from(rest % 10).unwrap_or_default());
+        rest /= 10;
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// For `#[serde(serialize_with = "web::timestamps::serialize")]`.
+pub fn serialize<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    Timestamp::new(*at).serialize(serializer)
+}
+
+/// For `#[serde(serialize_with = "web::timestamps::serialize_option")]`: nothing is `null`.
+#[expect(clippy::ref_option, reason = "the signature that serde calls")]
+pub fn serialize_option<S: Serializer>(at: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+    at.map(Timestamp::new).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        parse(text).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_has_utc_and_microseconds() {
+        let written = |text| Timestamp::new(at(text)).to_string();
+        assert_eq!(written("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00.000000Z");
+        assert_eq!(
+            written("2026-01-01T00:30:00.1234567+02:00"),
+            "2025-12-31T22:30:00.123456Z"
+        );
+        assert_eq!(written("2016-12-31T23:59:60Z"), "2016-12-31T23:59:59.999999Z");
+        assert_eq!(
+            Timestamp::new(DateTime::<Utc>::MIN_UTC).as_str(),
+            "0000-01-01T00:00:00.000000Z"
+        );
+        assert_eq!(
+            Timestamp::new(DateTime::<Utc>::MAX_UTC).as_str(),
+            "9999-12-31T23:59:59.999999Z"
+        );
+    }
+
+    #[test]
+    fn what_was_written_reads_back_as_the_same_point() {
+        let point = at("2026-11-20T08:09:10.000007Z");
+        assert_eq!(parse(Timestamp::new(point).as_str()), Some(point));
+    }
+
+    #[test]
+    fn a_zone_is_needed() {
+        for text in [
+            "",
+            "2026-01-31",
+            "2026-01-31T12:00:00",
+            "1769860800",
+            "2026-02-30T00:00:00Z",
+            "now",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn serde_writes_the_same() {
+        #[derive(Serialize)]
+        struct Row {
+            #[serde(serialize_with = "serialize")]
+            one: DateTime<Utc>,
+            #[serde(serialize_with = "serialize_option")]
+            none: Option<DateTime<Utc>>,
+        }
+        let row = Row {
+            one: at("2026-01-31T12:00:00Z"),
+            none: None,
+        };
+        let text = serde_json::to_string(&row).unwrap();
+        assert_eq!(text, r#"{"one":"2026-01-31T12:00:00.000000Z","none":null}"#);
+    }
+}

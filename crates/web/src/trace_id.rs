@@ -1,0 +1,145 @@
+//! The id under which one request is found again: in `X-Trace-Id`, in an error's `traceId`, in the logs.
+
+use std::fmt;
+
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+
+/// The header in which a client may propose the id (contract: Common rules).
+pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The header in which every response carries the id (contract: Common rules).
+pub const X_TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
+
+const SHORTEST: usize = 8;
+const LONGEST: usize = 64;
+
+/// 8 to 64 characters of `[A-Za-z0-9._:-]` (contract: Limits). Held in place, so that carrying it about costs no
+/// allocation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TraceId {
+    bytes: [u8; LONGEST],
+    length: u8,
+}
+
+impl TraceId {
+    /// The id of a request with these headers: its one `X-Request-Id` where that follows the rule, else one made
+    /// of `random` (called only then). A header that breaks the rule, or is there twice, is ignored (D13).
+    pub fn of(headers: &HeaderMap, random: impl FnOnce() -> [u8; 16]) -> Self {
+        let mut given = headers.get_all(X_REQUEST_ID);
+        match (given.next(), given.next()) {
+            (Some(only), None) => Self::parse(only.as_bytes()),
+            _ => None,
+        }
+        .unwrap_or_else(|| Self::from_random(random()))
+    }
+
+    /// The id with this text, or nothing where the text breaks the rule.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:-".contains(byte);
+        if text.len() < SHORTEST || !text.iter().all(allowed) {
+            return None;
+        }
+        let mut bytes = [0; LONGEST];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Self {
+            bytes,
+            length: u8::try_from(text.len()).ok()?,
+        })
+    }
+
+    /// A fresh id: the 32 lower-case hexadecimal digits of 16 random bytes.
+    pub fn from_random(random: [u8; 16]) -> Self {
+        const DIGITS: [u8; 16] = *b"0123456789abcdef";
+        let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
+        let mut bytes = [0; LONGEST];
+        for (pair, byte) in bytes.chunks_exact_mut(2).zip(random) {
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 0x0f)]);
+        }
+        Self { bytes, length: 32 }
+    }
+
+    /// The text, as it is written everywhere.
+    pub fn as_str(&self) -> &str {
+        let bytes = self.bytes.get(..usize::from(self.length)).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// The value of `X-Trace-Id`.
+    pub fn to_header_value(&self) -> HeaderValue {
+        HeaderValue::from_str(self.as_str()).unwrap_or(HeaderValue::from_static(""))
+    }
+}
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TraceId").field(&self.as_str()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(values: &[&[u8]]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(X_REQUEST_ID, HeaderValue::from_bytes(value).unwrap());
+        }
+        headers
+    }
+
+    fn never() -> [u8; 16] {
+        panic!("a fresh id was made although the client's is good")
+    }
+
+    #[test]
+    fn the_clients_id_is_kept() {
+        let id = TraceId::of(&headers(&[b"order-17:try.2_A"]), never);
+        assert_eq!(id.as_str(), "order-17:try.2_A");
+        assert_eq!(id.to_header_value(), "order-17:try.2_A");
+    }
+
+    #[test]
+    fn without_a_good_id_a_fresh_one_is_made_of_the_random_bytes() {
+        let bad: [&[&[u8]]; 7] = [
+            &[],
+            &[b""],
+            &[b"7654321"],
+            &[&[b'a'; 65]],
+            &[b"with space"],
+            &[b"za\xc5\xbc\xc3\xb3\xc5\x82\xc4\x87"],
+            &[b"12345678", b"12345678"],
+        ];
+        for values in bad {
+            let id = TraceId::of(&headers(values), || *b"\x00\x01\x0f\x10\xab\xcd\xef\xff01234567");
+            assert_eq!(id.as_str(), "00010f10abcdefff3031323334353637", "{values:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_id_is_kept_exactly_where_it_follows_the_rule(text in "[A-Za-z0-9._:;/ é-]{0,70}") {
+            let follows = (8..=64).contains(&text.len())
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-'));
+            let parsed = TraceId::parse(text.as_bytes());
+            prop_assert_eq!(parsed.is_some(), follows);
+            if let Some(id) = parsed {
+                prop_assert_eq!(id.as_str(), text.as_str());
+            }
+        }
+
+        #[test]
+        fn a_fresh_id_follows_the_rule_itself(random: [u8; 16]) {
+            let fresh = TraceId::from_random(random);
+            prop_assert_eq!(TraceId::parse(fresh.as_str().as_bytes()), Some(fresh));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What was found wrong with a request, collected instead of stopping at the first.
+
+use std::borrow::Cow;
+
+use crate::problem::{Entry, MOST_ENTRIES, Problem};
+
+/// Entries in the order in which they are reported. Each part of a request (headers, query, body) gives its own;
+/// [`both`] and [`three`] put them together. Never more are kept than a response can carry.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Violations {
+    found: Vec<Entry>,
+    unknown: Vec<Entry>,
+}
+
+impl Violations {
+    /// Nothing wrong so far.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an entry.
+    pub fn push(&mut self, entry: Entry) {
+        if self.found.len() < MOST_ENTRIES {
+            self.found.push(entry);
+        }
+    }
+
+    /// Adds an entry about something unknown; these come after all others of the same part (D112). `describe` is
+    /// asked only where there is still room.
+    pub(crate) fn push_unknown(&mut self, describe: impl FnOnce() -> Entry) {
+        if self.unknown.len() < MOST_ENTRIES {
+            self.unknown.push(describe());
+        }
+    }
+
+    /// Nothing was found wrong.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.unknown.is_empty()
+    }
+
+    /// `value`, if nothing was found wrong.
+    pub fn or<T>(self, value: T) -> Result<T, Self> {
+        if self.is_empty() { Ok(value) } else { Err(self) }
+    }
+
+    /// The entries, unknown names last, at most [`MOST_ENTRIES`].
+    pub fn into_entries(self) -> Vec<Entry> {
+        let mut entries = self.found;
+        entries.extend(self.unknown);
+        entries.truncate(MOST_ENTRIES);
+        entries
+    }
+
+    pub(crate) fn sort_found_by_key<K: Ord>(&mut self, key: impl FnMut(&Entry) -> K) {
+        self.found.sort_by_key(key);
+    }
+
+    fn then(self, next: Self) -> Self {
+        let mut entries = self.into_entries();
+        entries.extend(next.into_entries());
+        entries.truncate(MOST_ENTRIES);
+        Self {
+            found: entries,
+            unknown: Vec::new(),
+        }
+    }
+}
+
+impl From<Entry> for Violations {
+    fn from(entry: Entry) -> Self {
+        Self {
+            found: vec![entry],
+            unknown: Vec::new(),
+        }
+    }
+}
+
+impl From<Violations> for Problem {
+    fn from(violations: Violations) -> Self {
+        Self::validation(violations.into_entries())
+    }
+}
+
+/// Two parts of a request, or everything that is wrong with either, the first part's entries first.
+pub fn both<A, B>(first: Result<A, Violations>, second: Result<B, Violations>) -> Result<(A, B), Violations> {
+    match (first, second) {
+        (Ok(a), Ok(b)) => Ok((a, b)),
+        (Err(a), Err(b)) => Err(a.then(b)),
+        (Err(only), Ok(_)) | (Ok(_), Err(only)) => Err(only),
+    }
+}
+
+/// Three parts of a request: as [`both`]. The order of the contract is headers, query, body.
+pub fn three<A, B, C>(
+    headers: Result<A, Violations>,
+    query: Result<B, Violations>,
+    body: Result<C, Violations>,
+) -> Result<(A, B, C), Violations> {
+    both(both(headers, query), body).map(|((a, b), c)| (a, b, c))
+}
+
+/// A message, fixed or made for the occasion.
+pub(crate) type Message = Cow<'static, str>;
