@@ -1,0 +1,1 @@
+//! The marketplace-side API on its own listener.

@@ -1,0 +1,1 @@
+//! The public listener: /v1 and /oauth.

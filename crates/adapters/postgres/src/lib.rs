@@ -1,0 +1,1 @@
+//! The ports over PostgreSQL: unit of work, stores, the gate, migrations.

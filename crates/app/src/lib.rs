@@ -1,0 +1,1 @@
+//! The program: configuration, wiring, servers, workers, command line.

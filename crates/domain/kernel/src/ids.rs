@@ -1,0 +1,90 @@
+//! Identifiers: one newtype for each thing that has one, so that none can be taken for another.
+
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+/// Defines an id over a UUID. New ones are UUIDv7 (RFC 9562), made with [`crate::Randomness::uuid`], so that rows made
+/// together lie together in an index.
+#[macro_export]
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(::uuid::Uuid);
+
+        impl $name {
+            /// The id as a UUID.
+            pub const fn uuid(self) -> ::uuid::Uuid {
+                self.0
+            }
+        }
+
+        impl From<::uuid::Uuid> for $name {
+            fn from(id: ::uuid::Uuid) -> Self {
+                Self(id)
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl ::std::str::FromStr for $name {
+            type Err = $crate::Invalid;
+
+            /// Reads the canonical form alone (lowercase, hyphens): one id has one spelling.
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $crate::canonical_uuid(text).map(Self)
+            }
+        }
+    };
+}
+
+uuid_id! {
+    /// A seller's account on the marketplace.
+    SellerId
+}
+
+uuid_id! {
+    /// An offer, unique together with its seller.
+    OfferId
+}
+
+/// Reads a UUID in its canonical form: 36 characters, lowercase hexadecimal, hyphens.
+#[doc(hidden)]
+pub fn canonical_uuid(text: &str) -> Result<Uuid, crate::Invalid> {
+    let id = Uuid::from_str(text).ok();
+    id.filter(|id| is_canonical(*id, text)).ok_or_else(|| {
+        crate::Invalid::new("must be a UUID such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, in lowercase")
+    })
+}
+
+fn is_canonical(id: Uuid, text: &str) -> bool {
+    let mut buffer = Uuid::encode_buffer();
+    let canonical: &str = id.hyphenated().encode_lower(&mut buffer);
+    canonical == text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_canonical_spelling_is_an_id() {
+        let id = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
+        assert_eq!(id.parse::<OfferId>().unwrap().to_string(), id);
+        for other in [
+            "",
+            "0197A5C4-8B1E-7C3A-9D2F-4E5B6A7C8D9E",
+            "0197a5c48b1e7c3a9d2f4e5b6a7c8d9e",
+            "{0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e}",
+            "urn:uuid:0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e",
+            "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e ",
+        ] {
+            assert!(other.parse::<OfferId>().is_err(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Pages of a list: keyset pagination, newest first (contract: Pagination).
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+/// Items on a page when the caller names no number.
+pub const PAGE_DEFAULT: u16 = 50;
+/// The most items a page can hold.
+pub const PAGE_MAX: u16 = 200;
+
+/// How many items a page holds at most: 1 to [`PAGE_MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageSize(u16);
+
+impl PageSize {
+    /// The nearest size that is allowed.
+    pub fn clamped(size: i64) -> Self {
+        let size = size.clamp(1, i64::from(PAGE_MAX));
+        Self(u16::try_from(size).unwrap_or(PAGE_MAX))
+    }
+
+    /// The number of items.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl Default for PageSize {
+    fn default() -> Self {
+        Self(PAGE_DEFAULT)
+    }
+}
+
+/// Where an item stands in a list that is sorted by an instant and an id, both descending. A page begins after one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keyset {
+    /// The sorting instant, to the microsecond.
+    pub at: DateTime<Utc>,
+    /// The tie-break.
+    pub id: Uuid,
+}
+
+/// One page of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The items, in the list's order.
+    pub items: Vec<T>,
+    /// The last item's position when more items follow it, nothing at the end of the list.
+    pub next: Option<Keyset>,
+}
+
+impl<T> Page<T> {
+    /// Makes a page of at most `size` items from a read of up to `size + 1`: the one too many tells that more follow, so
+    /// that `next` is empty exactly at the end and no empty page is ever announced.
+    pub fn from_one_more(mut items: Vec<T>, size: PageSize, position: impl Fn(&T) -> Keyset) -> Self {
+        let size = usize::from(size.get());
+        let more = items.len() > size;
+        items.truncate(size);
+        let next = if more { items.last().map(position) } else { None };
+        Self { items, next }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn position(n: &u128) -> Keyset {
+        Keyset {
+            at: DateTime::UNIX_EPOCH,
+            id: Uuid::from_u128(*n),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_size_is_always_within_bounds(size: i64) {
+            let size = PageSize::clamped(size).get();
+            prop_assert!((1..=PAGE_MAX).contains(&size));
+        }
+
+        #[test]
+        fn following_next_reads_everything_once_and_never_ends_in_an_empty_page(total in 0_u128..700, size in 1_i64..200) {
+            let size = PageSize::clamped(size);
+            let (mut seen, mut after) = (Vec::new(), None::<Keyset>);
+            loop {
+                let start = after.map_or(0, |keyset| keyset.id.as_u128() + 1);
+                let read = (start..total).take(usize::from(size.get()) + 1).collect::<Vec<_>>();
+                let page = Page::from_one_more(read, size, position);
+                prop_assert!(!page.items.is_empty() || total == 0);
+                seen.extend(page.items);
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+            prop_assert_eq!(seen, (0..total).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A seller's account.
+
+use chrono::{DateTime, Utc};
+use kernel::{Invalid, SellerId};
+
+const NAME_MAX: usize = 200;
+const EMAIL_MAX: usize = 254;
+
+/// A seller as the marketplace registered it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seller {
+    /// The id.
+    pub id: SellerId,
+    /// The number people use; rises from 1.
+    pub seller_no: i32,
+    /// The name of the business.
+    pub name: String,
+    /// Signs in with it.
+    pub email: String,
+    /// When the account was made.
+    pub created_at: DateTime<Utc>,
+    /// When the account was closed; its tokens have been rejected since.
+    pub closed_at: Option<DateTime<Utc>>,
+}
+
+/// The name of a seller: 1 to 200 characters, not all of them white space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SellerName(String);
+
+impl SellerName {
+    /// Checks a name.
+    pub fn new(name: String) -> Result<Self, Invalid> {
+        if name.trim().is_empty() || name.chars().count() > NAME_MAX {
+            return Err(Invalid::new(format!("must have 1 to {NAME_MAX} characters")));
+        }
+        Ok(Self(name))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// An e-mail address, good enough to be tried: one `@` with something on both sides, at most 254 characters. Unique
+/// among sellers without regard to case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Email(String);
+
+impl Email {
+    /// Checks an address.
+    pub fn new(address: String) -> Result<Self, Invalid> {
+        let parts = address.split_once('@');
+        let whole = parts
+            .is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
+        let clean = !address
+            .contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | ',' | ';'));
+        if !whole || !clean || address.len() > EMAIL_MAX {
+            return Err(Invalid::new("must be an e-mail address such as shop@example.com"));
+        }
+        Ok(Self(address))
+    }
+
+    /// The address.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A password's hash in PHC string format. Never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(String);
+
+impl PasswordHash {
+    /// Takes over a hash that a [`crate::PasswordHasher`] made.
+    pub fn new(phc: String) -> Self {
+        Self(phc)
+    }
+
+    /// The PHC string.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PasswordHash(…)")
+    }
+}
+
+/// A seller to be registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSeller {
+    /// The id, made by the caller.
+    pub id: SellerId,
+    /// The name.
+    pub name: SellerName,
+    /// The address.
+    pub email: Email,
+    /// None until the seller sets a password.
+    pub password: Option<PasswordHash>,
+    /// Now.
+    pub created_at: DateTime<Utc>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for fine in ["a@b", "shop+api@example.com", "ż@przykład.pl"] {
+            assert!(Email::new(fine.to_owned()).is_ok(), "{fine}");
+        }
+        for refused in ["", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\n", "<a@b>"] {
+            assert!(Email::new(refused.to_owned()).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        assert!(SellerName::new("ż".repeat(200)).is_ok());
+        assert!(SellerName::new("ż".repeat(201)).is_err());
+        assert!(SellerName::new(" ".to_owned()).is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! An application: the program through which somebody uses the API.
+
+use std::num::NonZeroU32;
+
+use chrono::{DateTime, Utc};
+use kernel::{Change, SellerId};
+
+use crate::{ApplicationStatus, ClientId, ClientSecret, ImpossibleMove, Registration, ScopeSet, SecretHash};
+
+/// Whom an application is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Its owner alone: active at once.
+    OwnUse,
+    /// Other sellers: waits for acceptance.
+    ForOtherSellers,
+    /// Anything else: waits for acceptance.
+    Other,
+}
+
+impl Purpose {
+    /// Every purpose.
+    pub const ALL: [Self; 3] = [Self::OwnUse, Self::ForOtherSellers, Self::Other];
+
+    /// The word used in forms and rows.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OwnUse => "own_use",
+            Self::ForOtherSellers => "for_other_sellers",
+            Self::Other => "other",
+        }
+    }
+
+    /// The purpose with the given word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|purpose| purpose.as_str() == word)
+    }
+
+    /// The status that an application of this purpose begins with.
+    pub const fn first_status(self) -> ApplicationStatus {
+        match self {
+            Self::OwnUse => ApplicationStatus::Active,
+            Self::ForOtherSellers | Self::Other => ApplicationStatus::Pending,
+        }
+    }
+}
+
+/// Whether a client can keep a secret (RFC 6749 §2.1); chosen at registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientType {
+    /// Authenticates with its secret.
+    Confidential,
+    /// Has no secret.
+    Public,
+}
+
+impl ClientType {
+    /// Both types.
+    pub const ALL: [Self; 2] = [Self::Confidential, Self::Public];
+
+    /// The word used in forms and rows.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Confidential => "confidential",
+            Self::Public => "public",
+        }
+    }
+
+    /// The type with the given word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+/// A registered application that has not been deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Application {
+    /// Its public id.
+    pub client_id: ClientId,
+    /// The seller who registered it.
+    pub owner: SellerId,
+    /// 3 to 40 characters, unique service-wide without regard to case, immutable.
+    pub name: String,
+    /// Private to the owner.
+    pub description: Option<String>,
+    /// `https`; none for the built-in application.
+    pub documentation_url: Option<String>,
+    /// Whom it is for.
+    pub purpose: Purpose,
+    /// Whether it has a secret.
+    pub client_type: ClientType,
+    /// Registered redirect addresses, compared character for character.
+    pub redirect_uris: Vec<String>,
+    /// What it may ask for; narrowing takes effect on existing tokens.
+    pub scopes: ScopeSet,
+    /// Where it stands.
+    pub status: ApplicationStatus,
+    /// Requests a minute on `/v1`; none = the service's default.
+    pub rate_limit: Option<NonZeroU32>,
+    /// True for the one application that carries a seller's personal tokens.
+    pub built_in: bool,
+    /// The hash of its secret; none for a public client and the built-in one.
+    pub secret: Option<SecretHash>,
+    /// When it was registered.
+    pub created_at: DateTime<Utc>,
+}
+
+/// What happens to applications that others hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApplicationEvent {
+    /// A seller registered one; the operator may have to look at it.
+    Registered {
+        /// The new application.
+        client_id: ClientId,
+    },
+}
+
+impl Application {
+    /// Registers an application. A confidential client is given `secret`; a public one is not.
+    pub fn register(
+        registration: Registration,
+        client_id: ClientId,
+        secret: &ClientSecret,
+        owner: SellerId,
+        now: DateTime<Utc>,
+    ) -> Change<Self, ApplicationEvent> {
+        let application = Self {
+            client_id,
+            owner,
+            name: registration.name,
+            description: registration.description,
+            documentation_url: Some(registration.documentation_url),
+            purpose: registration.purpose,
+            client_type: registration.client_type,
+            redirect_uris: registration.redirect_uris,
+            scopes: registration.scopes,
+            status: registration.purpose.first_status(),
+            rate_limit: None,
+            built_in: false,
+            secret: (registration.client_type == ClientType::Confidential).then(|| secret.hash()),
+            created_at: now,
+        };
+        Change::made(application, vec![ApplicationEvent::Registered { client_id }])
+    }
+
+    /// The application that carries a seller's personal tokens. It holds every scope, so that a personal token's own
+    /// scopes are the effective ones, and no secret, so that nobody can obtain tokens through it.
+    pub fn built_in(
+        client_id: ClientId,
+        owner: SellerId,
+        now: DateTime<Utc>,
+    ) -> Change<Self, ApplicationEvent> {
+        let application = Self {
+            client_id,
+            owner,
+            name: "Personal tokens".to_owned(),
+            description: None,
+            documentation_url: None,
+            purpose: Purpose::OwnUse,
+            client_type: ClientType::Public,
+            redirect_uris: Vec::new(),
+            scopes: ScopeSet::all(),
+            status: ApplicationStatus::Active,
+            rate_limit: None,
+            built_in: true,
+            secret: None,
+            created_at: now,
+        };
+        Change::made(application, Vec::new())
+    }
+
+    /// The operator moves the application by one of the moves of [`ApplicationStatus`].
+    pub fn moved(
+        self,
+        command: impl FnOnce(ApplicationStatus) -> Result<ApplicationStatus, ImpossibleMove>,
+    ) -> Result<Change<Self, ApplicationEvent>, ImpossibleMove> {
+        let status = command(self.status)?;
+        Ok(Change::of_existing(Self { status, ..self }, Vec::new()))
+    }
+
+    /// The operator sets the limit, the scopes, or both.
+    #[must_use]
+    pub fn adjusted(
+        self,
+        rate_limit: Option<NonZeroU32>,
+        scopes: Option<ScopeSet>,
+    ) -> Change<Self, ApplicationEvent> {
+        let after = Self {
+            rate_limit: rate_limit.or(self.rate_limit),
+            scopes: scopes.unwrap_or(self.scopes),
+            ..self
+        };
+        Change::of_existing(after, Vec::new())
+    }
+
+    /// The owner replaces the secret. The old one stops working at once, issued tokens stay valid.
+    pub fn with_secret(self, secret: &ClientSecret) -> Change<Self, ApplicationEvent> {
+        Change::of_existing(
+            Self {
+                secret: Some(secret.hash()),
+                ..self
+            },
+            Vec::new(),
+        )
+    }
+}

@@ -1,0 +1,64 @@
+//! The id by which an application is known to the world.
+
+use std::{fmt, str::FromStr};
+
+use kernel::Invalid;
+use uuid::Uuid;
+
+const PREFIX: &str = "psa_";
+
+/// `psa_` and 32 lowercase hexadecimal digits; permanent and public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(Uuid);
+
+impl ClientId {
+    /// The id as it is stored.
+    pub const fn uuid(self) -> Uuid {
+        self.0
+    }
+}
+
+impl From<Uuid> for ClientId {
+    fn from(id: Uuid) -> Self {
+        Self(id)
+    }
+}
+
+impl fmt::Display for ClientId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}", self.0.simple())
+    }
+}
+
+impl FromStr for ClientId {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let id = text
+            .strip_prefix(PREFIX)
+            .and_then(|digits| Uuid::try_parse(digits).ok())
+            .map(Self);
+        id.filter(|id| id.to_string() == text)
+            .ok_or_else(|| Invalid::new("is not a client_id"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_application_has_one_spelling() {
+        let id = ClientId::from(Uuid::from_u128(0xabc));
+        assert_eq!(id.to_string(), "psa_00000000000000000000000000000abc");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for other in [
+            "psa_00000000000000000000000000000ABC",
+            "00000000000000000000000000000abc",
+            "psa_",
+            "psa_x",
+        ] {
+            assert!(other.parse::<ClientId>().is_err(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Token families, and the grants that begin one.
+
+use chrono::{DateTime, Utc};
+use kernel::SellerId;
+
+use crate::{Application, ClientId, FamilyId, ScopeSet, SecretHash};
+
+/// How a family began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FamilyKind {
+    /// The application asked for a token of its owner's account.
+    ClientCredentials,
+    /// The seller made a personal token.
+    Personal,
+}
+
+impl FamilyKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::ClientCredentials, Self::Personal];
+
+    /// The word in the rows.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClientCredentials => "client_credentials",
+            Self::Personal => "personal",
+        }
+    }
+
+    /// The kind with the given word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+/// What a grant allows: a token of these scopes over this account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// The account.
+    pub seller: SellerId,
+    /// The application.
+    pub client_id: ClientId,
+    /// The scopes.
+    pub scopes: ScopeSet,
+}
+
+/// A family with its first token, to be stored in one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewToken {
+    /// The family's id.
+    pub family: FamilyId,
+    /// How it began.
+    pub kind: FamilyKind,
+    /// What it allows.
+    pub grant: Grant,
+    /// The token's hash.
+    pub hash: SecretHash,
+    /// None for a personal token that does not expire.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// A token that was issued, in clear for the one time that it is shown.
+#[derive(Debug)]
+pub struct IssuedToken {
+    /// The token.
+    pub token: crate::BearerToken,
+    /// What it may do.
+    pub scopes: ScopeSet,
+}
+
+/// A requested scope that cannot be granted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScopeRefused {
+    /// There is no such scope.
+    #[error(transparent)]
+    Unknown(#[from] crate::UnknownScope),
+    /// The application does not hold it.
+    #[error("the application does not hold the scope `{0}`")]
+    NotHeld(crate::Scope),
+}
+
+/// The grant of the `client_credentials` flow: the owner's own account, with the requested scopes, or all of the
+/// application's when none is requested.
+pub fn client_credentials(application: &Application, requested: Option<&str>) -> Result<Grant, ScopeRefused> {
+    let requested = requested
+        .map(ScopeSet::parse)
+        .transpose()?
+        .filter(|scopes| !scopes.is_empty());
+    let scopes = requested.unwrap_or(application.scopes);
+    if let Some(missing) = scopes.iter().find(|scope| !application.scopes.contains(*scope)) {
+        return Err(ScopeRefused::NotHeld(missing));
+    }
+    Ok(Grant {
+        seller: application.owner,
+        client_id: application.client_id,
+        scopes,
+    })
+}
+
+#[cfg(test)]
+mod tests;

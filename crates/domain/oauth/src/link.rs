@@ -1,0 +1,127 @@
+//! Addresses that an application names: its documentation, and where consent returns to.
+
+use std::net::IpAddr;
+
+use kernel::{Invalid, is_public};
+use url::{Host, Url};
+
+const LINK_MAX: usize = 2048;
+
+/// The link to an application's documentation: `https`, at most 2048 characters.
+pub fn documentation_link(text: String) -> Result<String, Invalid> {
+    https(&text)?;
+    Ok(text)
+}
+
+/// A redirect address (contract: Application registration): a full `https` URL of at most 2048 characters without
+/// fragment and user information, whose host is neither `localhost` nor a literal address outside the public internet.
+/// A query is kept. Names are not resolved: the browser goes there, not we. It is compared character for character.
+pub fn redirect_uri(text: String) -> Result<String, Invalid> {
+    let url = https(&text)?;
+    if text.contains('#') {
+        return Err(Invalid::new("must not have a fragment"));
+    }
+    if !url.username().is_empty() || url.password().is_some() || authority(&text).contains('@') {
+        return Err(Invalid::new("must not have user information before the host"));
+    }
+    if is_local(&url) {
+        return Err(Invalid::new(
+            "must not point to localhost or to an address that is not public",
+        ));
+    }
+    Ok(text)
+}
+
+fn https(text: &str) -> Result<Url, Invalid> {
+    let clean = text.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
+    let spelled_out = clean && text.starts_with("https://") && !authority(text).is_empty();
+    let url = Url::parse(text).ok().filter(|url| spelled_out && url.has_host());
+    let url = url.ok_or_else(|| {
+        let rule =
+            "must be a full address that begins with https://, in ASCII, without white space and backslashes";
+        Invalid::new(rule)
+    })?;
+    if text.len() > LINK_MAX {
+        return Err(Invalid::new(format!("must have at most {LINK_MAX} characters")));
+    }
+    Ok(url)
+}
+
+fn authority(text: &str) -> &str {
+    let rest = text.strip_prefix("https://").unwrap_or(text);
+    rest.split(['/', '?']).next().unwrap_or(rest)
+}
+
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(address)) => !is_public(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => !is_public(IpAddr::V6(address)),
+        None => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirect_addresses_that_are_fine() {
+        for fine in [
+            "https://app.example/callback",
+            "https://app.example:8443/cb?x=1",
+            "https://1.1.1.1/cb",
+            "https://app.example",
+            "https://localhost.example/",
+            "https://[2606:4700:4700::1111]/cb",
+        ] {
+            assert_eq!(redirect_uri(fine.to_owned()).unwrap(), fine);
+        }
+        let long = format!("https://app.example/{}", "x".repeat(2048 - 20));
+        assert_eq!(long.len(), 2048);
+        assert!(redirect_uri(long.clone()).is_ok());
+        assert!(redirect_uri(long + "x").is_err());
+    }
+
+    #[test]
+    fn redirect_addresses_that_are_refused() {
+        for refused in [
+            "",
+            "/callback",
+            "http://app.example/cb",
+            "HTTPS://app.example/cb",
+            "https:app.example",
+            "https:///cb",
+            "https://app.example/#",
+            "https://app.example/cb#part",
+            "https://user@app.example/",
+            "https://:@app.example/",
+            "https://@app.example/",
+            "https://localhost/cb",
+            "https://LOCALHOST/cb",
+            "https://localhost./cb",
+            "https://a.localhost/cb",
+            "https://127.0.0.1/",
+            "https://0x7f.1/",
+            "https://2130706433/",
+            "https://017700000001/",
+            "https://10.1.2.3/",
+            "https://[::1]/",
+            "https://[::ffff:8.8.8.8]/",
+            "https://app.example\\@evil.example/",
+            "https://app.example/ cb",
+            "https://app.example/żółw",
+        ] {
+            assert!(redirect_uri(refused.to_owned()).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_documentation_link_is_https() {
+        assert!(documentation_link("https://docs.example/app#usage".to_owned()).is_ok());
+        assert!(documentation_link("http://docs.example".to_owned()).is_err());
+    }
+}

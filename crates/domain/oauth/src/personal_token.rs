@@ -1,0 +1,98 @@
+//! Personal tokens: made by a seller for scripts of its own.
+
+use chrono::{DateTime, Utc};
+use kernel::{Invalid, Violations};
+
+use crate::{Scope, ScopeSet};
+
+/// How many personal tokens of one seller can be alive at a time.
+pub const PERSONAL_TOKENS_MAX: usize = 20;
+const NAME_MAX: usize = 100;
+
+/// A personal token as somebody asks for it.
+#[derive(Debug, Clone, Default)]
+pub struct PersonalTokenRequest {
+    /// 1 to 100 characters, to recognise it by.
+    pub name: String,
+    /// At least one; reserved ones are allowed.
+    pub scopes: Vec<String>,
+    /// In the future, or none for a token that does not expire.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// A request that keeps every rule but the number of living tokens, which the store counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonalTokenRules {
+    /// To recognise it by.
+    pub name: String,
+    /// What it may do.
+    pub scopes: ScopeSet,
+    /// When it ends.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl PersonalTokenRequest {
+    /// Checks every rule, and reports all that is wrong, in field order.
+    pub fn check(self, now: DateTime<Utc>) -> Result<PersonalTokenRules, Violations> {
+        let mut violations = Violations::new();
+        if self.name.trim().is_empty() || self.name.chars().count() > NAME_MAX {
+            violations.add(
+                "name",
+                Invalid::new(format!("must have 1 to {NAME_MAX} characters")),
+            );
+        }
+        if self.scopes.is_empty() {
+            violations.add("scopes", Invalid::new("must name at least one scope"));
+        }
+        for (n, name) in self
+            .scopes
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| Scope::parse(name).is_none())
+        {
+            violations.add(
+                format!("scopes[{n}]"),
+                Invalid::new(format!("must be a known scope; `{name}` is none")),
+            );
+        }
+        if self.expires_at.is_some_and(|at| at <= now) {
+            violations.add(
+                "expires_at",
+                Invalid::new("must lie in the future, or be absent for a token that does not expire"),
+            );
+        }
+        violations.into_result()?;
+        let scopes = self.scopes.iter().filter_map(|name| Scope::parse(name)).collect();
+        Ok(PersonalTokenRules {
+            name: self.name,
+            scopes,
+            expires_at: self.expires_at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_reported() {
+        let now = DateTime::<Utc>::UNIX_EPOCH;
+        let bad = PersonalTokenRequest {
+            name: " ".into(),
+            scopes: vec!["x".into()],
+            expires_at: Some(now),
+        };
+        let violations = bad.check(now).unwrap_err();
+        assert_eq!(
+            violations.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            ["name", "scopes[0]", "expires_at"]
+        );
+        let fine = PersonalTokenRequest {
+            name: "script".into(),
+            scopes: vec!["messaging".into()],
+            expires_at: None,
+        };
+        assert_eq!(fine.check(now).unwrap().scopes.to_string(), "messaging");
+    }
+}

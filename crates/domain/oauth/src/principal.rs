@@ -1,0 +1,104 @@
+//! Who is calling, once a token has been looked up, and how much of the limit is left.
+
+use chrono::{DateTime, Utc};
+use kernel::SellerId;
+
+use crate::{ClientId, Scope, ScopeSet, TokenKind};
+
+/// The caller of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// The account.
+    pub seller: SellerId,
+    /// The account's number.
+    pub seller_no: i32,
+    /// The application.
+    pub client_id: ClientId,
+    /// The application's name.
+    pub app_name: String,
+    /// The effective scopes: the token's, intersected with the application's current ones.
+    pub scopes: ScopeSet,
+    /// The kind of token.
+    pub kind: TokenKind,
+    /// When the token ends; none for a personal token that does not.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl Principal {
+    /// True when the token holds the scope now.
+    pub const fn may(&self, scope: Scope) -> bool {
+        self.scopes.contains(scope)
+    }
+}
+
+/// A request's place in its application's window (contract: Limits). The window is a clock minute of the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Requests that the window admits.
+    pub limit: u32,
+    /// The request's own place in the window, from 1.
+    pub place: u64,
+    /// When the window ends.
+    pub resets_at: DateTime<Utc>,
+    /// The database's time at the count.
+    pub counted_at: DateTime<Utc>,
+}
+
+impl Quota {
+    /// True when the request may go on.
+    pub fn admits(&self) -> bool {
+        self.place <= u64::from(self.limit)
+    }
+
+    /// How many requests the window still admits after this one.
+    pub fn remaining(&self) -> u32 {
+        let left = u64::from(self.limit).saturating_sub(self.place);
+        u32::try_from(left).unwrap_or(self.limit)
+    }
+
+    /// Whole seconds to the end of the window, rounded up so that waiting that long suffices; at least 1.
+    pub fn retry_after(&self) -> u64 {
+        let milliseconds = (self.resets_at - self.counted_at).num_milliseconds().max(1);
+        u64::try_from(milliseconds).unwrap_or(1).div_ceil(1000)
+    }
+}
+
+/// What the gate says of a request whose token is alive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admission {
+    /// Who calls.
+    pub principal: Principal,
+    /// The request's place; it may be beyond the limit.
+    pub quota: Quota,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quota(place: u64, milliseconds_left: i64) -> Quota {
+        let counted_at = DateTime::<Utc>::UNIX_EPOCH;
+        Quota {
+            limit: 600,
+            place,
+            counted_at,
+            resets_at: counted_at + chrono::TimeDelta::milliseconds(milliseconds_left),
+        }
+    }
+
+    #[test]
+    fn the_request_counts_itself() {
+        assert_eq!(quota(1, 1).remaining(), 599);
+        assert_eq!((quota(600, 1).remaining(), quota(600, 1).admits()), (0, true));
+        assert_eq!((quota(601, 1).remaining(), quota(601, 1).admits()), (0, false));
+    }
+
+    #[test]
+    fn waiting_as_long_as_told_suffices() {
+        assert_eq!(quota(1, 60_000).retry_after(), 60);
+        assert_eq!(quota(1, 59_001).retry_after(), 60);
+        assert_eq!(quota(1, 1).retry_after(), 1);
+        assert_eq!(quota(1, 0).retry_after(), 1);
+        assert_eq!(quota(1, -5).retry_after(), 1);
+    }
+}

@@ -1,0 +1,101 @@
+//! Counting calls of the token and consent endpoints (contract: Limits).
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::ClientId;
+
+/// What is limited: each limiter counts on its own, in windows of one clock minute of the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Limiter {
+    /// Requests to `/v1` of an application.
+    Api,
+    /// Calls of `/oauth/token` and `/oauth/revoke` from an address.
+    TokenByAddress,
+    /// Authenticated calls of `/oauth/token` and `/oauth/revoke` of a client.
+    TokenByClient,
+    /// Calls of `/oauth/authorize` from an address.
+    AuthorizeByAddress,
+}
+
+impl Limiter {
+    /// The number that stands in the rows.
+    pub const fn code(self) -> i16 {
+        match self {
+            Self::Api => 1,
+            Self::TokenByAddress => 2,
+            Self::TokenByClient => 3,
+            Self::AuthorizeByAddress => 4,
+        }
+    }
+}
+
+/// Who is counted, as 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Subject(Uuid);
+
+impl Subject {
+    /// An address: IPv4 whole (as IPv4-mapped IPv6), IPv6 by its /64, which is what one customer has.
+    pub fn address(address: IpAddr) -> Self {
+        let bits = match address {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
+            IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
+                Some(v4) => v4.to_ipv6_mapped().to_bits(),
+                None => v6.to_bits() & (u128::MAX << 64),
+            },
+        };
+        Self(Uuid::from_u128(Ipv6Addr::from_bits(bits).to_bits()))
+    }
+
+    /// A client.
+    pub fn client(client: ClientId) -> Self {
+        Self(client.uuid())
+    }
+
+    /// The stored form.
+    pub const fn uuid(self) -> Uuid {
+        self.0
+    }
+}
+
+/// A call's place in its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// The call's own place, from 1.
+    pub place: u64,
+    /// When the window ends.
+    pub resets_at: DateTime<Utc>,
+    /// The database's time at the count.
+    pub counted_at: DateTime<Utc>,
+}
+
+impl Count {
+    /// The place measured against a limit of calls a minute.
+    pub fn against(self, limit: u32) -> crate::Quota {
+        crate::Quota {
+            limit,
+            place: self.place,
+            resets_at: self.resets_at,
+            counted_at: self.counted_at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(address: &str) -> Subject {
+        Subject::address(address.parse().unwrap())
+    }
+
+    #[test]
+    fn one_customer_is_one_subject() {
+        assert_eq!(subject("2001:db8:1:2::1"), subject("2001:db8:1:2:ffff::9"));
+        assert_ne!(subject("2001:db8:1:2::1"), subject("2001:db8:1:3::1"));
+        assert_eq!(subject("192.0.2.1"), subject("::ffff:192.0.2.1"));
+        assert_ne!(subject("192.0.2.1"), subject("192.0.2.2"));
+    }
+}

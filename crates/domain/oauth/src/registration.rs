@@ -1,0 +1,249 @@
+//! The rules by which an application is registered (contract: Application registration).
+
+use kernel::{Invalid, Violations};
+
+use crate::{ClientType, Purpose, Scope, ScopeSet, documentation_link, redirect_uri};
+
+const NAME: std::ops::RangeInclusive<usize> = 3..=40;
+const DESCRIPTION_MAX: usize = 2000;
+const REDIRECT_URIS_MAX: usize = 20;
+
+/// A registration as somebody fills it in.
+#[derive(Debug, Clone, Default)]
+pub struct RawRegistration {
+    /// See [`application_name`].
+    pub name: String,
+    /// Private; empty is none; at most 2000 characters.
+    pub description: Option<String>,
+    /// See [`documentation_link`].
+    pub documentation_url: String,
+    /// A word of [`Purpose`].
+    pub purpose: String,
+    /// A word of [`ClientType`].
+    pub client_type: String,
+    /// At most 20, each once; see [`redirect_uri`].
+    pub redirect_uris: Vec<String>,
+    /// At least one; repeated ones merge.
+    pub scopes: Vec<String>,
+    /// Must be true.
+    pub accept_terms: bool,
+}
+
+/// A registration that keeps every rule but the uniqueness of its name, which the store decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// See [`application_name`].
+    pub name: String,
+    /// Private.
+    pub description: Option<String>,
+    /// `https`.
+    pub documentation_url: String,
+    /// Whom the application is for.
+    pub purpose: Purpose,
+    /// Whether it is given a secret.
+    pub client_type: ClientType,
+    /// Where consent may return to.
+    pub redirect_uris: Vec<String>,
+    /// At least one.
+    pub scopes: ScopeSet,
+}
+
+impl RawRegistration {
+    /// Checks every rule, and reports all that is wrong, in field order.
+    pub fn check(self) -> Result<Registration, Violations> {
+        let mut violations = Violations::new();
+        let name = violations.take("name", application_name(self.name));
+        let description = violations.take("description", description(self.description));
+        let documentation_url =
+            violations.take("documentation_url", documentation_link(self.documentation_url));
+        let purpose = violations.take(
+            "purpose",
+            one_of(&self.purpose, Purpose::parse, "own_use, for_other_sellers, other"),
+        );
+        let client_type = violations.take(
+            "client_type",
+            one_of(&self.client_type, ClientType::parse, "confidential, public"),
+        );
+        let redirect_uris = redirect_uris(self.redirect_uris, &mut violations);
+        let scopes = scopes(&self.scopes, &mut violations);
+        if !self.accept_terms {
+            violations.add(
+                "accept_terms",
+                Invalid::new("must be true: the API terms have to be accepted"),
+            );
+        }
+        match (name, description, documentation_url, purpose, client_type, scopes) {
+            (
+                Some(name),
+                Some(description),
+                Some(documentation_url),
+                Some(purpose),
+                Some(client_type),
+                Some(scopes),
+            ) => {
+                violations.into_result()?;
+                Ok(Registration {
+                    name,
+                    description,
+                    documentation_url,
+                    purpose,
+                    client_type,
+                    redirect_uris,
+                    scopes,
+                })
+            }
+            _ => Err(violations),
+        }
+    }
+}
+
+/// A name of 3 to 40 characters: ASCII letters, digits, `.`, `_`, `-`, and single spaces between them.
+pub fn application_name(name: String) -> Result<String, Invalid> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '.' | '_' | '-');
+    let spaces = name.starts_with(' ') || name.ends_with(' ') || name.contains("  ");
+    if !NAME.contains(&name.chars().count()) || !name.chars().all(allowed) || spaces {
+        return Err(Invalid::new(
+            "must be 3 to 40 characters: ASCII letters, digits, '.', '_', '-', and single spaces between them",
+        ));
+    }
+    Ok(name)
+}
+
+fn description(text: Option<String>) -> Result<Option<String>, Invalid> {
+    let text = text.filter(|text| !text.is_empty());
+    if text
+        .as_ref()
+        .is_some_and(|text| text.chars().count() > DESCRIPTION_MAX)
+    {
+        return Err(Invalid::new(format!(
+            "must have at most {DESCRIPTION_MAX} characters"
+        )));
+    }
+    Ok(text)
+}
+
+fn one_of<T>(word: &str, parse: impl Fn(&str) -> Option<T>, words: &str) -> Result<T, Invalid> {
+    parse(word).ok_or_else(|| Invalid::new(format!("must be one of: {words}")))
+}
+
+fn redirect_uris(given: Vec<String>, violations: &mut Violations) -> Vec<String> {
+    if given.len() > REDIRECT_URIS_MAX {
+        violations.add(
+            "redirect_uris",
+            Invalid::new(format!("must be at most {REDIRECT_URIS_MAX}")),
+        );
+    }
+    let mut kept = Vec::new();
+    for (n, uri) in given.into_iter().take(REDIRECT_URIS_MAX).enumerate() {
+        let path = format!("redirect_uris[{n}]");
+        let repeated = kept.contains(&uri);
+        match redirect_uri(uri) {
+            Ok(_) if repeated => violations.add(path, Invalid::new("must not be given twice")),
+            Ok(uri) => kept.push(uri),
+            Err(reason) => violations.add(path, reason),
+        }
+    }
+    kept
+}
+
+fn scopes(given: &[String], violations: &mut Violations) -> Option<ScopeSet> {
+    let mut known = Vec::new();
+    for (n, name) in given.iter().enumerate() {
+        match Scope::parse(name) {
+            Some(scope) => known.push(scope),
+            None => violations.add(
+                format!("scopes[{n}]"),
+                Invalid::new(format!("must be a known scope; `{name}` is none")),
+            ),
+        }
+    }
+    if given.is_empty() {
+        violations.add("scopes", Invalid::new("must name at least one scope"));
+    }
+    (!known.is_empty()).then(|| known.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw() -> RawRegistration {
+        RawRegistration {
+            name: "Stock Sync".to_owned(),
+            description: None,
+            documentation_url: "https://docs.example".to_owned(),
+            purpose: "own_use".to_owned(),
+            client_type: "confidential".to_owned(),
+            redirect_uris: vec!["https://app.example/cb".to_owned()],
+            scopes: vec!["offers:read".to_owned(), "offers:read".to_owned()],
+            accept_terms: true,
+        }
+    }
+
+    fn paths(raw: RawRegistration) -> Vec<String> {
+        raw.check()
+            .unwrap_err()
+            .iter()
+            .map(|(path, _)| path.to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn a_proper_registration_passes() {
+        let registration = raw().check().unwrap();
+        assert_eq!(registration.scopes.to_string(), "offers:read");
+    }
+
+    #[test]
+    fn everything_wrong_is_reported_in_field_order() {
+        let all = RawRegistration {
+            description: Some("x".repeat(2001)),
+            ..RawRegistration::default()
+        };
+        let expected = [
+            "name",
+            "description",
+            "documentation_url",
+            "purpose",
+            "client_type",
+            "scopes",
+            "accept_terms",
+        ];
+        assert_eq!(paths(all), expected);
+    }
+
+    #[test]
+    fn names() {
+        for fine in ["abc", "Stock Sync 2.0", "a_b-c.d", &"x".repeat(40)] {
+            assert!(application_name(fine.to_owned()).is_ok(), "{fine}");
+        }
+        for refused in [
+            "",
+            "ab",
+            " abc",
+            "abc ",
+            "a  b",
+            "żółw",
+            "a/b",
+            "a\tb",
+            &"x".repeat(41),
+        ] {
+            assert!(application_name(refused.to_owned()).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn lists_name_the_element_that_is_wrong() {
+        let mut some = raw();
+        some.redirect_uris = vec![
+            "https://a.example".into(),
+            "http://b.example".into(),
+            "https://a.example".into(),
+        ];
+        some.scopes = vec!["offers:read".into(), "no:such".into()];
+        assert_eq!(paths(some), ["redirect_uris[1]", "redirect_uris[2]", "scopes[1]"]);
+        let mut many = raw();
+        many.redirect_uris = (0..21).map(|n| format!("https://a.example/{n}")).collect();
+        assert_eq!(paths(many), ["redirect_uris"]);
+    }
+}

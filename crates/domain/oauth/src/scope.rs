@@ -1,0 +1,215 @@
+//! Scopes: what a token may do.
+
+use std::fmt;
+
+macro_rules! scopes {
+    ($($(#[$doc:meta])* $variant:ident = $bit:literal, $name:literal;)*) => {
+        /// One permission (contract: Scopes). The number of a scope is its bit in [`ScopeSet`] and in the database: it never
+        /// changes, and a new scope takes the next one.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Scope {
+            $($(#[$doc])* $variant = $bit,)*
+        }
+
+        impl Scope {
+            /// Every scope, in the contract's order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The scope's name.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            const fn bit(self) -> u32 {
+                match self { $(Self::$variant => 1 << $bit,)* }
+            }
+        }
+    };
+}
+
+scopes! {
+    /// Read offers.
+    OffersRead = 0, "offers:read";
+    /// Create and edit offers, change prices and stock.
+    OffersWrite = 1, "offers:write";
+    /// Read orders and buyer data.
+    OrdersRead = 2, "orders:read";
+    /// Report shipments; the buyer is notified.
+    ShipmentsWrite = 3, "shipments:write";
+    /// Read sales settings.
+    SettingsRead = 4, "settings:read";
+    /// Change sales settings.
+    SettingsWrite = 5, "settings:write";
+    /// Reserved for an announced resource.
+    OrdersWrite = 6, "orders:write";
+    /// Reserved for an announced resource.
+    ShipmentsRead = 7, "shipments:read";
+    /// Reserved for an announced resource.
+    ReturnsRead = 8, "returns:read";
+    /// Reserved for an announced resource.
+    ReturnsWrite = 9, "returns:write";
+    /// Reserved for an announced resource.
+    PricelistsRead = 10, "pricelists:read";
+    /// Reserved for an announced resource.
+    PricelistsWrite = 11, "pricelists:write";
+    /// Reserved for an announced resource.
+    PoliciesRead = 12, "policies:read";
+    /// Reserved for an announced resource.
+    PoliciesWrite = 13, "policies:write";
+    /// Reserved for an announced resource.
+    BillingRead = 14, "billing:read";
+    /// Reserved for an announced resource.
+    Messaging = 15, "messaging";
+    /// Reserved for an announced resource.
+    ProfileRead = 16, "profile:read";
+}
+
+impl Scope {
+    /// The six scopes that operations of this version ask for.
+    pub const IN_USE: [Self; 6] = [
+        Self::OffersRead,
+        Self::OffersWrite,
+        Self::OrdersRead,
+        Self::ShipmentsWrite,
+        Self::SettingsRead,
+        Self::SettingsWrite,
+    ];
+
+    /// The scope with the given name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|scope| scope.as_str() == name)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A set of scopes. Displayed as OAuth writes it: names with single spaces between them, in the contract's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ScopeSet(u32);
+
+/// A name in a scope list that is no scope, or bits that belong to none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no scope `{0}`")]
+pub struct UnknownScope(pub String);
+
+impl ScopeSet {
+    /// The set without members.
+    pub const EMPTY: Self = Self(0);
+
+    /// Every scope there is.
+    pub fn all() -> Self {
+        Scope::ALL.iter().copied().collect()
+    }
+
+    /// Reads a list as OAuth writes it (RFC 6749 §3.3). Repeated names merge.
+    pub fn parse(list: &str) -> Result<Self, UnknownScope> {
+        let names = list.split(' ').filter(|name| !name.is_empty());
+        names
+            .map(|name| Scope::parse(name).ok_or_else(|| UnknownScope(name.to_owned())))
+            .collect()
+    }
+
+    /// The stored form: one bit for each scope, by its number.
+    pub const fn bits(self) -> i32 {
+        self.0.cast_signed()
+    }
+
+    /// Reads the stored form.
+    pub fn from_bits(bits: i32) -> Result<Self, UnknownScope> {
+        let set = Self(bits.cast_unsigned());
+        if set.is_subset_of(Self::all()) {
+            Ok(set)
+        } else {
+            Err(UnknownScope(format!("bits {bits:#x}")))
+        }
+    }
+
+    /// True when the scope is a member.
+    pub const fn contains(self, scope: Scope) -> bool {
+        self.0 & scope.bit() != 0
+    }
+
+    /// True when every member is one of `other` too.
+    pub const fn is_subset_of(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// What both sets hold.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// True when there is no member.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The members, in the contract's order.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL
+            .iter()
+            .copied()
+            .filter(move |scope| self.contains(*scope))
+    }
+}
+
+impl FromIterator<Scope> for ScopeSet {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
+    }
+}
+
+impl fmt::Display for ScopeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, scope) in self.iter().enumerate() {
+            let separator = if n == 0 { "" } else { " " };
+            write!(f, "{separator}{scope}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_bits_are_pinned() {
+        for (bit, scope) in Scope::ALL.iter().enumerate() {
+            assert_eq!(scope.bit(), 1 << bit, "{scope}");
+        }
+        assert_eq!(Scope::ALL.len(), 17);
+        assert!(ScopeSet::from_bits(1 << 17).is_err());
+        assert!(ScopeSet::from_bits(-1).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_reads_back_as_it_is_written(bits in 0_i32..(1 << 17)) {
+            let set = ScopeSet::from_bits(bits).unwrap();
+            prop_assert_eq!(ScopeSet::parse(&set.to_string()).unwrap(), set);
+            prop_assert_eq!(ScopeSet::from_bits(set.bits()).unwrap(), set);
+        }
+    }
+
+    #[test]
+    fn a_list_may_repeat_names_and_spaces_but_not_invent_any() {
+        assert_eq!(
+            ScopeSet::parse("offers:read  offers:read").unwrap().to_string(),
+            "offers:read"
+        );
+        assert_eq!(ScopeSet::parse("").unwrap(), ScopeSet::EMPTY);
+        assert_eq!(
+            ScopeSet::parse("offers:read Offers:read"),
+            Err(UnknownScope("Offers:read".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! Secrets and tokens: how they are written, and the hash that is all we keep of them.
+
+use std::{fmt, marker::PhantomData};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use kernel::Invalid;
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+kernel::uuid_id! {
+    /// A family: everything that one consent, or one call for client credentials, has led to.
+    FamilyId
+}
+
+/// SHA-256 of a secret as it is written, prefix included. Compared in constant time.
+#[derive(Clone, Copy)]
+pub struct SecretHash([u8; 32]);
+
+impl SecretHash {
+    /// The hash of a presented secret.
+    pub fn of(presented: &str) -> Self {
+        let digest = ring::digest::digest(&ring::digest::SHA256, presented.as_bytes());
+        let mut hash = [0; 32];
+        hash.iter_mut()
+            .zip(digest.as_ref())
+            .for_each(|(to, from)| *to = *from);
+        Self(hash)
+    }
+
+    /// The 32 bytes that are stored.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl TryFrom<&[u8]> for SecretHash {
+    type Error = Invalid;
+
+    fn try_from(stored: &[u8]) -> Result<Self, Invalid> {
+        stored
+            .try_into()
+            .map(Self)
+            .map_err(|_| Invalid::new("must have 32 bytes"))
+    }
+}
+
+impl PartialEq for SecretHash {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for SecretHash {}
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretHash(…)")
+    }
+}
+
+/// A fresh secret in clear, on its way to the one who may know it. It cannot be printed by accident.
+pub struct Secret<K> {
+    text: String,
+    kind: PhantomData<K>,
+}
+
+/// What a secret without a family is for, with its prefix.
+pub trait SecretKind {
+    /// What the secret begins with (contract: Identifier prefixes).
+    const PREFIX: &'static str;
+}
+
+/// `pss_`: authenticates an application.
+#[derive(Debug)]
+pub struct ClientSecretKind;
+impl SecretKind for ClientSecretKind {
+    const PREFIX: &'static str = "pss_";
+}
+
+/// `ps_op_`: opens the back office.
+#[derive(Debug)]
+pub struct OperatorTokenKind;
+impl SecretKind for OperatorTokenKind {
+    const PREFIX: &'static str = "ps_op_";
+}
+
+/// An application's secret.
+pub type ClientSecret = Secret<ClientSecretKind>;
+/// An operator's token.
+pub type OperatorToken = Secret<OperatorTokenKind>;
+
+impl<K: SecretKind> Secret<K> {
+    /// Writes 32 random bytes as a secret of this kind.
+    pub fn from_random(bytes: &[u8; 32]) -> Self {
+        Self {
+            text: format!("{}{}", K::PREFIX, URL_SAFE_NO_PAD.encode(bytes)),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K> Secret<K> {
+    /// The secret in clear, to be shown once.
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// What is stored of it.
+    pub fn hash(&self) -> SecretHash {
+        SecretHash::of(&self.text)
+    }
+}
+
+impl<K> fmt::Debug for Secret<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The kinds of bearer token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// `ps_at_`, issued by the token endpoint.
+    Access,
+    /// `ps_pt_`, issued in the panel for the seller's own use.
+    Personal,
+}
+
+impl TokenKind {
+    /// The word that `/v1/me` uses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Access => "access",
+            Self::Personal => "personal",
+        }
+    }
+
+    /// What a token of the kind begins with.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Access => "ps_at_",
+            Self::Personal => "ps_pt_",
+        }
+    }
+}
+
+/// A bearer token: a prefix and 48 bytes in base64url, 16 of its family's id and 32 random ones. To a client it is opaque;
+/// to us it names the rows to look at.
+pub struct BearerToken {
+    kind: TokenKind,
+    family: FamilyId,
+    text: String,
+}
+
+impl BearerToken {
+    /// A new token of a family, from 32 random bytes.
+    pub fn from_random(kind: TokenKind, family: FamilyId, random: &[u8; 32]) -> Self {
+        let mut bytes = family.uuid().as_bytes().to_vec();
+        bytes.extend_from_slice(random);
+        let text = format!("{}{}", kind.prefix(), URL_SAFE_NO_PAD.encode(bytes));
+        Self { kind, family, text }
+    }
+
+    /// Reads a presented token; nothing when it cannot be one of ours.
+    pub fn parse(text: &str) -> Option<Self> {
+        let kind = [TokenKind::Access, TokenKind::Personal]
+            .into_iter()
+            .find(|k| text.starts_with(k.prefix()))?;
+        let bytes = URL_SAFE_NO_PAD.decode(text.get(kind.prefix().len()..)?).ok()?;
+        let (family, random) = bytes.split_first_chunk::<16>()?;
+        (random.len() == 32).then(|| Self {
+            kind,
+            family: Uuid::from_bytes(*family).into(),
+            text: text.to_owned(),
+        })
+    }
+
+    /// The token in clear.
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// Which kind of token it claims to be.
+    pub const fn kind(&self) -> TokenKind {
+        self.kind
+    }
+
+    /// The rows to look for.
+    pub fn key(&self) -> TokenKey {
+        TokenKey {
+            family: self.family,
+            hash: SecretHash::of(&self.text),
+        }
+    }
+}
+
+impl fmt::Debug for BearerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BearerToken({}…)", self.kind.prefix())
+    }
+}
+
+/// The key of a token's row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenKey {
+    /// The family that the token names.
+    pub family: FamilyId,
+    /// The hash of the whole token.
+    pub hash: SecretHash,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_token_names_its_family_and_reads_back(family: u128, random: [u8; 32]) {
+            let family = FamilyId::from(Uuid::from_u128(family));
+            let token = BearerToken::from_random(TokenKind::Access, family, &random);
+            let read = BearerToken::parse(token.reveal()).unwrap();
+            prop_assert_eq!(read.key(), token.key());
+            prop_assert_eq!(read.key().family, family);
+            prop_assert_eq!(token.reveal().len(), "ps_at_".len() + 64);
+        }
+
+        #[test]
+        fn nothing_else_is_a_token_and_nothing_panics(text in ".{0,90}") {
+            if let Some(token) = BearerToken::parse(&text) {
+                prop_assert_eq!(token.reveal(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let secret = ClientSecret::from_random(&[7; 32]);
+        assert!(secret.reveal().starts_with("pss_"));
+        assert_eq!(
+            format!("{secret:?} {:?}", secret.hash()),
+            "Secret(…) SecretHash(…)"
+        );
+        let token = BearerToken::from_random(TokenKind::Personal, Uuid::nil().into(), &[7; 32]);
+        assert_eq!(format!("{token:?}"), "BearerToken(ps_pt_…)");
+    }
+}

@@ -1,0 +1,116 @@
+//! The status of an application and the operator's moves over it.
+
+/// Where an application stands (contract: Application status).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ApplicationStatus {
+    /// Awaits acceptance: works for its owner's own account alone.
+    Pending,
+    /// Works.
+    Active,
+    /// No tokens are issued to it, those it has are rejected.
+    Suspended,
+}
+
+/// A move that the present status does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the application is {}: it cannot be {command}", .status.as_str())]
+pub struct ImpossibleMove {
+    /// Where the application stands.
+    pub status: ApplicationStatus,
+    /// What was asked for, as a participle ("accepted").
+    pub command: &'static str,
+}
+
+impl ApplicationStatus {
+    /// Every status.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Active, Self::Suspended];
+
+    /// The contract's word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Active => "active",
+            Self::Suspended => "suspended",
+        }
+    }
+
+    /// The status with the given word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+
+    /// The operator accepts the application. Accepting an active one changes nothing.
+    pub const fn accept(self) -> Result<Self, ImpossibleMove> {
+        match self {
+            Self::Pending | Self::Active => Ok(Self::Active),
+            Self::Suspended => Err(ImpossibleMove {
+                status: self,
+                command: "accepted",
+            }),
+        }
+    }
+
+    /// The operator suspends the application. Suspending a suspended one changes nothing.
+    pub const fn suspend(self) -> Result<Self, ImpossibleMove> {
+        match self {
+            Self::Active | Self::Suspended => Ok(Self::Suspended),
+            Self::Pending => Err(ImpossibleMove {
+                status: self,
+                command: "suspended",
+            }),
+        }
+    }
+
+    /// The operator reinstates the application. Reinstating an active one changes nothing.
+    pub const fn reinstate(self) -> Result<Self, ImpossibleMove> {
+        match self {
+            Self::Suspended | Self::Active => Ok(Self::Active),
+            Self::Pending => Err(ImpossibleMove {
+                status: self,
+                command: "reinstated",
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{ApplicationStatus as S, *};
+
+    #[test]
+    fn the_table_of_moves() {
+        assert_eq!(S::Pending.accept(), Ok(S::Active));
+        assert_eq!(S::Active.accept(), Ok(S::Active));
+        assert_eq!(S::Active.suspend(), Ok(S::Suspended));
+        assert_eq!(S::Suspended.suspend(), Ok(S::Suspended));
+        assert_eq!(S::Suspended.reinstate(), Ok(S::Active));
+        assert_eq!(S::Active.reinstate(), Ok(S::Active));
+        let refused = S::Suspended.accept().unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the application is suspended: it cannot be accepted"
+        );
+        assert!(S::Pending.suspend().is_err() && S::Pending.reinstate().is_err());
+    }
+
+    type Command = fn(S) -> Result<S, ImpossibleMove>;
+
+    fn commands() -> impl Strategy<Value = Command> {
+        prop::sample::select(vec![S::accept as Command, S::suspend, S::reinstate])
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_becomes_pending_again_and_repeating_is_harmless(moves in prop::collection::vec(commands(), 1..30)) {
+            let mut status = S::Pending;
+            for command in moves {
+                let Ok(next) = command(status) else { continue };
+                prop_assert_ne!(next, S::Pending);
+                prop_assert_eq!(command(next), Ok(next));
+                status = next;
+            }
+        }
+    }
+}

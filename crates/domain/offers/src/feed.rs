@@ -1,0 +1,113 @@
+//! The catalogue feed: the marketplace puts whole offers, one at a time or in bulk.
+
+use chrono::{DateTime, Utc};
+use kernel::{Change, Money, OfferId, SellerId};
+
+use crate::{Offer, OfferEvent, OfferStatus, OptionalText, Price, PriceSource, Stock, WebAddress};
+
+/// A whole offer as the marketplace feeds it. A price from the feed is not a manual one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferFeed {
+    /// The offer's id.
+    pub id: OfferId,
+    /// See [`Offer::title`].
+    pub title: String,
+    /// See [`Offer::handle`].
+    pub handle: String,
+    /// Any status: the feed speaks for moderation too.
+    pub status: OfferStatus,
+    /// None removes the price and the mark that it was manual.
+    pub price: Option<Money>,
+    /// None removes the inventory level.
+    pub stock: Option<Stock>,
+    /// See [`Offer::ean`].
+    pub ean: OptionalText,
+    /// See [`Offer::brand`].
+    pub brand: OptionalText,
+    /// See [`Offer::signature`].
+    pub signature: OptionalText,
+    /// See [`Offer::thumbnail`].
+    pub thumbnail: Option<WebAddress>,
+    /// See [`Offer::url`].
+    pub url: WebAddress,
+}
+
+/// What a feed does to an offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fed {
+    /// The offer is new.
+    Created(Change<Offer, OfferEvent>),
+    /// The offer is another one now.
+    Updated(Change<Offer, OfferEvent>),
+    /// The offer was exactly so before: there is nothing to save.
+    Unchanged(Offer),
+}
+
+impl OfferFeed {
+    /// Feeds the offer over what there is. It replaces everything but a manual price, which stays unless the feed has none.
+    pub fn over(self, existing: Option<Offer>, seller: SellerId, now: DateTime<Utc>) -> Fed {
+        match existing {
+            None => Fed::Created(self.create(seller, now)),
+            Some(before) => {
+                let after = self.replace(&before);
+                if after == before {
+                    return Fed::Unchanged(before);
+                }
+                Fed::Updated(before.changed(after, now))
+            }
+        }
+    }
+
+    fn create(self, seller: SellerId, now: DateTime<Utc>) -> Change<Offer, OfferEvent> {
+        let price = self.price.map(automatic);
+        let offer = self.into_offer(seller, price, now, now);
+        let rejected = offer.status == OfferStatus::Rejected;
+        let events = if rejected {
+            vec![OfferEvent::Rejected { offer: offer.id }]
+        } else {
+            Vec::new()
+        };
+        Change::made(offer, events)
+    }
+
+    fn replace(self, before: &Offer) -> Offer {
+        let manual = before.price.filter(|price| price.source == PriceSource::Manual);
+        let price = self.price.map(|fed| manual.unwrap_or_else(|| automatic(fed)));
+        self.into_offer(before.seller, price, before.created_at, before.updated_at)
+    }
+
+    fn into_offer(
+        self,
+        seller: SellerId,
+        price: Option<Price>,
+        created_at: DateTime<Utc>,
+        updated_at: DateTime<Utc>,
+    ) -> Offer {
+        Offer {
+            seller,
+            id: self.id,
+            title: self.title,
+            handle: self.handle,
+            status: self.status,
+            price,
+            stock: self.stock,
+            ean: self.ean,
+            brand: self.brand,
+            signature: self.signature,
+            thumbnail: self.thumbnail,
+            url: self.url,
+            created_at,
+            updated_at,
+        }
+    }
+}
+
+fn automatic(money: Money) -> Price {
+    Price {
+        money,
+        source: PriceSource::Automatic,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! Offers: what one is, its status machine, price and stock rules, and the ports that keep it.
+
+mod feed;
+mod moderation;
+mod offer;
+mod ports;
+mod status;
+mod text;
+
+pub use feed::{Fed, OfferFeed};
+pub use moderation::Decision;
+pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
+pub use ports::{OfferFilter, OfferReader, OfferStore};
+pub use status::OfferStatus;
+pub use text::{OptionalText, WebAddress, handle, optional_text, title, web_address};
+
+#[cfg(any(test, feature = "mocks"))]
+pub use ports::{MockOfferReader, MockOfferStore};

@@ -1,0 +1,95 @@
+//! The texts of an offer: what a title, a handle and an address may be.
+
+use kernel::Invalid;
+use url::Url;
+
+/// An absolute `http` or `https` address, returned character for character as it was given.
+pub type WebAddress = String;
+/// A text that may be missing.
+pub type OptionalText = Option<String>;
+
+const TITLE_MAX: usize = 500;
+const HANDLE_MAX: usize = 200;
+const TEXT_MAX: usize = 500;
+const ADDRESS_MAX: usize = 2048;
+
+/// A title: 1 to 500 characters, not all of them white space.
+pub fn title(text: String) -> Result<String, Invalid> {
+    if text.trim().is_empty() {
+        return Err(Invalid::new("must not be empty"));
+    }
+    within(text, TITLE_MAX)
+}
+
+/// A URL slug: 1 to 200 characters without white space, `/`, `?` or `#`.
+pub fn handle(text: String) -> Result<String, Invalid> {
+    if text.is_empty() || text.contains(|c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#')) {
+        return Err(Invalid::new(
+            "must be a URL slug: no white space, no '/', '?' or '#', and not empty",
+        ));
+    }
+    within(text, HANDLE_MAX)
+}
+
+/// Any text of at most 500 characters.
+pub fn optional_text(text: String) -> Result<String, Invalid> {
+    within(text, TEXT_MAX)
+}
+
+/// An absolute `http` or `https` address of at most 2048 characters.
+pub fn web_address(text: String) -> Result<WebAddress, Invalid> {
+    let absolute =
+        Url::parse(&text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
+    let spelled_out = rest.is_some_and(|rest| !rest.starts_with('/'));
+    if !absolute || !spelled_out || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\')
+    {
+        return Err(Invalid::new(
+            "must be an absolute address that begins with https:// or http://",
+        ));
+    }
+    within(text, ADDRESS_MAX)
+}
+
+fn within(text: String, max: usize) -> Result<String, Invalid> {
+    if text.chars().count() > max {
+        return Err(Invalid::new(format!("must have at most {max} characters")));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_absolute_and_kept_as_given() {
+        let given = "https://shop.example/p/żółw?x=1";
+        assert_eq!(web_address(given.to_owned()).unwrap(), given);
+        for refused in [
+            "",
+            "shop.example/p",
+            "//shop.example",
+            "ftp://shop.example",
+            "https:/shop",
+            "https://a b",
+            "https://",
+            "https:///p",
+        ] {
+            assert!(web_address(refused.to_owned()).is_err(), "{refused}");
+        }
+        assert!(web_address(format!("https://shop.example/{}", "x".repeat(2048))).is_err());
+    }
+
+    #[test]
+    fn lengths_count_characters() {
+        assert!(title("ż".repeat(500)).is_ok());
+        assert!(title("ż".repeat(501)).is_err());
+        assert!(title("  ".to_owned()).is_err());
+        assert!(handle("red-shoes".to_owned()).is_ok());
+        assert!(handle("red shoes".to_owned()).is_err());
+        assert!(optional_text(String::new()).is_ok());
+    }
+}

@@ -1,0 +1,39 @@
+//! How a use case fails: by a refusal that it names, or because the store did.
+
+use kernel::StoreError;
+
+use crate::{Repeatable, UnitOfWorkError};
+
+/// The failure of a use case whose own refusals are `R`.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure<R> {
+    /// The rules refuse it; nothing was changed.
+    #[error("{0}")]
+    Refused(R),
+    /// The store failed.
+    #[error(transparent)]
+    Store(UnitOfWorkError),
+}
+
+impl<R> From<StoreError> for Failure<R> {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl<R> From<UnitOfWorkError> for Failure<R> {
+    fn from(error: UnitOfWorkError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl<R> Repeatable for Failure<R> {
+    fn is_repeatable(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_repeatable())
+    }
+}
+
+/// A refusal as the failure of a use case.
+pub(crate) fn refuse<T, R>(refusal: R) -> Result<T, Failure<R>> {
+    Err(Failure::Refused(refusal))
+}

@@ -1,0 +1,22 @@
+//! What the system does, one file for each thing, over the ports alone, and the unit of work that carries it.
+//!
+//! A use case takes the narrowest ports that it needs. None of them can commit: that is left to whoever opened the
+//! transaction, the request pipeline or a worker.
+
+pub mod close_seller;
+mod failure;
+pub mod feed_offer;
+pub mod import_offers;
+pub mod issue_client_token;
+pub mod manage_application;
+pub mod operator_tokens;
+pub mod personal_tokens;
+pub mod register_application;
+pub mod register_seller;
+mod unit_of_work;
+
+pub use failure::Failure;
+pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, transact};
+
+#[cfg(test)]
+mod test_support;

@@ -1,0 +1,138 @@
+//! A seller registers an application, in the panel or through the marketplace.
+
+use chrono::{DateTime, Utc};
+use kernel::{Randomness, SellerId, StoreError};
+use oauth::{
+    Application, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType, Registration,
+    SellerStore,
+};
+
+use crate::{Failure, failure::refuse};
+
+/// A registered application, with its secret for the one time that it is shown.
+#[derive(Debug)]
+pub struct Registered {
+    /// Its id.
+    pub client_id: ClientId,
+    /// None for a public client.
+    pub client_secret: Option<ClientSecret>,
+    /// Active, or pending where somebody has to accept it.
+    pub status: ApplicationStatus,
+}
+
+/// Why an application is not registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such account.
+    #[error("there is no such seller")]
+    NoSuchSeller,
+    /// The account is closed.
+    #[error("the seller's account is closed")]
+    SellerClosed,
+    /// The name belongs to another application, perhaps a deleted one.
+    #[error("another application has this name, or had it before it was deleted")]
+    NameTaken,
+}
+
+/// Registers the application.
+pub async fn register_application(
+    sellers: &dyn SellerStore,
+    applications: &dyn ApplicationStore,
+    randomness: &dyn Randomness,
+    owner: SellerId,
+    registration: Registration,
+    now: DateTime<Utc>,
+) -> Result<Registered, Failure<Refusal>> {
+    match sellers.lock_seller(owner).await? {
+        None => return refuse(Refusal::NoSuchSeller),
+        Some(seller) if seller.closed_at.is_some() => return refuse(Refusal::SellerClosed),
+        Some(_) => {}
+    }
+    let secret = ClientSecret::from_random(&randomness.secret());
+    let change = Application::register(
+        registration,
+        ClientId::from(randomness.uuid()),
+        &secret,
+        owner,
+        now,
+    );
+    let (client_id, status) = (change.after.client_id, change.after.status);
+    let confidential = change.after.client_type == ClientType::Confidential;
+    applications.save_application(change).await.map_err(name_taken)?;
+    Ok(Registered {
+        client_id,
+        client_secret: confidential.then_some(secret),
+        status,
+    })
+}
+
+fn name_taken(error: StoreError) -> Failure<Refusal> {
+    match error.conflict() {
+        Some("applications_name_key") => Failure::Refused(Refusal::NameTaken),
+        _ => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oauth::{MockApplicationStore, MockSellerStore, RawRegistration};
+
+    use super::*;
+    use crate::test_support::{chance, now, seller};
+
+    fn registration(client_type: &str) -> Registration {
+        RawRegistration {
+            name: "Stock Sync".to_owned(),
+            documentation_url: "https://docs.example".to_owned(),
+            purpose: "for_other_sellers".to_owned(),
+            client_type: client_type.to_owned(),
+            scopes: vec!["offers:read".to_owned()],
+            accept_terms: true,
+            ..RawRegistration::default()
+        }
+        .check()
+        .unwrap()
+    }
+
+    async fn register(closed: bool, client_type: &str) -> Result<Registered, Failure<Refusal>> {
+        let (mut sellers, mut applications) = (MockSellerStore::new(), MockApplicationStore::new());
+        sellers.expect_lock_seller().returning(move |id| {
+            let closed_at = closed.then(now);
+            Ok(Some(oauth::Seller {
+                closed_at,
+                ..seller(id)
+            }))
+        });
+        applications.expect_save_application().returning(|_| Ok(()));
+        let owner = uuid::Uuid::from_u128(1).into();
+        register_application(
+            &sellers,
+            &applications,
+            &chance(),
+            owner,
+            registration(client_type),
+            now(),
+        )
+        .await
+    }
+
+    #[tokio::test]
+    async fn only_a_confidential_client_is_given_a_secret() {
+        assert!(
+            register(false, "confidential")
+                .await
+                .unwrap()
+                .client_secret
+                .is_some()
+        );
+        let public = register(false, "public").await.unwrap();
+        assert!(public.client_secret.is_none());
+        assert_eq!(public.status, ApplicationStatus::Pending);
+    }
+
+    #[tokio::test]
+    async fn a_closed_account_registers_nothing() {
+        let failure = register(true, "public").await.unwrap_err();
+        assert!(matches!(failure, Failure::Refused(Refusal::SellerClosed)));
+    }
+}

@@ -1,0 +1,81 @@
+//! The unit of work: everything that a request or a worker changes, in one transaction.
+
+use std::ops::AsyncFn;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{CommitError, StoreError};
+use oauth::{ApplicationStore, SellerStore, TokenStore};
+use offers::OfferStore;
+
+/// How often a transaction that lost against another one is done again.
+const REPEATS: usize = 3;
+
+/// Opens transactions.
+///
+/// An adapter MUST open them READ COMMITTED on the primary and bound their length (10 s at most).
+#[async_trait]
+pub trait UnitOfWork: Send + Sync {
+    /// Begins a transaction.
+    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError>;
+}
+
+/// An open transaction: it implements every port that changes something. Dropped without commit, it changes nothing.
+#[async_trait]
+pub trait Transaction: OfferStore + ApplicationStore + SellerStore + TokenStore {
+    /// The database's clock when the transaction began: the `now` of everything done in it.
+    fn now(&self) -> DateTime<Utc>;
+
+    /// Makes the changes durable. An adapter MUST tell a transaction that surely changed nothing from one whose fate is
+    /// unknown, and MUST treat a COMMIT that the server answered with ROLLBACK as a failure.
+    async fn commit(self: Box<Self>) -> Result<(), CommitError>;
+}
+
+/// How a whole unit of work fails, apart from what the work itself refuses.
+#[derive(Debug, thiserror::Error)]
+pub enum UnitOfWorkError {
+    /// Nothing was changed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It is unknown whether the change stands.
+    #[error("the outcome of the transaction is unknown")]
+    Unknown(#[source] StoreError),
+}
+
+/// An error of some work that may hide a lost transaction.
+pub trait Repeatable: From<UnitOfWorkError> {
+    /// True when the same work, done again from its start, may succeed.
+    fn is_repeatable(&self) -> bool;
+}
+
+/// Runs `work` in a transaction and commits it. Work that lost against another transaction before the commit is done
+/// again, up to three times; so it must change nothing outside of the transaction.
+pub async fn transact<T, E, W>(units: &dyn UnitOfWork, work: W) -> Result<T, E>
+where
+    E: Repeatable,
+    W: AsyncFn(&dyn Transaction) -> Result<T, E>,
+{
+    let mut repeats = 0;
+    loop {
+        let transaction = units.begin().await.map_err(UnitOfWorkError::from)?;
+        match work(transaction.as_ref()).await {
+            Ok(value) => match transaction.commit().await {
+                Ok(()) => return Ok(value),
+                Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < REPEATS => repeats += 1,
+                Err(CommitError::RolledBack(cause)) => return Err(UnitOfWorkError::Store(cause).into()),
+                Err(CommitError::Unknown(cause)) => return Err(UnitOfWorkError::Unknown(cause).into()),
+            },
+            Err(error) if error.is_repeatable() && repeats < REPEATS => repeats += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl Repeatable for UnitOfWorkError {
+    fn is_repeatable(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Retryable(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
