@@ -1,1 +1,102 @@
-//! access_log
+//! One structured line for each request.
+
+use std::time::Duration;
+
+use actix_web::http::{Method, StatusCode};
+
+use crate::trace_id::TraceId;
+
+/// What a line tells. There is no place in it for a path, a query string or a header: those can carry ids, tokens
+/// and personal data, while the route's template cannot.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessLine<'a> {
+    /// Which listener answered, such as `api` or `backoffice`.
+    pub listener: &'static str,
+    /// The id that the response carries.
+    pub trace_id: &'a TraceId,
+    /// The request's method.
+    pub method: &'a Method,
+    /// The route's template, such as `/v1/offers/{id}`; `-` where no route matched.
+    pub route: &'a str,
+    /// The response's status.
+    pub status: StatusCode,
+    /// From the head of the request to the whole response, its sending not included.
+    pub duration: Duration,
+}
+
+impl AccessLine<'_> {
+    /// Writes the line, at level INFO under the target `access`.
+    pub fn write(&self) {
+        tracing::info!(
+            target: "access",
+            listener = self.listener,
+            trace_id = self.trace_id.as_str(),
+            method = self.method.as_str(),
+            route = self.route,
+            status = self.status.as_u16(),
+            duration_ms = self.duration.as_secs_f64() * 1_000.0,
+            "request",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    use super::*;
+
+    /// Keeps the fields of every event as text.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<String>>>);
+
+    impl Visit for Kept {
+        fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+            self.0.lock().unwrap().push(format!("{}={value:?}", field.name()));
+        }
+    }
+
+    impl Subscriber for Kept {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            metadata.target() == "access"
+        }
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn event(&self, event: &Event<'_>) {
+            event.record(&mut self.clone());
+        }
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn a_line_has_all_it_should() {
+        let kept = Kept::default();
+        let line = AccessLine {
+            listener: "api",
+            trace_id: &TraceId::from_random([0xab; 16]),
+            method: &Method::GET,
+            route: "/v1/offers/{id}",
+            status: StatusCode::OK,
+            duration: Duration::from_micros(1_500),
+        };
+        tracing::subscriber::with_default(kept.clone(), || line.write());
+        let expected = [
+            "message=request",
+            "listener=\"api\"",
+            "trace_id=\"abababababababababababababababab\"",
+            "method=\"GET\"",
+            "route=\"/v1/offers/{id}\"",
+            "status=200",
+            "duration_ms=1.5",
+        ];
+        assert_eq!(*kept.0.lock().unwrap(), expected);
+    }
+}

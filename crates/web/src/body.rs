@@ -1,1 +1,171 @@
-//! body
+//! Reading a request's body, with a cap on its size and on the time it may take.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt};
+
+/// How much body a listener takes, and for how long it waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyLimits {
+    /// In bytes, after transfer decoding.
+    pub cap: usize,
+    /// From the first look at the body to its end, however fast bytes arrive.
+    pub within: Duration,
+}
+
+impl BodyLimits {
+    /// `/v1`: 64 KiB (D7).
+    pub const V1_CAP: usize = 64 * 1024;
+    /// `/oauth`: 16 KiB (D7).
+    pub const OAUTH_CAP: usize = 16 * 1024;
+    /// The back office: 1 MiB, imports apart (D98).
+    pub const BACK_OFFICE_CAP: usize = 1024 * 1024;
+}
+
+/// How the reading ended. After all but [`Body::Whole`] something of the request may still be under way, so the
+/// connection is to be closed ([`crate::reply::close`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// All of it; empty where there was none.
+    Whole(Bytes),
+    /// More than the cap, announced or sent.
+    TooLarge,
+    /// Not at its end in time.
+    TimedOut,
+    /// It ended too early or broke the transfer coding; most likely nobody is there to read an answer.
+    Broken,
+}
+
+/// Reads the body. One that announces more than the cap is refused before a byte of it is read.
+pub async fn read<S, E>(headers: &HeaderMap, payload: S, limits: BodyLimits) -> Body
+where
+    S: Stream<Item = Result<Bytes, E>>,
+{
+    if announced(headers).is_some_and(|length| length > limits.cap) {
+        return Body::TooLarge;
+    }
+    tokio::time::timeout(limits.within, collect(payload, limits.cap))
+        .await
+        .unwrap_or(Body::TimedOut)
+}
+
+fn announced(headers: &HeaderMap) -> Option<usize> {
+    let text = headers.get(CONTENT_LENGTH)?.to_str().ok()?;
+    // The HTTP library has seen to it that these are digits: more of them than fit are more than any cap.
+    Some(text.trim().parse().unwrap_or(usize::MAX))
+}
+
+async fn collect<S, E>(payload: S, cap: usize) -> Body
+where
+    S: Stream<Item = Result<Bytes, E>>,
+{
+    let mut payload = pin!(payload);
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let Ok(chunk) = chunk else {
+            return Body::Broken;
+        };
+        if first.len().max(all.len()).saturating_add(chunk.len()) > cap {
+            return Body::TooLarge;
+        }
+        // Most bodies arrive in one piece, which is then handed on as it is.
+        if first.is_empty() {
+            first = chunk;
+            continue;
+        }
+        if all.is_empty() {
+            all.extend_from_slice(&first);
+        }
+        all.extend_from_slice(&chunk);
+    }
+    Body::Whole(if all.is_empty() { first } else { all.freeze() })
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+    use futures_util::stream;
+
+    use super::*;
+
+    const LIMITS: BodyLimits = BodyLimits {
+        cap: 8,
+        within: Duration::from_secs(5),
+    };
+
+    fn chunks(parts: &[&'static str]) -> impl Stream<Item = Result<Bytes, ()>> + use<> {
+        stream::iter(
+            parts
+                .iter()
+                .map(|part| Ok(Bytes::from_static(part.as_bytes())))
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    fn announcing(length: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_LENGTH, HeaderValue::from_static(length));
+        headers
+    }
+
+    #[tokio::test]
+    async fn bodies_up_to_the_cap_are_whole() {
+        for parts in [
+            &[][..],
+            &[""],
+            &["12345678"],
+            &["1234", "5678"],
+            &["", "1", "", "234567", "8"],
+        ] {
+            let whole = parts.concat();
+            assert_eq!(
+                read(&HeaderMap::new(), chunks(parts), LIMITS).await,
+                Body::Whole(whole.into())
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn chunks_are_counted_together() {
+        for parts in [&["123456789"][..], &["1234", "5678", "9"], &["12345678", "9"]] {
+            assert_eq!(
+                read(&HeaderMap::new(), chunks(parts), LIMITS).await,
+                Body::TooLarge
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn an_announced_excess_is_refused_unread() {
+        for length in ["9", "99999999999999999999999999"] {
+            let unread =
+                stream::poll_fn(|_| -> std::task::Poll<Option<Result<Bytes, ()>>> { panic!("read") });
+            assert_eq!(read(&announcing(length), unread, LIMITS).await, Body::TooLarge);
+        }
+        assert_eq!(
+            read(&announcing("1"), chunks(&["1"]), LIMITS).await,
+            Body::Whole("1".into())
+        );
+    }
+
+    #[tokio::test]
+    async fn an_error_breaks_it() {
+        let parts = stream::iter([Ok(Bytes::from_static(b"{")), Err("reset")]);
+        assert_eq!(read(&HeaderMap::new(), parts, LIMITS).await, Body::Broken);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trickle_is_cut_off_though_it_never_stalls() {
+        let trickle = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Some((Ok::<_, ()>(Bytes::from_static(b"1")), ()))
+        });
+        let began = tokio::time::Instant::now();
+        assert_eq!(read(&HeaderMap::new(), trickle, LIMITS).await, Body::TimedOut);
+        assert_eq!(began.elapsed(), LIMITS.within);
+    }
+}

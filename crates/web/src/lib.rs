@@ -13,6 +13,7 @@ pub mod form;
 pub mod guarded;
 pub mod head;
 pub mod json;
+pub mod media_type;
 mod percent;
 pub mod problem;
 pub mod query;
@@ -21,6 +22,7 @@ pub mod timestamps;
 pub mod trace_id;
 mod violations;
 
+pub use client_ip::{ClientAddress, TrustedProxies};
 pub use code::Code;
 pub use json::Json;
 pub use problem::{Entry, Problem};

@@ -75,7 +75,6 @@ pub fn serialize<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::
 }
 
 /// For `#[serde(serialize_with = "web::timestamps::serialize_option")]`: nothing is `null`.
-#[expect(clippy::ref_option, reason = "the signature that serde calls")]
 pub fn serialize_option<S: Serializer>(at: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
     at.map(Timestamp::new).serialize(serializer)
 }

@@ -39,13 +39,10 @@ impl<T: IntegerTarget> Shape for Integer<T> {
             Json::HugeInteger => None,
             other => return wrong_kind(self, &other, place),
         };
-        match number.filter(|number| self.range.contains(number)) {
-            Some(number) => Some(number),
-            None => {
-                let (least, most) = (self.range.start(), self.range.end());
-                place.refuse(format!("Out of range: must be from {least} to {most}."))
-            }
-        }
+        let (least, most) = (self.range.start(), self.range.end());
+        number
+            .filter(|number| self.range.contains(number))
+            .or_else(|| place.refuse(format!("Out of range: must be from {least} to {most}.")))
     }
 }
 

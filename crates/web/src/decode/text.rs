@@ -21,7 +21,10 @@ pub const fn text() -> Text {
 pub const fn uri(is_uri: fn(&str) -> bool) -> Text {
     Text {
         length: 1..=LONGEST_URI,
-        rule: Some((is_uri, "an absolute URI, such as https://example.com/page")),
+        rule: Some(Rule {
+            test: is_uri,
+            name: "an absolute URI, such as https://example.com/page",
+        }),
     }
 }
 
@@ -29,7 +32,13 @@ pub const fn uri(is_uri: fn(&str) -> bool) -> Text {
 #[derive(Clone, Debug)]
 pub struct Text {
     length: RangeInclusive<usize>,
-    rule: Option<(fn(&str) -> bool, &'static str)>,
+    rule: Option<Rule>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    test: fn(&str) -> bool,
+    name: &'static str,
 }
 
 impl Text {
@@ -43,7 +52,7 @@ impl Text {
     #[must_use]
     pub fn matching(self, test: fn(&str) -> bool, rule: &'static str) -> Self {
         Self {
-            rule: Some((test, rule)),
+            rule: Some(Rule { test, name: rule }),
             ..self
         }
     }
@@ -56,7 +65,7 @@ impl Text {
             return Some(format!("Must have {} characters.", self.bounds()));
         }
         match self.rule {
-            Some((test, rule)) if !test(text) => Some(format!("Must be {rule}.")),
+            Some(Rule { test, name }) if !test(text) => Some(format!("Must be {name}.")),
             _ => None,
         }
     }
@@ -81,7 +90,10 @@ impl Shape for Text {
         } else {
             format!(" of {} characters", self.bounds())
         };
-        let rule = self.rule.map(|(_, rule)| format!(", {rule}")).unwrap_or_default();
+        let rule = self
+            .rule
+            .map(|rule| format!(", {}", rule.name))
+            .unwrap_or_default();
         format!("a string{length}{rule}")
     }
 

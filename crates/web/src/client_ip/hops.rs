@@ -1,0 +1,84 @@
+//! The hops that `X-Forwarded-For` or `Forwarded` name.
+
+use std::net::{IpAddr, SocketAddr};
+
+use actix_web::http::header::{FORWARDED, HeaderMap, HeaderValue, X_FORWARDED_FOR};
+
+pub(super) fn are_named(headers: &HeaderMap) -> bool {
+    headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(FORWARDED)
+}
+
+/// The addresses, the nearest hop's first; nothing in the place of what is no address.
+pub(super) fn nearest_first(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
+    let plain = headers.contains_key(X_FORWARDED_FOR);
+    let values = headers.get_all(if plain { X_FORWARDED_FOR } else { FORWARDED });
+    let read = if plain { x_forwarded_for } else { forwarded };
+    let mut hops: Vec<_> = values
+        .flat_map(|value| text(value).map_or_else(|| vec![None], read))
+        .collect();
+    hops.reverse();
+    hops
+}
+
+fn text(value: &HeaderValue) -> Option<&str> {
+    value.to_str().ok()
+}
+
+fn x_forwarded_for(value: &str) -> Vec<Option<IpAddr>> {
+    value.split(',').map(|hop| address(hop.trim())).collect()
+}
+
+/// RFC 7239 §4. A value whose quotes do not pair, or with an escape outside of quotes, is unreadable as a whole:
+/// guessing where its elements end would let a client place one of its own.
+fn forwarded(value: &str) -> Vec<Option<IpAddr>> {
+    let Some(elements) = split(value, ',') else {
+        return vec![None];
+    };
+    elements.into_iter().map(forwarded_for).collect()
+}
+
+fn forwarded_for(element: &str) -> Option<IpAddr> {
+    let pairs = split(element, ';')?;
+    let mut named = pairs.into_iter().filter_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        name.eq_ignore_ascii_case("for").then_some(value)
+    });
+    let (Some(node), None) = (named.next(), named.next()) else {
+        return None;
+    };
+    address(
+        node.strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'))
+            .unwrap_or(node),
+    )
+}
+
+/// Splits outside of quoted strings; nothing where these are broken.
+fn split(text: &str, separator: char) -> Option<Vec<&str>> {
+    let (mut quoted, mut escaped, mut broken) = (false, false, false);
+    let parts = text
+        .split(|c: char| {
+            let after_escape = std::mem::take(&mut escaped);
+            match c {
+                _ if after_escape => {}
+                '\\' if quoted => escaped = true,
+                '\\' => broken = true,
+                '"' => quoted = !quoted,
+                _ => return c == separator && !quoted,
+            }
+            false
+        })
+        .collect();
+    (!broken && !quoted).then_some(parts)
+}
+
+/// An address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
+fn address(node: &str) -> Option<IpAddr> {
+    let bare = node
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(node);
+    let alone = bare.parse::<IpAddr>().ok();
+    let address = alone.or_else(|| node.parse::<SocketAddr>().ok().map(|with_port| with_port.ip()))?;
+    Some(address.to_canonical())
+}

@@ -1,0 +1,112 @@
+//! What a body says it is.
+
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
+
+use crate::problem::Entry;
+use crate::violations::Violations;
+
+/// The media types that requests are read in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaType {
+    /// `application/json`
+    Json,
+    /// `application/x-www-form-urlencoded`
+    Form,
+    /// `application/x-ndjson`: one JSON object on each line.
+    NdJson,
+}
+
+impl MediaType {
+    /// The type in the one `Content-Type`, if it is one of ours and its charset is absent or UTF-8; both without
+    /// regard to case (D8, D112). Other parameters are ignored.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let mut values = headers.get_all(CONTENT_TYPE);
+        let (Some(only), None) = (values.next(), values.next()) else {
+            return None;
+        };
+        let mut parts = only.to_str().ok()?.split(';').map(str::trim);
+        let kind = match parts.next()? {
+            name if name.eq_ignore_ascii_case("application/json") => Self::Json,
+            name if name.eq_ignore_ascii_case("application/x-www-form-urlencoded") => Self::Form,
+            name if name.eq_ignore_ascii_case("application/x-ndjson") => Self::NdJson,
+            _ => return None,
+        };
+        parts.all(is_fine).then_some(kind)
+    }
+}
+
+/// Whether a parameter leaves the body UTF-8. The value may be quoted (RFC 9110 §5.6.6).
+fn is_fine(parameter: &str) -> bool {
+    let Some((name, value)) = parameter.split_once('=') else {
+        return parameter.is_empty();
+    };
+    let bare = value
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+        .unwrap_or(value);
+    !name.eq_ignore_ascii_case("charset") || bare.eq_ignore_ascii_case("utf-8")
+}
+
+/// A body must be JSON: one violation with the path `Content-Type` where it is not (D8).
+pub fn require_json(headers: &HeaderMap) -> Result<(), Violations> {
+    match MediaType::of(headers) {
+        Some(MediaType::Json) => Ok(()),
+        _ => Err(Entry::validation("Content-Type", "Must be application/json, in UTF-8.").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    fn of(values: &[&str]) -> Option<MediaType> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(CONTENT_TYPE, HeaderValue::from_str(value).unwrap());
+        }
+        MediaType::of(&headers)
+    }
+
+    #[test]
+    fn json_in_utf_8_is_taken_however_it_is_written() {
+        for value in [
+            "application/json",
+            "Application/JSON",
+            "application/json; charset=utf-8",
+            "application/json;charset=UTF-8",
+            "application/json ; Charset=\"Utf-8\" ;",
+            "application/json; profile=x",
+        ] {
+            assert_eq!(of(&[value]), Some(MediaType::Json), "{value}");
+        }
+        assert_eq!(of(&["application/x-www-form-urlencoded"]), Some(MediaType::Form));
+        assert_eq!(of(&["application/x-ndjson"]), Some(MediaType::NdJson));
+    }
+
+    #[test]
+    fn anything_else_is_not() {
+        for value in [
+            "",
+            "application/json; charset=latin1",
+            "application/json; charset=utf-8; charset=utf-16",
+            "application/json; charset",
+            "application/json-patch+json",
+            "application/problem+json",
+            "text/json",
+            "json",
+            "application/json, application/json",
+        ] {
+            assert_eq!(of(&[value]), None, "{value}");
+        }
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&["application/json", "application/json"]), None);
+    }
+
+    #[test]
+    fn the_refusal_names_the_header() {
+        let entries = require_json(&HeaderMap::new()).unwrap_err().into_entries();
+        assert_eq!(entries.first().and_then(Entry::path), Some("Content-Type"));
+    }
+}
