@@ -1,1 +1,14 @@
-//! Test support: a shared private PostgreSQL, a database per test, builders, the program under test.
+//! Test support: a shared private PostgreSQL, a database per test, the program under test, and a client for it.
+//!
+//! Everything here panics with a clear message where it cannot go on: that is a failed test.
+#![expect(clippy::expect_used, clippy::panic, reason = "a failed set-up is a failed test")]
+
+mod client;
+mod clock;
+mod database;
+mod server;
+
+pub use client::{Answer, Client};
+pub use clock::TestClock;
+pub use database::TestDatabase;
+pub use server::{ServerOptions, TestServer};

@@ -1,0 +1,176 @@
+//! A small HTTP client whose answers are easy to assert on.
+
+use std::sync::Once;
+
+use reqwest::{Method, header::HeaderMap};
+use serde_json::Value;
+
+static PROVIDER: Once = Once::new();
+
+/// Sends requests; every one carries a proper `User-Agent` unless the test takes it away.
+#[derive(Debug, Clone)]
+pub struct Client {
+    inner: reqwest::Client,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Client {
+    /// A client that follows no redirect and uses no proxy.
+    pub fn new() -> Self {
+        PROVIDER.call_once(|| {
+            // Installed already by the test itself is fine.
+            drop(rustls::crypto::ring::default_provider().install_default());
+        });
+        let inner = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+        Self { inner: inner.build().expect("a client is built") }
+    }
+
+    /// A request with any method.
+    pub fn request(&self, method: Method, url: &str) -> Request {
+        let agent = ("user-agent".to_owned(), "Tests/1.0 (+https://tests.example)".to_owned());
+        Request { client: self.inner.clone(), method, url: url.to_owned(), headers: vec![agent], body: None }
+    }
+
+    /// A GET request.
+    pub fn get(&self, url: &str) -> Request {
+        self.request(Method::GET, url)
+    }
+
+    /// A POST request.
+    pub fn post(&self, url: &str) -> Request {
+        self.request(Method::POST, url)
+    }
+}
+
+/// A request in the making.
+#[derive(Debug)]
+pub struct Request {
+    client: reqwest::Client,
+    method: Method,
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+impl Request {
+    /// Adds a header line; lines of one name add up.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Takes all lines of a header away.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        self
+    }
+
+    /// Adds a bearer token.
+    #[must_use]
+    pub fn bearer(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
+    /// A JSON body with its content type.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json").body(body.to_string())
+    }
+
+    /// A form body with its content type.
+    #[must_use]
+    pub fn form(self, body: &str) -> Self {
+        self.header("content-type", "application/x-www-form-urlencoded").body(body.to_owned())
+    }
+
+    /// A body as it is.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
+    /// Sends it and reads the whole answer.
+    pub async fn send(self) -> Answer {
+        self.try_send().await.unwrap_or_else(|e| panic!("no answer: {e:?}"))
+    }
+
+    /// Sends it; an error is a broken connection.
+    pub async fn try_send(self) -> Result<Answer, reqwest::Error> {
+        let mut request = self.client.request(self.method, &self.url);
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        if let Some(body) = self.body {
+            request = request.body(body);
+        }
+        let response = request.send().await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let bytes = response.bytes().await?.to_vec();
+        Ok(Answer { status, headers, bytes })
+    }
+}
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as JSON; `null` when it is empty.
+    pub fn json(&self) -> Value {
+        if self.bytes.is_empty() {
+            return Value::Null;
+        }
+        serde_json::from_slice(&self.bytes)
+            .unwrap_or_else(|e| panic!("no JSON ({e}): {}", String::from_utf8_lossy(&self.bytes)))
+    }
+
+    /// A header's value, where there is exactly one line of it.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.headers.get_all(name).iter();
+        let value = lines.next()?.to_str().ok();
+        assert!(lines.next().is_none(), "`{name}` is there more than once");
+        value
+    }
+
+    /// Code and path of every error entry, in order.
+    pub fn errors(&self) -> Vec<(String, Option<String>)> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let body = self.json();
+        let entries = body.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
+        entries
+            .iter()
+            .map(|e| (e.get("code").and_then(text).unwrap_or_default(), e.get("path").and_then(text)))
+            .collect()
+    }
+
+    /// The code of the only error entry.
+    pub fn code(&self) -> String {
+        let errors = self.errors();
+        match errors.as_slice() {
+            [(code, _)] => code.clone(),
+            other => panic!("one error entry was expected, there are {other:?} in {:?}", self.json()),
+        }
+    }
+
+    /// Asserts on the status, and shows the body where it is another.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.bytes));
+        self
+    }
+}

@@ -1,0 +1,55 @@
+//! The database's clock in the hand of a test.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use tokio_postgres::Client;
+
+/// Steers `api_now()` of one database: every process on it sees the same time.
+pub struct TestClock {
+    client: Client,
+}
+
+impl std::fmt::Debug for TestClock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TestClock")
+    }
+}
+
+const TAKE: &str = "
+    create table test_clock (frozen timestamptz, shift interval not null default '0');
+    insert into test_clock default values;
+    create or replace function api_now() returns timestamptz language sql volatile as
+        'select coalesce(frozen, clock_timestamp() + shift) from test_clock';";
+
+impl TestClock {
+    pub(crate) async fn take(client: Client) -> Self {
+        client.batch_execute(TAKE).await.expect("api_now() is replaced");
+        Self { client }
+    }
+
+    /// Stops the clock at an instant.
+    pub async fn freeze(&self, at: DateTime<Utc>) {
+        self.client.execute("update test_clock set frozen = $1", &[&at]).await.expect("the clock stops");
+    }
+
+    /// Lets the clock run again, from the present.
+    pub async fn thaw(&self) {
+        self.client.execute("update test_clock set frozen = null", &[]).await.expect("the clock runs");
+    }
+
+    /// Moves the clock on, whether it runs or stands.
+    pub async fn advance(&self, by: TimeDelta) {
+        let milliseconds = by.num_milliseconds();
+        self.client
+            .execute(
+                "update test_clock set shift = shift + $1 * interval '1 ms', frozen = frozen + $1 * interval '1 ms'",
+                &[&f64::from(i32::try_from(milliseconds).expect("a step of less than 24 days"))],
+            )
+            .await
+            .expect("the clock moves");
+    }
+
+    /// What the clock says.
+    pub async fn now(&self) -> DateTime<Utc> {
+        self.client.query_one("select api_now()", &[]).await.expect("the clock is read").get(0)
+    }
+}

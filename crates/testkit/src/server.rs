@@ -1,0 +1,173 @@
+//! The real program, `serve`, as a process of its own over a test's database.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
+
+use adapter_postgres::{Database, DatabaseSettings, Gathering};
+use adapter_sealing::{KeyRing, SystemRandomness};
+
+use crate::{Client, TestDatabase};
+
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How a server is started.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    program: std::path::PathBuf,
+    environment: Vec<(String, String)>,
+    sealing_key: String,
+}
+
+impl ServerOptions {
+    /// The program at `path`, with a sealing key of its own and defaults for everything else.
+    pub fn new(program: impl AsRef<Path>) -> Self {
+        let sealing_key = KeyRing::generate(&SystemRandomness::new());
+        Self { program: program.as_ref().to_owned(), environment: Vec::new(), sealing_key }
+    }
+
+    /// Sets a configuration key by its environment variable, such as `SELLER_API__RATE_LIMIT__DEFAULT`.
+    #[must_use]
+    pub fn set(mut self, key: &str, value: impl ToString) -> Self {
+        self.environment.push((key.to_owned(), value.to_string()));
+        self
+    }
+}
+
+/// A running server. It is killed with the value, unless it was stopped before.
+#[derive(Debug)]
+pub struct TestServer {
+    child: Child,
+    log: Arc<Mutex<String>>,
+    /// The public listener, without a trailing slash.
+    pub base_url: String,
+    /// The back office's listener, without a trailing slash.
+    pub backoffice_url: String,
+    /// A token for the back office.
+    pub operator_token: String,
+}
+
+impl TestServer {
+    /// Starts the program over the database and waits until it is ready.
+    pub async fn start(options: &ServerOptions, database: &TestDatabase) -> Self {
+        let server = Self::start_unready(options, database).await;
+        let client = Client::new();
+        let ready = format!("{}/readyz", server.backoffice_url);
+        tokio::time::timeout(START_TIMEOUT, async {
+            while client.get(&ready).send().await.status != 200 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await
+        .unwrap_or_else(|_| panic!("the server does not become ready:\n{}", server.log()));
+        server
+    }
+
+    /// Starts the program and waits only until it listens.
+    pub async fn start_unready(options: &ServerOptions, database: &TestDatabase) -> Self {
+        let operator_token = operator_token(database).await;
+        let mut child = Command::new(&options.program)
+            .arg("serve")
+            .env("DATABASE_URL", database.url())
+            .env("SELLER_API__SERVER__BIND", "127.0.0.1:0")
+            .env("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0")
+            .env("SELLER_API__KEYS__SEALING", &options.sealing_key)
+            .env("SELLER_API__LOG__FORMAT", "json")
+            .envs(options.environment.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let (lines, addresses) = mpsc::channel();
+        let log = Arc::new(Mutex::new(String::new()));
+        follow(child.stdout.take().expect("stdout is piped"), Arc::clone(&log), lines.clone());
+        follow(child.stderr.take().expect("stderr is piped"), Arc::clone(&log), lines);
+        let wait = move || addresses.recv_timeout(START_TIMEOUT);
+        let addresses = tokio::task::spawn_blocking(wait).await.expect("the log's thread ended");
+        let Ok((public, backoffice)) = addresses else {
+            drop(child.kill());
+            panic!("the server does not listen:\n{}", log.lock().expect("the log is whole"));
+        };
+        Self {
+            child,
+            log,
+            base_url: format!("http://{public}"),
+            backoffice_url: format!("http://{backoffice}"),
+            operator_token,
+        }
+    }
+
+    /// All that the program has logged so far.
+    pub fn log(&self) -> String {
+        self.log.lock().expect("the log is whole").clone()
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends SIGTERM.
+    pub fn terminate(&self) {
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        rustix::process::kill_process(id.expect("a process id"), rustix::process::Signal::TERM).expect("SIGTERM is sent");
+    }
+
+    /// Waits for the end of the process and returns its exit code.
+    pub async fn exit_code(mut self) -> Option<i32> {
+        let wait = move || self.child.wait();
+        tokio::task::spawn_blocking(wait).await.expect("the waiting thread ended").expect("the process ended").code()
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        // Already gone is fine.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Collects a stream of log lines, and hands over the two addresses once the program says that it listens.
+fn follow(stream: impl Read + Send + 'static, log: Arc<Mutex<String>>, listening: mpsc::Sender<(String, String)>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if let Some(addresses) = listening_addresses(&line) {
+                drop(listening.send(addresses));
+            }
+            let mut log = log.lock().expect("the log is whole");
+            log.push_str(&line);
+            log.push('\n');
+        }
+    });
+}
+
+fn listening_addresses(line: &str) -> Option<(String, String)> {
+    let event = serde_json::from_str::<serde_json::Value>(line).ok()?;
+    let fields = event.get("fields")?;
+    if fields.get("message")? != "listening" {
+        return None;
+    }
+    let address = |name| fields.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    Some((address("public")?, address("backoffice")?))
+}
+
+async fn operator_token(database: &TestDatabase) -> String {
+    let settings = DatabaseSettings {
+        url: database.url().to_owned(),
+        pool_size: 1,
+        connect_timeout: Duration::from_secs(5),
+        acquire_timeout: Duration::from_secs(5),
+        statement_timeout: Duration::from_secs(5),
+        gathering: Gathering::Grouped,
+        default_rate_limit: std::num::NonZeroU32::MIN,
+    };
+    let tokens = Database::new(settings).expect("the URL is fine").operator_tokens();
+    let created = usecases::operator_tokens::create_operator_token(&*tokens, &SystemRandomness::new(), "tests").await;
+    created.expect("the operator token is stored").1.reveal().to_owned()
+}
