@@ -1,6 +1,5 @@
 //! Reading a request's body, with a cap on its size and on the time it may take.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
@@ -26,7 +25,7 @@ impl BodyLimits {
 }
 
 /// How the reading ended. After all but [`Body::Whole`] something of the request may still be under way, so the
-/// connection is to be closed ([`crate::reply::close`]).
+/// connection is to be closed with [`crate::reply::closing`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// All of it; empty where there was none.
@@ -39,10 +38,24 @@ pub enum Body {
     Broken,
 }
 
+impl Body {
+    /// What to tell the client, where the body is not whole: one message about the request as a whole (D111).
+    pub const fn complaint(&self) -> Option<&'static str> {
+        match self {
+            Self::Whole(_) => None,
+            Self::TooLarge => Some("The body is larger than this endpoint takes."),
+            Self::TimedOut => Some("The body did not arrive in time."),
+            Self::Broken => Some("The body broke off."),
+        }
+    }
+}
+
 /// Reads the body. One that announces more than the cap is refused before a byte of it is read.
-pub async fn read<S, E>(headers: &HeaderMap, payload: S, limits: BodyLimits) -> Body
+///
+/// The payload stays the caller's, who needs it to close the connection well.
+pub async fn read<S, E>(headers: &HeaderMap, payload: &mut S, limits: BodyLimits) -> Body
 where
-    S: Stream<Item = Result<Bytes, E>>,
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
 {
     if announced(headers).is_some_and(|length| length > limits.cap) {
         return Body::TooLarge;
@@ -58,11 +71,10 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
     Some(text.trim().parse().unwrap_or(usize::MAX))
 }
 
-async fn collect<S, E>(payload: S, cap: usize) -> Body
+async fn collect<S, E>(payload: &mut S, cap: usize) -> Body
 where
-    S: Stream<Item = Result<Bytes, E>>,
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
 {
-    let mut payload = pin!(payload);
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(chunk) = payload.next().await {
@@ -87,6 +99,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use actix_web::http::header::HeaderValue;
     use futures_util::stream;
 
@@ -123,7 +137,7 @@ mod tests {
         ] {
             let whole = parts.concat();
             assert_eq!(
-                read(&HeaderMap::new(), chunks(parts), LIMITS).await,
+                read(&HeaderMap::new(), &mut chunks(parts), LIMITS).await,
                 Body::Whole(whole.into())
             );
         }
@@ -133,7 +147,7 @@ mod tests {
     async fn chunks_are_counted_together() {
         for parts in [&["123456789"][..], &["1234", "5678", "9"], &["12345678", "9"]] {
             assert_eq!(
-                read(&HeaderMap::new(), chunks(parts), LIMITS).await,
+                read(&HeaderMap::new(), &mut chunks(parts), LIMITS).await,
                 Body::TooLarge
             );
         }
@@ -142,30 +156,36 @@ mod tests {
     #[tokio::test]
     async fn an_announced_excess_is_refused_unread() {
         for length in ["9", "99999999999999999999999999"] {
-            let unread =
+            let mut unread =
                 stream::poll_fn(|_| -> std::task::Poll<Option<Result<Bytes, ()>>> { panic!("read") });
-            assert_eq!(read(&announcing(length), unread, LIMITS).await, Body::TooLarge);
+            assert_eq!(
+                read(&announcing(length), &mut unread, LIMITS).await,
+                Body::TooLarge
+            );
         }
         assert_eq!(
-            read(&announcing("1"), chunks(&["1"]), LIMITS).await,
+            read(&announcing("1"), &mut chunks(&["1"]), LIMITS).await,
             Body::Whole("1".into())
         );
     }
 
     #[tokio::test]
     async fn an_error_breaks_it() {
-        let parts = stream::iter([Ok(Bytes::from_static(b"{")), Err("reset")]);
-        assert_eq!(read(&HeaderMap::new(), parts, LIMITS).await, Body::Broken);
+        let mut parts = stream::iter([Ok(Bytes::from_static(b"{")), Err("reset")]);
+        assert_eq!(read(&HeaderMap::new(), &mut parts, LIMITS).await, Body::Broken);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_trickle_is_cut_off_though_it_never_stalls() {
-        let trickle = stream::unfold((), |()| async {
+        let mut trickle = pin!(stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Some((Ok::<_, ()>(Bytes::from_static(b"1")), ()))
-        });
+        }));
         let began = tokio::time::Instant::now();
-        assert_eq!(read(&HeaderMap::new(), trickle, LIMITS).await, Body::TimedOut);
+        assert_eq!(
+            read(&HeaderMap::new(), &mut trickle, LIMITS).await,
+            Body::TimedOut
+        );
         assert_eq!(began.elapsed(), LIMITS.within);
     }
 }

@@ -4,7 +4,7 @@
 //! with its path, unknown fields last (D11, D14, D112).
 //!
 //! ```
-//! use web::decode::{body, integer, list, nullable, object, one_of, optional, required, text};
+//! use web::decode::{Shape, body, integer, list, nullable, object, one_of, optional, required, text};
 //!
 //! #[derive(Clone, Copy, Debug, PartialEq)]
 //! enum Size { Small, Large }
@@ -36,6 +36,7 @@
 //! assert_eq!(entries[1].message(), "Must be one of `small`, `large`.");
 //! ```
 
+mod bounds;
 mod fields;
 mod list;
 mod object;

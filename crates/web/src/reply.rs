@@ -1,7 +1,10 @@
 //! Responses: JSON bytes, the headers that every one has, the rate-limit headers.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use actix_web::HttpResponse;
-use actix_web::body::BoxBody;
+use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
@@ -36,9 +39,46 @@ pub fn stamp(headers: &mut HeaderMap, trace_id: &TraceId) {
     headers.insert(X_TRACE_ID, trace_id.to_header_value());
 }
 
-/// Closes the connection after this response: what is left of the request is not to be read.
-pub fn close(response: &mut HttpResponse) {
+/// The response, after which the connection is closed: what is left of the request's body is not worth reading.
+///
+/// The payload goes along until the response is sent. Were it dropped before, actix-http would read a chunked body
+/// to its end first, however long that takes and whatever the response says about the connection.
+pub fn closing<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
+    let mut response = holding(response, payload);
     response.head_mut().set_connection_type(ConnectionType::Close);
+    response
+}
+
+/// The response to a request whose body was not looked at, such as a 401. The connection stays open if the body was
+/// all there anyway, or there was none, and is closed otherwise, as in [`closing`].
+pub fn holding<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
+    response.map_body(|_, body| {
+        BoxBody::new(Holding {
+            body,
+            _payload: payload,
+        })
+    })
+}
+
+/// A response body that keeps a request's payload alive.
+struct Holding<P> {
+    body: BoxBody,
+    _payload: P,
+}
+
+// Nothing in it is pinned: a boxed body can be moved.
+impl<P> Unpin for Holding<P> {}
+
+impl<P> MessageBody for Holding<P> {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(cx)
+    }
 }
 
 /// The rate-limit headers of every `/v1` response (contract: Common rules).
@@ -75,7 +115,7 @@ mod tests {
             reset: 1_795_161_600,
         }
         .write(response.headers_mut());
-        close(&mut response);
+        let response = closing(response, ());
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         assert_eq!(response.status(), 201);
         assert_eq!(header("content-type"), Some("application/json"));

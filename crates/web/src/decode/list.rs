@@ -1,5 +1,8 @@
 //! Arrays of one shape.
 
+use std::ops::RangeInclusive;
+
+use super::bounds::counted;
 use super::place::Place;
 use super::shape::{Shape, wrong_kind};
 use crate::json::Json;
@@ -8,38 +11,37 @@ use crate::json::Json;
 pub const fn list<S: Shape>(element: S) -> List<S> {
     List {
         element,
-        least: 0,
-        most: usize::MAX,
+        count: 0..=usize::MAX,
     }
 }
 
 /// See [`list`].
 pub struct List<S> {
     element: S,
-    least: usize,
-    most: usize,
+    count: RangeInclusive<usize>,
 }
 
 impl<S: Shape> List<S> {
     /// Fewer elements are refused, at the array's own path.
     #[must_use]
     pub fn at_least(self, least: usize) -> Self {
-        Self { least, ..self }
+        Self {
+            count: least..=*self.count.end(),
+            ..self
+        }
     }
 
     /// More elements are refused, at the array's own path and without looking at them (D124).
     #[must_use]
     pub fn at_most(self, most: usize) -> Self {
-        Self { most, ..self }
+        Self {
+            count: *self.count.start()..=most,
+            ..self
+        }
     }
 
-    fn bounds(&self) -> String {
-        match (self.least, self.most) {
-            (0, usize::MAX) => String::new(),
-            (0, most) => format!("at most {most}"),
-            (least, usize::MAX) => format!("at least {least}"),
-            (least, most) => format!("{least} to {most}"),
-        }
+    fn bounds(&self) -> Option<String> {
+        counted(&self.count, "element")
     }
 }
 
@@ -47,10 +49,8 @@ impl<S: Shape> Shape for List<S> {
     type Value = Vec<S::Value>;
 
     fn expected(&self) -> String {
-        match self.bounds() {
-            bounds if bounds.is_empty() => "an array".to_owned(),
-            bounds => format!("an array of {bounds} elements"),
-        }
+        self.bounds()
+            .map_or_else(|| "an array".to_owned(), |bounds| format!("an array of {bounds}"))
     }
 
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<Self::Value> {
@@ -58,8 +58,9 @@ impl<S: Shape> Shape for List<S> {
             return wrong_kind(self, &json, place);
         };
         let count = elements.len();
-        if count < self.least || count > self.most {
-            return place.refuse(format!("Must have {} elements; this has {count}.", self.bounds()));
+        if !self.count.contains(&count) {
+            let bounds = self.bounds().unwrap_or_default();
+            return place.refuse(format!("Must have {bounds}; this has {count}."));
         }
         let mut values = Some(Vec::with_capacity(count));
         for (index, json) in elements.into_iter().enumerate() {

@@ -133,11 +133,11 @@ fn strings_are_measured_in_characters() {
     assert_eq!(one("false", shape()), Err(wrong.into()));
     assert_eq!(
         one("\"\"", text().length(1..=usize::MAX)),
-        Err("Must have at least 1 characters.".into())
+        Err("Must have at least 1 character.".into())
     );
     assert_eq!(
         one("\"ab\"", text().length(0..=1)),
-        Err("Must have at most 1 characters.".into())
+        Err("Must have at most 1 character.".into())
     );
     assert_eq!(
         one("\"ab\"", text().length(3..=3)),

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::bounds::counted;
 use super::place::Place;
 use super::shape::{Shape, wrong_kind};
 use crate::json::Json;
@@ -59,10 +60,10 @@ impl Text {
 
     /// What is wrong with `text`, if anything is.
     pub(crate) fn fault(&self, text: &str) -> Option<String> {
-        // A character takes at least one byte, so that a very long text need not be counted to the end.
+        // A text that is far too long is not counted to its end.
         let count = text.chars().take(self.length.end().saturating_add(1)).count();
         if !self.length.contains(&count) {
-            return Some(format!("Must have {} characters.", self.bounds()));
+            return Some(format!("Must have {}.", self.bounds().unwrap_or_default()));
         }
         match self.rule {
             Some(Rule { test, name }) if !test(text) => Some(format!("Must be {name}.")),
@@ -70,13 +71,8 @@ impl Text {
         }
     }
 
-    fn bounds(&self) -> String {
-        match (*self.length.start(), *self.length.end()) {
-            (least, usize::MAX) => format!("at least {least}"),
-            (0, most) => format!("at most {most}"),
-            (least, most) if least == most => format!("exactly {least}"),
-            (least, most) => format!("{least} to {most}"),
-        }
+    fn bounds(&self) -> Option<String> {
+        counted(&self.length, "character")
     }
 }
 
@@ -84,12 +80,10 @@ impl Shape for Text {
     type Value = String;
 
     fn expected(&self) -> String {
-        let any = self.length == (0..=usize::MAX);
-        let length = if any {
-            String::new()
-        } else {
-            format!(" of {} characters", self.bounds())
-        };
+        let length = self
+            .bounds()
+            .map(|bounds| format!(" of {bounds}"))
+            .unwrap_or_default();
         let rule = self
             .rule
             .map(|rule| format!(", {}", rule.name))
