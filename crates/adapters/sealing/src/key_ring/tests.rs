@@ -1,0 +1,132 @@
+//! What a ring of keys opens, and what it refuses.
+
+use proptest::{prelude::*, sample::Index};
+
+use super::*;
+
+fn key(id: &str, byte: u8) -> SecretString {
+    Key::write(id, &[byte; 32]).into()
+}
+
+fn ring(keys: &[(&str, u8)]) -> KeyRing {
+    let keys = keys.iter().map(|(id, byte)| key(id, *byte)).collect::<Vec<_>>();
+    KeyRing::parse(&keys).unwrap()
+}
+
+const FOR: Purpose = Purpose::Cursor;
+
+proptest! {
+    #[test]
+    fn what_was_sealed_opens_for_the_same_binding(bound_to: Vec<u8>, plain: Vec<u8>) {
+        let ring = ring(&[("a", 1)]);
+        let sealed = ring.seal(FOR, &bound_to, &plain);
+        prop_assert_eq!(ring.open(FOR, &bound_to, &sealed), Ok(plain));
+    }
+
+    #[test]
+    fn another_binding_opens_nothing(bound_to: Vec<u8>, other: Vec<u8>, plain: Vec<u8>) {
+        prop_assume!(bound_to != other);
+        let ring = ring(&[("a", 1)]);
+        let sealed = ring.seal(FOR, &bound_to, &plain);
+        prop_assert_eq!(ring.open(FOR, &other, &sealed), Err(SealError));
+    }
+
+    #[test]
+    fn a_changed_bit_anywhere_is_refused(plain: Vec<u8>, place: Index, bit in 0..8) {
+        let ring = ring(&[("a", 1), ("c", 2)]);
+        let mut sealed = ring.seal(FOR, b"seller", &plain);
+        let place = place.index(sealed.len());
+        sealed[place] ^= 1_u8 << bit;
+        prop_assert_eq!(ring.open(FOR, b"seller", &sealed), Err(SealError));
+    }
+
+    #[test]
+    fn a_shortened_or_lengthened_value_is_refused(plain: Vec<u8>, cut: Index, more in prop::collection::vec(any::<u8>(), 1..20)) {
+        let ring = ring(&[("a", 1)]);
+        let sealed = ring.seal(FOR, b"", &plain);
+        let cut = &sealed[..cut.index(sealed.len())];
+        prop_assert_eq!(ring.open(FOR, b"", cut), Err(SealError));
+        prop_assert_eq!(ring.open(FOR, b"", &[sealed, more].concat()), Err(SealError));
+    }
+
+    #[test]
+    fn noise_is_refused_and_nothing_panics(noise: Vec<u8>) {
+        prop_assert_eq!(ring(&[("a", 1)]).open(FOR, b"", &noise), Err(SealError));
+    }
+}
+
+#[test]
+fn a_value_is_bound_to_its_purpose() {
+    let ring = ring(&[("a", 1)]);
+    let sealed = ring.seal(FOR, b"", b"plain");
+    let (salt, rest) = sealed[2..].split_first_chunk::<SALT_LEN>().unwrap();
+    let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>().unwrap();
+    let open = |purpose: &str| {
+        let key = ring.first.derive(purpose, salt).unwrap();
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        key.open_in_place(nonce, Aad::from(binding(FOR, b"")), &mut text.to_vec())
+            .is_ok()
+    };
+    assert!(open(FOR.name()));
+    assert!(!open("another purpose"));
+}
+
+#[test]
+fn keys_rotate() {
+    let (before, during, after) = (
+        ring(&[("old", 1)]),
+        ring(&[("new", 2), ("old", 1)]),
+        ring(&[("new", 2)]),
+    );
+    let old = before.seal(FOR, b"", b"x");
+    let new = during.seal(FOR, b"", b"x");
+    assert_eq!(during.open(FOR, b"", &old), Ok(b"x".to_vec()));
+    assert_eq!(during.open(FOR, b"", &new), Ok(b"x".to_vec()));
+    assert_eq!(after.open(FOR, b"", &new), Ok(b"x".to_vec()));
+    assert_eq!(after.open(FOR, b"", &old), Err(SealError));
+    assert_eq!(before.open(FOR, b"", &new), Err(SealError));
+}
+
+#[test]
+fn the_same_id_over_another_key_opens_nothing() {
+    let sealed = ring(&[("a", 1)]).seal(FOR, b"", b"x");
+    assert_eq!(ring(&[("a", 2)]).open(FOR, b"", &sealed), Err(SealError));
+}
+
+#[test]
+fn no_two_sealed_values_are_alike() {
+    let ring = ring(&[("a", 1)]);
+    assert_ne!(ring.seal(FOR, b"", b"x"), ring.seal(FOR, b"", b"x"));
+}
+
+#[test]
+fn lists_of_keys_that_cannot_be_used() {
+    let refusal = |keys: &[&str]| {
+        let keys = keys
+            .iter()
+            .map(|key| SecretString::from(*key))
+            .collect::<Vec<_>>();
+        KeyRing::parse(&keys).unwrap_err()
+    };
+    let good = Key::write("good", &[7; 32]);
+    let short = Key::write("b", &[7; 32]).replace('=', "");
+    let long_id = Key::write(&"x".repeat(17), &[7; 32]);
+    assert_eq!(refusal(&[]), KeyError::None);
+    assert_eq!(refusal(&["nonsense"]), KeyError::Form { place: 1 });
+    assert_eq!(refusal(&[&good, ":AAAA"]), KeyError::Id { place: 2 });
+    assert_eq!(refusal(&[&long_id]), KeyError::Id { place: 1 });
+    assert_eq!(refusal(&[&good, "b:AAAA"]), KeyError::Bytes { place: 2 });
+    assert_eq!(refusal(&[&good, &short]), KeyError::Bytes { place: 2 });
+    assert_eq!(refusal(&[&good, &good]), KeyError::Repeated { place: 2 });
+}
+
+#[test]
+fn a_generated_key_can_be_used_and_is_never_printed() {
+    let keys = [
+        KeyRing::generate(&SystemRandomness::new()),
+        KeyRing::generate(&SystemRandomness::new()),
+    ];
+    let ring = KeyRing::parse(&keys).unwrap();
+    let secret = keys[0].expose_secret().split_once(':').unwrap().1.to_owned();
+    assert!(!format!("{ring:?} {keys:?}").contains(&secret));
+}
