@@ -48,12 +48,12 @@ impl KeyRing {
         })
     }
 
-    /// A new key under a new id, written as [`KeyRing::parse`] reads it.
-    pub fn generate(randomness: &dyn Randomness) -> SecretString {
+    /// A new key under a new id, written as [`KeyRing::parse`] reads it. It is a secret: only whoever asked may see it.
+    pub fn generate(randomness: &dyn Randomness) -> String {
         let unique = randomness.uuid().simple().to_string();
         // The end of a UUIDv7 is random, its beginning is the time.
         let id = format!("k{}", unique.get(24..).unwrap_or(&unique));
-        Key::write(&id, &randomness.secret()).into()
+        Key::write(&id, &randomness.secret())
     }
 
     fn try_seal(&self, purpose: Purpose, bound_to: &[u8], plain: &[u8]) -> Result<Vec<u8>, Unspecified> {
