@@ -32,7 +32,8 @@ pub async fn guarded<F: Future>(trace_id: &TraceId, handler: F) -> Result<F::Out
     })
 }
 
-fn message(panic: &(dyn Any + Send)) -> &str {
+/// What a panic said.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
     let literal = panic.downcast_ref::<&'static str>().copied();
     literal
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))

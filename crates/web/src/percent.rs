@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 
 /// The text behind the percent-encoding, or nothing where a `%` is not followed by two hexadecimal digits, or the
 /// result is no UTF-8 or contains NUL. Borrows where there is nothing to decode.
-pub(crate) fn decode(text: &str) -> Option<Cow<'_, str>> {
+pub fn decode(text: &str) -> Option<Cow<'_, str>> {
     let mut rest = text.split('%');
     let _before_the_first = rest.next();
     let is_escape = |after: &str| after.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;

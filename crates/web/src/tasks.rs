@@ -1,0 +1,95 @@
+//! Work that outlives the request that asked for it.
+//!
+//! The HTTP library drops a handler whose client has gone away. What writes must not end half-way for that, so it runs
+//! as a task of its own, and the end of the process waits for these tasks.
+
+use thiserror::Error;
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+
+use crate::guarded::message;
+
+/// Runs work on the process's own runtime and knows what of it is still under way. Clones share their tasks.
+#[derive(Clone, Debug)]
+pub struct Tasks {
+    runtime: Handle,
+    running: TaskTracker,
+}
+
+/// The work ended without a result; says why. Whoever waits for it logs that and answers 500.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the task panicked: {0}")]
+pub struct TaskPanicked(String);
+
+impl Tasks {
+    /// Tasks on this runtime, which must be a multi-threaded one that lives as long as the process serves.
+    pub fn new(runtime: Handle) -> Self {
+        Self {
+            runtime,
+            running: TaskTracker::new(),
+        }
+    }
+
+    /// Runs `work` to its end, also where the returned future is dropped after its first poll.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, TaskPanicked> {
+        let task = self.running.spawn_on(work, &self.runtime);
+        task.await.map_err(|ended| {
+            TaskPanicked(ended.try_into_panic().map_or_else(
+                |ended| ended.to_string(),
+                |panic| message(panic.as_ref()).to_owned(),
+            ))
+        })
+    }
+
+    /// Waits until nothing runs any more. Call it when no new requests are taken.
+    pub async fn drained(&self) {
+        self.running.close();
+        self.running.wait().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Poll;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_gives_its_result_or_says_that_it_panicked() {
+        let tasks = Tasks::new(Handle::current());
+        assert_eq!(tasks.run(async { 17 }).await, Ok(17));
+        let panicked = tasks.run(async { panic!("half-way") }).await;
+        assert_eq!(panicked, Err::<(), _>(TaskPanicked("half-way".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn work_goes_on_when_nobody_waits_any_more_and_the_end_waits_for_it() {
+        let tasks = Tasks::new(Handle::current());
+        let (go_on, may_go_on) = oneshot::channel::<()>();
+        let done = Arc::new(AtomicBool::new(false));
+        {
+            let done = Arc::clone(&done);
+            let mut asked_for = pin!(tasks.run(async move {
+                may_go_on.await.unwrap();
+                done.store(true, Ordering::SeqCst);
+            }));
+            poll_fn(|context| {
+                assert!(asked_for.as_mut().poll(context).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+        }
+        go_on.send(()).unwrap();
+        tasks.drained().await;
+        assert!(done.load(Ordering::SeqCst));
+    }
+}
