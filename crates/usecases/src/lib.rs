@@ -16,7 +16,7 @@ pub mod register_seller;
 mod unit_of_work;
 
 pub use failure::Failure;
-pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, transact};
+pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
 
 #[cfg(test)]
 mod test_support;

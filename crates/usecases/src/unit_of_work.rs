@@ -1,7 +1,5 @@
 //! The unit of work: everything that a request or a worker changes, in one transaction.
 
-use std::ops::AsyncFn;
-
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{CommitError, StoreError};
@@ -48,17 +46,28 @@ pub trait Repeatable: From<UnitOfWorkError> {
     fn is_repeatable(&self) -> bool;
 }
 
+/// What is done in one transaction.
+///
+/// A trait and not a closure: the future of an async closure over a `&dyn Transaction` cannot be shown to be `Send`, which
+/// a task of its own has to be.
+#[async_trait]
+pub trait Work: Send + Sync {
+    /// What comes of it.
+    type Done: Send;
+    /// How it fails; may hide a lost transaction.
+    type Error: Repeatable + Send;
+
+    /// Does it. It may be done again from its start, so it must change nothing outside of the transaction.
+    async fn run(&self, transaction: &dyn Transaction) -> Result<Self::Done, Self::Error>;
+}
+
 /// Runs `work` in a transaction and commits it. Work that lost against another transaction before the commit is done
-/// again, up to three times; so it must change nothing outside of the transaction.
-pub async fn transact<T, E, W>(units: &dyn UnitOfWork, work: W) -> Result<T, E>
-where
-    E: Repeatable,
-    W: AsyncFn(&dyn Transaction) -> Result<T, E>,
-{
+/// again, up to three times.
+pub async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Result<W::Done, W::Error> {
     let mut repeats = 0;
     loop {
         let transaction = units.begin().await.map_err(UnitOfWorkError::from)?;
-        match work(transaction.as_ref()).await {
+        match work.run(transaction.as_ref()).await {
             Ok(value) => match transaction.commit().await {
                 Ok(()) => return Ok(value),
                 Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < REPEATS => repeats += 1,
