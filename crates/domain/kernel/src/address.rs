@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Networks of IPv4 that are not globally routable, or that no public service may live in: first address and prefix length.
 const SPECIAL_V4: [(Ipv4Addr, u32); 19] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),        // "this network", RFC 791
+    (Ipv4Addr::UNSPECIFIED, 8),            // "this network", RFC 791
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private use, RFC 1918
     (Ipv4Addr::new(100, 64, 0, 0), 10),    // carrier-grade NAT, RFC 6598
     (Ipv4Addr::new(127, 0, 0, 0), 8),      // loopback, RFC 1122

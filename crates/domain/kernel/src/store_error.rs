@@ -47,6 +47,10 @@ impl std::fmt::Display for Row {
 
 impl StoreError {
     /// An impossible row.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "ids and reasons are made for the error"
+    )]
     pub fn corrupt(table: &'static str, id: impl ToString, reason: impl ToString) -> Self {
         Self::Corrupt {
             row: Row {

@@ -98,7 +98,8 @@ mod tests {
     type Command = fn(S) -> Result<S, ImpossibleMove>;
 
     fn commands() -> impl Strategy<Value = Command> {
-        prop::sample::select(vec![S::accept as Command, S::suspend, S::reinstate])
+        let commands: Vec<Command> = vec![S::accept, S::suspend, S::reinstate];
+        prop::sample::select(commands)
     }
 
     proptest! {

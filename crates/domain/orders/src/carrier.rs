@@ -1,0 +1,252 @@
+//! Carriers, tracking numbers, and what a carrier says of a parcel.
+
+use chrono::{DateTime, Utc};
+use kernel::Invalid;
+
+/// Who carries a parcel (contract: Shipment).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carrier {
+    /// InPost.
+    Inpost,
+    /// DHL.
+    Dhl,
+    /// Poczta Polska.
+    PocztaPolska,
+    /// DPD.
+    Dpd,
+    /// GLS.
+    Gls,
+    /// UPS.
+    Ups,
+    /// FedEx.
+    Fedex,
+    /// Somebody else, who is never asked.
+    Other,
+}
+
+impl Carrier {
+    /// Every carrier, in the contract's order.
+    pub const ALL: [Self; 8] = [
+        Self::Inpost,
+        Self::Dhl,
+        Self::PocztaPolska,
+        Self::Dpd,
+        Self::Gls,
+        Self::Ups,
+        Self::Fedex,
+        Self::Other,
+    ];
+
+    /// The contract's word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Inpost => "inpost",
+            Self::Dhl => "dhl",
+            Self::PocztaPolska => "poczta_polska",
+            Self::Dpd => "dpd",
+            Self::Gls => "gls",
+            Self::Ups => "ups",
+            Self::Fedex => "fedex",
+            Self::Other => "other",
+        }
+    }
+
+    /// The carrier with the given word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|carrier| carrier.as_str() == word)
+    }
+
+    /// The name that people know.
+    pub const fn display_name(self) -> &'static str {
+        match self {
+            Self::Inpost => "InPost",
+            Self::Dhl => "DHL",
+            Self::PocztaPolska => "Poczta Polska",
+            Self::Dpd => "DPD",
+            Self::Gls => "GLS",
+            Self::Ups => "UPS",
+            Self::Fedex => "FedEx",
+            Self::Other => "Other",
+        }
+    }
+
+    /// The public page that follows a parcel; none for [`Carrier::Other`].
+    pub fn tracking_url(self, number: &TrackingNumber) -> Option<String> {
+        let (before, after) = match self {
+            Self::Inpost => ("https://inpost.pl/sledzenie-przesylek?number=", ""),
+            Self::Dhl => (
+                "https://www.dhl.com/pl-pl/home/tracking.html?tracking-id=",
+                "&submit=1",
+            ),
+            Self::PocztaPolska => ("https://emonitoring.poczta-polska.pl/?numer=", ""),
+            Self::Dpd => ("https://tracktrace.dpd.com.pl/parcelDetails?typ=1&p1=", ""),
+            Self::Gls => ("https://gls-group.com/PL/pl/sledzenie-paczek?match=", ""),
+            Self::Ups => ("https://www.ups.com/track?loc=pl_PL&tracknum=", ""),
+            Self::Fedex => ("https://www.fedex.com/fedextrack/?trknbr=", ""),
+            Self::Other => return None,
+        };
+        Some(format!("{before}{}{after}", number.as_str()))
+    }
+}
+
+/// 4 to 64 ASCII letters, digits and hyphens, kept exactly as given. Such a number needs no escaping in a URL or in XML.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TrackingNumber(String);
+
+impl TrackingNumber {
+    /// Checks a number.
+    pub fn new(number: String) -> Result<Self, Invalid> {
+        let allowed = number.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if !(4..=64).contains(&number.len()) || !allowed {
+            return Err(Invalid::new("must be 4 to 64 ASCII letters, digits and hyphens"));
+        }
+        Ok(Self(number))
+    }
+
+    /// The number.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One word for what any carrier says of a parcel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TrackingStatus {
+    /// Announced, not handed over.
+    Registered,
+    /// On its way.
+    InTransit,
+    /// With the courier, for today.
+    OutForDelivery,
+    /// Waits to be collected.
+    ReadyForPickup,
+    /// With the buyer; final.
+    Delivered,
+    /// Something went wrong.
+    Exception,
+    /// On its way back.
+    Returning,
+    /// Back with the sender.
+    Returned,
+    /// Called off.
+    Cancelled,
+    /// The carrier says something that we do not know.
+    Unknown,
+}
+
+impl TrackingStatus {
+    /// Every word.
+    pub const ALL: [Self; 10] = [
+        Self::Registered,
+        Self::InTransit,
+        Self::OutForDelivery,
+        Self::ReadyForPickup,
+        Self::Delivered,
+        Self::Exception,
+        Self::Returning,
+        Self::Returned,
+        Self::Cancelled,
+        Self::Unknown,
+    ];
+
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Registered => "registered",
+            Self::InTransit => "in_transit",
+            Self::OutForDelivery => "out_for_delivery",
+            Self::ReadyForPickup => "ready_for_pickup",
+            Self::Delivered => "delivered",
+            Self::Exception => "exception",
+            Self::Returning => "returning",
+            Self::Returned => "returned",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The status with the given word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+/// What became of asking a carrier about a parcel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// The carrier knows the parcel.
+    Found(Sighting),
+    /// The carrier does not know it, or not yet.
+    NotFound,
+    /// The carrier was not asked, or did not answer usefully; says why, for the log.
+    Unavailable(String),
+}
+
+/// What a carrier says of a parcel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighting {
+    /// In one word.
+    pub status: TrackingStatus,
+    /// Since when, where the carrier tells; for `Delivered` the instant of delivery.
+    pub at: Option<DateTime<Utc>>,
+    /// The carrier's own code, as it came.
+    pub raw_code: String,
+}
+
+impl Lookup {
+    /// The delivery, where the carrier reports one; anything else is "not known to be delivered".
+    pub fn delivery(&self) -> Option<Delivery> {
+        match self {
+            Self::Found(Sighting {
+                status: TrackingStatus::Delivered,
+                at,
+                ..
+            }) => Some(Delivery { at: *at }),
+            _ => None,
+        }
+    }
+}
+
+/// A delivery that a carrier or the marketplace reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// When; none where nobody tells.
+    pub at: Option<DateTime<Utc>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_matched_whole() {
+        for fine in ["ABCD", "520107010449991132638442", &"x".repeat(64)] {
+            assert!(TrackingNumber::new(fine.to_owned()).is_ok(), "{fine}");
+        }
+        for refused in [
+            "",
+            "abc",
+            " abcd",
+            "abcd ",
+            "ab_cd",
+            "żółw",
+            "abcd\n",
+            &"x".repeat(65),
+        ] {
+            assert!(TrackingNumber::new(refused.to_owned()).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn words_read_back() {
+        for carrier in Carrier::ALL {
+            assert_eq!(Carrier::parse(carrier.as_str()), Some(carrier));
+            let url = carrier.tracking_url(&TrackingNumber::new("AB-12".to_owned()).unwrap());
+            assert_eq!(url.is_none(), carrier == Carrier::Other);
+            assert!(url.is_none_or(|url| url.contains("AB-12")));
+        }
+        for status in TrackingStatus::ALL {
+            assert_eq!(TrackingStatus::parse(status.as_str()), Some(status));
+        }
+    }
+}

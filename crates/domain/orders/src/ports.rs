@@ -1,0 +1,85 @@
+//! Where orders are kept and read, and who is asked and told about them.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{Change, Keyset, Page, PageSize, SellerId, StoreError};
+
+use crate::{Carrier, Lookup, OrderEvent, OrderId, OrderNumber, OrderStatus, SellerOrder, TrackingNumber};
+
+/// Which of a seller's orders a list holds. Test orders are never listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OrderFilter {
+    /// Only orders of this status.
+    pub status: Option<OrderStatus>,
+    /// Only orders placed later than this.
+    pub placed_after: Option<DateTime<Utc>>,
+    /// Only orders whose `updated_at` is later than this.
+    pub updated_after: Option<DateTime<Utc>>,
+}
+
+/// How a path names an order: by its id or by its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OrderRef {
+    /// By id.
+    Id(OrderId),
+    /// By number.
+    Number(OrderNumber),
+}
+
+impl OrderRef {
+    /// Reads what stands in a path: an id, else a number, else nothing that can exist.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = text.parse().ok().map(Self::Id);
+        id.or_else(|| OrderNumber::new(text.to_owned()).ok().map(Self::Number))
+    }
+}
+
+/// Reads orders outside a transaction.
+///
+/// An adapter MUST read what is committed on the primary, and MUST never return another seller's part.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait OrderReader: Send + Sync {
+    /// One seller's part of an order, test orders included.
+    async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
+
+    /// A page of a seller's orders without test orders, newest first (`placed_at`, then `id`, both descending), that
+    /// begins after `after`. The cost MUST depend neither on the depth of the page nor on the number of orders.
+    async fn orders(
+        &self,
+        seller: SellerId,
+        filter: OrderFilter,
+        after: Option<Keyset>,
+        size: PageSize,
+    ) -> Result<Page<SellerOrder>, StoreError>;
+}
+
+/// Changes orders within a transaction.
+///
+/// An adapter MUST lock the parts of an order in the order of their sellers' ids, so that two transactions over the same
+/// orders never wait for each other in a circle.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait OrderStore: Send + Sync {
+    /// One seller's part, its row locked. No other seller's row is touched.
+    async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
+
+    /// Every part of an order, their rows locked; empty when there is no such order.
+    async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
+
+    /// Saves changes of parts together with their events. An adapter MUST check that as many rows changed as there are
+    /// changes. A number that another order has is a conflict on `orders_number_key`.
+    async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
+}
+
+/// Asks a carrier about a parcel.
+///
+/// An adapter MUST answer within the deadline that it was made with (2.5 s within a seller's request), MUST NOT be called
+/// while a connection or a transaction is held, MUST NOT ask [`Carrier::Other`] or a carrier without credentials, and
+/// MUST turn every failure into [`Lookup::Unavailable`].
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait CarrierLookup: Send + Sync {
+    /// What the carrier says of the parcel.
+    async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup;
+}

@@ -1,0 +1,86 @@
+//! The words for where an order and its payment stand.
+
+/// Where an order stands, seen from one seller (contract: Order status).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OrderStatus {
+    /// Placed, not paid.
+    Pending,
+    /// Paid.
+    Processing,
+    /// On its way.
+    Shipped,
+    /// With the buyer.
+    Delivered,
+    /// Will not be shipped.
+    Cancelled,
+}
+
+impl OrderStatus {
+    /// Every status, in the contract's order, which is also how far an order has come.
+    pub const ALL: [Self; 5] = [
+        Self::Pending,
+        Self::Processing,
+        Self::Shipped,
+        Self::Delivered,
+        Self::Cancelled,
+    ];
+
+    /// The contract's word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Processing => "processing",
+            Self::Shipped => "shipped",
+            Self::Delivered => "delivered",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status with the given word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+
+    /// The status of the whole of which these are the parts: cancelled when all are, else the least advanced of the
+    /// parts that are not. None of nothing.
+    pub fn aggregate(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        // `Cancelled` sorts last, so the least one is a cancelled one only when all are.
+        parts.into_iter().min()
+    }
+}
+
+/// Whether an order is paid (contract: `payment_status`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaymentStatus {
+    /// Not yet.
+    AwaitingPayment,
+    /// The payment is booked; stays so when the order is cancelled afterwards.
+    Paid,
+    /// Cancelled before it was paid.
+    Cancelled,
+}
+
+impl PaymentStatus {
+    /// The contract's word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AwaitingPayment => "awaiting_payment",
+            Self::Paid => "paid",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OrderStatus::{self, Cancelled, Delivered, Processing};
+
+    #[test]
+    fn the_whole_is_as_far_as_its_least_advanced_living_part() {
+        let aggregate = |parts: &[OrderStatus]| OrderStatus::aggregate(parts.iter().copied());
+        assert_eq!(aggregate(&[]), None);
+        assert_eq!(aggregate(&[Cancelled, Cancelled]), Some(Cancelled));
+        assert_eq!(aggregate(&[Cancelled, Delivered]), Some(Delivered));
+        assert_eq!(aggregate(&[Delivered, Processing, Cancelled]), Some(Processing));
+    }
+}
