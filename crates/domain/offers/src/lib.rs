@@ -3,6 +3,7 @@
 mod feed;
 mod moderation;
 mod offer;
+mod patch;
 mod ports;
 mod status;
 mod text;
@@ -10,6 +11,7 @@ mod text;
 pub use feed::{Fed, OfferFeed};
 pub use moderation::Decision;
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
+pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus};
 pub use ports::{OfferFilter, OfferReader, OfferStore};
 pub use status::OfferStatus;
 pub use text::{OptionalText, WebAddress, handle, optional_text, title, web_address};

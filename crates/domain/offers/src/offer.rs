@@ -76,9 +76,30 @@ impl Stock {
     }
 }
 
-/// What an offer's changes announce.
+/// What an offer's changes announce: a rejection to the seller's subscriptions, a seller's own changes to the marketplace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfferEvent {
+    /// The seller set another price, or made the present one manual.
+    PriceChanged {
+        /// The offer.
+        offer: OfferId,
+        /// The price now.
+        price: Money,
+    },
+    /// The seller set another stock.
+    StockChanged {
+        /// The offer.
+        offer: OfferId,
+        /// The stock now.
+        stock: Stock,
+    },
+    /// The seller set another status.
+    StatusChanged {
+        /// The offer.
+        offer: OfferId,
+        /// The status now.
+        status: OfferStatus,
+    },
     /// Moderation rejected the product card (contract: `offer.rejected`).
     Rejected {
         /// The rejected offer.
