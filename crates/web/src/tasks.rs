@@ -30,18 +30,20 @@ impl Tasks {
         }
     }
 
-    /// Runs `work` to its end, also where the returned future is dropped after its first poll.
-    pub async fn run<T: Send + 'static>(
+    /// Runs `work` to its end, from now on and whether or not anybody waits for the returned future.
+    pub fn run<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
         &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, TaskPanicked> {
+        work: W,
+    ) -> impl Future<Output = Result<T, TaskPanicked>> + Send + use<T, W> {
         let task = self.running.spawn_on(work, &self.runtime);
-        task.await.map_err(|ended| {
-            TaskPanicked(ended.try_into_panic().map_or_else(
-                |ended| ended.to_string(),
-                |panic| message(panic.as_ref()).to_owned(),
-            ))
-        })
+        async {
+            task.await.map_err(|ended| {
+                TaskPanicked(ended.try_into_panic().map_or_else(
+                    |ended| ended.to_string(),
+                    |panic| message(panic.as_ref()).to_owned(),
+                ))
+            })
+        }
     }
 
     /// Waits until nothing runs any more. Call it when no new requests are taken.
@@ -53,11 +55,8 @@ impl Tasks {
 
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
-    use std::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::task::Poll;
 
     use tokio::sync::oneshot;
 
@@ -76,18 +75,13 @@ mod tests {
         let tasks = Tasks::new(Handle::current());
         let (go_on, may_go_on) = oneshot::channel::<()>();
         let done = Arc::new(AtomicBool::new(false));
-        {
+        drop(tasks.run({
             let done = Arc::clone(&done);
-            let mut asked_for = pin!(tasks.run(async move {
+            async move {
                 may_go_on.await.unwrap();
                 done.store(true, Ordering::SeqCst);
-            }));
-            poll_fn(|context| {
-                assert!(asked_for.as_mut().poll(context).is_pending());
-                Poll::Ready(())
-            })
-            .await;
-        }
+            }
+        }));
         go_on.send(()).unwrap();
         tasks.drained().await;
         assert!(done.load(Ordering::SeqCst));
