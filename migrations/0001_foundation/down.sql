@@ -1,0 +1,3 @@
+drop table instance;
+drop table schema_facts;
+drop function api_now();

@@ -1,0 +1,3 @@
+delete from schema_facts where version = '0002';
+drop table applications;
+drop table sellers;
