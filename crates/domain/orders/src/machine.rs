@@ -7,113 +7,16 @@ use chrono::{DateTime, Utc};
 use kernel::Change;
 
 use crate::{
-    Carrier, Delivery, OrderId, OrderNumber, OrderState, OrderStatus, Parcel, SellerOrder, ShipmentId,
-    Sighting, TrackingNumber, TrackingStatus,
+    Cause, Command, Delivery, NewShipment, OrderEvent, OrderEventKind, OrderState, Parcel, Reason, Refusal,
+    SellerOrder, Sighting, TrackingStatus,
 };
-
-/// What happened to an order, for those who subscribed to it (contract: Events).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OrderEvent {
-    /// What happened.
-    pub kind: OrderEventKind,
-    /// The order.
-    pub order: OrderId,
-    /// Its number.
-    pub number: OrderNumber,
-}
-
-/// The kinds of event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OrderEventKind {
-    /// `order.created`.
-    Created,
-    /// `order.paid`.
-    Paid,
-    /// `order.shipped`.
-    Shipped,
-    /// `order.delivered`.
-    Delivered,
-    /// `order.cancelled`.
-    Cancelled,
-}
-
-/// A command that the present state does not allow, with the contract's name for the reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the order is {}: it cannot be {}", .status.as_str(), .command.participle())]
-pub struct Refusal {
-    /// Where the part stands.
-    pub status: OrderStatus,
-    /// What was asked for.
-    pub command: Command,
-    /// Why not.
-    pub reason: Reason,
-}
-
-/// What may be asked of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
-    /// Book the payment.
-    Pay,
-    /// Call it off.
-    Cancel,
-    /// Record a shipment.
-    Ship,
-    /// Record a delivery.
-    Deliver,
-}
-
-impl Command {
-    const fn participle(self) -> &'static str {
-        match self {
-            Self::Pay => "paid",
-            Self::Cancel => "cancelled",
-            Self::Ship => "shipped",
-            Self::Deliver => "delivered",
-        }
-    }
-}
-
-/// The contract's reasons, in the order in which they are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// `order_cancelled`.
-    Cancelled,
-    /// `order_unpaid`.
-    Unpaid,
-    /// `already_shipped`.
-    AlreadyShipped,
-    /// `multi_seller_order`.
-    SeveralSellers,
-}
-
-/// What is reported when a parcel leaves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewShipment {
-    /// The shipment's id.
-    pub id: ShipmentId,
-    /// Who carries it.
-    pub carrier: Carrier,
-    /// By which number.
-    pub tracking_number: TrackingNumber,
-    /// What the carrier said when it was asked, just before.
-    pub sighting: Option<Sighting>,
-}
-
-/// Who reports a shipment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shipper {
-    /// The seller, who cannot ship an order of several sellers.
-    Seller,
-    /// The marketplace, which ships any.
-    Marketplace,
-}
 
 type Outcome = Result<Change<SellerOrder, OrderEvent>, Refusal>;
 
 impl SellerOrder {
     /// A buyer has placed the order.
     pub fn placed(self) -> Change<Self, OrderEvent> {
-        let event = self.event(OrderEventKind::Created);
+        let event = self.event(OrderEventKind::Created, Cause::Marketplace);
         Change::made(self, vec![event])
     }
 
@@ -122,7 +25,12 @@ impl SellerOrder {
         match self.state {
             OrderState::Pending => {
                 let paid_at = now.max(self.placed_at);
-                Ok(self.to(OrderState::Processing { paid_at }, &[OrderEventKind::Paid], now))
+                Ok(self.to(
+                    OrderState::Processing { paid_at },
+                    &[OrderEventKind::Paid],
+                    Cause::Marketplace,
+                    now,
+                ))
             }
             OrderState::Cancelled { paid_at: None, .. } => self.refuse(Command::Pay, Reason::Cancelled),
             _ => Ok(self.unchanged()),
@@ -139,7 +47,7 @@ impl SellerOrder {
                     paid_at,
                     cancelled_at,
                 };
-                Ok(self.to(state, &[OrderEventKind::Cancelled], now))
+                Ok(self.to(state, &[OrderEventKind::Cancelled], Cause::Marketplace, now))
             }
             OrderState::Cancelled { .. } => Ok(self.unchanged()),
             OrderState::Shipped { .. } | OrderState::Delivered { .. } => {
@@ -148,8 +56,9 @@ impl SellerOrder {
         }
     }
 
-    /// Checks whether a shipment may be recorded: cancelled, unpaid, shipped, several sellers, in this order.
-    pub fn check_shippable(&self, shipper: Shipper) -> Result<DateTime<Utc>, Refusal> {
+    /// Checks whether a shipment may be recorded: cancelled, unpaid, shipped, several sellers, in this order. Only the
+    /// marketplace ships an order of several sellers.
+    pub fn check_shippable(&self, cause: Cause) -> Result<DateTime<Utc>, Refusal> {
         let refuse = |reason| {
             Err(Refusal {
                 status: self.status(),
@@ -161,7 +70,7 @@ impl SellerOrder {
             OrderState::Cancelled { .. } => refuse(Reason::Cancelled),
             OrderState::Pending => refuse(Reason::Unpaid),
             OrderState::Shipped { .. } | OrderState::Delivered { .. } => refuse(Reason::AlreadyShipped),
-            OrderState::Processing { .. } if self.several_sellers && shipper == Shipper::Seller => {
+            OrderState::Processing { .. } if self.several_sellers && cause == Cause::Seller => {
                 refuse(Reason::SeveralSellers)
             }
             OrderState::Processing { paid_at } => Ok(paid_at),
@@ -170,8 +79,8 @@ impl SellerOrder {
 
     /// A shipment is recorded. Where the carrier reports delivery already, both steps are, at the carrier's instant kept
     /// within payment and now, and no mail tells the buyer that the parcel is on its way.
-    pub fn ship(self, new: NewShipment, shipper: Shipper, now: DateTime<Utc>) -> Outcome {
-        let paid_at = self.check_shippable(shipper)?;
+    pub fn ship(self, new: NewShipment, cause: Cause, now: DateTime<Utc>) -> Outcome {
+        let paid_at = self.check_shippable(cause)?;
         let now = now.max(paid_at);
         let delivered = new
             .sighting
@@ -194,7 +103,7 @@ impl SellerOrder {
                     shipped_at: now,
                     parcel,
                 };
-                self.to(state, &[OrderEventKind::Shipped], now)
+                self.to(state, &[OrderEventKind::Shipped], cause, now)
             }
             Some(at) => {
                 let state = OrderState::Delivered {
@@ -203,12 +112,17 @@ impl SellerOrder {
                     delivered_at: at,
                     parcel: Some(parcel),
                 };
-                self.to(state, &[OrderEventKind::Shipped, OrderEventKind::Delivered], now)
+                self.to(
+                    state,
+                    &[OrderEventKind::Shipped, OrderEventKind::Delivered],
+                    cause,
+                    now,
+                )
             }
         })
     }
 
-    /// A delivery is recorded, from tracking or by the marketplace. Of a part that nobody has shipped both steps are.
+    /// The marketplace records a delivery. Of a part that nobody has shipped both steps are.
     pub fn deliver(self, delivery: Delivery, now: DateTime<Utc>) -> Outcome {
         match self.state.clone() {
             OrderState::Cancelled { .. } => self.refuse(Command::Deliver, Reason::Cancelled),
@@ -223,7 +137,12 @@ impl SellerOrder {
                     delivered_at: at,
                     parcel: None,
                 };
-                Ok(self.to(state, &[OrderEventKind::Shipped, OrderEventKind::Delivered], now))
+                Ok(self.to(
+                    state,
+                    &[OrderEventKind::Shipped, OrderEventKind::Delivered],
+                    Cause::Marketplace,
+                    now,
+                ))
             }
             OrderState::Shipped {
                 paid_at,
@@ -238,7 +157,7 @@ impl SellerOrder {
                     delivered_at,
                     parcel: Some(parcel),
                 };
-                Ok(self.to(state, &[OrderEventKind::Delivered], now))
+                Ok(self.to(state, &[OrderEventKind::Delivered], Cause::Marketplace, now))
             }
         }
     }
@@ -265,7 +184,7 @@ impl SellerOrder {
                 delivered_at,
                 parcel: Some(parcel),
             };
-            return self.to(state, &[OrderEventKind::Delivered], now);
+            return self.to(state, &[OrderEventKind::Delivered], Cause::Carrier, now);
         }
         if moved {
             self.to(
@@ -275,6 +194,7 @@ impl SellerOrder {
                     parcel,
                 },
                 &[],
+                Cause::Carrier,
                 now,
             )
         } else {
@@ -309,6 +229,7 @@ impl SellerOrder {
         self,
         state: OrderState,
         events: &[OrderEventKind],
+        cause: Cause,
         now: DateTime<Utc>,
     ) -> Change<Self, OrderEvent> {
         let updated_at = now.max(self.updated_at);
@@ -317,7 +238,7 @@ impl SellerOrder {
             updated_at,
             ..self
         };
-        let events = events.iter().map(|kind| after.event(*kind)).collect();
+        let events = events.iter().map(|kind| after.event(*kind, cause)).collect();
         Change::of_existing(after, events)
     }
 
@@ -325,11 +246,12 @@ impl SellerOrder {
         Change::of_existing(self, Vec::new())
     }
 
-    fn event(&self, kind: OrderEventKind) -> OrderEvent {
+    fn event(&self, kind: OrderEventKind, cause: Cause) -> OrderEvent {
         OrderEvent {
             kind,
             order: self.id,
             number: self.number.clone(),
+            cause,
         }
     }
 

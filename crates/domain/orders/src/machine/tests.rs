@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::{Buyer, OrderItem, PaymentStatus, ShippingAddress};
+use crate::{
+    Buyer, Carrier, OrderItem, OrderNumber, OrderStatus, PaymentStatus, ShippingAddress, TrackingNumber,
+};
 
 fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap()
@@ -77,7 +79,7 @@ fn the_usual_way() {
     assert_eq!(kinds(&placed), [OrderEventKind::Created]);
     let paid = placed.after.pay(at(1)).unwrap();
     assert_eq!(kinds(&paid), [OrderEventKind::Paid]);
-    let shipped = paid.after.ship(shipment(None), Shipper::Seller, at(2)).unwrap();
+    let shipped = paid.after.ship(shipment(None), Cause::Seller, at(2)).unwrap();
     assert_eq!(kinds(&shipped), [OrderEventKind::Shipped]);
     assert!(shipped.after.parcel().unwrap().buyer_notified);
     let report = sighting(TrackingStatus::Delivered, Some(at(3)));
@@ -94,32 +96,30 @@ fn the_order_of_refusals() {
         ..order()
     };
     assert_eq!(
-        reason(several.clone().ship(shipment(None), Shipper::Seller, at(1))),
+        reason(several.clone().ship(shipment(None), Cause::Seller, at(1))),
         Reason::Unpaid
     );
     let cancelled = several.clone().cancel(at(1)).unwrap().after;
     assert_eq!(
-        reason(cancelled.ship(shipment(None), Shipper::Seller, at(2))),
+        reason(cancelled.ship(shipment(None), Cause::Seller, at(2))),
         Reason::Cancelled
     );
     let paid = several.pay(at(1)).unwrap().after;
     assert_eq!(
-        reason(paid.clone().ship(shipment(None), Shipper::Seller, at(2))),
+        reason(paid.clone().ship(shipment(None), Cause::Seller, at(2))),
         Reason::SeveralSellers
     );
     let shipped = paid
-        .ship(shipment(None), Shipper::Marketplace, at(2))
+        .ship(shipment(None), Cause::Marketplace, at(2))
         .unwrap()
         .after;
     assert_eq!(
-        reason(shipped.clone().ship(shipment(None), Shipper::Seller, at(3))),
+        reason(shipped.clone().ship(shipment(None), Cause::Seller, at(3))),
         Reason::AlreadyShipped
     );
     assert_eq!(reason(shipped.clone().cancel(at(3))), Reason::AlreadyShipped);
     let delivered = shipped.deliver(Delivery { at: None }, at(4)).unwrap().after;
-    let refusal = delivered
-        .ship(shipment(None), Shipper::Seller, at(5))
-        .unwrap_err();
+    let refusal = delivered.ship(shipment(None), Cause::Seller, at(5)).unwrap_err();
     assert_eq!(refusal.reason, Reason::AlreadyShipped);
     assert_eq!(
         refusal.to_string(),
@@ -138,7 +138,7 @@ fn a_delivery_that_the_carrier_knows_already_is_kept_within_payment_and_now() {
     ] {
         let report = sighting(TrackingStatus::Delivered, reported);
         let change = paid()
-            .ship(shipment(Some(report)), Shipper::Seller, at(20))
+            .ship(shipment(Some(report)), Cause::Seller, at(20))
             .unwrap();
         assert_eq!(
             kinds(&change),
@@ -160,7 +160,7 @@ fn who_is_not_told_by_mail() {
             .pay(at(1))
             .unwrap()
             .after
-            .ship(shipment(None), Shipper::Seller, at(2))
+            .ship(shipment(None), Cause::Seller, at(2))
             .unwrap();
         change.after.parcel().unwrap().buyer_notified
     };
@@ -205,7 +205,7 @@ fn erasure_moves_updated_at_only_where_something_was_shown() {
 enum Step {
     Pay,
     Cancel,
-    Ship(Shipper, Option<Sighting>),
+    Ship(Cause, Option<Sighting>),
     Deliver(Option<DateTime<Utc>>),
     Sight(Sighting),
     Erase,
@@ -215,7 +215,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
     let instant = || prop::option::of((-50_i64..50).prop_map(at));
     let status = prop::sample::select(TrackingStatus::ALL.to_vec());
     let seen = || (prop::sample::select(TrackingStatus::ALL.to_vec()), instant());
-    let shipper = prop_oneof![Just(Shipper::Seller), Just(Shipper::Marketplace)];
+    let shipper = prop_oneof![Just(Cause::Seller), Just(Cause::Marketplace)];
     let step = prop_oneof![
         Just(Step::Pay),
         Just(Step::Cancel),
