@@ -6,6 +6,7 @@ mod offer;
 mod patch;
 mod ports;
 mod status;
+mod stock;
 mod text;
 
 pub use feed::{Fed, OfferFeed};
@@ -14,6 +15,7 @@ pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
 pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus};
 pub use ports::{OfferFilter, OfferReader, OfferStore};
 pub use status::OfferStatus;
+pub use stock::Short;
 pub use text::{OptionalText, WebAddress, handle, optional_text, title, web_address};
 
 #[cfg(any(test, feature = "mocks"))]

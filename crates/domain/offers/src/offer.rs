@@ -74,6 +74,16 @@ impl Stock {
     pub const fn get(self) -> i32 {
         self.0
     }
+
+    /// What is left after taking some; nothing when there are too few.
+    pub(crate) fn less(self, quantity: i32) -> Option<Self> {
+        self.0.checked_sub(quantity).filter(|left| *left >= 0).map(Self)
+    }
+
+    /// With some more, up to the largest stock there can be.
+    pub(crate) const fn plus(self, quantity: i32) -> Self {
+        Self(self.0.saturating_add(quantity))
+    }
 }
 
 /// What an offer's changes announce: a rejection to the seller's subscriptions, a seller's own changes to the marketplace.
