@@ -18,5 +18,12 @@ mod unit_of_work;
 pub use failure::Failure;
 pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
 
+#[cfg(any(test, feature = "mocks"))]
+pub use mocks::MockTransaction;
+#[cfg(any(test, feature = "mocks"))]
+pub use unit_of_work::MockUnitOfWork;
+
+#[cfg(any(test, feature = "mocks"))]
+mod mocks;
 #[cfg(test)]
 mod test_support;

@@ -12,6 +12,7 @@ const REPEATS: usize = 3;
 /// Opens transactions.
 ///
 /// An adapter MUST open them READ COMMITTED on the primary and bound their length (10 s at most).
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UnitOfWork: Send + Sync {
     /// Begins a transaction.

@@ -2,52 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use kernel::{Change, OfferId, SellerId};
-use mockall::mock;
-use oauth::{Application, ApplicationEvent, ClientId, FamilyId, NewSeller, NewToken, Seller};
-use offers::{Offer, OfferEvent};
-
 use super::*;
-use crate::{Failure, test_support::now};
-
-mock! {
-    Tx {}
-
-    #[async_trait]
-    impl Transaction for Tx {
-        fn now(&self) -> DateTime<Utc>;
-        async fn commit(self: Box<Self>) -> Result<(), CommitError>;
-    }
-
-    #[async_trait]
-    impl OfferStore for Tx {
-        async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError>;
-        async fn save_offers(&self, seller: SellerId, changes: Vec<Change<Offer, OfferEvent>>) -> Result<(), StoreError>;
-    }
-
-    #[async_trait]
-    impl ApplicationStore for Tx {
-        async fn lock_application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
-        async fn built_in_application(&self, seller: SellerId) -> Result<Option<Application>, StoreError>;
-        async fn save_application(&self, change: Change<Application, ApplicationEvent>) -> Result<(), StoreError>;
-        async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError>;
-    }
-
-    #[async_trait]
-    impl SellerStore for Tx {
-        async fn add_seller(&self, seller: NewSeller) -> Result<Seller, StoreError>;
-        async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
-        async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError>;
-    }
-
-    #[async_trait]
-    impl TokenStore for Tx {
-        async fn issue_token(&self, token: NewToken) -> Result<(), StoreError>;
-        async fn add_personal_token(&self, seller: SellerId, family: FamilyId, name: &str) -> Result<(), StoreError>;
-        async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
-        async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
-    }
-}
+use crate::{Failure, MockTransaction, test_support::now};
 
 /// Hands out transactions whose commits end as listed, last first; counts how many were begun.
 struct Units {
@@ -60,7 +16,7 @@ impl UnitOfWork for Units {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
         *self.begun.lock().unwrap() += 1;
         let end = self.commits.lock().unwrap().pop();
-        let mut tx = MockTx::new();
+        let mut tx = MockTransaction::new();
         tx.expect_now().returning(now);
         if let Some(end) = end {
             let end = Mutex::new(Some(end));
