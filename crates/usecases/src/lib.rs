@@ -9,10 +9,15 @@ pub mod feed_offer;
 pub mod import_offers;
 pub mod issue_client_token;
 pub mod manage_application;
+pub mod moderate_offer;
 pub mod operator_tokens;
+pub mod patch_offer;
 pub mod personal_tokens;
+pub mod place_order;
 pub mod register_application;
 pub mod register_seller;
+pub mod settle_order;
+pub mod ship_order;
 mod unit_of_work;
 
 pub use failure::Failure;

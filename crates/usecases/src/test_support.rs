@@ -1,8 +1,10 @@
 //! What the unit tests of the use cases share.
 
 use chrono::{DateTime, Utc};
-use kernel::{MockRandomness, SellerId};
+use kernel::{MockRandomness, OfferId, SellerId};
 use oauth::Seller;
+use offers::{Offer, OfferStatus};
+use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;
 
 pub(crate) fn now() -> DateTime<Utc> {
@@ -29,5 +31,55 @@ pub(crate) fn seller(id: SellerId) -> Seller {
         email: "shop@example.com".to_owned(),
         created_at: now(),
         closed_at: None,
+    }
+}
+
+/// A published offer without price and stock.
+pub(crate) fn offer(seller: SellerId, id: OfferId) -> Offer {
+    Offer {
+        seller,
+        id,
+        title: "Kettle".to_owned(),
+        handle: "kettle".to_owned(),
+        status: OfferStatus::Published,
+        price: None,
+        stock: None,
+        ean: None,
+        brand: None,
+        signature: None,
+        thumbnail: None,
+        url: "https://shop.example/kettle".to_owned(),
+        created_at: now(),
+        updated_at: now(),
+    }
+}
+
+/// A seller's part of an order, just placed, with so many pieces of one item.
+pub(crate) fn part(seller: u128, quantity: i32) -> SellerOrder {
+    let item = OrderItem {
+        offer: Uuid::from_u128(seller * 100).into(),
+        title: None,
+        handle: None,
+        sku: None,
+        quantity,
+        unit_price: None,
+    };
+    SellerOrder {
+        seller: Uuid::from_u128(seller).into(),
+        id: Uuid::from_u128(9).into(),
+        number: OrderNumber::new("A-1".to_owned()).unwrap(),
+        is_test: false,
+        several_sellers: false,
+        payment_method: None,
+        delivery_method: None,
+        placed_at: now(),
+        buyer: Some(Buyer {
+            email: Some("buyer@example.com".to_owned()),
+            ..Buyer::default()
+        }),
+        shipping_address: None,
+        items: vec![item],
+        state: OrderState::Pending,
+        updated_at: now(),
     }
 }

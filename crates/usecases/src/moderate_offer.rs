@@ -1,0 +1,64 @@
+//! The marketplace's own moves over an offer: moderation, and the pricing engine's price.
+
+use chrono::{DateTime, Utc};
+use kernel::{Change, Money, OfferId, SellerId};
+use offers::{AutomaticPriceRefusal, Decision, Offer, OfferEvent, OfferStore};
+
+use crate::{Failure, failure::refuse};
+
+/// Why a move is not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The seller has no such offer.
+    #[error("there is no such offer")]
+    NoSuchOffer,
+    /// The price is not the engine's to set.
+    #[error(transparent)]
+    Price(#[from] AutomaticPriceRefusal),
+}
+
+/// Applies a decision of moderation; repeating one is harmless.
+pub async fn moderate_offer(
+    offers: &dyn OfferStore,
+    seller: SellerId,
+    id: OfferId,
+    decision: Decision,
+    now: DateTime<Utc>,
+) -> Result<Offer, Failure<Refusal>> {
+    let offer = locked(offers, seller, id).await?;
+    let change = offer.clone().moderate(decision, now);
+    save(offers, &offer, change).await
+}
+
+/// Sets an automatic price; a manual one is never overwritten.
+pub async fn price_offer(
+    offers: &dyn OfferStore,
+    seller: SellerId,
+    id: OfferId,
+    price: Money,
+    now: DateTime<Utc>,
+) -> Result<Offer, Failure<Refusal>> {
+    let offer = locked(offers, seller, id).await?;
+    let change = offer.clone().price_automatically(price, now);
+    let change = change.map_err(|refused| Failure::Refused(refused.into()))?;
+    save(offers, &offer, change).await
+}
+
+async fn locked(offers: &dyn OfferStore, seller: SellerId, id: OfferId) -> Result<Offer, Failure<Refusal>> {
+    match offers.lock_offers(seller, &[id]).await?.pop() {
+        Some(offer) => Ok(offer),
+        None => refuse(Refusal::NoSuchOffer),
+    }
+}
+
+async fn save(
+    offers: &dyn OfferStore,
+    before: &Offer,
+    change: Change<Offer, OfferEvent>,
+) -> Result<Offer, Failure<Refusal>> {
+    let after = change.after.clone();
+    if after != *before {
+        offers.save_offers(before.seller, vec![change]).await?;
+    }
+    Ok(after)
+}

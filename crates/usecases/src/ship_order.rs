@@ -1,0 +1,207 @@
+//! A parcel leaves: a seller reports it, or the marketplace does for an order of several sellers.
+//!
+//! It takes three steps, because nobody is called while a transaction is open: check, ask the carrier, record. What was
+//! checked is checked again with the rows locked.
+
+use chrono::{DateTime, Utc};
+use kernel::{Invalid, OfferId, Randomness, SellerId, Violations};
+use orders::{
+    BuyerNotifier, Carrier, CarrierLookup, Cause, Lookup, NewShipment, OrderReader, OrderRef, OrderStore,
+    Reason, SellerOrder, ShipmentMail, Sighting, TrackingNumber,
+};
+
+use crate::{Failure, failure::refuse};
+
+/// A shipment that a seller reports.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The order, by id or number.
+    pub order: OrderRef,
+    /// Who carries it.
+    pub carrier: Carrier,
+    /// By which number.
+    pub tracking_number: TrackingNumber,
+    /// Items that the seller names; they have to be its own, and do not limit the shipment.
+    pub item_ids: Vec<String>,
+}
+
+/// Why a shipment is not recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The seller has no such order.
+    #[error("there is no such order")]
+    NoSuchOrder,
+    /// Items that are not the seller's own in this order.
+    #[error("{0}")]
+    Items(Violations),
+    /// The order does not allow it.
+    #[error("{refused}")]
+    Impossible {
+        /// The state and the reason.
+        refused: orders::Refusal,
+        /// The seller's own items in the order.
+        own_items: Vec<OfferId>,
+    },
+}
+
+/// First step: everything that can be refused is, before a carrier is asked.
+pub async fn check_report(
+    orders: &dyn OrderReader,
+    seller: SellerId,
+    report: &Report,
+) -> Result<SellerOrder, Failure<Refusal>> {
+    let Some(part) = orders.order(seller, &report.order).await? else {
+        return refuse(Refusal::NoSuchOrder);
+    };
+    check_part(&part, report)?;
+    Ok(part)
+}
+
+/// Second step: what the carrier says. Test orders and other carriers are not looked up, and whatever goes wrong means
+/// that the parcel is not known to be delivered.
+pub async fn ask_carrier(
+    carriers: &dyn CarrierLookup,
+    is_test: bool,
+    carrier: Carrier,
+    number: &TrackingNumber,
+) -> Option<Sighting> {
+    if is_test || carrier == Carrier::Other {
+        return None;
+    }
+    match carriers.look_up(carrier, number).await {
+        Lookup::Found(sighting) => Some(sighting),
+        Lookup::NotFound | Lookup::Unavailable(_) => None,
+    }
+}
+
+/// Third step, in a transaction: the part moves, and the buyer's mail is queued with it.
+pub async fn record_report(
+    orders: &dyn OrderStore,
+    buyers: &dyn BuyerNotifier,
+    randomness: &dyn Randomness,
+    seller: SellerId,
+    report: &Report,
+    sighting: Option<Sighting>,
+    now: DateTime<Utc>,
+) -> Result<SellerOrder, Failure<Refusal>> {
+    let Some(part) = orders.lock_part(seller, &report.order).await? else {
+        return refuse(Refusal::NoSuchOrder);
+    };
+    check_part(&part, report)?;
+    let own_items = own_items(&part);
+    let new = NewShipment {
+        id: randomness.uuid().into(),
+        carrier: report.carrier,
+        tracking_number: report.tracking_number.clone(),
+        sighting,
+    };
+    let change = part.ship(new, Cause::Seller, now);
+    let change = change.map_err(|refused| Failure::Refused(Refusal::Impossible { refused, own_items }))?;
+    let after = change.after.clone();
+    orders.save_parts(vec![change]).await?;
+    if let Some(mail) = mail_about(&after, randomness) {
+        buyers.queue_mail(mail).await?;
+    }
+    Ok(after)
+}
+
+fn check_part(part: &SellerOrder, report: &Report) -> Result<(), Failure<Refusal>> {
+    let own_items = own_items(part);
+    let mut violations = Violations::new();
+    for (n, id) in report.item_ids.iter().enumerate() {
+        if !id.parse().is_ok_and(|id| own_items.contains(&id)) {
+            violations.add(
+                format!("item_ids[{n}]"),
+                Invalid::new("must be one of your own items in this order"),
+            );
+        }
+    }
+    violations
+        .into_result()
+        .map_err(|violations| Failure::Refused(Refusal::Items(violations)))?;
+    match part.check_shippable(Cause::Seller) {
+        Ok(_) => Ok(()),
+        Err(refused) => refuse(Refusal::Impossible { refused, own_items }),
+    }
+}
+
+fn own_items(part: &SellerOrder) -> Vec<OfferId> {
+    part.items.iter().map(|item| item.offer).collect()
+}
+
+/// A shipment that the marketplace records.
+#[derive(Debug, Clone)]
+pub struct MarketplaceShipment {
+    /// The order, by id or number.
+    pub order: OrderRef,
+    /// One seller's part, or every part that nobody has shipped yet.
+    pub seller: Option<SellerId>,
+    /// Who carries it.
+    pub carrier: Carrier,
+    /// By which number.
+    pub tracking_number: TrackingNumber,
+}
+
+/// Records the marketplace's shipment of one part or all, with one mail to the buyer. It is the only way in which an order
+/// of several sellers is shipped.
+pub async fn record_marketplace_shipment(
+    orders: &dyn OrderStore,
+    buyers: &dyn BuyerNotifier,
+    randomness: &dyn Randomness,
+    shipment: &MarketplaceShipment,
+    sighting: Option<&Sighting>,
+    now: DateTime<Utc>,
+) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+    let parts = orders.lock_order(&shipment.order).await?;
+    let concerned = |part: &SellerOrder| shipment.seller.is_none_or(|seller| part.seller == seller);
+    let parts = parts.into_iter().filter(concerned).collect::<Vec<_>>();
+    if parts.is_empty() {
+        return refuse(Refusal::NoSuchOrder);
+    }
+    let skips_shipped = shipment.seller.is_none() && parts.iter().any(|part| !is_shipped(part));
+    let mut changes = Vec::new();
+    for part in parts
+        .into_iter()
+        .filter(|part| !skips_shipped || !is_shipped(part))
+    {
+        let own_items = own_items(&part);
+        let new = NewShipment {
+            id: randomness.uuid().into(),
+            carrier: shipment.carrier,
+            tracking_number: shipment.tracking_number.clone(),
+            sighting: sighting.cloned().filter(|_| !part.is_test),
+        };
+        let change = part.ship(new, Cause::Marketplace, now);
+        changes.push(change.map_err(|refused| Failure::Refused(Refusal::Impossible { refused, own_items }))?);
+    }
+    let after = changes
+        .iter()
+        .map(|change| change.after.clone())
+        .collect::<Vec<_>>();
+    orders.save_parts(changes).await?;
+    if let Some(mail) = after.iter().find_map(|part| mail_about(part, randomness)) {
+        buyers.queue_mail(mail).await?;
+    }
+    Ok(after)
+}
+
+fn is_shipped(part: &SellerOrder) -> bool {
+    part.check_shippable(Cause::Marketplace)
+        .is_err_and(|refused| refused.reason == Reason::AlreadyShipped)
+}
+
+fn mail_about(part: &SellerOrder, randomness: &dyn Randomness) -> Option<ShipmentMail> {
+    let parcel = part.parcel().filter(|parcel| parcel.buyer_notified)?;
+    Some(ShipmentMail {
+        id: randomness.uuid().into(),
+        order: part.id,
+        number: part.number.clone(),
+        to: part.mail_address()?.to_owned(),
+        name: part.buyer.as_ref().and_then(|buyer| buyer.name.clone()),
+        carrier: parcel.carrier,
+        tracking_number: parcel.tracking_number.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
