@@ -3,19 +3,25 @@
 mod carrier;
 mod command;
 mod machine;
+mod mail;
 mod order;
 mod ports;
 mod status;
+mod tracking;
 
 pub use carrier::{Carrier, Delivery, Lookup, Sighting, TrackingNumber, TrackingStatus};
 pub use command::{Cause, Command, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal};
+pub use mail::{BuyerNotifier, DueMail, MailFate, MailId, MailQueue, Mailer, SendError, ShipmentMail};
 pub use order::{
     Buyer, OrderId, OrderItem, OrderNumber, OrderState, Parcel, SellerOrder, ShipmentId, ShippingAddress,
 };
-pub use ports::{
-    BuyerNotifier, CarrierLookup, MailId, OrderFilter, OrderReader, OrderRef, OrderStore, ShipmentMail,
-};
+pub use ports::{CarrierLookup, OrderFilter, OrderReader, OrderRef, OrderStore};
 pub use status::{OrderStatus, PaymentStatus};
+pub use tracking::{DueParcel, PollSchedule, TrackingQueue};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockBuyerNotifier, MockCarrierLookup, MockOrderReader, MockOrderStore};
+pub use mail::{MockBuyerNotifier, MockMailQueue, MockMailer};
+#[cfg(any(test, feature = "mocks"))]
+pub use ports::{MockCarrierLookup, MockOrderReader, MockOrderStore};
+#[cfg(any(test, feature = "mocks"))]
+pub use tracking::MockTrackingQueue;

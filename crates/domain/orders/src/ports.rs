@@ -77,40 +77,6 @@ pub trait OrderStore: Send + Sync {
     async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
 }
 
-/// Tells the buyer that a parcel is on its way.
-///
-/// An adapter MUST queue the mail durably in the transaction of the shipment, and send it later, at least once.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait BuyerNotifier: Send + Sync {
-    /// Queues one mail.
-    async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
-}
-
-/// A mail to a buyer about a parcel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShipmentMail {
-    /// The mail's id; its `Message-ID` is made of it.
-    pub id: MailId,
-    /// The order, so that an erasure finds the mail.
-    pub order: OrderId,
-    /// The number that the buyer knows.
-    pub number: OrderNumber,
-    /// The buyer's address.
-    pub to: String,
-    /// The buyer's name.
-    pub name: Option<String>,
-    /// Who carries it.
-    pub carrier: Carrier,
-    /// By which number.
-    pub tracking_number: TrackingNumber,
-}
-
-kernel::uuid_id! {
-    /// A queued mail.
-    MailId
-}
-
 /// Asks a carrier about a parcel.
 ///
 /// An adapter MUST answer within the deadline that it was made with (2.5 s within a seller's request), MUST NOT be called

@@ -1,0 +1,130 @@
+//! Following parcels that are on their way: when to ask again, and the queue of those that are due.
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{SellerId, StoreError};
+use uuid::Uuid;
+
+use crate::{Carrier, OrderId, TrackingNumber, TrackingStatus};
+
+/// How long a parcel is followed, counted from its shipment.
+const FOLLOWED: TimeDelta = TimeDelta::days(60);
+
+/// When to ask about a parcel again: often while it is young or about to arrive, seldom later, not at all once it is 60 days
+/// old or the carrier says that it has come to an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PollSchedule {
+    /// The shortest time between two questions about a parcel; everything else is a multiple of it.
+    pub interval: TimeDelta,
+}
+
+impl PollSchedule {
+    /// When to ask next, after an answer at `now` about a parcel that was shipped at `shipped_at`.
+    pub fn next(
+        self,
+        shipped_at: DateTime<Utc>,
+        status: Option<TrackingStatus>,
+        now: DateTime<Utc>,
+    ) -> Option<DateTime<Utc>> {
+        use TrackingStatus::{Cancelled, Delivered, OutForDelivery, ReadyForPickup, Returned};
+        let age = now - shipped_at;
+        let times = match (status, age) {
+            (Some(Delivered | Returned | Cancelled), _) => return None,
+            (_, age) if age >= FOLLOWED => return None,
+            (Some(OutForDelivery | ReadyForPickup), _) => 1,
+            (_, age) if age < TimeDelta::days(3) => 2,
+            (_, age) if age < TimeDelta::days(14) => 6,
+            _ => 24,
+        };
+        Some(now + self.interval * times)
+    }
+}
+
+/// A parcel that a worker has leased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueParcel {
+    /// Whose part of the order.
+    pub seller: SellerId,
+    /// The order.
+    pub order: OrderId,
+    /// Whom to ask.
+    pub carrier: Carrier,
+    /// By which number.
+    pub tracking_number: TrackingNumber,
+    /// When it was shipped.
+    pub shipped_at: DateTime<Utc>,
+    /// Who holds the lease.
+    pub fence: Uuid,
+}
+
+/// Parcels to be asked about. Each call is a transaction of its own.
+///
+/// An adapter MUST lease a parcel to one worker at a time, over all processes, so that none is asked about twice, and MUST
+/// never hand out test orders and parcels of [`Carrier::Other`].
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait TrackingQueue: Send + Sync {
+    /// Leases up to `limit` parcels that are due, for `lease`.
+    async fn lease_parcels(
+        &self,
+        fence: Uuid,
+        limit: u16,
+        lease: TimeDelta,
+    ) -> Result<Vec<DueParcel>, StoreError>;
+
+    /// Notes when to ask again, or never; changes nothing when the lease was lost.
+    async fn schedule_parcel(
+        &self,
+        parcel: &DueParcel,
+        next: Option<DateTime<Utc>>,
+    ) -> Result<(), StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SCHEDULE: PollSchedule = PollSchedule {
+        interval: TimeDelta::minutes(30),
+    };
+
+    fn at(hours: i64) -> DateTime<Utc> {
+        DateTime::<Utc>::UNIX_EPOCH + TimeDelta::hours(hours)
+    }
+
+    #[test]
+    fn spacing_grows_with_age_and_ends() {
+        let next = |hours, status| {
+            SCHEDULE
+                .next(at(0), status, at(hours))
+                .map(|next| next - at(hours))
+        };
+        assert_eq!(next(1, None), Some(TimeDelta::hours(1)));
+        assert_eq!(next(24 * 4, None), Some(TimeDelta::hours(3)));
+        assert_eq!(next(24 * 20, None), Some(TimeDelta::hours(12)));
+        assert_eq!(
+            next(24 * 20, Some(TrackingStatus::OutForDelivery)),
+            Some(TimeDelta::minutes(30))
+        );
+        assert_eq!(next(24 * 60, Some(TrackingStatus::OutForDelivery)), None);
+        assert_eq!(next(1, Some(TrackingStatus::Delivered)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_next_question_lies_ahead_and_there_is_a_last_one(
+            status in prop::option::of(prop::sample::select(TrackingStatus::ALL.to_vec())),
+            start in 0_i64..2000,
+        ) {
+            let (mut now, mut asked) = (at(start), 0);
+            while let Some(next) = SCHEDULE.next(at(0), status, now) {
+                prop_assert!(next > now);
+                now = next;
+                asked += 1;
+                prop_assert!(asked < 4_000);
+            }
+        }
+    }
+}
