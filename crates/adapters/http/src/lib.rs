@@ -1,1 +1,99 @@
-//! The public listener: /v1 and /oauth.
+//! The public listener: `/v1`, `/oauth` and the metadata that clients discover them by.
+//!
+//! Every request comes in through one service ([`configure`]) and is handed to one of three parts: the request
+//! pipeline of `/v1`, the authorization server under `/oauth`, or a plain 404. Nothing is decided in a middleware.
+
+mod arrival;
+mod authorization_server;
+mod bearer;
+mod cursor;
+mod deadline;
+mod failure;
+mod forwarding;
+mod idempotency;
+mod listener;
+mod meters;
+mod operation;
+pub mod operations;
+mod pipeline;
+mod quota;
+mod refusal;
+pub mod routes;
+mod trace_ids;
+mod user_agent;
+
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::ServiceConfig;
+use chrono::TimeDelta;
+use ipnet::IpNet;
+use kernel::{Clock, Randomness, Sealer};
+use oauth::{ApplicationReader, Gate, RateCounter};
+use offers::OfferReader;
+use usecases::UnitOfWork;
+use web::Tasks;
+
+pub use operation::{Call, Context, Effect, Incoming, Operation, Reply};
+pub use refusal::Refusal;
+
+/// What the listener works with. Each server thread has its own.
+pub struct Public {
+    /// Opens the transactions of what writes.
+    pub units: Arc<dyn UnitOfWork>,
+    /// Looks up tokens and counts requests; one for each server thread.
+    pub gate: Arc<dyn Gate>,
+    /// Reads offers; one for each server thread.
+    pub offers: Arc<dyn OfferReader>,
+    /// Finds the applications that authenticate at the token endpoint.
+    pub applications: Arc<dyn ApplicationReader>,
+    /// Counts calls of the token endpoint.
+    pub rates: Arc<dyn RateCounter>,
+    /// Seals the cursors of lists.
+    pub sealer: Arc<dyn Sealer>,
+    /// Makes ids and secrets.
+    pub randomness: Arc<dyn Randomness>,
+    /// Carries what writes past the end of its request.
+    pub tasks: Tasks,
+    /// What the operator has chosen.
+    pub settings: Arc<HttpSettings>,
+}
+
+/// What the operator chooses about the listener.
+pub struct HttpSettings {
+    /// The origin that clients use, and the OAuth issuer; without a trailing slash.
+    pub public_url: String,
+    /// Names the service in `WWW-Authenticate`.
+    pub realm: String,
+    /// Requests a minute of an application that has no limit of its own; told where nothing was counted.
+    pub default_rate_limit: NonZeroU32,
+    /// How long an access token is valid (contract: 12 hours).
+    pub access_token_ttl: TimeDelta,
+    /// Calls of the token endpoint a minute from one address (contract: 30).
+    pub token_limit_per_ip: u32,
+    /// Authenticated calls of the token endpoint a minute of one client (contract: 60).
+    pub token_limit_per_client: u32,
+    /// The proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// How long a client may take to send a body.
+    pub body_timeout: Duration,
+    /// The time of this process: for the end of a window in which nothing was counted.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Serves the whole listener; call it once for each server thread. Services that are registered beside it, such as the
+/// panel's, come first: this one takes every request that nobody else does.
+pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
+    move |config| {
+        let listener = Rc::new(listener::Listener::new(state));
+        config.default_service(actix_web::web::to(move |request, payload| {
+            let listener = Rc::clone(&listener);
+            async move { listener.serve(request, payload).await }
+        }));
+    }
+}

@@ -1,0 +1,93 @@
+//! Who calls the token endpoint (RFC 6749 §2.3, contract: Flows).
+
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use oauth::{Application, ApplicationReader, ClientType, InvalidClient, authenticate};
+
+use super::error::OAuthError;
+use super::grant_type::GrantType;
+use super::parameters::Parameters;
+use crate::deadline::Deadline;
+
+/// What a client says of itself.
+struct Presented {
+    client_id: String,
+    /// None, or empty, where the client has none.
+    secret: Option<String>,
+}
+
+/// The application that calls, proved by its secret where it has one. A 401 carries a challenge where the client used
+/// the `Authorization` header (RFC 6749 §5.2).
+pub(super) async fn authenticated(
+    headers: &HeaderMap,
+    parameters: &Parameters,
+    grant_type: GrantType,
+    applications: &dyn ApplicationReader,
+    deadline: Deadline,
+) -> Result<Application, OAuthError> {
+    let by_header = headers.contains_key(AUTHORIZATION);
+    let challenged = |error: OAuthError| if by_header { error.challenged() } else { error };
+    let presented = presented(headers, parameters).map_err(challenged)?;
+    let application = match presented.client_id.parse() {
+        Ok(client_id) => deadline.hold(applications.client(client_id)).await??,
+        Err(_not_one_of_ours) => None,
+    };
+    let client = authenticate(application.as_ref(), presented.secret.as_deref())
+        .and_then(|()| application.ok_or(InvalidClient::Credentials))
+        .map_err(|refusal| challenged(refusal.into()))?;
+    if client.client_type == ClientType::Public && grant_type.needs_secret() {
+        let description = "This client is public: it has no secret, which this grant_type needs.";
+        return Err(challenged(OAuthError::invalid_client(description)));
+    }
+    Ok(client)
+}
+
+fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<Presented, OAuthError> {
+    let in_body = (parameters.get("client_id"), parameters.get("client_secret"));
+    let mut given = headers.get_all(AUTHORIZATION);
+    match (given.next(), given.next(), in_body) {
+        (None, _, (Some(client_id), secret)) => Ok(Presented {
+            client_id: client_id.to_owned(),
+            secret: secret.map(str::to_owned),
+        }),
+        (None, _, (None, _)) => Err(OAuthError::invalid_client(
+            "Authenticate the client: by HTTP Basic, or by client_id and client_secret in the body.",
+        )),
+        (Some(_), _, (_, Some(_))) => Err(OAuthError::invalid_request(
+            "Send the client's credentials once: by HTTP Basic or in the body.",
+        )),
+        (Some(only), None, (also, None)) => {
+            let presented = only.to_str().ok().and_then(basic).ok_or_else(malformed)?;
+            match also {
+                Some(other) if other != presented.client_id => Err(OAuthError::invalid_request(
+                    "The client_id in the body is not the one in the Authorization header.",
+                )),
+                _ => Ok(presented),
+            }
+        }
+        (Some(_), Some(_), _) => Err(malformed()),
+    }
+}
+
+fn malformed() -> OAuthError {
+    OAuthError::invalid_client(
+        "The Authorization header must be one of HTTP Basic: Basic base64(client_id:client_secret).",
+    )
+}
+
+/// Reads the value of an HTTP Basic header (RFC 7617 §2). RFC 6749 §2.3.1 would have both parts form-encoded first; ids
+/// and secrets of ours consist of characters that this leaves as they are.
+fn basic(value: &str) -> Option<Presented> {
+    let (scheme, encoded) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = STANDARD.decode(encoded.trim_start_matches(' ')).ok()?;
+    let text = String::from_utf8(decoded).ok()?;
+    let (client_id, secret) = text.split_once(':')?;
+    Some(Presented {
+        client_id: client_id.to_owned(),
+        secret: Some(secret.to_owned()),
+    })
+}

@@ -1,0 +1,265 @@
+//! The error shape of `/oauth`: `{"error", "error_description", "traceId"}` (contract: Errors).
+
+use std::borrow::Cow;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, HeaderMap, HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
+use kernel::StoreError;
+use oauth::{InvalidClient, Quota, ScopeRefused};
+use serde::Serialize;
+use usecases::UnitOfWorkError;
+use web::head::HeadTooLarge;
+use web::{TaskPanicked, TraceId, reply};
+
+use crate::deadline::Overdue;
+use crate::failure::Cause;
+use crate::quota::whole_seconds;
+
+const LONGEST_DESCRIPTION: usize = 200;
+
+/// How many seconds a client is asked to wait while the database is away (D16).
+const UNAVAILABLE_RETRY_AFTER: u32 = 1;
+
+/// The value of `error`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    InvalidRequest,
+    InvalidClient,
+    InvalidScope,
+    UnsupportedGrantType,
+    RateLimited,
+    ServerError,
+}
+
+impl Code {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::InvalidClient => "invalid_client",
+            Self::InvalidScope => "invalid_scope",
+            Self::UnsupportedGrantType => "unsupported_grant_type",
+            Self::RateLimited => "rate_limited",
+            Self::ServerError => "server_error",
+        }
+    }
+
+    const fn status(self) -> StatusCode {
+        match self {
+            Self::InvalidRequest | Self::InvalidScope | Self::UnsupportedGrantType => StatusCode::BAD_REQUEST,
+            Self::InvalidClient => StatusCode::UNAUTHORIZED,
+            Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+            Self::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+/// A refusal, and what goes with it.
+#[derive(Debug)]
+pub(super) struct OAuthError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    code: Code,
+    status: StatusCode,
+    description: Cow<'static, str>,
+    retry_after: Option<u32>,
+    allow: Option<&'static str>,
+    challenge: bool,
+    closes: bool,
+    cause: Option<Cause>,
+}
+
+impl OAuthError {
+    pub(super) fn new(code: Code, description: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            status: code.status(),
+            description: description.into(),
+            retry_after: None,
+            allow: None,
+            challenge: false,
+            closes: false,
+            cause: None,
+        }))
+    }
+
+    /// 400: the request is not what the endpoint reads.
+    pub(super) fn invalid_request(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::InvalidRequest, description)
+    }
+
+    /// 400, after which the connection is closed.
+    pub(super) fn closing(description: impl Into<Cow<'static, str>>) -> Self {
+        let mut error = Self::invalid_request(description);
+        error.0.closes = true;
+        error
+    }
+
+    /// 401: the client has not proved who it is.
+    pub(super) fn invalid_client(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::InvalidClient, description)
+    }
+
+    /// 404 under `/oauth` (D87).
+    pub(super) fn not_found() -> Self {
+        let mut error = Self::invalid_request("There is no such endpoint.");
+        error.0.status = StatusCode::NOT_FOUND;
+        error
+    }
+
+    /// 404 on an endpoint that takes another method (D87).
+    pub(super) fn wrong_method(allow: &'static str) -> Self {
+        let mut error = Self::not_found();
+        error.0.description = format!("This endpoint takes {allow} alone.").into();
+        error.0.allow = Some(allow);
+        error
+    }
+
+    /// 429 until the window ends.
+    pub(super) fn rate_limited(quota: &Quota) -> Self {
+        let seconds = whole_seconds(quota);
+        let description = format!("Too many calls of this endpoint. Retry in {seconds} s.");
+        let mut error = Self::new(Code::RateLimited, description);
+        error.0.retry_after = Some(seconds);
+        error
+    }
+
+    /// 500 with a fixed description.
+    pub(super) fn server_error() -> Self {
+        Self::new(
+            Code::ServerError,
+            "Something failed on our side. Quote the traceId to support.",
+        )
+    }
+
+    fn caused(cause: impl Into<Cause>, retry_after: Option<u32>) -> Self {
+        let mut error = Self::server_error();
+        error.0.cause = Some(cause.into());
+        error.0.retry_after = retry_after;
+        error
+    }
+
+    /// The same with a challenge where it is a 401: the client has tried HTTP Basic, or some other scheme.
+    pub(super) fn challenged(mut self) -> Self {
+        self.0.challenge = self.0.code == Code::InvalidClient;
+        self
+    }
+
+    /// What the log is told.
+    pub(super) fn cause(&self) -> Option<&Cause> {
+        self.0.cause.as_ref()
+    }
+
+    /// Whether the connection is to be closed.
+    pub(super) fn closes(&self) -> bool {
+        self.0.closes
+    }
+
+    /// The whole response.
+    pub(super) fn into_response(self, trace_id: &TraceId, realm: &str) -> HttpResponse {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            error: &'static str,
+            error_description: &'a str,
+            #[serde(rename = "traceId")]
+            trace_id: &'a str,
+        }
+        let body = Body {
+            error: self.0.code.as_str(),
+            error_description: &printable(&self.0.description),
+            trace_id: trace_id.as_str(),
+        };
+        // Strings only: this cannot fail to serialise.
+        let body = serde_json::to_vec(&body).unwrap_or_default();
+        let mut response = reply::json(self.0.status, body, trace_id);
+        let headers = response.headers_mut();
+        forbid_old_caches(headers);
+        if let Some(seconds) = self.0.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(allow) = self.0.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        if self.0.challenge {
+            let challenge = format!("Basic realm=\"{}\"", quotable(realm));
+            if let Ok(challenge) = HeaderValue::from_str(&challenge) {
+                headers.insert(WWW_AUTHENTICATE, challenge);
+            }
+        }
+        response
+    }
+}
+
+/// `Pragma: no-cache`, which RFC 6749 §5.1 asks for beside `Cache-Control`.
+pub(super) fn forbid_old_caches(headers: &mut HeaderMap) {
+    headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+}
+
+/// What RFC 6749 §5.2 lets stand in a description, of which a part may be the client's own words.
+fn printable(text: &str) -> String {
+    let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
+    text.chars().filter(allowed).take(LONGEST_DESCRIPTION).collect()
+}
+
+/// What may stand between the quotes of a challenge (RFC 9110 §5.6.4) without an escape.
+fn quotable(text: &str) -> String {
+    let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
+    text.chars().filter(allowed).collect()
+}
+
+impl From<HeadTooLarge> for OAuthError {
+    fn from(excess: HeadTooLarge) -> Self {
+        Self::closing(excess.to_string())
+    }
+}
+
+impl From<InvalidClient> for OAuthError {
+    fn from(refusal: InvalidClient) -> Self {
+        Self::invalid_client(refusal.to_string())
+    }
+}
+
+impl From<ScopeRefused> for OAuthError {
+    fn from(refusal: ScopeRefused) -> Self {
+        Self::new(Code::InvalidScope, refusal.to_string())
+    }
+}
+
+impl From<StoreError> for OAuthError {
+    fn from(error: StoreError) -> Self {
+        let retry_after = match error {
+            StoreError::Unavailable(_) | StoreError::Retryable(_) => Some(UNAVAILABLE_RETRY_AFTER),
+            StoreError::Conflict { .. } | StoreError::Corrupt { .. } | StoreError::Unexpected(_) => None,
+        };
+        Self::caused(error, retry_after)
+    }
+}
+
+impl From<UnitOfWorkError> for OAuthError {
+    /// A token whose COMMIT is in doubt was shown to nobody: the client asks for another one.
+    fn from(error: UnitOfWorkError) -> Self {
+        match error {
+            UnitOfWorkError::Store(error) => error.into(),
+            unknown @ UnitOfWorkError::Unknown(_) => Self::caused(unknown, Some(UNAVAILABLE_RETRY_AFTER)),
+        }
+    }
+}
+
+impl From<Overdue> for OAuthError {
+    fn from(overdue: Overdue) -> Self {
+        Self::caused(overdue, Some(UNAVAILABLE_RETRY_AFTER))
+    }
+}
+
+impl From<TaskPanicked> for OAuthError {
+    fn from(panicked: TaskPanicked) -> Self {
+        Self::caused(panicked, None)
+    }
+}
+
+impl From<serde_json::Error> for OAuthError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::caused(error, None)
+    }
+}

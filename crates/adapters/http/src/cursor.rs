@@ -1,0 +1,99 @@
+//! The cursors of lists: a position, sealed, that opens only for the list it was made for (D18).
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::DateTime;
+use kernel::{Keyset, Purpose, Sealer, SellerId};
+use offers::OfferFilter;
+use uuid::Uuid;
+
+/// What a client is told of a cursor that does not open.
+pub(crate) const REFUSED: &str =
+    "Not a cursor of this list: send a `next` of the same resource and filters, or leave the parameter out.";
+
+/// The list that a cursor belongs to: resource, seller and filters, as bytes. Neither `limit` nor `fields` is part of
+/// it, so that both may change between pages.
+pub(crate) struct List(Vec<u8>);
+
+impl List {
+    /// A seller's offers. Each part has a fixed length or ends the bytes, so that no two lists have the same.
+    pub(crate) fn offers(seller: SellerId, filter: &OfferFilter) -> Self {
+        let mut bytes = b"offers\0".to_vec();
+        bytes.extend_from_slice(seller.uuid().as_bytes());
+        match filter.updated_after {
+            None => bytes.push(0),
+            Some(at) => {
+                bytes.push(1);
+                bytes.extend_from_slice(&at.timestamp().to_be_bytes());
+                bytes.extend_from_slice(&at.timestamp_subsec_nanos().to_be_bytes());
+            }
+        }
+        bytes.extend_from_slice(filter.status.map_or("", offers::OfferStatus::as_str).as_bytes());
+        Self(bytes)
+    }
+}
+
+/// The text of a cursor that begins after `position`.
+pub(crate) fn seal(sealer: &dyn Sealer, list: &List, position: Keyset) -> String {
+    let mut plain = position.at.timestamp_micros().to_be_bytes().to_vec();
+    plain.extend_from_slice(position.id.as_bytes());
+    URL_SAFE_NO_PAD.encode(sealer.seal(Purpose::Cursor, &list.0, &plain))
+}
+
+/// The position in a cursor, if it was made for this list.
+pub(crate) fn open(sealer: &dyn Sealer, list: &List, text: &str) -> Option<Keyset> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let plain = sealer.open(Purpose::Cursor, &list.0, &bytes).ok()?;
+    let (at, id) = plain.split_first_chunk::<8>()?;
+    Some(Keyset {
+        at: DateTime::from_timestamp_micros(i64::from_be_bytes(*at))?,
+        id: Uuid::from_slice(id).ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{TimeDelta, Utc};
+    use offers::OfferStatus;
+
+    use super::*;
+    use crate::tests::fakes::PlainSealer;
+
+    #[test]
+    fn a_cursor_opens_for_its_own_list_alone() {
+        let seller = SellerId::from(Uuid::from_u128(1));
+        let at = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::microseconds(1_234_567);
+        let filter = |status, updated_after| OfferFilter {
+            status,
+            updated_after,
+        };
+        let lists = [
+            List::offers(seller, &filter(None, None)),
+            List::offers(Uuid::from_u128(2).into(), &filter(None, None)),
+            List::offers(seller, &filter(Some(OfferStatus::Draft), None)),
+            List::offers(seller, &filter(Some(OfferStatus::Published), None)),
+            List::offers(seller, &filter(None, Some(at))),
+            List::offers(seller, &filter(None, Some(at + TimeDelta::nanoseconds(1)))),
+            List::offers(seller, &filter(Some(OfferStatus::Draft), Some(at))),
+        ];
+        let position = Keyset {
+            at,
+            id: Uuid::from_u128(17),
+        };
+        for (n, made_for) in lists.iter().enumerate() {
+            let text = seal(&PlainSealer, made_for, position);
+            for (m, asked_for) in lists.iter().enumerate() {
+                let expected = (n == m).then_some(position);
+                assert_eq!(open(&PlainSealer, asked_for, &text), expected, "{n} {m}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_else_opens() {
+        let list = List::offers(Uuid::from_u128(1).into(), &OfferFilter::default());
+        for text in ["", "a", "%", "AAAA", "not base64!"] {
+            assert_eq!(open(&PlainSealer, &list, text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What goes to the log of a failure that a client is told nothing of.
+
+use std::error::Error;
+use std::fmt;
+
+use web::TraceId;
+
+/// A failure's cause, as it travels to the edge.
+pub(crate) type Cause = Box<dyn Error + Send + Sync>;
+
+/// Writes a failure to the log, under the id that the client was given.
+pub(crate) fn log(trace_id: &TraceId, route: &str, cause: &Cause) {
+    let cause = Chain(cause.as_ref());
+    tracing::error!(trace_id = trace_id.as_str(), route, %cause, "a request failed");
+}
+
+/// An error and everything that caused it.
+struct Chain<'a>(&'a dyn Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::StoreError;
+
+    use super::*;
+
+    #[test]
+    fn the_whole_chain_is_written() {
+        let error = StoreError::Unavailable("connection refused".into());
+        assert_eq!(
+            Chain(&error).to_string(),
+            "the store cannot be reached: connection refused"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Where every request of the listener comes in: it gets its trace id, goes to the part that answers it, and leaves a
+//! line in the log and a mark in the meters.
+
+use std::sync::Arc;
+
+use actix_web::web::Payload;
+use actix_web::{HttpRequest, HttpResponse};
+use tokio::time::Instant;
+use web::access_log::AccessLine;
+use web::{Problem, TraceId, head};
+
+use crate::arrival::Arrival;
+use crate::forwarding::Forwarding;
+use crate::meters::Meters;
+use crate::trace_ids::TraceIds;
+use crate::{Public, authorization_server, pipeline};
+
+/// What the listener is called in logs and metrics.
+pub(crate) const LISTENER: &str = "api";
+
+/// The listener in one server thread.
+pub(crate) struct Listener {
+    pub(crate) public: Arc<Public>,
+    pub(crate) forwarding: Forwarding,
+    trace_ids: TraceIds,
+    meters: Meters,
+}
+
+/// A response, and the template of the route that gave it.
+pub(crate) struct Answer {
+    pub(crate) response: HttpResponse,
+    pub(crate) route: &'static str,
+}
+
+impl Listener {
+    pub(crate) fn new(public: Public) -> Self {
+        Self {
+            forwarding: Forwarding::new(&public.settings.trusted_proxies),
+            trace_ids: TraceIds::new(public.randomness.as_ref()),
+            meters: Meters::default(),
+            public: Arc::new(public),
+        }
+    }
+
+    /// Answers any request.
+    pub(crate) async fn serve(&self, request: HttpRequest, payload: Payload) -> HttpResponse {
+        let at = Instant::now();
+        let trace_id = TraceId::of(request.headers(), || self.trace_ids.next());
+        let method = request.method().clone();
+        let arrival = Arrival::new(request, payload.into_inner(), trace_id, at);
+        let Answer { response, route } = self.answer(arrival).await;
+        let (status, duration) = (response.status(), at.elapsed());
+        self.meters.count(route, &method, status, duration);
+        AccessLine {
+            listener: LISTENER,
+            trace_id: &trace_id,
+            method: &method,
+            route,
+            status,
+            duration,
+        }
+        .write();
+        response
+    }
+
+    async fn answer(&self, arrival: Arrival) -> Answer {
+        match arrival.path() {
+            path if is_under(path, "/v1") => pipeline::answer(self, arrival).await,
+            path if is_under(path, "/oauth") => authorization_server::answer(self, arrival).await,
+            authorization_server::METADATA_PATH => authorization_server::metadata(self, arrival),
+            _ => nothing_here(arrival),
+        }
+    }
+}
+
+/// Whether a path is the part itself or lies under it.
+fn is_under(path: &str, part: &str) -> bool {
+    path.strip_prefix(part)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn nothing_here(arrival: Arrival) -> Answer {
+    let (problem, closes) = match head::check(arrival.request.head()) {
+        Ok(()) => (Problem::not_found(), false),
+        Err(excess) => (Problem::from(web::Entry::from(excess)), true),
+    };
+    let response = problem.into_response(&arrival.trace_id);
+    Answer {
+        response: arrival.end(response, closes),
+        route: "-",
+    }
+}

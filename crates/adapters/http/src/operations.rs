@@ -1,0 +1,12 @@
+//! The operations of `/v1`, one file for each.
+
+mod list_offers;
+mod me;
+mod offer_view;
+mod read_offer;
+mod view;
+
+pub use list_offers::ListOffers;
+pub use me::ReadMe;
+use offer_view::OfferView;
+pub use read_offer::ReadOffer;

@@ -1,0 +1,42 @@
+//! `GET /v1/offers/{id}`
+
+use actix_web::http::Method;
+use kernel::OfferId;
+use oauth::Scope;
+use web::query::{self, Selection};
+use web::{Problem, Violations};
+
+use super::OfferView;
+use crate::Refusal;
+use crate::operation::{Context, Effect, Incoming, Operation, Reply};
+
+/// Reads one of the seller's offers.
+pub struct ReadOffer {
+    /// Nothing where no offer can have the id.
+    id: Option<OfferId>,
+    fields: Selection,
+}
+
+impl Operation for ReadOffer {
+    const METHOD: Method = Method::GET;
+    const TEMPLATE: &'static str = "/v1/offers/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::OffersRead);
+    const EFFECT: Effect = Effect::Read;
+    const PARAMETERS: &'static [&'static str] = &["fields"];
+    const FIELDS: &'static [&'static str] = OfferView::FIELDS;
+
+    fn decode(incoming: &Incoming<'_>, _: &Context) -> Result<Self, Violations> {
+        query::read(incoming.query, Self::PARAMETERS, |query| Self {
+            id: incoming.id(),
+            fields: query.fields(Self::FIELDS),
+        })
+    }
+
+    async fn execute(self, context: Context) -> Result<Reply, Refusal> {
+        let id = self.id.ok_or_else(Problem::not_found)?;
+        let offers = &context.public.offers;
+        let offer = offers.offer(context.principal.seller, id).await?;
+        let offer = offer.ok_or_else(Problem::not_found)?;
+        Reply::ok(&OfferView::new(&offer, self.fields))
+    }
+}

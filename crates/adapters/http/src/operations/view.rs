@@ -1,0 +1,40 @@
+//! How a resource is shown: its fields declared once, for the `fields` parameter and for the bytes alike.
+
+/// Declares the view of a record: a type whose `FIELDS` are the names that `fields` may choose from, in the contract's
+/// order, and whose values write themselves with the chosen ones straight into a serializer.
+macro_rules! view {
+    ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty { $($name:literal => $value:expr,)+ }) => {
+        $(#[$doc])*
+        pub(super) struct $view<'a> {
+            $record: &'a $type,
+            fields: ::web::query::Selection,
+        }
+
+        impl<'a> $view<'a> {
+            /// The names of the fields.
+            pub(super) const FIELDS: &'static [&'static str] = &[$($name,)+];
+
+            /// The chosen fields of a record.
+            pub(super) const fn new($record: &'a $type, fields: ::web::query::Selection) -> Self {
+                Self { $record, fields }
+            }
+        }
+
+        impl ::serde::Serialize for $view<'_> {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use ::serde::ser::SerializeMap;
+                let $record = self.$record;
+                let mut map = serializer.serialize_map(None)?;
+                let mut indices = 0..;
+                $(
+                    if indices.next().is_some_and(|index| self.fields.has_index(index)) {
+                        map.serialize_entry($name, &$value)?;
+                    }
+                )+
+                map.end()
+            }
+        }
+    };
+}
+
+pub(super) use view;

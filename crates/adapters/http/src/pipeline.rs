@@ -1,0 +1,123 @@
+//! The way of a request through `/v1`, from its head to its response.
+
+use std::cell::Cell;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use oauth::{Admission, Principal, Scope};
+use web::body::BodyLimits;
+use web::guarded::guarded;
+use web::reply::RateLimit;
+use web::{Problem, head, reply};
+
+use crate::arrival::Arrival;
+use crate::deadline::Deadline;
+use crate::listener::{Answer, Listener};
+use crate::operation::{Call, Context, Effect, Incoming, Reply};
+use crate::{Refusal, bearer, failure, idempotency, quota, routes, user_agent};
+
+/// What is known of a request at its end, whichever step was its last.
+struct Progress {
+    limit: Cell<RateLimit>,
+    route: Cell<&'static str>,
+}
+
+/// Answers a request to `/v1`.
+pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer {
+    let progress = Progress {
+        limit: Cell::new(quota::uncounted(&listener.public.settings)),
+        route: Cell::new("-"),
+    };
+    let trace_id = arrival.trace_id;
+    let outcome = guarded(&trace_id, pass(listener, &mut arrival, &progress)).await;
+    let route = progress.route.get();
+    let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
+        Ok(reply) => (written(reply, &arrival), false),
+        Err(refusal) => {
+            let (problem, cause, closes) = refusal.into_parts();
+            if let Some(cause) = cause {
+                failure::log(&trace_id, route, &cause);
+            }
+            (problem.into_response(&trace_id), closes)
+        }
+    };
+    progress.limit.get().write(response.headers_mut());
+    let response = arrival.end(response, closes);
+    Answer { response, route }
+}
+
+/// The checks in the order of the contract (D1): the first that fails is the answer.
+async fn pass(listener: &Listener, arrival: &mut Arrival, progress: &Progress) -> Result<Reply, Refusal> {
+    let (public, settings) = (&listener.public, &listener.public.settings);
+    let request = arrival.request.clone();
+    let deadline = Deadline::of_arrival(arrival.at);
+    // Looked up here so that the log can name the route of every request; judged below, in its turn.
+    let found = routes::find(request.method(), request.uri().path());
+    progress.route.set(match &found {
+        Ok(found) => found.route.template,
+        Err(none) => none.template(),
+    });
+
+    head::check(request.head())?;
+    user_agent::check(request.headers())?;
+
+    let unauthorized = || Problem::unauthorized(&settings.realm);
+    let token = bearer::presented(request.headers()).ok_or_else(unauthorized)?;
+    let admission = deadline
+        .hold(public.gate.admit(token))
+        .await?
+        .map_err(Refusal::at_the_gate)?;
+    let Admission { principal, quota } = admission.ok_or_else(unauthorized)?;
+
+    progress.limit.set(quota::counted(&quota));
+    quota::admit(&quota)?;
+
+    let found = found.map_err(Problem::from)?;
+    permit(&principal, found.route.scope, &settings.realm)?;
+
+    let limits = BodyLimits {
+        cap: BodyLimits::V1_CAP,
+        within: settings.body_timeout,
+    };
+    let body = arrival.body(limits).await.map_err(Refusal::closing)?;
+    let incoming = Incoming {
+        headers: request.headers(),
+        query: request.uri().query().unwrap_or_default(),
+        id: found.id,
+        body: &body,
+    };
+    let context = Context {
+        principal,
+        public: public.clone(),
+    };
+    let call = (found.route.prepare)(&incoming, context)?;
+
+    idempotency::claim(found.route.effect);
+
+    let deadline = deadline.later_by(arrival.reading());
+    run(listener, found.route.effect, call, deadline).await
+}
+
+/// Refuses a token without the scope.
+fn permit(principal: &Principal, scope: Option<Scope>, realm: &str) -> Result<(), Problem> {
+    match scope {
+        Some(scope) if !principal.may(scope) => Err(Problem::insufficient_scope(scope.as_str(), realm)),
+        _ => Ok(()),
+    }
+}
+
+/// Runs an operation. What only reads is given up at the deadline; what writes goes on to its end, with or without the
+/// client.
+async fn run(listener: &Listener, effect: Effect, call: Call, deadline: Deadline) -> Result<Reply, Refusal> {
+    match effect {
+        Effect::Read => deadline.hold(call).await?,
+        Effect::Write => listener.public.tasks.run(call).await?,
+    }
+}
+
+fn written(reply: Reply, arrival: &Arrival) -> HttpResponse {
+    match reply.status {
+        StatusCode::NO_CONTENT => reply::empty(reply.status, &arrival.trace_id),
+        status => reply::json(status, reply.body, &arrival.trace_id),
+    }
+}

@@ -1,0 +1,178 @@
+//! The whole of `/v1`: one line for each operation.
+
+use actix_web::http::Method;
+use oauth::Scope;
+use web::{Problem, Violations};
+
+use crate::operation::{Call, Context, Effect, Incoming, Operation, prepare};
+use crate::operations::{ListOffers, ReadMe, ReadOffer};
+
+/// Every operation.
+pub static TABLE: &[Route] = &[
+    Route::of::<ReadMe>(),
+    Route::of::<ListOffers>(),
+    Route::of::<ReadOffer>(),
+];
+
+/// An operation's declaration as a value, so that the table can be walked.
+#[derive(Debug)]
+pub struct Route {
+    /// [`Operation::METHOD`]
+    pub method: Method,
+    /// [`Operation::TEMPLATE`]
+    pub template: &'static str,
+    /// [`Operation::SCOPE`]
+    pub scope: Option<Scope>,
+    /// [`Operation::EFFECT`]
+    pub effect: Effect,
+    /// [`Operation::PARAMETERS`]
+    pub parameters: &'static [&'static str],
+    /// [`Operation::FIELDS`]
+    pub fields: &'static [&'static str],
+    pub(crate) prepare: fn(&Incoming<'_>, Context) -> Result<Call, Violations>,
+}
+
+impl Route {
+    const fn of<O: Operation>() -> Self {
+        Self {
+            method: O::METHOD,
+            template: O::TEMPLATE,
+            scope: O::SCOPE,
+            effect: O::EFFECT,
+            parameters: O::PARAMETERS,
+            fields: O::FIELDS,
+            prepare: prepare::<O>,
+        }
+    }
+}
+
+/// The operation that a request is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found<'a> {
+    pub(crate) route: &'static Route,
+    /// What stands in the place of `{id}`.
+    pub(crate) id: &'a str,
+}
+
+/// No operation has this method and path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoRoute {
+    /// There is no such path.
+    Path,
+    /// The path exists, with these methods.
+    Method { template: &'static str, allow: String },
+}
+
+/// Finds the operation of a request. HEAD stands for GET (D5); paths are compared as they were sent, a trailing slash and
+/// all (D6).
+pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Result<Found<'a>, NoRoute> {
+    let method = if *method == Method::HEAD {
+        &Method::GET
+    } else {
+        method
+    };
+    let mut here = TABLE
+        .iter()
+        .filter_map(|route| capture(route.template, path).map(|id| Found { route, id }));
+    here.clone()
+        .find(|found| found.route.method == *method)
+        .ok_or_else(|| match here.next() {
+            None => NoRoute::Path,
+            Some(first) => NoRoute::Method {
+                template: first.route.template,
+                allow: allowed(first.route.template),
+            },
+        })
+}
+
+impl NoRoute {
+    /// What stands for the route in logs and metrics.
+    pub(crate) const fn template(&self) -> &'static str {
+        match self {
+            Self::Path => "-",
+            Self::Method { template, .. } => template,
+        }
+    }
+}
+
+impl From<NoRoute> for Problem {
+    fn from(none: NoRoute) -> Self {
+        match none {
+            NoRoute::Path => Self::not_found(),
+            NoRoute::Method { allow, .. } => Self::wrong_method(allow),
+        }
+    }
+}
+
+/// The contract's methods of a path: HEAD is not among them (D118).
+fn allowed(template: &str) -> String {
+    let methods = TABLE
+        .iter()
+        .filter(|route| route.template == template)
+        .map(|route| route.method.as_str());
+    methods.collect::<Vec<_>>().join(", ")
+}
+
+/// What stands in `path` in the place of `{id}`, empty where the template has none; nothing where the path is another.
+fn capture<'a>(template: &str, path: &'a str) -> Option<&'a str> {
+    let Some((before, after)) = template.split_once("{id}") else {
+        return (template == path).then_some("");
+    };
+    let id = path.strip_prefix(before)?.strip_suffix(after)?;
+    (!id.is_empty() && !id.contains('/')).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(method: &Method, path: &str) -> String {
+        find(method, path).map_or_else(
+            |none| format!("{none:?}"),
+            |found| found.route.template.to_owned(),
+        )
+    }
+
+    #[test]
+    fn templates_match_whole_paths() {
+        assert_eq!(capture("/v1/offers/{id}", "/v1/offers/17"), Some("17"));
+        assert_eq!(
+            capture("/v1/orders/{id}/shipments", "/v1/orders/a%2Fb/shipments"),
+            Some("a%2Fb")
+        );
+        assert_eq!(capture("/v1/me", "/v1/me"), Some(""));
+        for path in [
+            "/v1/offers/",
+            "/v1/offers//",
+            "/v1/offers/1/2",
+            "/v1/offers",
+            "/V1/offers/1",
+        ] {
+            assert_eq!(capture("/v1/offers/{id}", path), None, "{path}");
+        }
+        assert_eq!(capture("/v1/me", "/v1/me/"), None);
+        assert_eq!(capture("/v1/orders/{id}/shipments", "/v1/orders/shipments"), None);
+    }
+
+    #[test]
+    fn head_is_get_and_other_methods_are_told_what_there_is() {
+        assert_eq!(template(&Method::HEAD, "/v1/offers"), "/v1/offers");
+        assert_eq!(find(&Method::GET, "/v1/offers/x%20").unwrap().id, "x%20");
+        let wrong = find(&Method::OPTIONS, "/v1/me").unwrap_err();
+        assert_eq!(wrong.template(), "/v1/me");
+        assert!(matches!(wrong, NoRoute::Method { allow, .. } if allow == "GET"));
+        assert_eq!(find(&Method::GET, "/v1/nothing").unwrap_err(), NoRoute::Path);
+    }
+
+    #[test]
+    fn no_two_operations_claim_the_same_request() {
+        for (n, route) in TABLE.iter().enumerate() {
+            let path = route.template.replace("{id}", "x");
+            let claims = TABLE
+                .iter()
+                .filter(|other| other.method == route.method && capture(other.template, &path).is_some());
+            assert_eq!(claims.count(), 1, "line {n}");
+            assert!(route.template.starts_with("/v1/"));
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! A listener over mocks: a port that a test did not arm fails the request that reaches it.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::body::to_bytes;
+use actix_web::http::header::{AUTHORIZATION, HeaderMap, USER_AGENT};
+use actix_web::test::{TestRequest, call_service, init_service};
+use actix_web::{App, http::StatusCode};
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{MockClock, MockRandomness, Money, StoreError};
+use oauth::{
+    Admission, BearerToken, Count, MockApplicationReader, MockGate, MockRateCounter, Principal, Quota,
+    ScopeSet, TokenKind,
+};
+use offers::{MockOfferReader, Offer, OfferStatus, Price, PriceSource, Stock};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use usecases::MockUnitOfWork;
+use uuid::Uuid;
+use web::Tasks;
+
+use super::fakes::PlainSealer;
+use crate::{HttpSettings, Public, configure};
+
+pub(super) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
+
+/// The ports, to be armed by a test.
+pub(super) struct Fixture {
+    pub(super) gate: MockGate,
+    pub(super) offers: MockOfferReader,
+    pub(super) applications: MockApplicationReader,
+    pub(super) rates: MockRateCounter,
+    pub(super) units: MockUnitOfWork,
+    pub(super) trusted_proxies: Vec<&'static str>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) bytes: Bytes,
+}
+
+pub(super) fn now() -> DateTime<Utc> {
+    // 2023-11-14T22:13:20Z: 40 s before the end of a minute.
+    DateTime::from_timestamp(1_700_000_000, 0).unwrap()
+}
+
+pub(super) const WINDOW_END: &str = "1700000040";
+
+pub(super) fn token() -> BearerToken {
+    BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32])
+}
+
+pub(super) fn principal() -> Principal {
+    Principal {
+        seller: Uuid::from_u128(0xa).into(),
+        seller_no: 17,
+        client_id: Uuid::from_u128(0xb).into(),
+        app_name: "Kettle Sync".to_owned(),
+        scopes: ScopeSet::parse("offers:read orders:read").unwrap(),
+        kind: TokenKind::Access,
+        expires_at: Some(now() + TimeDelta::hours(12)),
+    }
+}
+
+pub(super) fn quota(place: u64) -> Quota {
+    Quota {
+        limit: 600,
+        place,
+        resets_at: now() + TimeDelta::seconds(40),
+        counted_at: now() + TimeDelta::milliseconds(500),
+    }
+}
+
+pub(super) fn count(place: u64) -> Count {
+    Count {
+        place,
+        resets_at: now() + TimeDelta::seconds(40),
+        counted_at: now() + TimeDelta::milliseconds(500),
+    }
+}
+
+pub(super) fn offer() -> Offer {
+    Offer {
+        seller: principal().seller,
+        id: OFFER.parse().unwrap(),
+        title: "Czajnik \"Żółw\"".to_owned(),
+        handle: "czajnik-zolw".to_owned(),
+        status: OfferStatus::Published,
+        price: Some(Price {
+            money: Money::pln(19_900).unwrap(),
+            source: PriceSource::Manual,
+        }),
+        stock: Some(Stock::new(7).unwrap()),
+        ean: Some("5901234123457".to_owned()),
+        brand: None,
+        signature: None,
+        thumbnail: None,
+        url: "https://shop.example/p/czajnik-zolw".to_owned(),
+        created_at: now(),
+        updated_at: now() + TimeDelta::microseconds(1),
+    }
+}
+
+pub(super) fn unavailable() -> StoreError {
+    StoreError::Unavailable("connection refused".into())
+}
+
+impl Fixture {
+    pub(super) fn new() -> Self {
+        Self {
+            gate: MockGate::new(),
+            offers: MockOfferReader::new(),
+            applications: MockApplicationReader::new(),
+            rates: MockRateCounter::new(),
+            units: MockUnitOfWork::new(),
+            trusted_proxies: Vec::new(),
+        }
+    }
+
+    /// A gate that knows the token and lets it through as the 3rd request of its window.
+    pub(super) fn admitting(principal: Principal) -> Self {
+        Self::at_place(principal, 3)
+    }
+
+    pub(super) fn at_place(principal: Principal, place: u64) -> Self {
+        let mut fixture = Self::new();
+        fixture
+            .gate
+            .expect_admit()
+            .once()
+            .withf(|key| *key == token().key())
+            .returning(move |_| {
+                Ok(Some(Admission {
+                    principal: principal.clone(),
+                    quota: quota(place),
+                }))
+            });
+        fixture
+    }
+
+    pub(super) fn public(self) -> Public {
+        let mut clock = MockClock::new();
+        clock.expect_now().returning(now);
+        let mut randomness = MockRandomness::new();
+        randomness.expect_secret().returning(|| [7; 32]);
+        randomness.expect_uuid().returning(|| Uuid::from_u128(1));
+        let proxies = self
+            .trusted_proxies
+            .iter()
+            .map(|network| network.parse().unwrap());
+        let settings = HttpSettings {
+            public_url: "https://api.shop.example".to_owned(),
+            realm: "Shop".to_owned(),
+            default_rate_limit: NonZeroU32::new(600).unwrap(),
+            access_token_ttl: TimeDelta::hours(12),
+            token_limit_per_ip: 30,
+            token_limit_per_client: 60,
+            trusted_proxies: proxies.collect(),
+            body_timeout: Duration::from_millis(300),
+            clock: Arc::new(clock),
+        };
+        Public {
+            units: Arc::new(self.units),
+            gate: Arc::new(self.gate),
+            offers: Arc::new(self.offers),
+            applications: Arc::new(self.applications),
+            rates: Arc::new(self.rates),
+            sealer: Arc::new(PlainSealer),
+            randomness: Arc::new(randomness),
+            tasks: Tasks::new(Handle::current()),
+            settings: Arc::new(settings),
+        }
+    }
+
+    /// Sends one request as it is.
+    pub(super) async fn send(self, request: TestRequest) -> Answered {
+        let app = init_service(App::new().configure(configure(self.public()))).await;
+        let peer = SocketAddr::from(([192, 0, 2, 1], 4711));
+        let response = call_service(&app, request.peer_addr(peer).to_request()).await;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = to_bytes(response.into_body()).await.unwrap();
+        Answered {
+            status,
+            headers,
+            bytes,
+        }
+    }
+
+    /// Sends a good request for `url`.
+    pub(super) async fn get(self, url: &str) -> Answered {
+        self.send(good(url)).await
+    }
+}
+
+/// A GET with a good `User-Agent` and token.
+pub(super) fn good(url: &str) -> TestRequest {
+    TestRequest::get()
+        .uri(url)
+        .insert_header((USER_AGENT, "Tests/1.0"))
+        .insert_header((AUTHORIZATION, format!("Bearer {}", token().reveal())))
+}
+
+impl Answered {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap()
+    }
+
+    pub(super) fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes).unwrap()
+    }
+
+    /// Status and the `code` of the first entry.
+    pub(super) fn refusal(&self) -> (u16, String) {
+        let json = self.json();
+        assert_eq!(json["traceId"], self.header("x-trace-id").unwrap());
+        (
+            self.status.as_u16(),
+            json["errors"][0]["code"].as_str().unwrap().to_owned(),
+        )
+    }
+
+    /// The paths of all entries, which are all `validation_error`; `-` for an entry without one.
+    pub(super) fn paths(&self) -> Vec<String> {
+        assert_eq!(
+            self.refusal(),
+            (400, "validation_error".to_owned()),
+            "{}",
+            self.text()
+        );
+        let json = self.json();
+        let entries = json["errors"].as_array().unwrap().iter();
+        entries
+            .map(|entry| entry["path"].as_str().unwrap_or("-").to_owned())
+            .collect()
+    }
+
+    /// Status and `error` of the shape of `/oauth`.
+    pub(super) fn oauth_error(&self) -> (u16, String) {
+        let json = self.json();
+        assert_eq!(json["traceId"], self.header("x-trace-id").unwrap());
+        assert!(!json["error_description"].as_str().unwrap().is_empty());
+        (self.status.as_u16(), json["error"].as_str().unwrap().to_owned())
+    }
+}
