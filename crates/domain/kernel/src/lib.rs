@@ -4,6 +4,7 @@
 
 mod address;
 mod change;
+mod idempotency;
 mod ids;
 mod invalid;
 mod money;
@@ -13,6 +14,10 @@ mod store_error;
 
 pub use address::is_public;
 pub use change::{Change, Version};
+pub use idempotency::{
+    Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyCompletion, IdempotencyKey, KeySpace,
+    Remembered,
+};
 pub use ids::{OfferId, SellerId, canonical_uuid};
 pub use invalid::{Invalid, Violations};
 pub use money::{Currency, MAX_AMOUNT, Money, MoneyError};
@@ -20,5 +25,7 @@ pub use page::{Keyset, PAGE_DEFAULT, PAGE_MAX, Page, PageSize};
 pub use ports::{Clock, Purpose, Randomness, SealError, Sealer};
 pub use store_error::{CommitError, Row, StoreError};
 
+#[cfg(any(test, feature = "mocks"))]
+pub use idempotency::{MockIdempotencyClaims, MockIdempotencyCompletion};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockClock, MockRandomness, MockSealer};
