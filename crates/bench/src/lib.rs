@@ -1,1 +1,34 @@
-//! Load generator and side-by-side report.
+//! Load generator and side-by-side report: what the program does beside what PostgreSQL alone does, in one run on one
+//! machine. `docs/PERFORMANCE.md` says how to run it and how to read it.
+//!
+//! - `cli`: the command line; `read`: the bench of the reading endpoints, from the empty cluster to the report.
+//! - What is measured stands on: `cluster` (a throw-away PostgreSQL), `program` and `server` (the real binary),
+//!   `back_office` and `catalogue` (what it is filled with), `import` (filling, itself measured).
+//! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `startup`, `connections`; `rounds` alternates them.
+//! - What tells: `figures`, `report`, `document`, `machine`, `progress`.
+
+mod back_office;
+mod catalogue;
+mod cli;
+mod cluster;
+mod connections;
+mod cpu;
+mod document;
+mod figures;
+mod http;
+mod import;
+mod load;
+mod machine;
+mod memory;
+mod pgbench;
+mod program;
+mod progress;
+mod read;
+mod report;
+mod requests;
+mod rounds;
+mod server;
+mod stand;
+mod startup;
+
+pub use cli::run;

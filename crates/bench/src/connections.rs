@@ -1,0 +1,86 @@
+//! What a server holds while many clients stay connected.
+
+use anyhow::{Context as _, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::cluster::Cluster;
+use crate::http::Connection;
+use crate::memory::Memory;
+use crate::program::Program;
+use crate::progress::Progress;
+use crate::requests::Requests;
+use crate::server::Server;
+use crate::stand::Stand;
+
+/// Requests that each connection has made before memory is read, so that its buffers exist.
+const REQUESTS_EACH: usize = 3;
+/// File descriptors beside the connections.
+const OTHER_FILES: u64 = 256;
+
+/// The memory of a fresh server, without and with connections.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    /// How many connections were kept.
+    pub(crate) connections: u64,
+    /// Ready, with none.
+    pub(crate) before: Memory,
+    /// With all of them open, after each has been used.
+    pub(crate) with_all: Memory,
+}
+
+/// Opens the connections on a server of their own, uses each, and reads what the server holds while all stay open.
+pub(crate) async fn measure(
+    cluster: &Cluster,
+    program: &Program,
+    stand: &Stand,
+    connections: u64,
+    progress: Progress,
+) -> anyhow::Result<Kept> {
+    let step = progress.counted("keeping connections open", connections);
+    raise_file_limit(connections + OTHER_FILES)?;
+    let url = cluster.url(&stand.database);
+    let server = Server::start(program, &url, &stand.key, &cluster.scratch("connections.log")).await?;
+    let before = Memory::of(server.pid)?;
+    let requests = Requests::all_offers(stand.catalogue, &stand.tokens());
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut request = Vec::new();
+    let mut open = Vec::new();
+    for _ in 0..connections {
+        let mut connection = Connection::open(server.public).await?;
+        for _ in 0..REQUESTS_EACH {
+            requests.write(&mut random, &mut request);
+            let status = connection.exchange(&request).await?.status;
+            ensure!(status == 200, "a request was answered {status}");
+        }
+        open.push(connection);
+        step.advance(1);
+    }
+    // The first ones are still there: nobody was cut off meanwhile.
+    for connection in open.iter_mut().take(10) {
+        connection
+            .exchange(&request)
+            .await
+            .context("a kept connection was closed")?;
+    }
+    let with_all = Memory::of(server.pid)?;
+    drop(open);
+    server.stop().await?;
+    Ok(Kept {
+        connections,
+        before,
+        with_all,
+    })
+}
+
+/// Raises this process's limit of open files where it is lower; servers started later inherit it.
+fn raise_file_limit(needed: u64) -> anyhow::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let raised = Rlimit {
+        current: Some(needed),
+        maximum: limit.maximum,
+    };
+    setrlimit(Resource::Nofile, raised).with_context(|| format!("{needed} open files are not allowed here"))
+}

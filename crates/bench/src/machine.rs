@@ -1,0 +1,56 @@
+//! What the figures were measured on.
+
+use std::fs;
+
+use crate::cluster::Cluster;
+use crate::program::Program;
+
+/// The machine and the versions of what ran on it, as the report's table shows them.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// Name and value of each fact.
+    pub(crate) facts: Vec<(&'static str, String)>,
+}
+
+impl Machine {
+    /// Looks at the machine, the cluster and the program.
+    pub(crate) async fn describe(cluster: &Cluster, program: &Program) -> anyhow::Result<Self> {
+        let cores = std::thread::available_parallelism()?.get();
+        let buffers = cluster.sql("postgres", "show shared_buffers").await?.concat();
+        let version = cluster.sql("postgres", "show server_version").await?.concat();
+        let facts = vec![
+            ("Processor", format!("{cores} × {}", processor())),
+            ("Memory", memory()),
+            ("Kernel", first_line("/proc/sys/kernel/osrelease")),
+            (
+                "PostgreSQL",
+                format!("{version}, shared_buffers {buffers}, durable (fsync on, synchronous_commit on)"),
+            ),
+            ("Program", program.version().await?),
+        ];
+        Ok(Self { facts })
+    }
+}
+
+fn processor() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name"));
+    model.map_or_else(
+        || "unknown".to_owned(),
+        |model| model.trim_matches([' ', '\t', ':']).to_owned(),
+    )
+}
+
+fn memory() -> String {
+    let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kibibytes: Option<u64> = total.and_then(|total| total.trim().strip_suffix(" kB")?.parse().ok());
+    kibibytes.map_or_else(
+        || "unknown".to_owned(),
+        |kibibytes| format!("{} GiB", kibibytes.div_ceil(1024 * 1024)),
+    )
+}
+
+fn first_line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
