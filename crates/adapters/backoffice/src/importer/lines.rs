@@ -1,0 +1,187 @@
+//! Cuts what arrives in pieces into lines, with a bound on what is held of one.
+
+/// The longest line, in bytes without its end.
+pub(super) const LONGEST_LINE: usize = 64 * 1024;
+
+/// The most that is kept of a line before its end is seen: one byte may still turn out to belong to a CRLF.
+const MOST_HELD: usize = LONGEST_LINE + 1;
+
+/// A cutter of lines. They end with LF or CRLF, the last one perhaps with nothing.
+#[derive(Default)]
+pub(super) struct Lines {
+    /// The number of lines that have ended.
+    ended: u64,
+    /// What has arrived of the line that has not ended, or all of the line that was returned last.
+    held: Vec<u8>,
+    returned: bool,
+    /// More has arrived of the present line than it may have; the rest of it is skipped.
+    too_long: bool,
+}
+
+/// A line without its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    /// From 1.
+    pub(super) number: u64,
+    /// Nothing where there are more than [`LONGEST_LINE`] bytes.
+    pub(super) text: Option<&'a [u8]>,
+}
+
+impl Lines {
+    /// How many lines have ended.
+    pub(super) fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// The next line that ends in `rest`, which is moved behind it. At nothing, all of `rest` has been taken over.
+    pub(super) fn next<'a, 'input: 'a>(&'a mut self, rest: &mut &'input [u8]) -> Option<Line<'a>> {
+        self.forget_returned();
+        let Some(at) = rest.iter().position(|byte| *byte == b'\n') else {
+            self.hold(std::mem::take(rest));
+            return None;
+        };
+        let (text, behind) = rest.split_at_checked(at)?;
+        *rest = behind.get(1..).unwrap_or_default();
+        if self.held.is_empty() && !self.too_long {
+            self.ended += 1;
+            return Some(Line::new(self.ended, text));
+        }
+        self.hold(text);
+        Some(self.end())
+    }
+
+    /// The line that the input ended in without a line's end.
+    pub(super) fn last(&mut self) -> Option<Line<'_>> {
+        self.forget_returned();
+        (!self.held.is_empty() || self.too_long).then(|| self.end())
+    }
+
+    fn forget_returned(&mut self) {
+        if std::mem::take(&mut self.returned) {
+            self.held.clear();
+            self.too_long = false;
+        }
+    }
+
+    fn hold(&mut self, more: &[u8]) {
+        self.too_long |= self.held.len().saturating_add(more.len()) > MOST_HELD;
+        if self.too_long {
+            self.held.clear();
+        } else {
+            self.held.extend_from_slice(more);
+        }
+    }
+
+    fn end(&mut self) -> Line<'_> {
+        self.returned = true;
+        self.ended += 1;
+        let number = self.ended;
+        if self.too_long {
+            Line { number, text: None }
+        } else {
+            Line::new(number, &self.held)
+        }
+    }
+}
+
+impl<'a> Line<'a> {
+    fn new(number: u64, text: &'a [u8]) -> Self {
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        Self {
+            number,
+            text: (text.len() <= LONGEST_LINE).then_some(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The lines of an input that arrives in these pieces; nothing for one that is too long.
+    fn cut(pieces: &[&[u8]]) -> Vec<(u64, Option<Vec<u8>>)> {
+        let mut lines = Lines::default();
+        let mut all = Vec::new();
+        for piece in pieces {
+            let mut rest = *piece;
+            while let Some(line) = lines.next(&mut rest) {
+                all.push((line.number, line.text.map(<[u8]>::to_vec)));
+            }
+            assert!(rest.is_empty());
+        }
+        all.extend(
+            lines
+                .last()
+                .map(|line| (line.number, line.text.map(<[u8]>::to_vec))),
+        );
+        assert_eq!(lines.ended(), u64::try_from(all.len()).unwrap());
+        all
+    }
+
+    fn texts(input: &str) -> Vec<String> {
+        let lines = cut(&[input.as_bytes()]);
+        let text = |line: &Option<Vec<u8>>| String::from_utf8(line.clone().unwrap()).unwrap();
+        lines.iter().map(|(_, line)| text(line)).collect()
+    }
+
+    #[test]
+    fn lines_end_with_lf_or_crlf_and_the_last_one_with_nothing_too() {
+        assert_eq!(texts(""), [""; 0]);
+        assert_eq!(texts("\n"), [""]);
+        assert_eq!(texts("a\nb\r\n\r\nc\rd"), ["a", "b", "", "c\rd"]);
+        assert_eq!(texts("a\n\nb\n"), ["a", "", "b"]);
+        assert_eq!(texts("a\r"), ["a"]);
+    }
+
+    #[test]
+    fn the_cap_is_on_the_text_alone() {
+        for end in ["", "\n", "\r\n", "\nx", "\r"] {
+            for (length, fits) in [
+                (LONGEST_LINE, true),
+                (LONGEST_LINE + 1, false),
+                (LONGEST_LINE * 3, false),
+            ] {
+                let input = format!("{}{end}", "x".repeat(length));
+                for size in [7, 4096, input.len()] {
+                    let pieces: Vec<_> = input.as_bytes().chunks(size).collect();
+                    let lines = cut(&pieces);
+                    assert_eq!(lines[0].1.is_some(), fits, "{length} {end:?} {size}");
+                    assert_eq!(lines.len(), if end.ends_with('x') { 2 } else { 1 });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_than_the_cap_is_held() {
+        let mut lines = Lines::default();
+        for _ in 0..1_000 {
+            assert_eq!(lines.next(&mut [b'x'; 4096].as_slice()), None);
+            assert!(lines.held.capacity() <= 2 * MOST_HELD);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn where_the_pieces_are_cut_makes_no_difference(
+            input in "([a-c]{0,4}(\r?\n|\r)){0,8}[a-c]{0,3}",
+            cuts in prop::collection::vec(0_usize..60, 0..12),
+        ) {
+            let whole = cut(&[input.as_bytes()]);
+            let mut cuts: Vec<_> = cuts.into_iter().map(|at| at.min(input.len())).collect();
+            cuts.sort_unstable();
+            let mut pieces = Vec::new();
+            let mut from = 0;
+            for at in cuts {
+                pieces.push(&input.as_bytes()[from..at]);
+                from = at;
+            }
+            pieces.push(&input.as_bytes()[from..]);
+            prop_assert_eq!(&cut(&pieces), &whole);
+            let single: Vec<_> = input.as_bytes().chunks(1).collect();
+            prop_assert_eq!(&cut(&single), &whole);
+        }
+    }
+}

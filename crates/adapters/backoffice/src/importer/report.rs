@@ -1,0 +1,84 @@
+//! What an import did.
+
+use serde::Serialize;
+use usecases::import_offers::Counts;
+use web::{Entry, Violations};
+
+/// How many rejected lines are listed; all are counted (D100).
+const MOST_LISTED: usize = 10_000;
+
+/// The longest path or message that is listed, in characters: both can quote a name out of a line.
+const LONGEST_QUOTE: usize = 300;
+
+/// `{created, updated, unchanged, rejected_total, rejected: [{line, errors}]}`. Lines that are blank count nowhere.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ImportReport {
+    /// Lines that made an offer.
+    pub created: u64,
+    /// Lines that changed one.
+    pub updated: u64,
+    /// Lines that said what was so before.
+    pub unchanged: u64,
+    /// Lines that were not applied.
+    pub rejected_total: u64,
+    /// The first 10 000 of them.
+    pub rejected: Vec<RejectedLine>,
+}
+
+/// A line that was not applied.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RejectedLine {
+    /// Its number, from 1, blank lines counted.
+    pub line: u64,
+    /// What is wrong with it, in the shape of every error.
+    pub errors: Vec<Entry>,
+}
+
+impl ImportReport {
+    pub(super) fn add(&mut self, counts: Counts) {
+        self.created += counts.created;
+        self.updated += counts.updated;
+        self.unchanged += counts.unchanged;
+    }
+
+    pub(super) fn reject(&mut self, line: u64, violations: impl Into<Violations>) {
+        self.rejected_total += 1;
+        if self.rejected.len() < MOST_LISTED {
+            let entries = violations.into().into_entries();
+            let errors = entries.iter().map(shortened).collect();
+            self.rejected.push(RejectedLine { line, errors });
+        }
+    }
+}
+
+fn shortened(entry: &Entry) -> Entry {
+    let path = entry.path().map(short);
+    let short = Entry::new(entry.code(), short(entry.message()));
+    match path {
+        Some(path) => short.at(path),
+        None => short,
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_QUOTE) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_listed_of_a_line_is_short_whatever_the_line_says() {
+        let mut report = ImportReport::default();
+        report.reject(7, Entry::validation("ż".repeat(301), "ż".repeat(300)));
+        report.reject(8, Entry::whole("It broke."));
+        let entries: Vec<_> = report.rejected.iter().flat_map(|line| &line.errors).collect();
+        assert_eq!(entries[0].path(), Some(format!("{}…", "ż".repeat(300)).as_str()));
+        assert_eq!(entries[0].message(), "ż".repeat(300));
+        assert_eq!(*entries[1], Entry::whole("It broke."));
+    }
+}

@@ -1,0 +1,163 @@
+//! The operator's moves over one application.
+
+use std::num::NonZeroU32;
+
+use async_trait::async_trait;
+use oauth::{Application, ClientId, Scope, ScopeSet};
+use usecases::manage_application::{self, Move, adjust_application, delete_application, move_application};
+use usecases::{Failure, Transaction, Work};
+use web::decode::{Shape, integer, list, object, optional, text};
+use web::{Code, Problem};
+
+use super::{ApplicationView, RATE_LIMIT_MAX};
+use crate::operation::{Context, Operation};
+use crate::refusal::{Refusal, Refused};
+use crate::reply::Reply;
+use crate::request::Parts;
+use crate::sentence;
+
+/// `GET /applications/{client_id}`
+pub(crate) struct Read;
+
+impl Operation for Read {
+    type Input = ClientId;
+
+    fn decode(parts: &Parts<'_>) -> Result<ClientId, Refusal> {
+        parts.no_query()?;
+        Ok(parts.id(0)?)
+    }
+
+    async fn execute(id: ClientId, context: Context<'_>) -> Result<Reply, Refusal> {
+        let application = context.office.applications.client(id).await?;
+        shown(&application.ok_or_else(Problem::not_found)?, &context)
+    }
+}
+
+fn shown(application: &Application, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let view = ApplicationView::of(application, &context.office.settings);
+    Ok(Reply::ok(&view)?)
+}
+
+/// `POST /applications/{client_id}/acceptance`
+pub(crate) struct Accept;
+
+/// `POST /applications/{client_id}/suspension`
+pub(crate) struct Suspend;
+
+/// `POST /applications/{client_id}/reinstatement`
+pub(crate) struct Reinstate;
+
+/// An operation that is a move over the status.
+trait IsMove {
+    const MOVE: Move;
+}
+
+impl IsMove for Accept {
+    const MOVE: Move = Move::Accept;
+}
+
+impl IsMove for Suspend {
+    const MOVE: Move = Move::Suspend;
+}
+
+impl IsMove for Reinstate {
+    const MOVE: Move = Move::Reinstate;
+}
+
+impl<M: IsMove> Operation for M {
+    type Input = ClientId;
+
+    fn decode(parts: &Parts<'_>) -> Result<ClientId, Refusal> {
+        parts.nothing()?;
+        Ok(parts.id(0)?)
+    }
+
+    async fn execute(id: ClientId, context: Context<'_>) -> Result<Reply, Refusal> {
+        let application = context.write(Change::Move(id, M::MOVE)).await?;
+        shown(&application, &context)
+    }
+}
+
+/// `PATCH /applications/{client_id}`
+pub(crate) struct Adjust;
+
+impl Operation for Adjust {
+    type Input = (ClientId, Option<NonZeroU32>, Option<ScopeSet>);
+
+    fn decode(parts: &Parts<'_>) -> Result<Self::Input, Refusal> {
+        let limit = integer(1..=RATE_LIMIT_MAX).map(NonZeroU32::new);
+        let scopes = list(text().checked(|name| scope(&name))).at_least(1);
+        let body = object((optional("rate_limit", limit), optional("scopes", scopes))).not_empty();
+        let (limit, scopes) = parts.json(&body)?;
+        let scopes = scopes.map(|scopes| scopes.into_iter().collect());
+        Ok((parts.id(0)?, limit.flatten(), scopes))
+    }
+
+    async fn execute((id, limit, scopes): Self::Input, context: Context<'_>) -> Result<Reply, Refusal> {
+        let application = context.write(Change::Adjust(id, limit, scopes)).await?;
+        shown(&application, &context)
+    }
+}
+
+fn scope(name: &str) -> Result<Scope, String> {
+    Scope::parse(name).ok_or_else(|| format!("Must be a known scope; `{name}` is none."))
+}
+
+/// What is changed of an application.
+enum Change {
+    Move(ClientId, Move),
+    Adjust(ClientId, Option<NonZeroU32>, Option<ScopeSet>),
+}
+
+#[async_trait]
+impl Work for Change {
+    type Done = Application;
+    type Error = Failure<manage_application::Refusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<Application, Self::Error> {
+        match *self {
+            Self::Move(id, step) => move_application(tx, id, step).await,
+            Self::Adjust(id, limit, scopes) => adjust_application(tx, id, limit, scopes).await,
+        }
+    }
+}
+
+/// `DELETE /applications/{client_id}`
+pub(crate) struct Delete;
+
+impl Operation for Delete {
+    type Input = ClientId;
+
+    fn decode(parts: &Parts<'_>) -> Result<ClientId, Refusal> {
+        parts.no_query()?;
+        Ok(parts.id(0)?)
+    }
+
+    async fn execute(id: ClientId, context: Context<'_>) -> Result<Reply, Refusal> {
+        context.write(Deletion(id)).await?;
+        Ok(Reply::nothing())
+    }
+}
+
+struct Deletion(ClientId);
+
+#[async_trait]
+impl Work for Deletion {
+    type Done = ();
+    type Error = Failure<manage_application::Refusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<(), Self::Error> {
+        delete_application(tx, self.0).await
+    }
+}
+
+impl Refused for manage_application::Refusal {
+    fn problem(self) -> Problem {
+        match self {
+            Self::NoSuchApplication => Problem::not_found(),
+            Self::Impossible(_) | Self::BuiltIn => {
+                Problem::new(Code::Conflict, sentence::capitalised(&self.to_string()))
+            }
+        }
+    }
+}

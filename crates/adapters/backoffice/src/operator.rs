@@ -1,0 +1,61 @@
+//! Who may call: the bearer of an operator's token (RFC 6750 §2.1).
+
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use oauth::SecretHash;
+use web::Problem;
+
+use crate::refusal::Refusal;
+use crate::state::BackOffice;
+
+/// Refuses a request without a living operator's token. The row is looked at each time, so that a revoked token is
+/// refused from the revocation on.
+pub(crate) async fn admit(headers: &HeaderMap, office: &BackOffice) -> Result<(), Refusal> {
+    let known = match presented(headers) {
+        Some(hash) => office.operators.operator(hash).await?.is_some(),
+        None => false,
+    };
+    if known {
+        Ok(())
+    } else {
+        Err(Problem::unauthorized(&office.settings.realm).into())
+    }
+}
+
+/// The hash of the one token that was sent; two headers are none (D12).
+fn presented(headers: &HeaderMap) -> Option<SecretHash> {
+    let mut given = headers.get_all(AUTHORIZATION);
+    let (Some(only), None) = (given.next(), given.next()) else {
+        return None;
+    };
+    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| SecretHash::of(token.trim_start_matches(' ')))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    fn hash(values: &[&str]) -> Option<SecretHash> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+        }
+        presented(&headers)
+    }
+
+    #[test]
+    fn one_token_in_any_spelling_of_the_scheme() {
+        for header in ["Bearer ps_op_x", "bearer ps_op_x", "BEARER  ps_op_x"] {
+            assert_eq!(hash(&[header]), Some(SecretHash::of("ps_op_x")), "{header}");
+        }
+        for refused in ["", "ps_op_x", "Basic ps_op_x", "Bearerps_op_x"] {
+            assert_eq!(hash(&[refused]), None, "{refused}");
+        }
+        assert_eq!(hash(&["Bearer ps_op_x", "Bearer ps_op_x"]), None);
+        assert_eq!(hash(&[]), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! The way of a request through the back office, from its head to its response.
+
+use std::time::Duration;
+
+use actix_web::dev::Payload;
+use actix_web::web::{self as extract, Data};
+use actix_web::{HttpRequest, HttpResponse};
+use bytes::Bytes;
+use tokio::time::{Instant, timeout};
+use web::access_log::AccessLine;
+use web::body::{self, Body, BodyLimits};
+use web::guarded::guarded;
+use web::{TraceId, head, reply};
+
+use crate::meters::{self, LISTENER};
+use crate::operation::{Context, Operation};
+use crate::operator;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::request::Parts;
+use crate::routes::{self, Found, Route};
+use crate::state::BackOffice;
+
+/// How long a request may wait for what is only read, once for its token and once for its operation: together a little
+/// under the 3 s in which every request is answered while the database is away (D16, D105).
+const READ_WITHIN: Duration = Duration::from_millis(1_400);
+
+/// Answers a request, whatever it is.
+pub(crate) async fn serve(
+    request: HttpRequest,
+    payload: extract::Payload,
+    office: Data<BackOffice>,
+) -> HttpResponse {
+    let began = Instant::now();
+    let mut payload = payload.into_inner();
+    let trace_id = TraceId::of(request.headers(), || office.randomness.uuid().into_bytes());
+    let found = routes::find(request.method(), request.uri().path());
+    let route = found.template();
+    let outcome = guarded(&trace_id, pass(&office, &request, &mut payload, found)).await;
+    let (response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
+        Ok(reply) => (reply.into_response(&trace_id), false),
+        Err(refusal) => {
+            let (problem, closes) = refusal.tell(&trace_id, route);
+            (problem.into_response(&trace_id), closes)
+        }
+    };
+    let (method, status, duration) = (request.method(), response.status(), began.elapsed());
+    meters::count(route, method, status, duration);
+    AccessLine {
+        listener: LISTENER,
+        trace_id: &trace_id,
+        method,
+        route,
+        status,
+        duration,
+    }
+    .write();
+    match payload {
+        payload if closes => reply::closing(response, payload),
+        Payload::None => response,
+        payload => reply::holding(response, payload),
+    }
+}
+
+/// The checks in their order: head, token, route, then those of the operation. The first that fails is the answer.
+async fn pass(
+    office: &BackOffice,
+    request: &HttpRequest,
+    payload: &mut Payload,
+    found: Found<'_>,
+) -> Result<Reply, Refusal> {
+    head::check(request.head())?;
+    if !found.is_open() {
+        in_time(operator::admit(request.headers(), office)).await?;
+    }
+    let (route, ids) = found.route()?;
+    let parts = Parts {
+        headers: request.headers(),
+        query: request.uri().query().unwrap_or_default(),
+        ids,
+        body: whole_body(office, request, payload, route).await?,
+    };
+    let performing = (route.perform)(parts, Context { office, payload });
+    if route.method.is_safe() {
+        in_time(performing).await
+    } else {
+        performing.await
+    }
+}
+
+/// The last steps of a request: its parts are decoded, then the operation is done.
+///
+/// Between the two is the place of idempotency. No call looks at an `Idempotency-Key` yet; it is to be claimed here for
+/// every POST, in the operator's own key space (D46).
+pub(crate) async fn perform<O: Operation>(parts: Parts<'_>, context: Context<'_>) -> Result<Reply, Refusal> {
+    let input = O::decode(&parts)?;
+    O::execute(input, context).await
+}
+
+/// Waits for what only reads, and comes to no harm when it is dropped.
+async fn in_time<T>(reading: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    timeout(READ_WITHIN, reading)
+        .await
+        .unwrap_or_else(|_| Err(Refusal::overdue()))
+}
+
+/// The body, but for an operation that reads it itself.
+async fn whole_body(
+    office: &BackOffice,
+    request: &HttpRequest,
+    payload: &mut Payload,
+    route: &Route,
+) -> Result<Bytes, Refusal> {
+    if route.streams || matches!(payload, Payload::None) {
+        return Ok(Bytes::new());
+    }
+    let limits = BodyLimits {
+        cap: BodyLimits::BACK_OFFICE_CAP,
+        within: office.settings.body_timeout,
+    };
+    let read = body::read(request.headers(), payload, limits).await;
+    match (read.complaint(), read) {
+        (None, Body::Whole(bytes)) => Ok(bytes),
+        (complaint, _) => Err(Refusal::closing(web::Entry::whole(complaint.unwrap_or_default()))),
+    }
+}

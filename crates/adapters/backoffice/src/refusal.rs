@@ -1,0 +1,176 @@
+//! Why a request is not answered with what it asked for: what the client is told, and what goes to the log.
+
+use std::error::Error;
+use std::fmt;
+
+use kernel::StoreError;
+use usecases::{Failure, UnitOfWorkError};
+use web::guarded::Panicked;
+use web::head::HeadTooLarge;
+use web::{Entry, Problem, TaskPanicked, TraceId, Violations};
+
+use crate::importer::ImportError;
+
+/// A refusal, or a failure of our own. Made by `?` from whatever refuses or fails.
+#[derive(Debug)]
+pub(crate) struct Refusal(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    problem: Problem,
+    cause: Option<Box<dyn Error + Send + Sync>>,
+    closes: bool,
+}
+
+/// What a use case refuses, in this API's codes and paths.
+pub(crate) trait Refused {
+    /// The answer.
+    fn problem(self) -> Problem;
+}
+
+impl Refusal {
+    fn caused(problem: Problem, cause: impl Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(Inner {
+            problem,
+            cause: Some(Box::new(cause)),
+            closes: false,
+        }))
+    }
+
+    /// One complaint about the request as a whole, after which the connection is closed.
+    pub(crate) fn closing(complaint: impl Into<Entry>) -> Self {
+        let mut refusal = Self::from(Problem::from(complaint.into()));
+        refusal.0.closes = true;
+        refusal
+    }
+
+    /// The store did not answer in time.
+    pub(crate) fn overdue() -> Self {
+        Self::caused(Problem::unavailable(), Overdue)
+    }
+
+    /// What to answer, and whether the connection is to be closed after it. The cause is logged here and nowhere else.
+    pub(crate) fn tell(self, trace_id: &TraceId, route: &str) -> (Problem, bool) {
+        let Inner {
+            problem,
+            cause,
+            closes,
+        } = *self.0;
+        if let Some(cause) = cause {
+            let cause = Chain(cause.as_ref());
+            tracing::error!(trace_id = trace_id.as_str(), route, %cause, "a request failed");
+        }
+        (problem, closes)
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self(Box::new(Inner {
+            problem,
+            cause: None,
+            closes: false,
+        }))
+    }
+}
+
+impl From<Violations> for Refusal {
+    fn from(violations: Violations) -> Self {
+        Problem::from(violations).into()
+    }
+}
+
+impl From<HeadTooLarge> for Refusal {
+    fn from(excess: HeadTooLarge) -> Self {
+        Self::closing(excess)
+    }
+}
+
+impl From<Panicked> for Refusal {
+    /// The panic has been logged where it was caught.
+    fn from(panicked: Panicked) -> Self {
+        Problem::from(panicked).into()
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        UnitOfWorkError::from(error).into()
+    }
+}
+
+impl From<UnitOfWorkError> for Refusal {
+    fn from(error: UnitOfWorkError) -> Self {
+        use StoreError::{Retryable, Unavailable};
+        let problem = match error {
+            UnitOfWorkError::Store(Retryable(_) | Unavailable(_)) | UnitOfWorkError::Unknown(_) => {
+                Problem::unavailable()
+            }
+            UnitOfWorkError::Store(_) => Problem::internal(),
+        };
+        Self::caused(problem, error)
+    }
+}
+
+impl<R: Refused> From<Failure<R>> for Refusal {
+    fn from(failure: Failure<R>) -> Self {
+        match failure {
+            Failure::Refused(refused) => refused.problem().into(),
+            Failure::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<TaskPanicked> for Refusal {
+    fn from(panicked: TaskPanicked) -> Self {
+        Self::caused(Problem::internal(), panicked)
+    }
+}
+
+impl From<ImportError> for Refusal {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(error) => error.into(),
+            ImportError::Panicked(panicked) => panicked.into(),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Refusal {
+    fn from(error: serde_json::Error) -> Self {
+        Self::caused(Problem::internal(), error)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the store did not answer in time")]
+struct Overdue;
+
+/// An error and everything that caused it.
+struct Chain<'a>(&'a dyn Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_chain_goes_to_the_log() {
+        let error = UnitOfWorkError::from(StoreError::Unavailable("connection refused".into()));
+        assert_eq!(
+            Chain(&error).to_string(),
+            "the store cannot be reached: connection refused"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! Bodies whose rules are the domain's.
+//!
+//! What has the wrong type is found by the decoder, what breaks a rule by the domain, which takes a whole record. Both are
+//! reported together, in field order, once for each field (D14).
+
+use kernel::Violations as Broken;
+use web::decode::{Field, FieldSet, Place, Shape, object};
+use web::json::{Json, Object};
+use web::{Entry, Violations};
+
+use crate::sentence;
+
+/// Reads a body that must be an object of these fields, and checks it.
+pub(crate) fn read<F: FieldSet, T>(
+    body: &[u8],
+    fields: F,
+    check: impl FnOnce(F::Values) -> Result<T, Broken>,
+) -> Result<T, Violations> {
+    let order = fields.names();
+    let mut found = Violations::new();
+    let body = Json::Object(Object::parse(body)?);
+    let given = object(fields).read(body, &mut Place::root(&mut found));
+    let mut entries = found.into_entries();
+    match given.map(check) {
+        Some(Ok(checked)) if entries.is_empty() => return Ok(checked),
+        Some(Err(broken)) => entries.extend(untold(&broken, &entries)),
+        Some(Ok(_)) | None => {}
+    }
+    let rank = |entry: &Entry| {
+        order
+            .iter()
+            .position(|name| Some(*name) == entry.path().map(field))
+    };
+    entries.sort_by_key(|entry| rank(entry).unwrap_or(order.len()));
+    let mut violations = Violations::new();
+    for entry in entries {
+        violations.push(entry);
+    }
+    Err(violations)
+}
+
+/// A field that gives its type's default where it is refused, so that the other fields are still checked.
+pub(crate) struct OrDefault<F>(pub(crate) F);
+
+impl<F: Field<Value: Default>> Field for OrDefault<F> {
+    type Value = F::Value;
+
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<F::Value> {
+        Some(self.0.read(object, place).unwrap_or_default())
+    }
+}
+
+/// The broken rules of fields that nothing has been said about yet.
+fn untold(broken: &Broken, told: &[Entry]) -> Vec<Entry> {
+    let is_told = |path: &str| {
+        told.iter()
+            .any(|entry| entry.path().map(field) == Some(field(path)))
+    };
+    broken
+        .iter()
+        .filter(|(path, _)| !is_told(path))
+        .map(|(path, reason)| Entry::validation(path.to_owned(), sentence::of(reason)))
+        .collect()
+}
+
+/// The field of the body that a path leads into.
+fn field(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or(path)
+}
+
+/// Broken rules alone, found where there is no body any more.
+pub(crate) fn entries(broken: &Broken) -> Vec<Entry> {
+    untold(broken, &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::Invalid;
+    use web::decode::{list, required, text};
+
+    use super::*;
+
+    fn paths(body: &str) -> Result<(String, Vec<String>), Vec<String>> {
+        let fields = (
+            OrDefault(required("name", text())),
+            OrDefault(required("tags", list(text()))),
+        );
+        read(body.as_bytes(), fields, |(name, tags)| {
+            let mut broken = Broken::new();
+            if name.is_empty() {
+                broken.add("name", Invalid::new("must not be empty"));
+            }
+            if tags.iter().any(String::is_empty) {
+                broken.add("tags[0]", Invalid::new("must not be empty"));
+            }
+            broken.into_result().map(|()| (name, tags))
+        })
+        .map_err(|found| {
+            let entries = found.into_entries();
+            entries
+                .iter()
+                .map(|entry| entry.path().unwrap_or("-").to_owned())
+                .collect()
+        })
+    }
+
+    #[test]
+    fn wrong_types_and_broken_rules_come_together_in_field_order() {
+        assert_eq!(
+            paths(r#"{"tags": ["x"], "name": "n"}"#),
+            Ok(("n".into(), vec!["x".into()]))
+        );
+        assert_eq!(
+            paths(r#"{"tags": [""], "name": 5}"#),
+            Err(vec!["name".into(), "tags[0]".into()])
+        );
+        assert_eq!(
+            paths(r#"{"x": 1, "tags": [5], "name": ""}"#),
+            Err(vec!["name".into(), "tags[0]".into(), "x".into()])
+        );
+        assert_eq!(paths("{}"), Err(vec!["name".into(), "tags".into()]));
+        assert_eq!(paths("[]"), Err(vec!["-".into()]));
+    }
+}

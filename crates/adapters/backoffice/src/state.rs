@@ -1,0 +1,77 @@
+//! What the listener is made of.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::{Data, ServiceConfig, to};
+use async_trait::async_trait;
+use kernel::Randomness;
+use oauth::{ApplicationReader, OperatorTokens, PasswordHasher, SellerReader};
+use offers::OfferReader;
+use thiserror::Error;
+use usecases::UnitOfWork;
+use web::Tasks;
+
+use crate::pipeline;
+
+/// The ports and settings of one server thread. Clones share them.
+#[derive(Clone)]
+pub struct BackOffice {
+    /// Everything that is written.
+    pub units: Arc<dyn UnitOfWork>,
+    /// Accounts.
+    pub sellers: Arc<dyn SellerReader>,
+    /// Offers; best one for each server thread.
+    pub offers: Arc<dyn OfferReader>,
+    /// Applications.
+    pub applications: Arc<dyn ApplicationReader>,
+    /// Who may call.
+    pub operators: Arc<dyn OperatorTokens>,
+    /// Hashes the passwords of new accounts.
+    pub passwords: Arc<dyn PasswordHasher>,
+    /// New ids and secrets.
+    pub randomness: Arc<dyn Randomness>,
+    /// Where writing work runs.
+    pub tasks: Tasks,
+    /// What `/readyz` asks.
+    pub health: Arc<dyn Health>,
+    /// What `/metrics` shows, in the Prometheus text format.
+    pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
+    /// The rest.
+    pub settings: Arc<BackOfficeSettings>,
+}
+
+/// Settings of the listener.
+#[derive(Debug, Clone)]
+pub struct BackOfficeSettings {
+    /// Names the service in `WWW-Authenticate`.
+    pub realm: String,
+    /// The limit of an application that has none of its own, in requests a minute.
+    pub default_rate_limit: NonZeroU32,
+    /// How long a body may take to arrive; in an import, how long the next piece of it may.
+    pub body_timeout: Duration,
+}
+
+/// Whether this process can do its work.
+#[async_trait]
+pub trait Health: Send + Sync {
+    /// Asked at each `/readyz`. An adapter MUST answer within 2 s.
+    async fn ready(&self) -> Result<(), NotReady>;
+}
+
+/// Why this process cannot do its work, in words for an operator, without secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct NotReady(pub String);
+
+/// Puts the whole API into an actix application, to be called once for each server thread.
+///
+/// Routing is the pipeline's own, so that the token is looked at before anybody learns which paths there are.
+pub fn configure(office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
+    move |config| {
+        config
+            .app_data(Data::new(office))
+            .default_service(to(pipeline::serve));
+    }
+}
