@@ -5,6 +5,8 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use crate::problem::Entry;
 use crate::violations::Violations;
 
+const NDJSON: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
+
 /// The media types that requests are read in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaType {
@@ -12,7 +14,8 @@ pub enum MediaType {
     Json,
     /// `application/x-www-form-urlencoded`
     Form,
-    /// `application/x-ndjson`: one JSON object on each line.
+    /// One JSON object on each line: `application/x-ndjson`, or one of the names that others give it,
+    /// `application/ndjson` and `application/jsonl`.
     NdJson,
 }
 
@@ -28,7 +31,7 @@ impl MediaType {
         let kind = match parts.next()? {
             name if name.eq_ignore_ascii_case("application/json") => Self::Json,
             name if name.eq_ignore_ascii_case("application/x-www-form-urlencoded") => Self::Form,
-            name if name.eq_ignore_ascii_case("application/x-ndjson") => Self::NdJson,
+            name if NDJSON.iter().any(|ours| name.eq_ignore_ascii_case(ours)) => Self::NdJson,
             _ => return None,
         };
         parts.all(is_fine).then_some(kind)
@@ -82,7 +85,9 @@ mod tests {
             assert_eq!(of(&[value]), Some(MediaType::Json), "{value}");
         }
         assert_eq!(of(&["application/x-www-form-urlencoded"]), Some(MediaType::Form));
-        assert_eq!(of(&["application/x-ndjson"]), Some(MediaType::NdJson));
+        for value in NDJSON {
+            assert_eq!(of(&[value]), Some(MediaType::NdJson), "{value}");
+        }
     }
 
     #[test]
