@@ -1,1 +1,38 @@
-//! The ports over PostgreSQL: unit of work, stores, the gate, migrations.
+//! The ports over PostgreSQL: the unit of work, the stores and readers, the gate, and the migrations.
+//!
+//! Three kinds of connection, each opened when it is first needed and again when it has died:
+//! - a **pool** for transactions and rare reads;
+//! - one **gathered** connection for each gate and each reader, that is for each server thread: while one statement is under
+//!   way on it, the next questions gather and then go as one;
+//! - the **migrations'** own.
+//!
+//! Whatever processes compare is timed by `api_now()` in SQL. Whoever waits for the database waits for [`ANSWER_WITHIN`] and no
+//! longer, and is then told [`kernel::StoreError::Unavailable`].
+
+mod accounts;
+mod catalogue;
+mod connector;
+mod database;
+mod error;
+mod gate;
+mod gather;
+mod instance;
+mod line;
+mod migrations;
+mod reads;
+mod retention;
+mod schema;
+mod schema_state;
+mod settings;
+mod statement;
+mod transaction;
+mod unit_of_work;
+
+pub use database::Database;
+pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate, migrations_fingerprint};
+pub use retention::Cleared;
+pub use schema_state::SchemaState;
+pub use settings::{DatabaseSettings, DatabaseUrlError, Gathering};
+
+/// The longest that a read waits for the database, opening a connection included.
+pub const ANSWER_WITHIN: std::time::Duration = std::time::Duration::from_millis(2500);

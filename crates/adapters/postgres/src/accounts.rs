@@ -1,0 +1,14 @@
+//! Sellers, applications, tokens and counts: their rows, and how they are read and saved.
+
+mod application_row;
+mod applications;
+mod operator_tokens;
+mod rates;
+mod sellers;
+mod tokens;
+
+pub(crate) use application_row::limit_from;
+pub(crate) use applications::Applications;
+pub(crate) use operator_tokens::StoredOperatorTokens;
+pub(crate) use rates::{CountOne, Counted, Rates, WINDOW, count};
+pub(crate) use sellers::Sellers;

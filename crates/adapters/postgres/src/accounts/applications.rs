@@ -1,0 +1,99 @@
+//! Applications, within a transaction and outside.
+
+use async_trait::async_trait;
+use diesel::{ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel_async::RunQueryDsl;
+use kernel::{Change, SellerId, StoreError, Version};
+use oauth::{Application, ApplicationEvent, ApplicationReader, ApplicationStore, ClientId};
+
+use super::application_row::ApplicationRow;
+use crate::{
+    reads::Reads,
+    schema::{api_now, applications, sellers},
+    transaction::Tx,
+};
+
+/// Reads applications outside a transaction.
+pub(crate) struct Applications(pub(crate) Reads);
+
+#[async_trait]
+impl ApplicationReader for Applications {
+    async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
+        let client = applications::table
+            .inner_join(sellers::table)
+            .filter(applications::client_id.eq(client_id.uuid()))
+            .filter(applications::deleted_at.is_null())
+            .filter(sellers::closed_at.is_null())
+            .select(ApplicationRow::as_select());
+        let ask = self
+            .0
+            .ask(|lent| async move { client.get_result(&mut lent.connection()).await.optional() });
+        ask.await?.map(Application::try_from).transpose()
+    }
+}
+
+#[async_trait]
+impl ApplicationStore for Tx {
+    async fn lock_application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
+        let locked = applications::table
+            .filter(applications::client_id.eq(client_id.uuid()))
+            .filter(applications::deleted_at.is_null())
+            .select(ApplicationRow::as_select())
+            .for_no_key_update();
+        let row = self
+            .run(async { locked.get_result(&mut self.connection()).await.optional() })
+            .await?;
+        row.map(Application::try_from).transpose()
+    }
+
+    async fn built_in_application(&self, seller: SellerId) -> Result<Option<Application>, StoreError> {
+        let built_in = applications::table
+            .filter(applications::owner_id.eq(seller.uuid()))
+            .filter(applications::built_in)
+            .select(ApplicationRow::as_select());
+        let row = self
+            .run(async { built_in.get_result(&mut self.connection()).await.optional() })
+            .await?;
+        row.map(Application::try_from).transpose()
+    }
+
+    async fn save_application(
+        &self,
+        change: Change<Application, ApplicationEvent>,
+    ) -> Result<(), StoreError> {
+        // The events go no further: nothing reads a feed of changes yet. Once it does, they are rows of this transaction.
+        let client_id = change.after.client_id;
+        let row = ApplicationRow::try_from(change.after)?;
+        let saved = match change.before {
+            Version::Absent => {
+                let values = (row, applications::updated_at.eq(api_now()));
+                let insert = diesel::insert_into(applications::table).values(values);
+                self.run(insert.execute(&mut self.connection())).await?
+            }
+            Version::Locked => {
+                let present = applications::table
+                    .filter(applications::client_id.eq(client_id.uuid()))
+                    .filter(applications::deleted_at.is_null());
+                let update = diesel::update(present).set((row, applications::updated_at.eq(api_now())));
+                self.run(update.execute(&mut self.connection())).await?
+            }
+        };
+        if saved == 1 {
+            return Ok(());
+        }
+        Err(StoreError::unexpected(format!(
+            "application {client_id} was not there to be saved"
+        )))
+    }
+
+    async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError> {
+        let present = applications::table
+            .filter(applications::client_id.eq(client_id.uuid()))
+            .filter(applications::deleted_at.is_null());
+        let delete = diesel::update(present).set((
+            applications::deleted_at.eq(api_now().nullable()),
+            applications::updated_at.eq(api_now()),
+        ));
+        Ok(self.run(delete.execute(&mut self.connection())).await? == 1)
+    }
+}

@@ -1,0 +1,148 @@
+//! The handle from which everything else is had.
+
+use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
+
+use diesel_async::{
+    AsyncPgConnection,
+    pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool::Pool},
+};
+use futures_util::FutureExt;
+use kernel::{CommitError, StoreError};
+use oauth::{ApplicationReader, Gate, OperatorTokens, RateCounter, SellerReader};
+use offers::OfferReader;
+use usecases::{Transaction, UnitOfWork};
+
+use crate::{
+    accounts::{Applications, Rates, Sellers, StoredOperatorTokens},
+    catalogue::OffersReader,
+    connector::Connector,
+    gate::TokenGate,
+    reads::Reads,
+    retention::{self, Cleared},
+    schema_state::{self, SchemaState},
+    settings::{self, DatabaseSettings, DatabaseUrlError, Gathering},
+    unit_of_work::Units,
+};
+
+/// A PostgreSQL database. Cheap to clone. Making one connects to nothing: connections are opened when they are needed, and
+/// again when they have died.
+#[derive(Clone)]
+pub struct Database {
+    connector: Arc<Connector>,
+    pool: Pool<AsyncPgConnection>,
+    statement_timeout: Duration,
+    gathering: Gathering,
+    default_rate_limit: NonZeroU32,
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database")
+            .field("pool", &self.pool.status())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    /// A handle on the database that the settings name.
+    pub fn new(settings: DatabaseSettings) -> Result<Self, DatabaseUrlError> {
+        let DatabaseSettings {
+            url,
+            pool_size,
+            connect_timeout,
+            acquire_timeout,
+            ..
+        } = settings;
+        let connector = Arc::new(Connector::new(settings::parse(&url)?, connect_timeout));
+        let opener = Arc::clone(&connector);
+        let mut manager = ManagerConfig::<AsyncPgConnection>::default();
+        // The other methods ask the server at each checkout. This one looks at what is known here: whether the connection
+        // is closed or in a transaction.
+        manager.recycling_method = RecyclingMethod::Fast;
+        manager.custom_setup = Box::new(move |_| {
+            let opener = Arc::clone(&opener);
+            async move { opener.open_for_pool().await }.boxed()
+        });
+        let manager = AsyncDieselConnectionManager::new_with_config(String::new(), manager);
+        let pool = Pool::builder(manager)
+            .max_size(pool_size.max(1))
+            .wait_timeout(Some(acquire_timeout))
+            .create_timeout(Some(connect_timeout))
+            .recycle_timeout(Some(connect_timeout))
+            .runtime(deadpool::Runtime::Tokio1)
+            .build();
+        Ok(Self {
+            connector,
+            // It is refused only where time limits come without a runtime.
+            pool: pool.map_err(|_| DatabaseUrlError::Malformed)?,
+            statement_timeout: settings.statement_timeout,
+            gathering: settings.gathering,
+            default_rate_limit: settings.default_rate_limit,
+        })
+    }
+
+    /// Opens transactions.
+    pub fn units(&self) -> Arc<dyn UnitOfWork> {
+        Arc::new(self.unit_of_work())
+    }
+
+    /// A gate. Make one for each server thread: each gathers for itself, on a connection of its own.
+    pub fn gate(&self) -> Arc<dyn Gate> {
+        Arc::new(TokenGate::new(
+            &self.connector,
+            self.gathering,
+            self.default_rate_limit,
+        ))
+    }
+
+    /// A reader of offers; one for each server thread, as with [`Self::gate`].
+    pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
+        Arc::new(OffersReader::new(&self.connector, self.gathering))
+    }
+
+    /// Reads applications.
+    pub fn applications(&self) -> Arc<dyn ApplicationReader> {
+        Arc::new(Applications(self.reads()))
+    }
+
+    /// Reads sellers.
+    pub fn sellers(&self) -> Arc<dyn SellerReader> {
+        Arc::new(Sellers(self.reads()))
+    }
+
+    /// Keeps operators' tokens.
+    pub fn operator_tokens(&self) -> Arc<dyn OperatorTokens> {
+        Arc::new(StoredOperatorTokens(self.reads()))
+    }
+
+    /// Counts calls of the OAuth endpoints.
+    pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
+        Arc::new(Rates(self.reads()))
+    }
+
+    /// How the schema stands to this program; fails while the database cannot be reached, so it serves as a probe too.
+    pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
+        schema_state::read(&self.reads()).await
+    }
+
+    /// Clears one small batch of what has had its time, and tells whether more is left.
+    pub async fn clear_expired(&self) -> Result<Cleared, StoreError> {
+        let tx = self.unit_of_work().open_transaction().await?;
+        let cleared = retention::clear(&tx).await?;
+        match Box::new(tx).commit().await {
+            Ok(()) => Ok(cleared),
+            Err(CommitError::RolledBack(cause) | CommitError::Unknown(cause)) => Err(cause),
+        }
+    }
+
+    pub(crate) fn reads(&self) -> Reads {
+        Reads(self.pool.clone())
+    }
+
+    fn unit_of_work(&self) -> Units {
+        Units {
+            pool: self.pool.clone(),
+            statement_timeout: self.statement_timeout,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What failures of the database mean to a port.
+
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
+use diesel_async::pooled_connection::deadpool::PoolError;
+use kernel::StoreError;
+
+/// The failure of a statement.
+pub(crate) fn store_error(error: DieselError) -> StoreError {
+    let DieselError::DatabaseError(kind, information) = &error else {
+        return StoreError::unexpected(error);
+    };
+    match kind {
+        DatabaseErrorKind::UniqueViolation => StoreError::Conflict {
+            constraint: information.constraint_name().unwrap_or_default().to_owned(),
+        },
+        DatabaseErrorKind::SerializationFailure => StoreError::Retryable(error.into()),
+        // A server that only reads is a standby: the primary is elsewhere, or not yet there.
+        DatabaseErrorKind::UnableToSendCommand
+        | DatabaseErrorKind::ClosedConnection
+        | DatabaseErrorKind::ReadOnlyTransaction => StoreError::Unavailable(error.into()),
+        _ if is_deadlock(information.as_ref()) => StoreError::Retryable(error.into()),
+        _ if is_outage(information.as_ref()) => StoreError::Unavailable(error.into()),
+        _ => StoreError::unexpected(error),
+    }
+}
+
+/// True for SQLSTATE 40P01. Diesel keeps the code to itself and tells only some apart, so this goes by what comes along in
+/// every language of the server: the detail names the processes of the circle, one a line, and a hint points to the log.
+/// Among the statements of this crate no other error has both.
+fn is_deadlock(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    let lines = information.details().map_or(0, |details| details.lines().count());
+    information.message() == "deadlock detected" || (information.hint().is_some() && lines >= 2)
+}
+
+/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53300 and for what PgBouncer says when it has no server. Diesel keeps
+/// these codes to itself, so this goes by the words. A server that speaks another language than English makes such a failure
+/// an unexpected one: answered as a 500 all the same, without the advice to come back.
+fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    const WORDS: [&str; 9] = [
+        "canceling statement due to",
+        "terminating connection",
+        "the database system is",
+        "too many clients",
+        "remaining connection slots",
+        "is not currently accepting connections",
+        "connection to server lost",
+        "query_wait_timeout",
+        "server_login",
+    ];
+    WORDS.iter().any(|words| information.message().contains(words))
+}
+
+/// The failure to get a connection, which is always one to reach the database.
+pub(crate) fn pool_error(error: PoolError) -> StoreError {
+    StoreError::Unavailable(Box::new(error))
+}
+
+/// Nothing came within the time that was given.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the database gave no answer within {} ms", .0.as_millis())]
+pub(crate) struct Silence(pub(crate) Duration);
+
+impl From<Silence> for StoreError {
+    fn from(silence: Silence) -> Self {
+        Self::Unavailable(Box::new(silence))
+    }
+}
+
+/// Waits for an answer, but not for longer than `limit`: a server that is silent does not time its statements out either.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    tokio::time::timeout(limit, work)
+        .await
+        .unwrap_or_else(|_| Err(Silence(limit).into()))
+}
+
+/// One failure that several callers are told of.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedFailure(Arc<StoreError>);
+
+impl SharedFailure {
+    pub(crate) fn new(error: StoreError) -> Self {
+        Self(Arc::new(error))
+    }
+
+    /// The failure for one of the callers, of the same kind.
+    pub(crate) fn for_one(&self) -> StoreError {
+        match self.0.as_ref() {
+            StoreError::Retryable(_) => StoreError::Retryable(Box::new(self.clone())),
+            StoreError::Unavailable(_) => StoreError::Unavailable(Box::new(self.clone())),
+            StoreError::Conflict { constraint } => StoreError::Conflict {
+                constraint: constraint.clone(),
+            },
+            StoreError::Corrupt { row, reason } => StoreError::Corrupt {
+                row: row.clone(),
+                reason: reason.clone(),
+            },
+            StoreError::Unexpected(_) => StoreError::unexpected(self.clone()),
+        }
+    }
+}
+
+impl fmt::Display for SharedFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the statement that was sent for several callers failed")
+    }
+}
+
+impl Error for SharedFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}

@@ -1,0 +1,195 @@
+//! All requests in flight in one statement.
+
+use std::{collections::HashMap, num::NonZeroU32};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryResult,
+    sql_types::{Array, BigInt, Binary, Nullable, SmallInt, Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::StoreError;
+use oauth::{Admission, Limiter, Quota, TokenKey};
+use uuid::Uuid;
+
+use super::row::{Caller, LiveColumns, LiveRow, live_columns, live_condition};
+use crate::{accounts::WINDOW, error::SharedFailure, gather::Grouped, statement::statement};
+
+/// Looks up every token and counts the requests of those that are alive.
+///
+/// - The clock is read once: all counts of the statement fall into one window.
+/// - Each application has one row in it, and the rows are locked in order. Two groups with the same applications in
+///   different orders would wait for each other in a circle.
+/// - Its commit does not wait for the disk. That is set beside the clock, which is read in any case: PostgreSQL does not
+///   carry out a table expression that nobody reads.
+/// - What comes back is a row for each living token, and one for each application with the place of its last request. They
+///   are put together here, since a join of two results of unknown size costs the square of them.
+struct Admit<'a> {
+    families: Vec<Uuid>,
+    hashes: Vec<&'a [u8]>,
+    times: Vec<i64>,
+    kind: i16,
+}
+
+statement!(Admit<'_> => Row:
+    concat!("with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
+       from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
+     live as materialized (select k.n, k.times, ", live_columns!(), " from clock cross join unnest("),
+    families: Array<SqlUuid>, ", ", hashes: Array<Binary>, ", ", times: Array<BigInt>,
+    concat!(") with ordinality as k (family, hash, times, n) \
+       join access_tokens t on t.family_id = k.family and t.hash = k.hash join families f on f.id = t.family_id \
+       join applications a on a.client_id = f.client_id join sellers s on s.id = f.seller_id where ",
+     live_condition!(), "), \
+     counted as (insert into rate_windows as w (window_start, kind, subject, used) select clock.window_start, "),
+    kind: SmallInt, ", g.client_id, g.times \
+       from (select client_id, sum(times)::bigint as times from live group by client_id) g cross join clock \
+       order by g.client_id \
+       on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning subject, used) \
+     select n, seller_id, seller_no, client_id, name, scopes, kind, expires_at, rate_limit, client_id, null::bigint, at, \
+       window_start from live cross join clock \
+     union all select null, null, null, null, null, null, null, null, null, subject, used, at, window_start \
+       from counted cross join clock");
+
+type Row = (
+    Nullable<BigInt>,
+    Nullable<LiveColumns>,
+    SqlUuid,
+    Nullable<BigInt>,
+    Timestamptz,
+    Timestamptz,
+);
+type Returned = (
+    Option<i64>,
+    Option<LiveRow>,
+    Uuid,
+    Option<i64>,
+    DateTime<Utc>,
+    DateTime<Utc>,
+);
+
+/// The requests of one server thread.
+pub(crate) struct Requests {
+    pub(crate) default_limit: NonZeroU32,
+}
+
+#[async_trait]
+impl Grouped for Requests {
+    const NAME: &'static str = "gate";
+    type Question = TokenKey;
+    type Answer = Option<Admission>;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        tokens: &[TokenKey],
+    ) -> QueryResult<Vec<Result<Option<Admission>, StoreError>>> {
+        let group = Group::of(tokens);
+        let admit = Admit {
+            families: group
+                .distinct
+                .iter()
+                .map(|(token, _)| token.family.uuid())
+                .collect(),
+            hashes: group
+                .distinct
+                .iter()
+                .map(|(token, _)| token.hash.bytes().as_slice())
+                .collect(),
+            times: group.distinct.iter().map(|(_, times)| *times).collect(),
+            kind: Limiter::Api.code(),
+        };
+        let rows = admit.get_results::<Returned>(&mut connection).await?;
+        Ok(group.admissions(rows, self.default_limit))
+    }
+}
+
+/// Requests of which several may carry the same token: it is looked up once.
+struct Group<'a> {
+    /// Each token with the number of its requests.
+    distinct: Vec<(&'a TokenKey, i64)>,
+    /// For each request, in order, the place of its token in `distinct`.
+    requests: Vec<usize>,
+}
+
+impl<'a> Group<'a> {
+    fn of(tokens: &'a [TokenKey]) -> Self {
+        let mut group = Self {
+            distinct: Vec::new(),
+            requests: Vec::with_capacity(tokens.len()),
+        };
+        let mut places = HashMap::new();
+        for token in tokens {
+            let next = group.distinct.len();
+            let place = *places
+                .entry((token.family.uuid(), token.hash.bytes()))
+                .or_insert(next);
+            if let Some((_, times)) = group.distinct.get_mut(place) {
+                *times += 1;
+            } else {
+                group.distinct.push((token, 1));
+            }
+            group.requests.push(place);
+        }
+        group
+    }
+
+    /// Gives each request its own place in its application's window, in the order in which the requests came.
+    fn admissions(
+        &self,
+        rows: Vec<Returned>,
+        default_limit: NonZeroU32,
+    ) -> Vec<Result<Option<Admission>, StoreError>> {
+        let (mut callers, mut windows) = (HashMap::new(), HashMap::<Uuid, Window>::new());
+        for (n, live, client, used, at, window_start) in rows {
+            let window = windows.entry(client).or_insert(Window {
+                place: 0,
+                start: window_start,
+                at,
+            });
+            window.place += used.unwrap_or(0);
+            let token = n.and_then(|n| usize::try_from(n - 1).ok());
+            let known = token.and_then(|token| Some((token, self.distinct.get(token)?)));
+            if let (Some(live), Some((token, (key, times)))) = (live, known) {
+                window.place -= times;
+                let caller = live.caller(key.family, default_limit).map_err(SharedFailure::new);
+                callers.insert(token, (client, caller));
+            }
+        }
+        self.requests
+            .iter()
+            .map(|token| admission(callers.get(token), &mut windows))
+            .collect()
+    }
+}
+
+/// What an application's window had counted before this group and, as the group's requests take their places, since then.
+struct Window {
+    place: i64,
+    start: DateTime<Utc>,
+    at: DateTime<Utc>,
+}
+
+fn admission(
+    caller: Option<&(Uuid, Result<Caller, SharedFailure>)>,
+    windows: &mut HashMap<Uuid, Window>,
+) -> Result<Option<Admission>, StoreError> {
+    let Some((client, caller)) = caller else {
+        return Ok(None);
+    };
+    let caller = caller.as_ref().map_err(SharedFailure::for_one)?;
+    let Some(window) = windows.get_mut(client) else {
+        return Err(StoreError::unexpected("a count is missing"));
+    };
+    window.place += 1;
+    let quota = Quota {
+        limit: caller.limit,
+        place: u64::try_from(window.place).map_err(StoreError::unexpected)?,
+        resets_at: window.start + WINDOW,
+        counted_at: window.at,
+    };
+    Ok(Some(Admission {
+        principal: caller.principal.clone(),
+        quota,
+    }))
+}

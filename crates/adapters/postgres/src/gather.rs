@@ -1,0 +1,130 @@
+//! Gathering: while one statement is under way, the next questions wait and then go as one statement.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use diesel_async::AsyncPgConnection;
+use kernel::StoreError;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    ANSWER_WITHIN,
+    connector::Connector,
+    error::{SharedFailure, within},
+    line::Line,
+};
+
+/// The most questions that go as one statement: enough for all that a server thread has in flight, and few enough that
+/// nobody waits long for the others' rows.
+const GROUP: usize = 128;
+
+/// A statement that answers many questions at once.
+#[async_trait]
+pub(crate) trait Grouped: Send + Sync + 'static {
+    /// Names it in the metrics.
+    const NAME: &'static str;
+    /// What is asked.
+    type Question: Send + Sync + 'static;
+    /// What is answered.
+    type Answer: Send + 'static;
+
+    /// Answers every question, in order. What one question alone meets is its own failure.
+    async fn answer(
+        &self,
+        connection: &AsyncPgConnection,
+        questions: &[Self::Question],
+    ) -> diesel::QueryResult<Vec<Result<Self::Answer, StoreError>>>;
+}
+
+struct Waiter<G: Grouped> {
+    question: G::Question,
+    reply: oneshot::Sender<Result<G::Answer, StoreError>>,
+}
+
+/// Gathers the questions of one server thread. Its task and its connection live on the runtime of the first caller; where
+/// that one has ended, the next caller starts them anew.
+pub(crate) struct Gatherer<G: Grouped> {
+    grouped: Arc<G>,
+    connector: Arc<Connector>,
+    queue: Mutex<Option<mpsc::UnboundedSender<Waiter<G>>>>,
+}
+
+impl<G: Grouped> Gatherer<G> {
+    pub(crate) fn new(grouped: G, connector: Arc<Connector>) -> Self {
+        Self {
+            grouped: Arc::new(grouped),
+            connector,
+            queue: Mutex::new(None),
+        }
+    }
+
+    /// Asks, together with whoever else is waiting.
+    pub(crate) async fn ask(&self, question: G::Question) -> Result<G::Answer, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Waiter { question, reply });
+        let gone = |_| StoreError::Unavailable("the task that asks the database has ended".into());
+        within(ANSWER_WITHIN, async {
+            answer.await.unwrap_or_else(|lost| Err(gone(lost)))
+        })
+        .await
+    }
+
+    /// The queue has no bound of its own: who waits too long leaves, and is not asked for any more.
+    fn enqueue(&self, waiter: Waiter<G>) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiter = match queue.as_ref() {
+            None => waiter,
+            Some(sender) => match sender.send(waiter) {
+                Ok(()) => return,
+                Err(mpsc::error::SendError(returned)) => returned,
+            },
+        };
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let line = Line::new(Arc::clone(&self.connector));
+        drop(tokio::spawn(serve(Arc::clone(&self.grouped), line, receiver)));
+        // It cannot fail: the receiver has only just been made.
+        let _ = sender.send(waiter);
+        *queue = Some(sender);
+    }
+}
+
+async fn serve<G: Grouped>(grouped: Arc<G>, line: Line, mut queue: mpsc::UnboundedReceiver<Waiter<G>>) {
+    let mut waiting = Vec::with_capacity(GROUP);
+    while queue.recv_many(&mut waiting, GROUP).await > 0 {
+        waiting.retain(|waiter| !waiter.reply.is_closed());
+        if waiting.is_empty() {
+            continue;
+        }
+        let (questions, replies): (Vec<_>, Vec<_>) = waiting.drain(..).map(|w| (w.question, w.reply)).unzip();
+        record_size(G::NAME, questions.len());
+        let asked = line.ask(|link| {
+            let (grouped, questions) = (&grouped, &questions);
+            async move { grouped.answer(link.connection(), questions).await }
+        });
+        tell(replies, asked.await);
+    }
+}
+
+/// A waiter that has gone away does not take its answer, and nobody minds.
+fn tell<A>(
+    replies: Vec<oneshot::Sender<Result<A, StoreError>>>,
+    answers: Result<Vec<Result<A, StoreError>>, StoreError>,
+) {
+    match answers {
+        Ok(answers) => replies
+            .into_iter()
+            .zip(answers)
+            .for_each(|(reply, answer)| drop(reply.send(answer))),
+        Err(failure) => {
+            let failure = SharedFailure::new(failure);
+            replies
+                .into_iter()
+                .for_each(|reply| drop(reply.send(Err(failure.for_one()))));
+        }
+    }
+}
+
+fn record_size(name: &'static str, size: usize) {
+    let size = u32::try_from(size).map_or(f64::INFINITY, f64::from);
+    metrics::histogram!("database_group_size", "statement" => name).record(size);
+}

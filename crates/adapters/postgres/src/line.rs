@@ -1,0 +1,77 @@
+//! One connection that its owner opens when it needs it, shares, and opens again when it is dead.
+
+use std::{sync::Arc, time::Duration};
+
+use diesel::QueryResult;
+use kernel::StoreError;
+use tokio::sync::Mutex;
+
+use crate::{
+    ANSWER_WITHIN,
+    connector::{Connector, Link},
+    error::{Silence, store_error},
+};
+
+/// A connection that several callers use at a time, for reads and single statements; never for a transaction.
+pub(crate) struct Line {
+    connector: Arc<Connector>,
+    link: Mutex<Option<Arc<Link>>>,
+}
+
+impl Line {
+    pub(crate) fn new(connector: Arc<Connector>) -> Self {
+        Self {
+            connector,
+            link: Mutex::new(None),
+        }
+    }
+
+    /// Runs one statement and waits for its answer as long as a read may take, opening the connection included.
+    pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Link>) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = QueryResult<T>>,
+    {
+        self.ask_within(ANSWER_WITHIN, statement).await
+    }
+
+    /// As [`Self::ask`], with a limit of its own.
+    pub(crate) async fn ask_within<T, F>(
+        &self,
+        limit: Duration,
+        statement: impl FnOnce(Arc<Link>) -> F,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = QueryResult<T>>,
+    {
+        let end = tokio::time::Instant::now() + limit;
+        let silent = |_| StoreError::from(Silence(limit));
+        let link = tokio::time::timeout_at(end, self.link())
+            .await
+            .map_err(silent)??;
+        match tokio::time::timeout_at(end, statement(Arc::clone(&link))).await {
+            Ok(answer) => answer.map_err(store_error),
+            Err(elapsed) => {
+                self.leave(&link).await;
+                Err(silent(elapsed))
+            }
+        }
+    }
+
+    async fn link(&self) -> Result<Arc<Link>, StoreError> {
+        let mut present = self.link.lock().await;
+        if let Some(link) = present.as_ref().filter(|link| link.is_open()) {
+            return Ok(Arc::clone(link));
+        }
+        let link = Arc::new(self.connector.open().await?);
+        *present = Some(Arc::clone(&link));
+        Ok(link)
+    }
+
+    /// The connection is silent: nobody new uses it. Those who still wait on it keep it until they give up too.
+    async fn leave(&self, silent: &Arc<Link>) {
+        let mut present = self.link.lock().await;
+        if present.as_ref().is_some_and(|link| Arc::ptr_eq(link, silent)) {
+            *present = None;
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Rare reads, and single statements that are their own transaction, over the pool.
+
+use std::sync::Arc;
+
+use diesel::QueryResult;
+use diesel_async::{AsyncPgConnection, pooled_connection::deadpool::Pool};
+use kernel::StoreError;
+
+use crate::{
+    ANSWER_WITHIN,
+    error::{pool_error, store_error, within},
+    transaction::Leased,
+};
+
+/// A way to the pool for what is not part of a transaction.
+#[derive(Clone)]
+pub(crate) struct Reads(pub(crate) Pool<AsyncPgConnection>);
+
+impl Reads {
+    /// Runs one statement and waits for its answer as long as a read may take, getting the connection included. A
+    /// connection that does not answer is closed.
+    pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Leased>) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = QueryResult<T>>,
+    {
+        within(ANSWER_WITHIN, async {
+            let leased = Arc::new(Leased::new(self.0.get().await.map_err(pool_error)?));
+            let answer = statement(Arc::clone(&leased)).await;
+            if let Some(leased) = Arc::into_inner(leased) {
+                leased.give_back();
+            }
+            answer.map_err(store_error)
+        })
+        .await
+    }
+}

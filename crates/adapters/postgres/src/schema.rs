@@ -1,0 +1,145 @@
+//! The tables, as the migrations make them. A test holds this file against a migrated database.
+
+diesel::table! {
+    access_tokens (family_id, hash) {
+        family_id -> Uuid,
+        hash -> Bytea,
+        created_at -> Timestamptz,
+        expires_at -> Nullable<Timestamptz>,
+        revoked_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    applications (client_id) {
+        client_id -> Uuid,
+        owner_id -> Uuid,
+        name -> Text,
+        description -> Nullable<Text>,
+        documentation_url -> Nullable<Text>,
+        purpose -> Text,
+        client_type -> Text,
+        redirect_uris -> Array<Text>,
+        scopes -> Int4,
+        status -> Text,
+        rate_limit -> Nullable<Int4>,
+        built_in -> Bool,
+        secret_hash -> Nullable<Bytea>,
+        created_at -> Timestamptz,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    families (id) {
+        id -> Uuid,
+        seller_id -> Uuid,
+        client_id -> Uuid,
+        kind -> Text,
+        scopes -> Int4,
+        created_at -> Timestamptz,
+        revoked_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    instance (key) {
+        key -> Text,
+        value -> Text,
+        set_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    offers (seller_id, id) {
+        seller_id -> Uuid,
+        id -> Uuid,
+        created_at -> Timestamptz,
+        updated_at -> Timestamptz,
+        price_amount -> Nullable<Int8>,
+        stock -> Nullable<Int4>,
+        status -> Text,
+        price_source -> Nullable<Text>,
+        title -> Text,
+        handle -> Text,
+        ean -> Nullable<Text>,
+        brand -> Nullable<Text>,
+        signature -> Nullable<Text>,
+        thumbnail -> Nullable<Text>,
+        url -> Text,
+    }
+}
+
+diesel::table! {
+    operator_tokens (id) {
+        id -> Uuid,
+        name -> Text,
+        hash -> Bytea,
+        created_at -> Timestamptz,
+        revoked_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    personal_tokens (seller_id, id) {
+        seller_id -> Uuid,
+        id -> Uuid,
+        name -> Text,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    rate_windows (window_start, kind, subject) {
+        window_start -> Timestamptz,
+        kind -> Int2,
+        subject -> Uuid,
+        used -> Int8,
+    }
+}
+
+diesel::table! {
+    schema_facts (version) {
+        version -> Text,
+        oldest_binary -> Text,
+    }
+}
+
+diesel::table! {
+    sellers (id) {
+        id -> Uuid,
+        seller_no -> Int4,
+        name -> Text,
+        email -> Text,
+        password_hash -> Nullable<Text>,
+        created_at -> Timestamptz,
+        closed_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::joinable!(applications -> sellers (owner_id));
+
+diesel::allow_tables_to_appear_in_same_query!(
+    access_tokens,
+    applications,
+    families,
+    offers,
+    operator_tokens,
+    personal_tokens,
+    sellers,
+);
+
+diesel::define_sql_function! {
+    /// The database's clock, the one that processes compare by.
+    fn api_now() -> diesel::sql_types::Timestamptz;
+}
+
+diesel::define_sql_function! {
+    /// The first of two instants that is there.
+    #[sql_name = "coalesce"]
+    fn coalesce_instant(
+        first: diesel::sql_types::Nullable<diesel::sql_types::Timestamptz>,
+        second: diesel::sql_types::Timestamptz,
+    ) -> diesel::sql_types::Nullable<diesel::sql_types::Timestamptz>;
+}

@@ -1,0 +1,114 @@
+//! How the database's schema stands to this program.
+
+use diesel::sql_types::{Bool, Nullable, Text};
+use diesel_async::RunQueryDsl;
+use kernel::StoreError;
+
+use crate::{migrations::embedded_versions, reads::Reads, statement::statement};
+
+/// How the database's schema stands to this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SchemaState {
+    /// This program can work with it.
+    Ready,
+    /// There is none.
+    Missing,
+    /// Migrations that this program brings have not been applied.
+    Behind {
+        /// How many.
+        pending: usize,
+    },
+    /// It has moved on so far that this program must not work with it.
+    NeedsNewerBinary {
+        /// The oldest version of the program that can.
+        oldest: String,
+    },
+}
+
+struct IsThere;
+
+statement!(IsThere => Bool:
+    "select to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null");
+
+struct Applied;
+
+statement!(Applied => (Text, Nullable<Text>):
+    "select m.version, f.oldest_binary from __diesel_schema_migrations m left join schema_facts f on f.version = m.version");
+
+/// Reads the state.
+pub(crate) async fn read(reads: &Reads) -> Result<SchemaState, StoreError> {
+    if !reads
+        .ask(|lent| async move { IsThere.get_result::<bool>(&mut lent.connection()).await })
+        .await?
+    {
+        return Ok(SchemaState::Missing);
+    }
+    let applied = reads
+        .ask(|lent| async move { Applied.get_results(&mut lent.connection()).await })
+        .await?;
+    let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
+    Ok(judge(&embedded, &applied, env!("CARGO_PKG_VERSION")))
+}
+
+/// Judges by the migrations that this program brings, those that were applied with the oldest program each can bear, and this
+/// program's own version.
+fn judge(embedded: &[String], applied: &[(String, Option<String>)], own: &str) -> SchemaState {
+    let oldest = applied
+        .iter()
+        .filter_map(|(_, oldest)| oldest.as_deref())
+        .max_by_key(|v| version(v));
+    if let Some(oldest) = oldest.filter(|oldest| version(oldest) > version(own)) {
+        return SchemaState::NeedsNewerBinary {
+            oldest: oldest.to_owned(),
+        };
+    }
+    let pending = embedded
+        .iter()
+        .filter(|version| !applied.iter().any(|(done, _)| done == *version))
+        .count();
+    match pending {
+        0 => SchemaState::Ready,
+        all if all == embedded.len() => SchemaState::Missing,
+        pending => SchemaState::Behind { pending },
+    }
+}
+
+/// The three numbers of a version; what is no number counts as the highest, so that doubt keeps an old program out.
+fn version(text: &str) -> Vec<u64> {
+    text.split('.')
+        .map(|number| number.parse().unwrap_or(u64::MAX))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(embedded: &[&str], applied: &[(&str, &str)], own: &str) -> SchemaState {
+        let embedded = embedded.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let fact = |(version, oldest): &(&str, &str)| ((*version).to_owned(), Some((*oldest).to_owned()));
+        judge(&embedded, &applied.iter().map(fact).collect::<Vec<_>>(), own)
+    }
+
+    #[test]
+    fn what_is_pending_is_counted() {
+        let both = [("1", "0.1.0"), ("2", "0.1.0")];
+        assert_eq!(judged(&["1", "2"], &both, "0.1.0"), SchemaState::Ready);
+        assert_eq!(
+            judged(&["1", "2", "3"], &both, "0.1.0"),
+            SchemaState::Behind { pending: 1 }
+        );
+        assert_eq!(judged(&["1", "2"], &[], "0.1.0"), SchemaState::Missing);
+    }
+
+    #[test]
+    fn a_newer_schema_is_fine_while_it_says_so() {
+        let newer = [("1", "0.1.0"), ("2", "0.9.0")];
+        assert_eq!(judged(&["1"], &newer, "0.10.0"), SchemaState::Ready);
+        assert_eq!(judged(&["1"], &newer, "0.9.0"), SchemaState::Ready);
+        let needed = SchemaState::NeedsNewerBinary {
+            oldest: "0.9.0".to_owned(),
+        };
+        assert_eq!(judged(&["1"], &newer, "0.8.12"), needed);
+    }
+}

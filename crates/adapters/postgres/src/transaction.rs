@@ -1,0 +1,183 @@
+//! An open transaction and its ends.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel::{QueryResult, result::DatabaseErrorKind};
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection, pooled_connection::deadpool::Object};
+use kernel::{CommitError, StoreError};
+use tokio::{runtime::Handle, time::Instant};
+use usecases::Transaction;
+
+use crate::error::{Silence, store_error};
+
+/// No transaction lasts longer.
+pub(crate) const TRANSACTION_MAX: Duration = Duration::from_secs(10);
+/// What a statement's answer may take on its way, on top of the time that the server gives the statement.
+const ON_THE_WAY: Duration = Duration::from_millis(500);
+/// A rollback that takes longer is left to the end of the connection.
+const ROLLBACK_MAX: Duration = Duration::from_secs(2);
+
+/// A connection of the pool that may be in a transaction. Unless it is given back expressly, it is closed: the pool never
+/// sees it again, and the server rolls back.
+pub(crate) struct Leased(Option<Object<AsyncPgConnection>>);
+
+impl Leased {
+    pub(crate) fn new(connection: Object<AsyncPgConnection>) -> Self {
+        Self(Some(connection))
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "it is there until `give_back`, which consumes the value, and until the drop"
+    )]
+    pub(crate) fn connection(&self) -> &AsyncPgConnection {
+        self.0.as_deref().expect("the connection is leased")
+    }
+
+    /// Gives the connection back to the pool: no transaction is open on it.
+    pub(crate) fn give_back(mut self) {
+        drop(self.0.take());
+    }
+
+    async fn roll_back(self) {
+        let mut connection = self.connection();
+        let rolled_back = tokio::time::timeout(ROLLBACK_MAX, connection.batch_execute("rollback")).await;
+        if matches!(rolled_back, Ok(Ok(()))) {
+            self.give_back();
+        }
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(Object::take(connection));
+        }
+    }
+}
+
+/// A transaction: every port that changes something is implemented over it.
+pub(crate) struct Tx {
+    /// Nothing once the transaction has ended.
+    leased: Option<Leased>,
+    now: DateTime<Utc>,
+    ends: Instant,
+    statement_max: Duration,
+    /// Statements that were begun and did not succeed, or have not yet.
+    unsettled: AtomicUsize,
+}
+
+impl Tx {
+    pub(crate) fn new(leased: Leased, now: DateTime<Utc>, statement_timeout: Duration) -> Self {
+        Self {
+            leased: Some(leased),
+            now,
+            ends: Instant::now() + TRANSACTION_MAX,
+            statement_max: statement_timeout + ON_THE_WAY,
+            unsettled: AtomicUsize::new(0),
+        }
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "only `commit` and the drop take it, and both consume the value"
+    )]
+    pub(crate) fn connection(&self) -> &AsyncPgConnection {
+        self.leased
+            .as_ref()
+            .expect("the transaction is open")
+            .connection()
+    }
+
+    /// Waits for a statement over [`Self::connection`]. Every statement goes through here, so that a transaction in which
+    /// one failed or was given up is never taken for committed.
+    pub(crate) async fn run<T>(
+        &self,
+        statement: impl Future<Output = QueryResult<T>>,
+    ) -> Result<T, StoreError> {
+        let limit = self
+            .statement_max
+            .min(self.ends.saturating_duration_since(Instant::now()));
+        self.unsettled.fetch_add(1, Ordering::Relaxed);
+        let answer = tokio::time::timeout(limit, statement).await;
+        let answer = answer
+            .map_err(|_| StoreError::from(Silence(limit)))?
+            .map_err(store_error)?;
+        self.unsettled.fetch_sub(1, Ordering::Relaxed);
+        Ok(answer)
+    }
+}
+
+#[async_trait]
+impl Transaction for Tx {
+    fn now(&self) -> DateTime<Utc> {
+        self.now
+    }
+
+    async fn commit(mut self: Box<Self>) -> Result<(), CommitError> {
+        if self.unsettled.load(Ordering::Relaxed) > 0 {
+            return Err(CommitError::RolledBack(StoreError::unexpected(
+                "a statement of this transaction had failed",
+            )));
+        }
+        let Some(leased) = self.leased.take() else {
+            return Err(CommitError::RolledBack(StoreError::unexpected(
+                "the transaction had ended",
+            )));
+        };
+        let mut connection = leased.connection();
+        // In a transaction that has failed, COMMIT is answered with the tag ROLLBACK, which does not reach us. There the
+        // statement before it fails, so that COMMIT is not carried out and the failure is seen.
+        let limit = self.statement_max;
+        match tokio::time::timeout(limit, connection.batch_execute("select 1; commit")).await {
+            Ok(Ok(())) => {
+                leased.give_back();
+                Ok(())
+            }
+            Ok(Err(error)) if is_surely_undone(&error) => Err(CommitError::RolledBack(store_error(error))),
+            Ok(Err(error)) => Err(CommitError::Unknown(store_error(error))),
+            Err(_) => Err(CommitError::Unknown(Silence(limit).into())),
+        }
+    }
+}
+
+/// True where the server said no to the COMMIT. What it says while it ends a connection comes too late to tell, and has no
+/// kind of its own in Diesel; so the kinds that can be told apart count, and nothing else.
+fn is_surely_undone(error: &diesel::result::Error) -> bool {
+    use DatabaseErrorKind::{
+        CheckViolation, ExclusionViolation, ForeignKeyViolation, NotNullViolation, RestrictViolation,
+        SerializationFailure, UniqueViolation,
+    };
+    matches!(
+        error,
+        diesel::result::Error::DatabaseError(
+            UniqueViolation
+                | ForeignKeyViolation
+                | RestrictViolation
+                | SerializationFailure
+                | NotNullViolation
+                | CheckViolation
+                | ExclusionViolation,
+            _
+        )
+    ) || is_aborted(error)
+}
+
+/// SQLSTATE 25P02, by the words that an English server has for it.
+fn is_aborted(error: &diesel::result::Error) -> bool {
+    error.to_string().contains("current transaction is aborted")
+}
+
+impl Drop for Tx {
+    fn drop(&mut self) {
+        let Some(leased) = self.leased.take() else { return };
+        if let Ok(runtime) = Handle::try_current() {
+            drop(runtime.spawn(leased.roll_back()));
+        }
+    }
+}
