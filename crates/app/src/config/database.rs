@@ -1,0 +1,94 @@
+//! `database.*`: where PostgreSQL is, and how it is used.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use adapter_postgres::{DatabaseSettings, Gathering};
+use serde::{Deserialize, Serialize};
+
+use super::values::{Period, Secret};
+
+/// `database.*`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DatabaseConfig {
+    /// The database, `postgres://user:password@host:port/name`; may lead through `PgBouncer` (1.21 or newer) in transaction
+    /// mode.
+    pub url: Option<Secret>,
+    /// The same database without a pooler between, for migrations. Without it: `url`.
+    pub direct_url: Option<Secret>,
+    /// Connections for transactions, 1 to 1000. Reads have one more for each thread.
+    pub pool_size: usize,
+    /// How long opening a connection may take.
+    pub connect_timeout: Period,
+    /// How long a transaction may wait for a connection.
+    pub acquire_timeout: Period,
+    /// How long one statement may take.
+    pub statement_timeout: Period,
+    /// Whether statements of requests in flight are gathered into one.
+    pub gathering: GatheringMode,
+}
+
+/// `database.gathering`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GatheringMode {
+    /// Look-ups of all requests in flight go as one statement.
+    Grouped,
+    /// One key a statement, for a distributed PostgreSQL that routes by key.
+    Router,
+}
+
+impl From<GatheringMode> for Gathering {
+    fn from(mode: GatheringMode) -> Self {
+        match mode {
+            GatheringMode::Grouped => Self::Grouped,
+            GatheringMode::Router => Self::Router,
+        }
+    }
+}
+
+impl Default for DatabaseConfig {
+    fn default() -> Self {
+        Self {
+            url: None,
+            direct_url: None,
+            pool_size: 16,
+            connect_timeout: Period(Duration::from_millis(1_500)),
+            acquire_timeout: Period(Duration::from_millis(2_500)),
+            statement_timeout: Period(Duration::from_secs(5)),
+            gathering: GatheringMode::Grouped,
+        }
+    }
+}
+
+impl DatabaseConfig {
+    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        if !(1..=1_000).contains(&self.pool_size) {
+            problems.push(("database.pool_size", "must be from 1 to 1000".to_owned()));
+        }
+        for (key, period) in [
+            ("database.connect_timeout", self.connect_timeout),
+            ("database.acquire_timeout", self.acquire_timeout),
+            ("database.statement_timeout", self.statement_timeout),
+        ] {
+            if !(Duration::from_millis(100)..=Duration::from_mins(1)).contains(&period.0) {
+                problems.push((key, "must be from 100ms to 1m".to_owned()));
+            }
+        }
+        problems
+    }
+
+    /// What the adapter needs to know to reach the database at `url`.
+    pub fn settings(&self, url: &str, default_rate_limit: NonZeroU32) -> DatabaseSettings {
+        DatabaseSettings {
+            url: url.to_owned(),
+            pool_size: self.pool_size,
+            connect_timeout: self.connect_timeout.0,
+            acquire_timeout: self.acquire_timeout.0,
+            statement_timeout: self.statement_timeout.0,
+            gathering: self.gathering.into(),
+            default_rate_limit,
+        }
+    }
+}

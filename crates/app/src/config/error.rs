@@ -1,0 +1,85 @@
+//! What is wrong with a configuration, in words that name the key and where its value comes from.
+
+use std::{fmt, io, path::PathBuf};
+
+use figment::error::Kind;
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read, or is no TOML.
+    #[error("the configuration file {} cannot be used: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// An environment variable that is no Unicode.
+    #[error("the environment variable {name} is not valid UTF-8")]
+    NotText {
+        /// Its name.
+        name: String,
+    },
+    /// Unknown keys or impossible values.
+    #[error("{}", joined(.0))]
+    Problems(Vec<Problem>),
+}
+
+/// What is wrong with one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The key, `section.name`.
+    pub key: String,
+    /// Why its value is refused. Never the value of a secret.
+    pub reason: String,
+    /// Where the value comes from, where it was given.
+    pub source: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "configuration key `{}` {}", self.key, self.reason)?;
+        match &self.source {
+            Some(source) => write!(f, " (in {source})"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn joined(problems: &[Problem]) -> String {
+    problems
+        .iter()
+        .map(Problem::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+impl From<figment::Error> for ConfigError {
+    fn from(errors: figment::Error) -> Self {
+        Self::Problems(errors.into_iter().map(problem).collect())
+    }
+}
+
+fn problem(error: figment::Error) -> Problem {
+    let key = error.path.join(".");
+    let secret = key.starts_with("keys.") || matches!(key.as_str(), "database.url" | "database.direct_url");
+    let reason = match error.kind {
+        Kind::Message(reason) => reason,
+        Kind::UnknownField(_, known) => format!("is unknown; there is {}", known.join(", ")),
+        Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
+        Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) if secret => {
+            format!("must be {expected}")
+        }
+        Kind::InvalidType(found, expected) | Kind::InvalidValue(found, expected) => {
+            format!("must be {expected}, not {found}")
+        }
+        _ if secret => "cannot be used".to_owned(),
+        other => format!("cannot be used: {other}"),
+    };
+    Problem {
+        key,
+        reason,
+        source: error.metadata.map(|metadata| metadata.name.into_owned()),
+    }
+}

@@ -1,0 +1,180 @@
+//! `server.*`: the two listeners, and what the service says of itself.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    num::NonZeroU16,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize, Serializer};
+use url::Url;
+
+use super::values::{List, Period, Proxy};
+
+/// `server.*`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerConfig {
+    /// Where `/v1` and `/oauth` listen; port 0 takes a free one.
+    pub bind: SocketAddr,
+    /// Where the marketplace's interface listens; port 0 takes a free one.
+    pub backoffice_bind: SocketAddr,
+    /// The origin at which clients reach `bind`; also the OAuth issuer. Without it: `http://` and the bound address.
+    pub public_url: Option<PublicUrl>,
+    /// Where the documentation is read. Without it: `/docs` below `public_url`.
+    pub docs_url: Option<PublicUrl>,
+    /// The service's name: the realm of a 401, and the product in the `User-Agent` of what it sends.
+    pub service_name: String,
+    /// Peers whose `X-Forwarded-For` is believed: addresses or networks.
+    pub trusted_proxies: List<Proxy>,
+    /// How long what runs may take to finish after SIGTERM; at least 1 s.
+    pub shutdown_timeout: Period,
+    /// How long a client may take to send a request's head.
+    pub header_timeout: Period,
+    /// How long a client may take to send a request's body, imports aside.
+    pub body_timeout: Period,
+    /// How long a connection may idle between two requests.
+    pub keep_alive: Period,
+    /// Connections at a time, over all threads; those beyond wait to be accepted.
+    pub max_connections: u32,
+    /// Threads that serve the public listener. Without it: one for each processor.
+    pub threads: Option<NonZeroU16>,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        Self {
+            bind: local(8080),
+            backoffice_bind: local(8081),
+            public_url: None,
+            docs_url: None,
+            service_name: "seller-api".to_owned(),
+            trusted_proxies: List::default(),
+            shutdown_timeout: Period(Duration::from_secs(10)),
+            header_timeout: Period(Duration::from_secs(5)),
+            body_timeout: Period(Duration::from_secs(10)),
+            keep_alive: Period(Duration::from_secs(75)),
+            max_connections: 20_000,
+            threads: None,
+        }
+    }
+}
+
+impl ServerConfig {
+    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        let mut check = |fine: bool, key, reason: &str| {
+            if !fine {
+                problems.push((key, reason.to_owned()));
+            }
+        };
+        let hour = Period(Duration::from_hours(1));
+        let within = |period: Period, at_least: u64| {
+            (Period(Duration::from_millis(at_least))..=hour).contains(&period)
+        };
+        check(
+            is_product(&self.service_name),
+            "server.service_name",
+            PRODUCT_RULE,
+        );
+        check(
+            within(self.shutdown_timeout, 1_000),
+            "server.shutdown_timeout",
+            "must be from 1s to 1h",
+        );
+        check(
+            within(self.header_timeout, 100),
+            "server.header_timeout",
+            "must be from 100ms to 1h",
+        );
+        check(
+            within(self.body_timeout, 100),
+            "server.body_timeout",
+            "must be from 100ms to 1h",
+        );
+        check(
+            within(self.keep_alive, 1_000),
+            "server.keep_alive",
+            "must be from 1s to 1h",
+        );
+        check(
+            (1..=1_000_000).contains(&self.max_connections),
+            "server.max_connections",
+            "must be from 1 to 1000000",
+        );
+        check(
+            self.threads.is_none_or(|threads| threads.get() <= 512),
+            "server.threads",
+            "must be from 1 to 512",
+        );
+        problems
+    }
+
+    /// The public origin of a service that listens at `address`.
+    pub fn public_url_at(&self, address: SocketAddr) -> String {
+        let own = || PublicUrl(format!("http://{}", reachable(address)));
+        self.public_url.clone().unwrap_or_else(own).0
+    }
+}
+
+/// The address at which a listener is reached from its own machine.
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, v4.port()).into(),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, v6.port()).into(),
+        other => other,
+    }
+}
+
+const PRODUCT_RULE: &str =
+    "must be 1 to 64 ASCII letters, digits, '.', '_' or '-', the first one a letter or a digit";
+
+/// A product of a `User-Agent` (contract: Request headers).
+fn is_product(name: &str) -> bool {
+    let part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    name.len() <= 64 && name.bytes().all(part) && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// An absolute `http` or `https` address without query and fragment, kept without a trailing slash.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PublicUrl(String);
+
+impl PublicUrl {
+    /// The address, without a trailing slash.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for PublicUrl {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let url = Url::parse(&text).ok().filter(|url| {
+            let bare = url.query().is_none() && url.fragment().is_none();
+            let anonymous = url.username().is_empty() && url.password().is_none();
+            matches!(url.scheme(), "http" | "https") && url.has_host() && bare && anonymous
+        });
+        match url {
+            Some(url) => Ok(Self(url.as_str().trim_end_matches('/').to_owned())),
+            None => Err(
+                "must be an address such as https://api.example.com, without query and fragment".to_owned(),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for PublicUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}

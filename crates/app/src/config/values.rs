@@ -1,0 +1,143 @@
+//! The kinds of value that configuration keys have, each read from a text or from TOML's own types.
+
+use std::{fmt, marker::PhantomData, net::IpAddr, str::FromStr, time::Duration};
+
+use ipnet::IpNet;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error, IntoDeserializer, SeqAccess, Visitor},
+};
+
+/// What a secret is shown as.
+pub(crate) const HIDDEN: &str = "(hidden)";
+
+/// A duration, written `500ms`, `1m`, `12h`, `90d`, or several of them in a row (`1h 30m`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Period(pub Duration);
+
+impl Period {
+    /// The duration as the database and tokens count it; at most about 290 000 years.
+    pub fn time_delta(self) -> chrono::TimeDelta {
+        chrono::TimeDelta::from_std(self.0).unwrap_or(chrono::TimeDelta::MAX)
+    }
+}
+
+impl TryFrom<String> for Period {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let read = humantime::parse_duration(&text);
+        read.map(Self)
+            .map_err(|reason| format!("must be a duration such as 500ms, 1m or 12h ({reason})"))
+    }
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        humantime::format_duration(self.0).fmt(f)
+    }
+}
+
+impl Serialize for Period {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A text that is never shown.
+#[derive(Clone, Deserialize)]
+#[serde(from = "String")]
+pub struct Secret(pub SecretString);
+
+impl Secret {
+    /// The secret in clear.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HIDDEN)
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(HIDDEN)
+    }
+}
+
+/// A proxy that is trusted to tell where a request comes from: one address, or a network as `10.0.0.0/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Proxy(pub IpNet);
+
+impl TryFrom<String> for Proxy {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let address = IpAddr::from_str(&text).map(IpNet::from);
+        let network = address.or_else(|_| IpNet::from_str(&text));
+        let refusal =
+            |_| format!("`{text}` must be an address such as 10.1.2.3 or a network such as 10.0.0.0/8");
+        network.map(|network| Self(network.trunc())).map_err(refusal)
+    }
+}
+
+impl Serialize for Proxy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// A list: an array in TOML, separated by commas in the environment, where an empty text is an empty list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct List<T>(pub Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ListVisitor(PhantomData))
+    }
+}
+
+struct ListVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list (an array in TOML, separated by commas in the environment)")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<List<T>, E> {
+        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        items
+            .map(|item| T::deserialize(item.to_owned().into_deserializer()))
+            .collect::<Result<_, _>>()
+            .map(List)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(List(list))
+    }
+}
