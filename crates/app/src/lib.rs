@@ -1,1 +1,19 @@
-//! The program: configuration, wiring, servers, workers, command line.
+//! The program: configuration, wiring, servers, command line. The only place that names concrete adapters.
+
+mod cli;
+pub mod config;
+mod listeners;
+mod logging;
+mod readiness;
+mod retention;
+mod sandbox;
+mod serve;
+mod signals;
+mod wiring;
+
+use std::process::ExitCode;
+
+/// Runs the program with the arguments and the environment of the process.
+pub fn run() -> ExitCode {
+    cli::run()
+}

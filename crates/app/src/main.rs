@@ -1,1 +1,7 @@
-fn main() {}
+//! The program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    seller_api::run()
+}

@@ -1,0 +1,173 @@
+//! Whether the service can do its work: the schema is there, and nobody has asked it to stop.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use adapter_backoffice::{Health, NotReady};
+use adapter_postgres::{Database, SchemaState};
+use async_trait::async_trait;
+use kernel::StoreError;
+use tokio::time::{sleep, timeout};
+
+/// Longest wait for the database's answer: whoever asks is to be answered within 2 s.
+const PATIENCE: Duration = Duration::from_millis(1_900);
+/// Pause between two looks at the schema.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// What `/readyz` answers by. Clones share the state.
+#[derive(Clone)]
+pub(crate) struct Readiness {
+    database: Database,
+    stopping: Arc<AtomicBool>,
+}
+
+/// The schema can only be used by a newer version of the program.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the database's schema needs seller-api {oldest} or newer, and this is {}: deploy the newer version",
+    env!("CARGO_PKG_VERSION")
+)]
+pub(crate) struct TooOld {
+    oldest: String,
+}
+
+impl Readiness {
+    pub(crate) fn new(database: Database) -> Self {
+        Self {
+            database,
+            stopping: Arc::default(),
+        }
+    }
+
+    /// From now on the service is not ready.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+
+    /// Looks at the schema again and again, and logs what has changed. Ends where this program is too old for the schema
+    /// that it found at its start.
+    pub(crate) async fn watch(&self) -> TooOld {
+        let (mut last, mut was_ready) = (None, false);
+        loop {
+            let state = self.look().await;
+            if last.as_ref() != Some(&state) {
+                if let (State::TooOld { oldest }, false) = (&state, was_ready) {
+                    return TooOld {
+                        oldest: oldest.clone(),
+                    };
+                }
+                state.log();
+                was_ready |= state == State::Ready;
+                last = Some(state);
+            }
+            sleep(INTERVAL).await;
+        }
+    }
+
+    async fn look(&self) -> State {
+        match timeout(PATIENCE, self.database.schema_state()).await {
+            Ok(Ok(state)) => state.into(),
+            Ok(Err(error)) => State::Away(chain(&error)),
+            Err(_) => State::Away("no answer".to_owned()),
+        }
+    }
+}
+
+#[async_trait]
+impl Health for Readiness {
+    async fn ready(&self) -> Result<(), NotReady> {
+        if self.stopping.load(Ordering::Acquire) {
+            return Err(NotReady("stopping".to_owned()));
+        }
+        self.look()
+            .await
+            .not_ready()
+            .map_or(Ok(()), |reason| Err(NotReady(reason)))
+    }
+}
+
+/// What the last look has found.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    Missing,
+    Behind { pending: usize },
+    TooOld { oldest: String },
+    Away(String),
+}
+
+impl From<SchemaState> for State {
+    fn from(state: SchemaState) -> Self {
+        match state {
+            SchemaState::Ready => Self::Ready,
+            SchemaState::Missing => Self::Missing,
+            SchemaState::Behind { pending } => Self::Behind { pending },
+            SchemaState::NeedsNewerBinary { oldest } => Self::TooOld { oldest },
+        }
+    }
+}
+
+impl State {
+    /// Why the service is not ready; never the database's address.
+    fn not_ready(&self) -> Option<String> {
+        match self {
+            Self::Ready => None,
+            Self::Missing => Some("the database has no schema yet: run `seller-api migrate`".to_owned()),
+            Self::Behind { pending } => Some(format!(
+                "the database lacks {pending} migrations: run `seller-api migrate`"
+            )),
+            Self::TooOld { oldest } => Some(format!(
+                "the database's schema needs seller-api {oldest} or newer"
+            )),
+            Self::Away(_) => Some("the database cannot be reached".to_owned()),
+        }
+    }
+
+    fn log(&self) {
+        match (self, self.not_ready()) {
+            (_, None) => tracing::info!("ready"),
+            (Self::Away(cause), Some(reason)) => tracing::warn!(reason, cause, "not ready: waiting"),
+            (_, Some(reason)) => tracing::warn!(reason, "not ready: waiting"),
+        }
+    }
+}
+
+fn chain(error: &StoreError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_ready_says_what_to_do() {
+        assert_eq!(State::from(SchemaState::Ready).not_ready(), None);
+        let behind = State::from(SchemaState::Behind { pending: 2 })
+            .not_ready()
+            .unwrap();
+        assert!(
+            behind.contains("2 migrations") && behind.contains("seller-api migrate"),
+            "{behind}"
+        );
+        assert!(State::Missing.not_ready().unwrap().contains("seller-api migrate"));
+    }
+
+    #[test]
+    fn the_causes_of_an_outage_are_for_the_log_alone() {
+        let cause = chain(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
+        assert!(cause.ends_with("connection to 10.0.0.7 refused"), "{cause}");
+        assert!(!State::Away(cause).not_ready().unwrap().contains("10.0.0.7"));
+    }
+}

@@ -1,0 +1,27 @@
+//! Clears what has expired, in small batches.
+
+use std::time::Duration;
+
+use adapter_postgres::Database;
+use tokio::time::sleep;
+
+/// Pause once nothing is left to clear.
+const PAUSE: Duration = Duration::from_mins(1);
+/// Pause between two batches, so that other work goes first.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Clears for ever. Several processes may do so at once.
+pub(crate) async fn clear(database: Database) {
+    loop {
+        let more = match database.clear_expired().await {
+            Ok(cleared) => cleared.more,
+            Err(error) => {
+                // An outage is told by whoever watches the database.
+                let error: &dyn std::error::Error = &error;
+                tracing::debug!(error, "nothing could be cleared");
+                false
+            }
+        };
+        sleep(if more { BREATH } else { PAUSE }).await;
+    }
+}
