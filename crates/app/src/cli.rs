@@ -1,0 +1,131 @@
+//! The command line.
+
+mod admin;
+mod config;
+mod import;
+mod migrate;
+mod output;
+mod sandbox;
+mod serve;
+
+use std::{future::Future, path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Layer, Loaded, Sources};
+
+pub(crate) use output::print;
+
+/// The API of an online marketplace's sellers.
+///
+/// Configuration: defaults, over them the TOML file given with --config, over it environment variables such as
+/// `SELLER_API__SERVER__BIND` (`DATABASE_URL` is honoured too), over all the flags. `seller-api config` shows the result.
+#[derive(Debug, Parser)]
+#[command(name = "seller-api", version, max_term_width = 100, after_long_help = EXAMPLES)]
+struct Cli {
+    /// A TOML file with configuration
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  seller-api sandbox                          try everything out, with a PostgreSQL of its own
+  DATABASE_URL=postgres://… seller-api migrate
+  DATABASE_URL=postgres://… SELLER_API__KEYS__SEALING=… seller-api serve
+  seller-api serve --config /etc/seller-api.toml";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Sandbox(sandbox::Args),
+    Serve(serve::Args),
+    Migrate(migrate::Args),
+    Config(config::Args),
+    Import(import::Args),
+    Admin(admin::Args),
+}
+
+/// Runs the command that the process was started with.
+pub(crate) fn run() -> ExitCode {
+    let cli = Cli::parse();
+    cli.run().unwrap_or_else(|error| {
+        output::complain(&error);
+        ExitCode::FAILURE
+    })
+}
+
+impl Cli {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        let sources = Sources::of_process(self.config)?;
+        match self.command {
+            Command::Sandbox(args) => args.run(sources),
+            Command::Serve(args) => args.run(sources),
+            Command::Migrate(args) => args.run(&sources.load()?),
+            Command::Config(args) => args.run(&sources.load()?),
+            Command::Import(args) => args.run(&sources.load()?),
+            Command::Admin(args) => args.run(sources),
+        }
+    }
+}
+
+/// Flags that set configuration keys.
+fn with_flags(sources: Sources, flags: [(&str, &str, Option<String>); 2]) -> Sources {
+    let layers = flags.map(|(flag, key, value)| value.map(|value| Layer::flag(flag, key, value)));
+    layers.into_iter().fold(sources, Sources::with)
+}
+
+/// Runs a command that waits, on a runtime of its own. What it leaves behind when it is done is dropped.
+fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Logging for commands that are over soon: warnings, unless a level was asked for.
+fn quiet(loaded: &Loaded) -> crate::config::LogConfig {
+    let mut log = loaded.config.log.clone();
+    if loaded.source("log.level").is_none() {
+        "warn".clone_into(&mut log.level);
+    }
+    log
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_explains_itself_with_examples() {
+        fn walk(command: &mut clap::Command, path: &str) {
+            let help = command.render_long_help().to_string();
+            if command.has_subcommands() {
+                for inner in command
+                    .get_subcommands_mut()
+                    .filter(|inner| inner.get_name() != "help")
+                {
+                    let path = format!("{path} {}", inner.get_name());
+                    walk(inner, &path);
+                }
+            } else {
+                assert!(help.contains("Examples:\n"), "{path}:\n{help}");
+                assert!(
+                    help.contains(&format!("  {path}")) || help.contains(&format!("{path} ")),
+                    "{path}:\n{help}"
+                );
+            }
+        }
+        let mut command = Cli::command();
+        command.build();
+        walk(&mut command, "seller-api");
+    }
+}

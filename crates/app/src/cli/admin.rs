@@ -1,0 +1,128 @@
+//! `seller-api admin`: operators' tokens, and keys.
+
+use std::process::ExitCode;
+
+use adapter_sealing::{KeyRing, SystemRandomness};
+use anyhow::{Context as _, bail};
+use chrono::SecondsFormat;
+use clap::Subcommand;
+use oauth::OperatorTokenRow;
+use usecases::operator_tokens::{create_operator_token, operator_token_name};
+use uuid::Uuid;
+
+use super::{block_on, output, quiet};
+use crate::{
+    config::{Loaded, Sources},
+    logging,
+    serve::database,
+};
+
+/// Manage operators' tokens and keys
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Tokens for the marketplace's interface
+    #[command(subcommand)]
+    OperatorTokens(OperatorTokens),
+    /// Keys of the service's own
+    #[command(subcommand)]
+    Keys(Keys),
+}
+
+#[derive(Debug, Subcommand)]
+enum OperatorTokens {
+    /// Make a token
+    ///
+    /// Prints the token on stdout, this one time; only its hash is kept. Its id goes to stderr.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin operator-tokens create --name 'catalogue feed'
+  TOKEN=$(seller-api admin operator-tokens create --name ci)")]
+    Create {
+        /// 1 to 100 characters, to recognise the token by
+        #[arg(long)]
+        name: String,
+    },
+    /// List all tokens, oldest first
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin operator-tokens list")]
+    List,
+    /// Revoke a token, from the next request on
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin operator-tokens revoke 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
+    Revoke {
+        /// The token's id, as `list` shows it
+        id: Uuid,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Keys {
+    /// Make a key for `keys.sealing`
+    ///
+    /// To replace a key, put the new one before the old one, and take the old one out when nothing that it sealed is used
+    /// any more (for cursors, a day).
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin keys generate
+  SELLER_API__KEYS__SEALING=$(seller-api admin keys generate),$OLD_KEYS seller-api serve")]
+    Generate,
+}
+
+impl Args {
+    pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Keys(Keys::Generate) => output::print(KeyRing::generate(&SystemRandomness::new()))?,
+            Command::OperatorTokens(command) => {
+                let loaded = sources.load()?;
+                logging::start(&quiet(&loaded));
+                block_on(command.run(&loaded))?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl OperatorTokens {
+    async fn run(self, loaded: &Loaded) -> anyhow::Result<()> {
+        let tokens = database(&loaded.config)?.operator_tokens();
+        match self {
+            Self::Create { name } => {
+                let name = operator_token_name(name).context("--name")?;
+                let (id, token) = create_operator_token(&*tokens, &SystemRandomness::new(), &name).await?;
+                output::note(format_args!(
+                    "made the operator token {id}; it is shown this one time:"
+                ));
+                output::print(token.reveal())?;
+            }
+            Self::List => {
+                for row in tokens.operator_tokens().await? {
+                    output::print(listed(&row))?;
+                }
+            }
+            Self::Revoke { id } => {
+                if !tokens.revoke_operator_token(id).await? {
+                    bail!("there is no operator token {id}");
+                }
+                output::print(format_args!("revoked {id}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn listed(row: &OperatorTokenRow) -> String {
+    let time = |at: chrono::DateTime<chrono::Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let revoked = row
+        .revoked_at
+        .map(|at| format!("  revoked {}", time(at)))
+        .unwrap_or_default();
+    format!("{}  {}  {}{revoked}", row.id, time(row.created_at), row.name)
+}

@@ -1,0 +1,174 @@
+//! `seller-api import`.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use adapter_backoffice::{ImportReport, Importer};
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressStyle};
+use kernel::SellerId;
+use tokio::{
+    fs::File,
+    io::{AsyncRead, AsyncReadExt as _},
+    runtime::Handle,
+};
+use uuid::Uuid;
+use web::Tasks;
+
+use super::{block_on, output, quiet};
+use crate::{config::Loaded, logging, serve::database};
+
+/// Import data
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Feed offers from a file
+    ///
+    /// Reads one JSON object a line, as the marketplace's interface takes them (`POST /sellers/{seller}/offers:import`), at
+    /// any size. Lines that are refused are reported on stderr with their number; the others are fed, and counted on
+    /// stdout. Exits with 1 where a line was refused.
+    #[command(after_long_help = "\
+Examples:
+  seller-api import offers catalogue.ndjson --seller 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e
+  zcat catalogue.ndjson.gz | seller-api import offers - --seller 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
+    Offers {
+        /// The file; - reads stdin
+        file: PathBuf,
+        /// Whose offers they are: the seller's id
+        #[arg(long)]
+        seller: Uuid,
+    },
+}
+
+/// How much is read at a time, in bytes.
+const PIECE: usize = 256 * 1024;
+const BAR: &str = "{bar:40} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left";
+const COUNTER: &str = "{spinner} {bytes}  {msg}  {bytes_per_sec}";
+
+impl Args {
+    pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+        logging::start(&quiet(loaded));
+        let Command::Offers { file, seller } = self.command;
+        let report = block_on(offers(loaded, &file, seller.into()))?;
+        for rejected in &report.rejected {
+            for entry in &rejected.errors {
+                let path = entry.path().map(|path| format!("{path}: ")).unwrap_or_default();
+                output::note(format_args!("line {}: {path}{}", rejected.line, entry.message()));
+            }
+        }
+        output::print(summary(&report))?;
+        Ok(if report.rejected_total == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}
+
+async fn offers(loaded: &Loaded, file: &Path, seller: SellerId) -> anyhow::Result<ImportReport> {
+    let database = database(&loaded.config)?;
+    if database.sellers().seller(seller).await?.is_none() {
+        bail!("there is no seller {seller}");
+    }
+    let importer = Importer::new(database.units(), Tasks::new(Handle::current()), seller);
+    if file == Path::new("-") {
+        return feed(importer, tokio::io::stdin(), progress(None)).await;
+    }
+    let name = || format!("cannot read {}", file.display());
+    let input = File::open(file).await.with_context(name)?;
+    let size = input.metadata().await.with_context(name)?.len();
+    feed(importer, input, progress(Some(size)))
+        .await
+        .with_context(name)
+}
+
+async fn feed(
+    mut importer: Importer,
+    mut input: impl AsyncRead + Unpin,
+    progress: ProgressBar,
+) -> anyhow::Result<ImportReport> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let length = input.read(&mut piece).await.context("the input broke off")?;
+        let Some(read) = piece.get(..length).filter(|read| !read.is_empty()) else {
+            break;
+        };
+        importer
+            .feed(read)
+            .await
+            .context("the import broke off; it may be repeated from its start")?;
+        progress.inc(u64::try_from(length).unwrap_or_default());
+        progress.set_message(format!("{} lines", importer.lines_read()));
+    }
+    let report = importer
+        .finish()
+        .await
+        .context("the import broke off; it may be repeated from its start")?;
+    progress.finish_and_clear();
+    Ok(report)
+}
+
+/// A bar for an input of known size, else a counter. Shown on a terminal only.
+fn progress(size: Option<u64>) -> ProgressBar {
+    let (bar, template) = match size {
+        Some(size) => (ProgressBar::new(size), BAR),
+        None => (ProgressBar::no_length(), COUNTER),
+    };
+    bar.enable_steady_tick(Duration::from_millis(100));
+    // The templates are fixed; were one wrong, the usual style would do.
+    bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn summary(report: &ImportReport) -> String {
+    let ImportReport {
+        created,
+        updated,
+        unchanged,
+        rejected_total,
+        rejected,
+    } = report;
+    let listed = u64::try_from(rejected.len()).unwrap_or(u64::MAX);
+    let partly = if *rejected_total > listed {
+        format!(" (the first {listed} are listed)")
+    } else {
+        String::new()
+    };
+    format!("created {created}, updated {updated}, unchanged {unchanged}, rejected {rejected_total}{partly}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_says_when_not_all_refused_lines_are_listed() {
+        let report = ImportReport {
+            created: 1,
+            updated: 2,
+            unchanged: 3,
+            rejected_total: 0,
+            rejected: Vec::new(),
+        };
+        assert_eq!(summary(&report), "created 1, updated 2, unchanged 3, rejected 0");
+        let report = ImportReport {
+            rejected_total: 4,
+            ..report
+        };
+        assert!(summary(&report).ends_with("rejected 4 (the first 0 are listed)"));
+    }
+
+    #[test]
+    fn the_templates_of_the_progress_bar_are_sound() {
+        assert!(ProgressStyle::with_template(BAR).is_ok());
+        assert!(ProgressStyle::with_template(COUNTER).is_ok());
+    }
+}

@@ -1,0 +1,46 @@
+//! `seller-api serve`.
+
+use std::process::ExitCode;
+
+use super::{block_on, with_flags};
+use crate::{config::Sources, logging};
+
+/// Serve the API and the marketplace's interface
+///
+/// Needs a database (`DATABASE_URL` or `database.url`) and a key (`keys.sealing`). Starts in any order: while the database
+/// is away or its schema is missing or older, it listens, answers 503 at /readyz of the marketplace's listener, and waits.
+/// On SIGTERM or SIGINT it takes no new connections, finishes what runs (`server.shutdown_timeout`) and exits with 0; a
+/// second signal ends it at once.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Where /v1 and /oauth listen; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    bind: Option<String>,
+    /// Where the marketplace's interface listens; port 0 takes a free one [default: 127.0.0.1:8081]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    backoffice_bind: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  export DATABASE_URL=postgres://seller_api:secret@db.internal/seller_api
+  export SELLER_API__KEYS__SEALING=$(seller-api admin keys generate)
+  seller-api migrate && seller-api serve
+  seller-api serve --bind 0.0.0.0:8080 --backoffice-bind 10.0.0.5:8081";
+
+impl Args {
+    pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
+        let flags = [
+            ("--bind", "server.bind", self.bind),
+            (
+                "--backoffice-bind",
+                "server.backoffice_bind",
+                self.backoffice_bind,
+            ),
+        ];
+        let loaded = with_flags(sources, flags).load()?;
+        logging::start(&loaded.config.log);
+        block_on(crate::serve::serve(&loaded))
+    }
+}
