@@ -1,0 +1,110 @@
+//! The sandbox: the main job over a database of its own, with data to play with.
+
+mod catalogue;
+mod credentials;
+mod data_dir;
+mod database;
+mod guide;
+mod plan;
+mod seed;
+
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
+
+use adapter_sealing::SystemRandomness;
+
+use self::{credentials::Credentials, data_dir::DataDir, database::Home, seed::Seeder};
+use crate::{
+    cli::print,
+    config::{Config, List, Loaded},
+    listeners::{Reserved, reserve},
+    serve::{self, Service},
+    signals::Signals,
+};
+
+/// What the flags choose.
+pub(crate) struct Options {
+    /// Where everything is kept.
+    pub(crate) data_dir: PathBuf,
+    /// Replaces the port of `server.bind`.
+    pub(crate) port: Option<u16>,
+    /// Replaces the port of `server.backoffice_bind`.
+    pub(crate) backoffice_port: Option<u16>,
+    /// Whether to delete what there was.
+    pub(crate) fresh: bool,
+}
+
+/// A sandbox that is ready to serve.
+struct Prepared {
+    data_dir: DataDir,
+    home: Home,
+    service: Service,
+    credentials: Credentials,
+}
+
+/// Runs `sandbox`. Whatever ends this process ends the private PostgreSQL too.
+pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<ExitCode> {
+    let mut signals = Signals::new()?;
+    let prepared = tokio::select! {
+        prepared = prepare(loaded, options) => prepared?,
+        _ = signals.next() => return Ok(ExitCode::SUCCESS),
+    };
+    let Prepared {
+        data_dir,
+        home,
+        service,
+        credentials,
+    } = prepared;
+    let outcome = service
+        .run(signals, || {
+            Ok(print(guide::text(&credentials, data_dir.folder()))?)
+        })
+        .await;
+    home.stop().await?;
+    outcome
+}
+
+async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
+    let data_dir = DataDir::open(&options.data_dir)?;
+    let mut config = loaded.config.clone();
+    let (public, backoffice) = addresses(&mut config, &options)?;
+    if options.fresh {
+        database::refuse_fresh(&loaded)?;
+        data_dir.clear()?;
+    }
+    if config.keys.sealing.0.is_empty() {
+        config.keys.sealing = List(vec![data_dir.sealing_key()?]);
+    }
+    let home = Home::open(&loaded, &data_dir, options.fresh).await?;
+    config.database.url = Some(home.url().to_owned().into());
+    let database = serve::database(&config)?;
+    home.make_ready(&database, &data_dir).await?;
+    let seeder = Seeder {
+        database: &database,
+        data_dir: &data_dir,
+        randomness: Arc::new(SystemRandomness::new()),
+    };
+    let known = seeder.seed_once().await?;
+    let credentials = Credentials {
+        base_url: config.server.public_url_at(public.address()),
+        backoffice_url: format!("http://{}", crate::config::reachable(backoffice.address())),
+        database_url: home.url().to_owned(),
+        ..known
+    };
+    data_dir.keep(&credentials)?;
+    let service = Service::new(&config, public, backoffice)?;
+    Ok(Prepared {
+        data_dir,
+        home,
+        service,
+        credentials,
+    })
+}
+
+fn addresses(config: &mut Config, options: &Options) -> anyhow::Result<(Reserved, Reserved)> {
+    let with = |address: SocketAddr, port: Option<u16>| {
+        SocketAddr::new(address.ip(), port.unwrap_or(address.port()))
+    };
+    config.server.bind = with(config.server.bind, options.port);
+    config.server.backoffice_bind = with(config.server.backoffice_bind, options.backoffice_port);
+    reserve(config.server.bind, config.server.backoffice_bind)
+}

@@ -1,0 +1,288 @@
+//! The sandbox's data directory: who uses it, and the files in it.
+//!
+//! | in the directory | |
+//! |---|---|
+//! | `lock` | locked by the running sandbox |
+//! | `postgres/` | the private cluster |
+//! | `sealing.key` | the key that cursors are sealed with |
+//! | `credentials.json` | what was seeded, with the present addresses |
+//! | `credentials.pending.json` | what is being seeded; becomes `credentials.json` once it is committed |
+//! | `claim` | the URL of a database that was found empty and is being made a sandbox |
+
+use std::{
+    fs::{self, File, TryLockError},
+    io::{self, Read as _, Seek as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use adapter_sealing::{KeyRing, SystemRandomness};
+use anyhow::{Context as _, bail};
+
+use super::credentials::Credentials;
+use crate::config::Secret;
+
+const CREDENTIALS: &str = "credentials.json";
+const PENDING: &str = "credentials.pending.json";
+const KEY: &str = "sealing.key";
+const CLAIM: &str = "claim";
+
+/// A data directory that this process alone uses.
+pub(super) struct DataDir {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl DataDir {
+    /// Makes the directory where it is missing, and takes it for this process.
+    pub(super) fn open(folder: &Path) -> anyhow::Result<Self> {
+        let usable = || {
+            format!(
+                "the folder {} cannot be used: choose another one with --data-dir",
+                folder.display()
+            )
+        };
+        fs::create_dir_all(folder).with_context(usable)?;
+        let lock = lock(folder).with_context(usable)?;
+        let Some(lock) = lock else {
+            bail!(
+                "the folder {} is in use by another sandbox{}: end that one, or choose another folder with --data-dir",
+                folder.display(),
+                owner(folder)
+            );
+        };
+        let directory = Self {
+            folder: folder.to_owned(),
+            _lock: lock,
+        };
+        // It holds secrets, and often lies in somebody's repository.
+        directory.write(".gitignore", b"*\n").with_context(usable)?;
+        Ok(directory)
+    }
+
+    /// The directory, as it was given.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder of the private cluster.
+    pub(super) fn cluster(&self) -> PathBuf {
+        self.folder.join("postgres")
+    }
+
+    /// Deletes what earlier sandboxes left beside the cluster.
+    pub(super) fn clear(&self) -> anyhow::Result<()> {
+        [CREDENTIALS, PENDING, KEY, CLAIM]
+            .iter()
+            .try_for_each(|name| self.remove(name))
+    }
+
+    /// The sealing key; made at the first call.
+    pub(super) fn sealing_key(&self) -> anyhow::Result<Secret> {
+        if let Some(key) = self.read(KEY)? {
+            return Ok(key.trim().to_owned().into());
+        }
+        let key = KeyRing::generate(&SystemRandomness::new());
+        self.write(KEY, format!("{key}\n").as_bytes())?;
+        Ok(key.into())
+    }
+
+    /// The credentials of earlier seedings, those first whose seeding was seen to be committed.
+    pub(super) fn known_credentials(&self) -> anyhow::Result<Vec<Credentials>> {
+        let mut known = Vec::new();
+        for name in [CREDENTIALS, PENDING] {
+            if let Some(text) = self.read(name)? {
+                let path = self.folder.join(name);
+                let damaged = || format!("{} is damaged: begin anew with --fresh", path.display());
+                known.push(serde_json::from_str(&text).with_context(damaged)?);
+            }
+        }
+        Ok(known)
+    }
+
+    /// Notes credentials that are about to be committed.
+    pub(super) fn prepare(&self, credentials: &Credentials) -> anyhow::Result<()> {
+        self.write_credentials(PENDING, credentials)
+    }
+
+    /// Writes credentials that are committed.
+    pub(super) fn keep(&self, credentials: &Credentials) -> anyhow::Result<()> {
+        self.write_credentials(CREDENTIALS, credentials)?;
+        self.remove(PENDING)
+    }
+
+    /// The database that was claimed by a start which did not come to its end.
+    pub(super) fn claim(&self) -> anyhow::Result<Option<String>> {
+        self.read(CLAIM)
+    }
+
+    /// Notes that a database was found empty and is being made a sandbox.
+    pub(super) fn set_claim(&self, database: &str) -> anyhow::Result<()> {
+        self.write(CLAIM, database.as_bytes())
+    }
+
+    /// Forgets the claim: the database itself says what it is.
+    pub(super) fn drop_claim(&self) -> anyhow::Result<()> {
+        self.remove(CLAIM)
+    }
+
+    fn write_credentials(&self, name: &str, credentials: &Credentials) -> anyhow::Result<()> {
+        let mut text = serde_json::to_vec_pretty(credentials)?;
+        text.push(b'\n');
+        self.write(name, &text)
+    }
+
+    fn read(&self, name: &str) -> anyhow::Result<Option<String>> {
+        let path = self.folder.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+
+    /// Replaces a file by one that is whole and readable by its owner alone.
+    fn write(&self, name: &str, contents: &[u8]) -> anyhow::Result<()> {
+        let (path, new) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
+        let replace = || {
+            remove_if_there(&new)?;
+            let mut file = File::options()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&new)?;
+            file.write_all(contents)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        };
+        replace().with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn remove(&self, name: &str) -> anyhow::Result<()> {
+        let path = self.folder.join(name);
+        remove_if_there(&path).with_context(|| format!("cannot delete {}", path.display()))
+    }
+}
+
+/// The lock, with this process's id in it; none where another process holds it.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let path = folder.join("lock");
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())?;
+    Ok(Some(file))
+}
+
+fn owner(folder: &Path) -> String {
+    let mut text = String::new();
+    let read = File::open(folder.join("lock")).and_then(|mut file| file.read_to_string(&mut text));
+    let process = read.ok().and_then(|_| text.trim().parse::<u32>().ok());
+    process
+        .map(|process| format!(" (process {process})"))
+        .unwrap_or_default()
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names = entries.collect::<Vec<_>>();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn one_sandbox_at_a_time_has_a_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("deep/inside");
+        let first = DataDir::open(&folder).unwrap();
+        let refusal = DataDir::open(&folder).err().unwrap().to_string();
+        assert!(
+            refusal.contains(&folder.display().to_string()) && refusal.contains("in use"),
+            "{refusal}"
+        );
+        assert!(
+            refusal.contains(&format!("process {}", std::process::id())),
+            "{refusal}"
+        );
+        drop(first);
+        assert!(DataDir::open(&folder).is_ok());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("file");
+        fs::write(&file, "").unwrap();
+        let refusal = DataDir::open(&file.join("inside")).err().unwrap().to_string();
+        assert!(
+            refusal.contains("file/inside") && refusal.contains("--data-dir"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn files_are_replaced_whole_and_are_the_owners_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(root.path()).unwrap();
+        fs::write(root.path().join("claim.new"), "left over").unwrap();
+        directory.set_claim("one").unwrap();
+        directory.set_claim("two").unwrap();
+        assert_eq!(directory.claim().unwrap().as_deref(), Some("two"));
+        let mode = fs::metadata(root.path().join("claim"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(names(root.path()), [".gitignore", "claim", "lock"]);
+    }
+
+    #[test]
+    fn the_key_stays_until_all_is_cleared_and_what_others_made_stays_always() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(root.path()).unwrap();
+        fs::write(root.path().join("notes"), "mine").unwrap();
+        let key = directory.sealing_key().unwrap();
+        assert_eq!(directory.sealing_key().unwrap().expose(), key.expose());
+        directory.clear().unwrap();
+        assert_eq!(names(root.path()), [".gitignore", "lock", "notes"]);
+        assert_ne!(directory.sealing_key().unwrap().expose(), key.expose());
+    }
+
+    #[test]
+    fn damaged_credentials_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(root.path()).unwrap();
+        fs::write(root.path().join(CREDENTIALS), "{").unwrap();
+        let refusal = directory.known_credentials().unwrap_err().to_string();
+        assert!(
+            refusal.contains("credentials.json is damaged") && refusal.contains("--fresh"),
+            "{refusal}"
+        );
+    }
+}

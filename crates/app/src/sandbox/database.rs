@@ -1,0 +1,129 @@
+//! The sandbox's database: a private cluster, or one that the user names and that is nobody else's.
+
+use adapter_postgres::{Database, migrate};
+use anyhow::{Context as _, bail};
+use kernel::StoreError;
+use private_postgres::Supervised;
+use tokio::task::spawn_blocking;
+
+use super::data_dir::DataDir;
+use crate::config::Loaded;
+
+/// The mark in the database that says what the installation is.
+const MARK: &str = "kind";
+const SANDBOX: &str = "sandbox";
+
+/// Where the data live.
+pub(super) enum Home {
+    /// A PostgreSQL of the sandbox's own, started again when it dies.
+    Private {
+        /// The cluster.
+        cluster: Supervised,
+        /// Its database.
+        url: String,
+    },
+    /// A database that the configuration names.
+    Named {
+        /// As configured.
+        url: String,
+        /// Where migrations go.
+        direct_url: String,
+        /// What named it.
+        source: String,
+    },
+}
+
+/// `--fresh` deletes what a sandbox has made, and a named database may hold other things.
+pub(super) fn refuse_fresh(loaded: &Loaded) -> anyhow::Result<()> {
+    match loaded.source("database.url") {
+        Some(source) => {
+            bail!("--fresh works on the private PostgreSQL alone, and a database is named in {source}")
+        }
+        None => Ok(()),
+    }
+}
+
+impl Home {
+    /// The database that is configured, else a private cluster, started.
+    pub(super) async fn open(loaded: &Loaded, data_dir: &DataDir, fresh: bool) -> anyhow::Result<Self> {
+        let config = &loaded.config.database;
+        if let Some(url) = &config.url {
+            let direct = config.direct_url.as_ref().unwrap_or(url);
+            return Ok(Self::Named {
+                url: url.expose().to_owned(),
+                direct_url: direct.expose().to_owned(),
+                source: loaded.source("database.url").unwrap_or_default(),
+            });
+        }
+        let options = private_postgres::Options::new(data_dir.cluster()).fresh(fresh);
+        let cluster = spawn_blocking(|| Supervised::start(options)).await??;
+        let url = cluster.url("postgres");
+        Ok(Self::Private { cluster, url })
+    }
+
+    /// How the program connects.
+    pub(super) fn url(&self) -> &str {
+        match self {
+            Self::Private { url, .. } | Self::Named { url, .. } => url,
+        }
+    }
+
+    /// Migrates the database and marks it as a sandbox; refuses one that holds anything else.
+    pub(super) async fn make_ready(&self, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
+        let direct_url = match self {
+            Self::Private { url, .. } => url.clone(),
+            Self::Named {
+                url,
+                direct_url,
+                source,
+            } => {
+                claim(url, source, database, data_dir).await?;
+                direct_url.clone()
+            }
+        };
+        spawn_blocking(move || migrate(&direct_url, &mut |_| {}))
+            .await?
+            .context("cannot migrate the database")?;
+        database
+            .set_mark(MARK, SANDBOX)
+            .await
+            .context("cannot mark the database as a sandbox")?;
+        data_dir.drop_claim()
+    }
+
+    /// Ends the private cluster.
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        if let Self::Private { cluster, .. } = self {
+            spawn_blocking(|| cluster.stop())
+                .await?
+                .context("PostgreSQL was not ended properly")?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes sure that a named database is nobody else's. The note that it was empty stands for a start that is killed between
+/// the migrations and the mark.
+async fn claim(url: &str, source: &str, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
+    if database
+        .is_empty()
+        .await
+        .context("cannot look into the database")?
+    {
+        return data_dir.set_claim(url);
+    }
+    let mark = match database.mark(MARK).await {
+        Err(error @ (StoreError::Unavailable(_) | StoreError::Retryable(_))) => {
+            return Err(error).context("cannot look into the database");
+        }
+        // Where there is no such table, there is no mark.
+        mark => mark.ok().flatten(),
+    };
+    if mark.as_deref() == Some(SANDBOX) || data_dir.claim()?.as_deref() == Some(url) {
+        return Ok(());
+    }
+    bail!(
+        "the database named in {source} holds data and is not marked as a sandbox, so it is left alone: name an empty one, \
+         or none to use a private PostgreSQL"
+    )
+}

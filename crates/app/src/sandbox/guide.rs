@@ -1,0 +1,74 @@
+//! What the sandbox prints once it serves: where everything is, and calls to copy.
+
+use std::path::Path;
+
+use super::credentials::Credentials;
+
+/// The text. Its calls work as they stand in a POSIX shell with curl.
+pub(super) fn text(credentials: &Credentials, data_dir: &Path) -> String {
+    let Credentials {
+        base_url,
+        backoffice_url,
+        backoffice_token,
+        ..
+    } = credentials;
+    let seller = credentials.sellers.first();
+    let application = seller.and_then(|seller| seller.applications.first());
+    let token = seller.map_or("", |seller| &seller.personal_token);
+    let client_id = application.map_or("", |application| &application.client_id);
+    let secret = application
+        .and_then(|application| application.client_secret.as_deref())
+        .unwrap_or_default();
+    let offer = seller
+        .and_then(|seller| seller.examples.offer.as_deref())
+        .unwrap_or_default();
+    let file = data_dir.join("credentials.json");
+    let agent = "FirstSteps/1.0";
+    format!(
+        "
+The sandbox is ready.
+
+  API           {base_url}
+  back office   {backoffice_url}
+  credentials   {file}
+
+Try next:
+
+  # Who am I?
+  curl -s {base_url}/v1/me -A {agent} -H 'Authorization: Bearer {token}'
+
+  # My offers, newest first; pass `next` as `after` to read on
+  curl -s '{base_url}/v1/offers?limit=5' -A {agent} -H 'Authorization: Bearer {token}'
+
+  # One offer
+  curl -s {base_url}/v1/offers/{offer} -A {agent} -H 'Authorization: Bearer {token}'
+
+  # An access token for an application, as a program obtains it
+  curl -s {base_url}/oauth/token -u {client_id}:{secret} -d grant_type=client_credentials
+
+  # The marketplace's side: its sellers
+  curl -s {backoffice_url}/sellers -H 'Authorization: Bearer {backoffice_token}'
+
+Ctrl-C ends the sandbox; its data stay for the next start (--fresh begins anew).
+",
+        file = file.display(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_names_everything_even_where_little_was_seeded() {
+        let credentials = Credentials {
+            base_url: "http://127.0.0.1:1".to_owned(),
+            ..Credentials::default()
+        };
+        let text = text(&credentials, Path::new("/tmp/x"));
+        assert!(
+            text.contains("http://127.0.0.1:1/v1/me") && text.contains("/tmp/x/credentials.json"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,300 @@
+//! Seeding, once: all in one transaction, through the use cases.
+//!
+//! Secrets are shown only when they are made, so what is about to be committed is written down first. Whether it was
+//! committed tells the database at the next start.
+
+use std::{fmt::Display, sync::Arc};
+
+use adapter_postgres::Database;
+use adapter_sealing::{Argon2Hasher, SystemRandomness};
+use anyhow::{Context as _, anyhow};
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{Randomness as _, SellerId, StoreError};
+use oauth::{
+    Email, PasswordHash, PasswordHasher as _, PersonalTokenRequest, RawRegistration, Scope, SellerName,
+};
+use usecases::{
+    Failure, Repeatable, Transaction, UnitOfWorkError, Work, feed_offer::feed_offer,
+    manage_application::move_application, operator_tokens::create_operator_token, personal_tokens,
+    register_application::register_application, register_seller, transact,
+};
+
+use super::{
+    credentials::{ApplicationCredentials, Credentials, Examples, SellerCredentials},
+    data_dir::DataDir,
+    plan::{ApplicationPlan, SELLERS, SellerPlan},
+};
+
+/// What seeding needs.
+pub(super) struct Seeder<'a> {
+    pub(super) database: &'a Database,
+    pub(super) data_dir: &'a DataDir,
+    pub(super) randomness: Arc<SystemRandomness>,
+}
+
+impl Seeder<'_> {
+    /// The credentials of what was seeded earlier into this database, else of what is seeded now.
+    pub(super) async fn seed_once(&self) -> anyhow::Result<Credentials> {
+        for known in self.data_dir.known_credentials()? {
+            if self.is_seeded(&known).await? {
+                return Ok(known);
+            }
+        }
+        self.seed().await.context("cannot seed the database")
+    }
+
+    async fn is_seeded(&self, known: &Credentials) -> anyhow::Result<bool> {
+        let id = known
+            .sellers
+            .first()
+            .and_then(|seller| seller.id.parse::<SellerId>().ok());
+        let Some(id) = id else { return Ok(false) };
+        Ok(self.database.sellers().seller(id).await?.is_some())
+    }
+
+    async fn seed(&self) -> anyhow::Result<Credentials> {
+        let operators = self.database.operator_tokens();
+        let (_, operator) = create_operator_token(&*operators, &*self.randomness, "sandbox").await?;
+        // Names are unique in a database: another data directory may have been seeded into this one before.
+        let taken = !self.database.sellers().sellers(0, 1).await?.is_empty();
+        let work = Seeding {
+            data_dir: self.data_dir,
+            randomness: &self.randomness,
+            operator: operator.reveal().to_owned(),
+            passwords: self.passwords().await?,
+            suffix: taken.then(|| self.suffix()),
+        };
+        transact(&*self.database.units(), &work)
+            .await
+            .map_err(SeedError::into)
+    }
+
+    async fn passwords(&self) -> anyhow::Result<Vec<(String, PasswordHash)>> {
+        let hasher = Argon2Hasher::new();
+        let mut passwords = Vec::new();
+        for _ in &SELLERS {
+            let password = readable(&self.randomness.secret());
+            let hash = hasher.hash(&password).await?;
+            passwords.push((password, hash));
+        }
+        Ok(passwords)
+    }
+
+    fn suffix(&self) -> String {
+        let id = self.randomness.uuid().simple().to_string();
+        id.chars().rev().take(5).collect()
+    }
+}
+
+/// 20 characters of 5 random bits each, without those that look alike.
+fn readable(random: &[u8; 32]) -> String {
+    let letters = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let letter = |byte: &u8| letters.get(usize::from(byte % 32)).copied().map(char::from);
+    random.iter().take(20).filter_map(letter).collect()
+}
+
+/// How seeding fails.
+#[derive(Debug, thiserror::Error)]
+enum SeedError {
+    #[error(transparent)]
+    Store(#[from] UnitOfWorkError),
+    #[error(transparent)]
+    Refused(#[from] anyhow::Error),
+}
+
+impl Repeatable for SeedError {
+    fn is_repeatable(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_repeatable())
+    }
+}
+
+impl From<StoreError> for SeedError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl<R: Display> From<Failure<R>> for SeedError {
+    fn from(failure: Failure<R>) -> Self {
+        match failure {
+            Failure::Store(error) => Self::Store(error),
+            Failure::Refused(refusal) => Self::Refused(anyhow!("{refusal}")),
+        }
+    }
+}
+
+/// The one transaction.
+struct Seeding<'a> {
+    data_dir: &'a DataDir,
+    randomness: &'a SystemRandomness,
+    operator: String,
+    /// One for each seller.
+    passwords: Vec<(String, PasswordHash)>,
+    suffix: Option<String>,
+}
+
+#[async_trait]
+impl Work for Seeding<'_> {
+    type Done = Credentials;
+    type Error = SeedError;
+
+    async fn run(&self, transaction: &dyn Transaction) -> Result<Credentials, SeedError> {
+        let mut sellers = Vec::new();
+        for (plan, password) in SELLERS.iter().zip(&self.passwords) {
+            sellers.push(self.seller(transaction, plan, password).await?);
+        }
+        let credentials = Credentials {
+            backoffice_token: self.operator.clone(),
+            sellers,
+            ..Credentials::default()
+        };
+        self.data_dir.prepare(&credentials)?;
+        Ok(credentials)
+    }
+}
+
+impl Seeding<'_> {
+    async fn seller(
+        &self,
+        transaction: &dyn Transaction,
+        plan: &SellerPlan,
+        (password, hash): &(String, PasswordHash),
+    ) -> Result<SellerCredentials, SeedError> {
+        let now = transaction.now();
+        let suffix = self
+            .suffix
+            .as_ref()
+            .map(|suffix| format!("+{suffix}"))
+            .unwrap_or_default();
+        let email = format!("{}{suffix}@{}", plan.mailbox, plan.domain);
+        let request = register_seller::Request {
+            name: SellerName::new(plan.name.to_owned()).map_err(anyhow::Error::new)?,
+            email: Email::new(email.clone()).map_err(anyhow::Error::new)?,
+            password: Some(hash.clone()),
+        };
+        let seller =
+            register_seller::register_seller(transaction, transaction, self.randomness, &request, now)
+                .await?;
+        let mut applications = Vec::new();
+        for application in plan.applications {
+            applications.push(self.application(transaction, seller.id, application, now).await?);
+        }
+        Ok(SellerCredentials {
+            id: seller.id.to_string(),
+            seller_no: seller.seller_no,
+            email,
+            password: password.clone(),
+            personal_token: self.personal_token(transaction, seller.id, now).await?,
+            examples: Examples {
+                offer: self.offers(transaction, seller.id, plan).await?,
+                ..Examples::default()
+            },
+            applications,
+        })
+    }
+
+    async fn application(
+        &self,
+        transaction: &dyn Transaction,
+        owner: SellerId,
+        plan: &ApplicationPlan,
+        now: DateTime<Utc>,
+    ) -> Result<ApplicationCredentials, SeedError> {
+        let suffix = self
+            .suffix
+            .as_ref()
+            .map(|suffix| format!(" {suffix}"))
+            .unwrap_or_default();
+        let registration = RawRegistration {
+            name: format!("{}{suffix}", plan.name),
+            description: Some(plan.description.to_owned()),
+            documentation_url: format!("https://{}/docs", plan.domain),
+            purpose: plan.purpose.as_str().to_owned(),
+            client_type: oauth::ClientType::Confidential.as_str().to_owned(),
+            redirect_uris: vec![format!("https://{}/oauth/callback", plan.domain)],
+            scopes: names(plan.scopes),
+            accept_terms: true,
+        };
+        let registration = registration.check().map_err(anyhow::Error::new)?;
+        let (name, redirect_uris) = (registration.name.clone(), registration.redirect_uris.clone());
+        let registered = register_application(
+            transaction,
+            transaction,
+            self.randomness,
+            owner,
+            registration,
+            now,
+        )
+        .await?;
+        let mut status = registered.status;
+        for step in plan.moves {
+            status = move_application(transaction, registered.client_id, *step)
+                .await?
+                .status;
+        }
+        Ok(ApplicationCredentials {
+            client_id: registered.client_id.to_string(),
+            client_secret: registered.client_secret.map(|secret| secret.reveal().to_owned()),
+            name,
+            status: status.as_str().to_owned(),
+            scopes: names(plan.scopes),
+            redirect_uris,
+        })
+    }
+
+    async fn personal_token(
+        &self,
+        transaction: &dyn Transaction,
+        seller: SellerId,
+        now: DateTime<Utc>,
+    ) -> Result<String, SeedError> {
+        let stores = personal_tokens::Stores {
+            sellers: transaction,
+            applications: transaction,
+            tokens: transaction,
+        };
+        let request = PersonalTokenRequest {
+            name: "sandbox".to_owned(),
+            scopes: names(&Scope::IN_USE),
+            expires_at: None,
+        };
+        let issued =
+            personal_tokens::issue_personal_token(stores, self.randomness, seller, request, now).await?;
+        Ok(issued.token.token.reveal().to_owned())
+    }
+
+    /// Feeds the seller's offers, as if over the last weeks; gives the id of the newest one.
+    async fn offers(
+        &self,
+        transaction: &dyn Transaction,
+        seller: SellerId,
+        plan: &SellerPlan,
+    ) -> Result<Option<String>, SeedError> {
+        let offers = plan.offers.offers(plan.domain, || self.randomness.uuid().into());
+        let newest = offers.first().map(|offer| offer.feed.id.to_string());
+        for offer in offers {
+            feed_offer(transaction, seller, offer.feed, transaction.now() - offer.age).await?;
+        }
+        Ok(newest)
+    }
+}
+
+fn names(scopes: &[Scope]) -> Vec<String> {
+    scopes.iter().map(|scope| scope.as_str().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_long_and_has_no_look_alikes() {
+        let password = readable(&[
+            0, 31, 32, 255, 8, 12, 14, 7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
+            20, 21, 22, 23, 24,
+        ]);
+        assert_eq!(password.len(), 20);
+        assert!(!password.contains(['l', 'o', '0', '1']), "{password}");
+    }
+}
