@@ -1,5 +1,6 @@
 //! A request as it comes in, before anybody has looked at it.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
@@ -15,17 +16,26 @@ pub(crate) struct Arrival {
     pub(crate) request: HttpRequest,
     payload: Payload,
     pub(crate) trace_id: TraceId,
+    /// Whom the request comes from, trusted proxies left out.
+    pub(crate) client: IpAddr,
     pub(crate) at: Instant,
     /// How long the client took to send its body.
     reading: Duration,
 }
 
 impl Arrival {
-    pub(crate) fn new(request: HttpRequest, payload: Payload, trace_id: TraceId, at: Instant) -> Self {
+    pub(crate) fn new(
+        request: HttpRequest,
+        payload: Payload,
+        trace_id: TraceId,
+        client: IpAddr,
+        at: Instant,
+    ) -> Self {
         Self {
             request,
             payload,
             trace_id,
+            client,
             at,
             reading: Duration::ZERO,
         }

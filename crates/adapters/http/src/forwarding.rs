@@ -9,6 +9,8 @@ use ipnet::IpNet;
 use tokio::time::Instant;
 use web::{ClientAddress, TrustedProxies};
 
+const UNTRUSTED: &str = "http_untrusted_forwarding_total";
+
 const WARN_EVERY: Duration = Duration::from_mins(1);
 
 /// Finds the client behind the proxies, for one server thread.
@@ -19,6 +21,10 @@ pub(crate) struct Forwarding {
 
 impl Forwarding {
     pub(crate) fn new(trusted: &[IpNet]) -> Self {
+        metrics::describe_counter!(
+            UNTRUSTED,
+            "Requests of untrusted peers that speak for somebody else."
+        );
         Self {
             proxies: TrustedProxies::new(trusted.iter().copied()),
             warned: Cell::new(None),
@@ -36,7 +42,7 @@ impl Forwarding {
             untrusted_forwarding,
         } = self.proxies.client(peer, request.headers());
         if untrusted_forwarding {
-            metrics::counter!("http_untrusted_forwarding_total").increment(1);
+            metrics::counter!(UNTRUSTED).increment(1);
             self.warn(peer, now);
         }
         address
@@ -53,5 +59,31 @@ impl Forwarding {
             "a peer that is not in server.trusted_proxies sends X-Forwarded-For: it is not believed, and its own \
              address counts"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+    use tracing::Level;
+
+    use super::*;
+    use crate::tests::logs::Logs;
+
+    #[test]
+    fn the_warning_comes_once_a_minute() {
+        let (logs, _listening) = Logs::listen();
+        let forwarding = Forwarding::new(&[]);
+        let request = || TestRequest::get().insert_header(("x-forwarded-for", "198.51.100.7"));
+        let began = Instant::now();
+        for (seconds, warnings) in [(0, 1), (1, 1), (59, 1), (60, 2), (100, 2), (120, 3)] {
+            forwarding.client(&request().to_http_request(), began + Duration::from_secs(seconds));
+            assert_eq!(logs.at(Level::WARN).len(), warnings, "{seconds}");
+        }
+        forwarding.client(
+            &TestRequest::get().to_http_request(),
+            began + Duration::from_secs(999),
+        );
+        assert_eq!(logs.at(Level::WARN).len(), 3);
     }
 }

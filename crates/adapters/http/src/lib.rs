@@ -14,11 +14,11 @@ mod idempotency;
 mod listener;
 mod meters;
 mod operation;
-pub mod operations;
+mod operations;
 mod pipeline;
 mod quota;
 mod refusal;
-pub mod routes;
+mod routes;
 mod trace_ids;
 mod user_agent;
 
@@ -39,8 +39,8 @@ use offers::OfferReader;
 use usecases::UnitOfWork;
 use web::Tasks;
 
-pub use operation::{Call, Context, Effect, Incoming, Operation, Reply};
-pub use refusal::Refusal;
+pub use operation::Effect;
+pub use routes::{Route, TABLE};
 
 /// What the listener works with. Each server thread has its own.
 pub struct Public {

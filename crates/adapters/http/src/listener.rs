@@ -21,7 +21,7 @@ pub(crate) const LISTENER: &str = "api";
 /// The listener in one server thread.
 pub(crate) struct Listener {
     pub(crate) public: Arc<Public>,
-    pub(crate) forwarding: Forwarding,
+    forwarding: Forwarding,
     trace_ids: TraceIds,
     meters: Meters,
 }
@@ -37,7 +37,7 @@ impl Listener {
         Self {
             forwarding: Forwarding::new(&public.settings.trusted_proxies),
             trace_ids: TraceIds::new(public.randomness.as_ref()),
-            meters: Meters::default(),
+            meters: Meters::new(),
             public: Arc::new(public),
         }
     }
@@ -46,8 +46,9 @@ impl Listener {
     pub(crate) async fn serve(&self, request: HttpRequest, payload: Payload) -> HttpResponse {
         let at = Instant::now();
         let trace_id = TraceId::of(request.headers(), || self.trace_ids.next());
+        let client = self.forwarding.client(&request, at);
         let method = request.method().clone();
-        let arrival = Arrival::new(request, payload.into_inner(), trace_id, at);
+        let arrival = Arrival::new(request, payload.into_inner(), trace_id, client, at);
         let Answer { response, route } = self.answer(arrival).await;
         let (status, duration) = (response.status(), at.elapsed());
         self.meters.count(route, &method, status, duration);

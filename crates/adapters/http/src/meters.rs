@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
-use metrics::{Counter, Histogram};
+use metrics::{Counter, Histogram, Unit};
 
 use crate::listener::LISTENER;
 
+const REQUESTS: &str = "http_requests_total";
+const SECONDS: &str = "http_request_duration_seconds";
+
 /// The meters of one server thread. Looking a meter up by its labels at each request would cost more than the reading
 /// of a row; here each is looked up once.
-#[derive(Default)]
 pub(crate) struct Meters(RefCell<HashMap<(&'static str, &'static str, u16), Meter>>);
 
 struct Meter {
@@ -20,6 +22,16 @@ struct Meter {
 }
 
 impl Meters {
+    pub(crate) fn new() -> Self {
+        metrics::describe_counter!(REQUESTS, "Requests that were answered.");
+        metrics::describe_histogram!(
+            SECONDS,
+            Unit::Seconds,
+            "From a request's head to its whole response."
+        );
+        Self(RefCell::default())
+    }
+
     /// Counts a request. `route` is a template or `-`, so that the number of meters is bounded.
     pub(crate) fn count(&self, route: &'static str, method: &Method, status: StatusCode, took: Duration) {
         let method = label(method);
@@ -41,8 +53,8 @@ impl Meter {
             ("status", status.as_u16().to_string()),
         ];
         Self {
-            requests: metrics::counter!("http_requests_total", &labels),
-            seconds: metrics::histogram!("http_request_duration_seconds", &labels),
+            requests: metrics::counter!(REQUESTS, &labels),
+            seconds: metrics::histogram!(SECONDS, &labels),
         }
     }
 }

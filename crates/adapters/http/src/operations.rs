@@ -6,7 +6,7 @@ mod offer_view;
 mod read_offer;
 mod view;
 
-pub use list_offers::ListOffers;
-pub use me::ReadMe;
+pub(crate) use list_offers::ListOffers;
+pub(crate) use me::ReadMe;
 use offer_view::OfferView;
-pub use read_offer::ReadOffer;
+pub(crate) use read_offer::ReadOffer;

@@ -14,7 +14,8 @@ use crate::arrival::Arrival;
 use crate::deadline::Deadline;
 use crate::listener::{Answer, Listener};
 use crate::operation::{Call, Context, Effect, Incoming, Reply};
-use crate::{Refusal, bearer, failure, idempotency, quota, routes, user_agent};
+use crate::refusal::Refusal;
+use crate::{bearer, failure, idempotency, quota, routes, user_agent};
 
 /// What is known of a request at its end, whichever step was its last.
 struct Progress {
@@ -119,5 +120,39 @@ fn written(reply: Reply, arrival: &Arrival) -> HttpResponse {
     match reply.status {
         StatusCode::NO_CONTENT => reply::empty(reply.status, &arrival.trace_id),
         status => reply::json(status, reply.body, &arrival.trace_id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+    use crate::tests::fixture::Fixture;
+
+    fn slow() -> Call {
+        let reply = Reply {
+            status: StatusCode::NO_CONTENT,
+            body: bytes::Bytes::new(),
+        };
+        async {
+            sleep(Duration::from_secs(9)).await;
+            Ok(reply)
+        }
+        .boxed()
+    }
+
+    #[actix_web::test]
+    async fn reading_is_given_up_at_the_deadline_and_writing_is_not() {
+        tokio::time::pause();
+        let listener = Listener::new(Fixture::new().public());
+        let deadline = Deadline::of_arrival(Instant::now());
+        let read = run(&listener, Effect::Read, slow(), deadline).await;
+        assert_eq!(read.unwrap_err().into_parts().0, Problem::unavailable());
+        let written = run(&listener, Effect::Write, slow(), deadline).await;
+        assert_eq!(written.unwrap().status, 204);
     }
 }

@@ -12,7 +12,7 @@ use crate::failure::Cause;
 
 /// What the client is told, and what the log is. Refusals are made by `?` from whatever refuses.
 #[derive(Debug)]
-pub struct Refusal(Box<Inner>);
+pub(crate) struct Refusal(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {

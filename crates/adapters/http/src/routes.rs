@@ -7,7 +7,7 @@ use web::{Problem, Violations};
 use crate::operation::{Call, Context, Effect, Incoming, Operation, prepare};
 use crate::operations::{ListOffers, ReadMe, ReadOffer};
 
-/// Every operation.
+/// Every operation of `/v1`, in the contract's order.
 pub static TABLE: &[Route] = &[
     Route::of::<ReadMe>(),
     Route::of::<ListOffers>(),
@@ -17,17 +17,17 @@ pub static TABLE: &[Route] = &[
 /// An operation's declaration as a value, so that the table can be walked.
 #[derive(Debug)]
 pub struct Route {
-    /// [`Operation::METHOD`]
+    /// The method. Where it is GET, HEAD works too.
     pub method: Method,
-    /// [`Operation::TEMPLATE`]
+    /// The path; its one variable part, if it has any, is `{id}`.
     pub template: &'static str,
-    /// [`Operation::SCOPE`]
+    /// The scope that a token needs.
     pub scope: Option<Scope>,
-    /// [`Operation::EFFECT`]
+    /// Whether it changes anything.
     pub effect: Effect,
-    /// [`Operation::PARAMETERS`]
+    /// The names of its query parameters, in the contract's order.
     pub parameters: &'static [&'static str],
-    /// [`Operation::FIELDS`]
+    /// The fields that `fields` chooses from: of the body, or of each item where it is a list.
     pub fields: &'static [&'static str],
     pub(crate) prepare: fn(&Incoming<'_>, Context) -> Result<Call, Violations>,
 }

@@ -1,13 +1,15 @@
 //! The listener as clients see it, over mocks of the ports.
 
 pub(crate) mod fakes;
-mod fixture;
-mod logs;
+pub(crate) mod fixture;
+pub(crate) mod logs;
 
 mod api_headers;
 mod api_order;
+mod client_authentication;
 mod failures;
 mod me;
+mod measured;
 mod metadata;
 mod offer_list;
 mod one_offer;

@@ -16,7 +16,7 @@ use crate::deadline::Overdue;
 use crate::failure::Cause;
 use crate::quota::whole_seconds;
 
-const LONGEST_DESCRIPTION: usize = 200;
+const LONGEST_TEXT: usize = 200;
 
 /// How many seconds a client is asked to wait while the database is away (D16).
 const UNAVAILABLE_RETRY_AFTER: u32 = 1;
@@ -182,7 +182,7 @@ impl OAuthError {
             headers.insert(ALLOW, HeaderValue::from_static(allow));
         }
         if self.0.challenge {
-            let challenge = format!("Basic realm=\"{}\"", quotable(realm));
+            let challenge = format!("Basic realm=\"{}\"", printable(realm));
             if let Ok(challenge) = HeaderValue::from_str(&challenge) {
                 headers.insert(WWW_AUTHENTICATE, challenge);
             }
@@ -196,16 +196,11 @@ pub(super) fn forbid_old_caches(headers: &mut HeaderMap) {
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
-/// What RFC 6749 §5.2 lets stand in a description, of which a part may be the client's own words.
+/// What may stand in a description (RFC 6749 §5.2), of which a part may be the client's own words, and between the quotes
+/// of a challenge without an escape (RFC 9110 §5.6.4).
 fn printable(text: &str) -> String {
     let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
-    text.chars().filter(allowed).take(LONGEST_DESCRIPTION).collect()
-}
-
-/// What may stand between the quotes of a challenge (RFC 9110 §5.6.4) without an escape.
-fn quotable(text: &str) -> String {
-    let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
-    text.chars().filter(allowed).collect()
+    text.chars().filter(allowed).take(LONGEST_TEXT).collect()
 }
 
 impl From<HeadTooLarge> for OAuthError {

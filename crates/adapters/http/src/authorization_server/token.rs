@@ -22,8 +22,7 @@ pub(super) async fn issue(listener: &Listener, arrival: &mut Arrival) -> Result<
     let (rates, applications) = (public.rates.as_ref(), public.applications.as_ref());
     let deadline = Deadline::of_arrival(arrival.at);
 
-    let address = listener.forwarding.client(&arrival.request, arrival.at);
-    let by_address = (Limiter::TokenByAddress, Subject::address(address));
+    let by_address = (Limiter::TokenByAddress, Subject::address(arrival.client));
     limits::pass(rates, by_address, settings.token_limit_per_ip, deadline).await?;
 
     let parameters = Parameters::read(arrival, settings).await?;

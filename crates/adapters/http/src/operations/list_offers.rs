@@ -9,11 +9,12 @@ use web::Violations;
 use web::query::{self, Query, Selection};
 
 use super::OfferView;
+use crate::cursor;
 use crate::operation::{Context, Effect, Incoming, Operation, Reply};
-use crate::{Refusal, cursor};
+use crate::refusal::Refusal;
 
 /// Reads a page of the seller's offers, newest first.
-pub struct ListOffers {
+pub(crate) struct ListOffers {
     filter: OfferFilter,
     after: Option<Keyset>,
     size: PageSize,
@@ -51,13 +52,16 @@ impl Operation for ListOffers {
         let next = page
             .next
             .map(|last| cursor::seal(context.public.sealer.as_ref(), &list, last));
-        Reply::ok(&PageView {
-            items: Items {
-                page: &page,
-                fields: self.fields,
-            },
-            next,
-        })
+        let items = Items {
+            page: &page,
+            fields: self.fields,
+        };
+        let expected = page
+            .items
+            .len()
+            .saturating_add(1)
+            .saturating_mul(OfferView::USUAL_LENGTH);
+        Reply::ok(&PageView { items, next }, expected)
     }
 }
 

@@ -9,11 +9,11 @@ use web::query::{self, Selection};
 use web::timestamps::Timestamp;
 
 use super::view::view;
-use crate::Refusal;
 use crate::operation::{Context, Effect, Incoming, Operation, Reply};
+use crate::refusal::Refusal;
 
 /// Tells a client whose token it holds and what it may do with it.
-pub struct ReadMe {
+pub(crate) struct ReadMe {
     fields: Selection,
 }
 
@@ -32,13 +32,16 @@ impl Operation for ReadMe {
     }
 
     async fn execute(self, context: Context) -> Result<Reply, Refusal> {
-        Reply::ok(&MeView::new(&context.principal, self.fields))
+        Reply::ok(
+            &MeView::new(&context.principal, self.fields),
+            MeView::USUAL_LENGTH,
+        )
     }
 }
 
 view! {
     /// Contract: Me. The scopes are the effective ones (D73).
-    MeView of me: Principal {
+    MeView of me: Principal, of 384 bytes {
         "seller" => SellerView { id: me.seller.uuid(), seller_no: me.seller_no },
         "app" => AppView { client_id: me.client_id.to_string(), name: &me.app_name },
         "scopes" => Names(me.scopes),

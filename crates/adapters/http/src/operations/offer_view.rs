@@ -9,7 +9,7 @@ use super::view::view;
 
 view! {
     /// An offer with the chosen fields.
-    OfferView of offer: Offer {
+    OfferView of offer: Offer, of 768 bytes {
         "id" => offer.id.uuid(),
         "title" => offer.title,
         "handle" => offer.handle,

@@ -7,11 +7,11 @@ use web::query::{self, Selection};
 use web::{Problem, Violations};
 
 use super::OfferView;
-use crate::Refusal;
 use crate::operation::{Context, Effect, Incoming, Operation, Reply};
+use crate::refusal::Refusal;
 
 /// Reads one of the seller's offers.
-pub struct ReadOffer {
+pub(crate) struct ReadOffer {
     /// Nothing where no offer can have the id.
     id: Option<OfferId>,
     fields: Selection,
@@ -37,6 +37,6 @@ impl Operation for ReadOffer {
         let offers = &context.public.offers;
         let offer = offers.offer(context.principal.seller, id).await?;
         let offer = offer.ok_or_else(Problem::not_found)?;
-        Reply::ok(&OfferView::new(&offer, self.fields))
+        Reply::ok(&OfferView::new(&offer, self.fields), OfferView::USUAL_LENGTH)
     }
 }

@@ -3,7 +3,7 @@
 /// Declares the view of a record: a type whose `FIELDS` are the names that `fields` may choose from, in the contract's
 /// order, and whose values write themselves with the chosen ones straight into a serializer.
 macro_rules! view {
-    ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty { $($name:literal => $value:expr,)+ }) => {
+    ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty, of $length:literal bytes { $($name:literal => $value:expr,)+ }) => {
         $(#[$doc])*
         pub(super) struct $view<'a> {
             $record: &'a $type,
@@ -13,6 +13,9 @@ macro_rules! view {
         impl<'a> $view<'a> {
             /// The names of the fields.
             pub(super) const FIELDS: &'static [&'static str] = &[$($name,)+];
+
+            /// How many bytes a whole one usually has.
+            pub(super) const USUAL_LENGTH: usize = $length;
 
             /// The chosen fields of a record.
             pub(super) const fn new($record: &'a $type, fields: ::web::query::Selection) -> Self {

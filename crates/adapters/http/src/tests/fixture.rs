@@ -26,38 +26,38 @@ use web::Tasks;
 use super::fakes::PlainSealer;
 use crate::{HttpSettings, Public, configure};
 
-pub(super) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
+pub(crate) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
 
 /// The ports, to be armed by a test.
-pub(super) struct Fixture {
-    pub(super) gate: MockGate,
-    pub(super) offers: MockOfferReader,
-    pub(super) applications: MockApplicationReader,
-    pub(super) rates: MockRateCounter,
-    pub(super) units: MockUnitOfWork,
-    pub(super) trusted_proxies: Vec<&'static str>,
+pub(crate) struct Fixture {
+    pub(crate) gate: MockGate,
+    pub(crate) offers: MockOfferReader,
+    pub(crate) applications: MockApplicationReader,
+    pub(crate) rates: MockRateCounter,
+    pub(crate) units: MockUnitOfWork,
+    pub(crate) trusted_proxies: Vec<&'static str>,
 }
 
 /// What came back.
 #[derive(Debug)]
-pub(super) struct Answered {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) bytes: Bytes,
+pub(crate) struct Answered {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Bytes,
 }
 
-pub(super) fn now() -> DateTime<Utc> {
+pub(crate) fn now() -> DateTime<Utc> {
     // 2023-11-14T22:13:20Z: 40 s before the end of a minute.
     DateTime::from_timestamp(1_700_000_000, 0).unwrap()
 }
 
-pub(super) const WINDOW_END: &str = "1700000040";
+pub(crate) const WINDOW_END: &str = "1700000040";
 
-pub(super) fn token() -> BearerToken {
+pub(crate) fn token() -> BearerToken {
     BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32])
 }
 
-pub(super) fn principal() -> Principal {
+pub(crate) fn principal() -> Principal {
     Principal {
         seller: Uuid::from_u128(0xa).into(),
         seller_no: 17,
@@ -69,7 +69,7 @@ pub(super) fn principal() -> Principal {
     }
 }
 
-pub(super) fn quota(place: u64) -> Quota {
+pub(crate) fn quota(place: u64) -> Quota {
     Quota {
         limit: 600,
         place,
@@ -78,7 +78,7 @@ pub(super) fn quota(place: u64) -> Quota {
     }
 }
 
-pub(super) fn count(place: u64) -> Count {
+pub(crate) fn count(place: u64) -> Count {
     Count {
         place,
         resets_at: now() + TimeDelta::seconds(40),
@@ -86,7 +86,7 @@ pub(super) fn count(place: u64) -> Count {
     }
 }
 
-pub(super) fn offer() -> Offer {
+pub(crate) fn offer() -> Offer {
     Offer {
         seller: principal().seller,
         id: OFFER.parse().unwrap(),
@@ -108,12 +108,12 @@ pub(super) fn offer() -> Offer {
     }
 }
 
-pub(super) fn unavailable() -> StoreError {
+pub(crate) fn unavailable() -> StoreError {
     StoreError::Unavailable("connection refused".into())
 }
 
 impl Fixture {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             gate: MockGate::new(),
             offers: MockOfferReader::new(),
@@ -125,11 +125,11 @@ impl Fixture {
     }
 
     /// A gate that knows the token and lets it through as the 3rd request of its window.
-    pub(super) fn admitting(principal: Principal) -> Self {
+    pub(crate) fn admitting(principal: Principal) -> Self {
         Self::at_place(principal, 3)
     }
 
-    pub(super) fn at_place(principal: Principal, place: u64) -> Self {
+    pub(crate) fn at_place(principal: Principal, place: u64) -> Self {
         let mut fixture = Self::new();
         fixture
             .gate
@@ -145,7 +145,7 @@ impl Fixture {
         fixture
     }
 
-    pub(super) fn public(self) -> Public {
+    pub(crate) fn public(self) -> Public {
         let mut clock = MockClock::new();
         clock.expect_now().returning(now);
         let mut randomness = MockRandomness::new();
@@ -180,7 +180,7 @@ impl Fixture {
     }
 
     /// Sends one request as it is.
-    pub(super) async fn send(self, request: TestRequest) -> Answered {
+    pub(crate) async fn send(self, request: TestRequest) -> Answered {
         let app = init_service(App::new().configure(configure(self.public()))).await;
         let peer = SocketAddr::from(([192, 0, 2, 1], 4711));
         let response = call_service(&app, request.peer_addr(peer).to_request()).await;
@@ -194,13 +194,13 @@ impl Fixture {
     }
 
     /// Sends a good request for `url`.
-    pub(super) async fn get(self, url: &str) -> Answered {
+    pub(crate) async fn get(self, url: &str) -> Answered {
         self.send(good(url)).await
     }
 }
 
 /// A GET with a good `User-Agent` and token.
-pub(super) fn good(url: &str) -> TestRequest {
+pub(crate) fn good(url: &str) -> TestRequest {
     TestRequest::get()
         .uri(url)
         .insert_header((USER_AGENT, "Tests/1.0"))
@@ -208,20 +208,20 @@ pub(super) fn good(url: &str) -> TestRequest {
 }
 
 impl Answered {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap()
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.bytes).unwrap()
     }
 
     /// Status and the `code` of the first entry.
-    pub(super) fn refusal(&self) -> (u16, String) {
+    pub(crate) fn refusal(&self) -> (u16, String) {
         let json = self.json();
         assert_eq!(json["traceId"], self.header("x-trace-id").unwrap());
         (
@@ -231,7 +231,7 @@ impl Answered {
     }
 
     /// The paths of all entries, which are all `validation_error`; `-` for an entry without one.
-    pub(super) fn paths(&self) -> Vec<String> {
+    pub(crate) fn paths(&self) -> Vec<String> {
         assert_eq!(
             self.refusal(),
             (400, "validation_error".to_owned()),
@@ -246,7 +246,7 @@ impl Answered {
     }
 
     /// Status and `error` of the shape of `/oauth`.
-    pub(super) fn oauth_error(&self) -> (u16, String) {
+    pub(crate) fn oauth_error(&self) -> (u16, String) {
         let json = self.json();
         assert_eq!(json["traceId"], self.header("x-trace-id").unwrap());
         assert!(!json["error_description"].as_str().unwrap().is_empty());

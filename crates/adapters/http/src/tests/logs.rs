@@ -10,7 +10,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 /// The lines so far, each with its level and fields.
 #[derive(Clone, Default)]
-pub(super) struct Logs(Arc<Mutex<Vec<(Level, String)>>>);
+pub(crate) struct Logs(Arc<Mutex<Vec<(Level, String)>>>);
 
 struct Line(String);
 
@@ -40,13 +40,13 @@ impl Subscriber for Logs {
 
 impl Logs {
     /// Listens until the guard is dropped.
-    pub(super) fn listen() -> (Self, DefaultGuard) {
+    pub(crate) fn listen() -> (Self, DefaultGuard) {
         let logs = Self::default();
         let guard = tracing::subscriber::set_default(logs.clone());
         (logs, guard)
     }
 
-    pub(super) fn at(&self, level: Level) -> Vec<String> {
+    pub(crate) fn at(&self, level: Level) -> Vec<String> {
         let lines = self.0.lock().unwrap();
         lines
             .iter()

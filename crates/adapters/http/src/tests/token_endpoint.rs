@@ -38,7 +38,7 @@ pub(super) fn application() -> Application {
 }
 
 /// Limits with room, and this application for everybody who asks.
-fn knowing(application: Application) -> Fixture {
+pub(super) fn knowing(application: Application) -> Fixture {
     let mut fixture = Fixture::new();
     fixture.rates.expect_count().returning(|_, _| Ok(count(1)));
     fixture
@@ -65,7 +65,7 @@ fn post() -> TestRequest {
     TestRequest::post().uri("/oauth/token")
 }
 
-fn form(body: &str) -> TestRequest {
+pub(super) fn form(body: &str) -> TestRequest {
     let kind = ("content-type", "application/x-www-form-urlencoded");
     post().insert_header(kind).set_payload(body.to_owned())
 }
@@ -76,14 +76,14 @@ fn json_body(body: &str) -> TestRequest {
         .set_payload(body.to_owned())
 }
 
-fn basic(client: &str, secret: &str) -> (&'static str, String) {
+pub(super) fn basic(client: &str, secret: &str) -> (&'static str, String) {
     (
         "authorization",
         format!("Basic {}", STANDARD.encode(format!("{client}:{secret}"))),
     )
 }
 
-fn by_basic(body: &str) -> TestRequest {
+pub(super) fn by_basic(body: &str) -> TestRequest {
     form(body).insert_header(basic(CLIENT, secret().reveal()))
 }
 
@@ -95,7 +95,7 @@ fn in_body(more: &str) -> TestRequest {
     ))
 }
 
-fn is(answered: &Answered, status: u16, error: &str) {
+pub(super) fn is(answered: &Answered, status: u16, error: &str) {
     assert_eq!(
         answered.oauth_error(),
         (status, error.to_owned()),
@@ -227,78 +227,6 @@ async fn other_grant_types_are_unsupported_and_told_before_the_client_is_looked_
     ] {
         let answered = knowing(application()).send(form(body)).await;
         is(&answered, 400, "unsupported_grant_type");
-    }
-}
-
-#[actix_web::test]
-async fn a_client_that_does_not_prove_itself_is_invalid() {
-    let grant = "grant_type=client_credentials";
-    let right = secret();
-    let right = right.reveal();
-    let challenged = [
-        by_basic(grant).insert_header(basic(CLIENT, "pss_wrong")),
-        by_basic(grant).insert_header(basic(CLIENT, "")),
-        by_basic(grant).insert_header(basic("psa_unknown", right)),
-        by_basic(grant).insert_header(basic("", "")),
-        by_basic(grant).insert_header((AUTHORIZATION, "Basic")),
-        by_basic(grant).insert_header((AUTHORIZATION, "Basic !")),
-        by_basic(grant).insert_header((AUTHORIZATION, "Basic bm9jb2xvbg==")),
-        by_basic(grant).insert_header((AUTHORIZATION, "Basic //79")),
-        by_basic(grant).insert_header((AUTHORIZATION, "Bearer x")),
-        by_basic(grant).append_header(basic(CLIENT, right)),
-    ];
-    for request in challenged {
-        let answered = knowing(application()).send(request).await;
-        is(&answered, 401, "invalid_client");
-        assert_eq!(answered.header("www-authenticate"), Some("Basic realm=\"Shop\""));
-    }
-    let unchallenged = [
-        form(grant),
-        form(&format!("{grant}&client_id={CLIENT}")),
-        form(&format!("{grant}&client_secret={right}")),
-        form(&format!("{grant}&client_id={CLIENT}&client_secret=pss_wrong")),
-        form(&format!("{grant}&client_id=nobody&client_secret={right}")),
-        form(grant).uri(&format!("/oauth/token?client_id={CLIENT}&client_secret={right}")),
-    ];
-    for request in unchallenged {
-        let answered = knowing(application()).send(request).await;
-        is(&answered, 401, "invalid_client");
-        assert_eq!(answered.header("www-authenticate"), None);
-    }
-}
-
-#[actix_web::test]
-async fn credentials_are_sent_once() {
-    let secret = secret();
-    for body in [
-        format!(
-            "grant_type=client_credentials&client_id={CLIENT}&client_secret={}",
-            secret.reveal()
-        ),
-        format!("grant_type=client_credentials&client_secret={}", secret.reveal()),
-        "grant_type=client_credentials&client_id=psa_0000000000000000000000000000000c".to_owned(),
-    ] {
-        let answered = knowing(application()).send(by_basic(&body)).await;
-        is(&answered, 400, "invalid_request");
-    }
-}
-
-#[actix_web::test]
-async fn a_public_client_has_no_credentials_of_its_own() {
-    let mut public = application();
-    public.client_type = ClientType::Public;
-    public.secret = None;
-    let grant = "grant_type=client_credentials";
-    for request in [
-        form(&format!("{grant}&client_id={CLIENT}")),
-        form(&format!("{grant}&client_id={CLIENT}&client_secret=pss_x")),
-        form(grant).insert_header(basic(CLIENT, "")),
-    ] {
-        is(
-            &knowing(public.clone()).send(request).await,
-            401,
-            "invalid_client",
-        );
     }
 }
 
