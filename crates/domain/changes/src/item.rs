@@ -1,0 +1,180 @@
+//! One item of the feed. Each is written in the transaction of its cause; what the marketplace itself asked for is not
+//! repeated to it.
+
+use chrono::{DateTime, Utc};
+use kernel::{Money, OfferId, SellerId};
+use oauth::{ApplicationEvent, ClientId};
+use offers::{OfferEvent, OfferStatus, Stock};
+use orders::{Cause, OrderEvent, OrderEventKind, OrderId};
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// A seller set a price, or made the present one manual.
+    OfferPriceChanged,
+    /// A seller set a stock.
+    OfferStockChanged,
+    /// A seller set a status.
+    OfferStatusChanged,
+    /// A seller reported a shipment.
+    OrderShipped,
+    /// A carrier reported a delivery.
+    OrderDelivered,
+    /// A seller registered an application; somebody may have to accept it.
+    ApplicationRegistered,
+}
+
+impl ChangeKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::OfferPriceChanged,
+        Self::OfferStockChanged,
+        Self::OfferStatusChanged,
+        Self::OrderShipped,
+        Self::OrderDelivered,
+        Self::ApplicationRegistered,
+    ];
+
+    /// The kind's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OfferPriceChanged => "offer.price_changed",
+            Self::OfferStockChanged => "offer.stock_changed",
+            Self::OfferStatusChanged => "offer.status_changed",
+            Self::OrderShipped => "order.shipped",
+            Self::OrderDelivered => "order.delivered",
+            Self::ApplicationRegistered => "application.registered",
+        }
+    }
+
+    /// The kind with the given name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// What an item is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// An offer.
+    Offer(OfferId),
+    /// A part of an order.
+    Order(OrderId),
+    /// An application.
+    Application(ClientId),
+}
+
+/// The new value, where an item has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The price now; manual.
+    Price(Money),
+    /// The stock now.
+    Stock(Stock),
+    /// The status now.
+    Status(OfferStatus),
+    /// What happened says it all.
+    Nothing,
+}
+
+/// One item of the feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeItem {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// At which seller.
+    pub seller: SellerId,
+    /// To what.
+    pub topic: Topic,
+    /// The new value.
+    pub detail: Detail,
+    /// When, by the database's clock.
+    pub at: DateTime<Utc>,
+}
+
+impl ChangeItem {
+    /// What the marketplace hears of an offer's change: of all that a seller did.
+    pub fn of_offer(seller: SellerId, event: &OfferEvent, at: DateTime<Utc>) -> Option<Self> {
+        let (kind, offer, detail) = match event {
+            OfferEvent::PriceChanged { offer, price } => {
+                (ChangeKind::OfferPriceChanged, offer, Detail::Price(*price))
+            }
+            OfferEvent::StockChanged { offer, stock } => {
+                (ChangeKind::OfferStockChanged, offer, Detail::Stock(*stock))
+            }
+            OfferEvent::StatusChanged { offer, status } => {
+                (ChangeKind::OfferStatusChanged, offer, Detail::Status(*status))
+            }
+            OfferEvent::Rejected { .. } => return None,
+        };
+        Some(Self {
+            kind,
+            seller,
+            topic: Topic::Offer(*offer),
+            detail,
+            at,
+        })
+    }
+
+    /// What the marketplace hears of an order's move: of shipments and deliveries that it did not record itself.
+    pub fn of_order(seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) -> Option<Self> {
+        let kind = match (event.kind, event.cause) {
+            (_, Cause::Marketplace) => return None,
+            (OrderEventKind::Shipped, _) => ChangeKind::OrderShipped,
+            (OrderEventKind::Delivered, _) => ChangeKind::OrderDelivered,
+            (OrderEventKind::Created | OrderEventKind::Paid | OrderEventKind::Cancelled, _) => return None,
+        };
+        Some(Self {
+            kind,
+            seller,
+            topic: Topic::Order(event.order),
+            detail: Detail::Nothing,
+            at,
+        })
+    }
+
+    /// What the marketplace hears of an application.
+    pub fn of_application(owner: SellerId, event: &ApplicationEvent, at: DateTime<Utc>) -> Self {
+        let ApplicationEvent::Registered { client_id } = event;
+        let topic = Topic::Application(*client_id);
+        Self {
+            kind: ChangeKind::ApplicationRegistered,
+            seller: owner,
+            topic,
+            detail: Detail::Nothing,
+            at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orders::OrderNumber;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn shipped(cause: Cause) -> Option<ChangeItem> {
+        let number = OrderNumber::new("A-1".to_owned()).unwrap();
+        let event = OrderEvent {
+            kind: OrderEventKind::Shipped,
+            order: Uuid::nil().into(),
+            number,
+            cause,
+        };
+        ChangeItem::of_order(Uuid::nil().into(), &event, DateTime::<Utc>::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn the_marketplace_does_not_hear_of_what_it_did_itself() {
+        assert_eq!(shipped(Cause::Marketplace), None);
+        assert_eq!(shipped(Cause::Seller).unwrap().kind, ChangeKind::OrderShipped);
+    }
+
+    #[test]
+    fn names_read_back() {
+        for kind in ChangeKind::ALL {
+            assert_eq!(ChangeKind::parse(kind.as_str()), Some(kind));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The events that an integrator can subscribe to, and the body of a delivery (contract: Events).
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use offers::OfferEvent;
+use orders::{OrderEvent, OrderEventKind};
+use serde::Serialize;
+
+kernel::uuid_id! {
+    /// A delivery: one event for one subscription, the same on every attempt.
+    DeliveryId
+}
+
+/// The events that can be subscribed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WebhookEvent {
+    /// A buyer placed an order with the seller's item.
+    OrderCreated,
+    /// The payment was booked.
+    OrderPaid,
+    /// The order is on its way.
+    OrderShipped,
+    /// The order has arrived.
+    OrderDelivered,
+    /// The order was called off.
+    OrderCancelled,
+    /// Moderation rejected an offer.
+    OfferRejected,
+}
+
+impl WebhookEvent {
+    /// Every event, in the contract's order.
+    pub const ALL: [Self; 6] = [
+        Self::OrderCreated,
+        Self::OrderPaid,
+        Self::OrderShipped,
+        Self::OrderDelivered,
+        Self::OrderCancelled,
+        Self::OfferRejected,
+    ];
+
+    /// The event's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OrderCreated => "order.created",
+            Self::OrderPaid => "order.paid",
+            Self::OrderShipped => "order.shipped",
+            Self::OrderDelivered => "order.delivered",
+            Self::OrderCancelled => "order.cancelled",
+            Self::OfferRejected => "offer.rejected",
+        }
+    }
+
+    /// The event with the given name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == name)
+    }
+}
+
+/// Something that happened, as subscribers hear of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub name: WebhookEvent,
+    data: Data,
+}
+
+/// The thin body of an event: ids alone, never personal data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+enum Data {
+    Order { order_id: String, order_number: String },
+    Offer { offer_id: String },
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    id: String,
+    event: &'static str,
+    occurred_at: String,
+    data: &'a Data,
+}
+
+impl Event {
+    /// What subscribers hear of an order's move.
+    pub fn of_order(event: &OrderEvent) -> Self {
+        let name = match event.kind {
+            OrderEventKind::Created => WebhookEvent::OrderCreated,
+            OrderEventKind::Paid => WebhookEvent::OrderPaid,
+            OrderEventKind::Shipped => WebhookEvent::OrderShipped,
+            OrderEventKind::Delivered => WebhookEvent::OrderDelivered,
+            OrderEventKind::Cancelled => WebhookEvent::OrderCancelled,
+        };
+        let data = Data::Order {
+            order_id: event.order.to_string(),
+            order_number: event.number.as_str().to_owned(),
+        };
+        Self { name, data }
+    }
+
+    /// What subscribers hear of an offer's change: of its rejection alone.
+    pub fn of_offer(event: &OfferEvent) -> Option<Self> {
+        match event {
+            OfferEvent::Rejected { offer } => Some(Self {
+                name: WebhookEvent::OfferRejected,
+                data: Data::Offer {
+                    offer_id: offer.to_string(),
+                },
+            }),
+            OfferEvent::PriceChanged { .. }
+            | OfferEvent::StockChanged { .. }
+            | OfferEvent::StatusChanged { .. } => None,
+        }
+    }
+
+    /// The body of a delivery: fixed once, so that every attempt carries the same bytes under the same signature.
+    pub fn body(&self, id: DeliveryId, occurred_at: DateTime<Utc>) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Body {
+            id: id.to_string(),
+            event: self.name.as_str(),
+            occurred_at: occurred_at.to_rfc3339_opts(SecondsFormat::Micros, true),
+            data: &self.data,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orders::{Cause, OrderNumber};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn bodies_are_those_of_the_contract() {
+        let number = OrderNumber::new("A-1".to_owned()).unwrap();
+        let paid = OrderEvent {
+            kind: OrderEventKind::Paid,
+            order: Uuid::nil().into(),
+            number,
+            cause: Cause::Marketplace,
+        };
+        let body = Event::of_order(&paid)
+            .body(Uuid::nil().into(), DateTime::<Utc>::UNIX_EPOCH)
+            .unwrap();
+        let nil = Uuid::nil();
+        let expected = format!(
+            r#"{{"id":"{nil}","event":"order.paid","occurred_at":"1970-01-01T00:00:00.000000Z","data":{{"order_id":"{nil}","order_number":"A-1"}}}}"#
+        );
+        assert_eq!(String::from_utf8(body).unwrap(), expected);
+    }
+
+    #[test]
+    fn only_a_rejection_of_an_offer_is_told() {
+        let offer = Uuid::nil().into();
+        let rejected = Event::of_offer(&OfferEvent::Rejected { offer }).unwrap();
+        assert_eq!(rejected.name, WebhookEvent::OfferRejected);
+        let status = offers::OfferStatus::Draft;
+        assert_eq!(
+            Event::of_offer(&OfferEvent::StatusChanged { offer, status }),
+            None
+        );
+    }
+
+    #[test]
+    fn names_read_back() {
+        for event in WebhookEvent::ALL {
+            assert_eq!(WebhookEvent::parse(event.as_str()), Some(event));
+        }
+    }
+}
