@@ -6,9 +6,11 @@
 mod client;
 mod clock;
 mod database;
+mod link;
 mod server;
 
-pub use client::{Answer, Client};
+pub use client::{Answer, Client, Request};
 pub use clock::TestClock;
 pub use database::TestDatabase;
-pub use server::{ServerOptions, TestServer};
+pub use link::Link;
+pub use server::{ServerOptions, TestServer, sealing_key};

@@ -10,6 +10,7 @@ use std::{
 
 use adapter_postgres::{Database, DatabaseSettings, Gathering};
 use adapter_sealing::{KeyRing, SystemRandomness};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{Client, TestDatabase};
 
@@ -26,7 +27,7 @@ pub struct ServerOptions {
 impl ServerOptions {
     /// The program at `path`, with a sealing key of its own and defaults for everything else.
     pub fn new(program: impl AsRef<Path>) -> Self {
-        let sealing_key = KeyRing::generate(&SystemRandomness::new());
+        let sealing_key = sealing_key();
         Self { program: program.as_ref().to_owned(), environment: Vec::new(), sealing_key }
     }
 
@@ -38,6 +39,11 @@ impl ServerOptions {
     }
 }
 
+/// A fresh sealing key, as the configuration takes it.
+pub fn sealing_key() -> String {
+    KeyRing::generate(&SystemRandomness::new())
+}
+
 /// A running server. It is killed with the value, unless it was stopped before.
 #[derive(Debug)]
 pub struct TestServer {
@@ -47,32 +53,45 @@ pub struct TestServer {
     pub base_url: String,
     /// The back office's listener, without a trailing slash.
     pub backoffice_url: String,
-    /// A token for the back office.
+    /// A token for the back office; empty where the server was started by its URL alone.
     pub operator_token: String,
 }
 
 impl TestServer {
     /// Starts the program over the database and waits until it is ready.
     pub async fn start(options: &ServerOptions, database: &TestDatabase) -> Self {
-        let server = Self::start_unready(options, database).await;
-        let client = Client::new();
-        let ready = format!("{}/readyz", server.backoffice_url);
-        tokio::time::timeout(START_TIMEOUT, async {
-            while client.get(&ready).send().await.status != 200 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        })
-        .await
-        .unwrap_or_else(|_| panic!("the server does not become ready:\n{}", server.log()));
+        let operator_token = operator_token(database).await;
+        let mut server = Self::listen(options, database.url()).await;
+        server.operator_token = operator_token;
+        server.ready().await;
         server
     }
 
-    /// Starts the program and waits only until it listens.
-    pub async fn start_unready(options: &ServerOptions, database: &TestDatabase) -> Self {
-        let operator_token = operator_token(database).await;
+    /// Waits until the server says that it is ready.
+    pub async fn ready(&self) {
+        self.readiness(200).await;
+    }
+
+    /// Waits until the server says that it is not ready.
+    pub async fn not_ready(&self) {
+        self.readiness(503).await;
+    }
+
+    async fn readiness(&self, status: u16) {
+        let (client, url) = (Client::new(), format!("{}/readyz", self.backoffice_url));
+        let reached = tokio::time::timeout(START_TIMEOUT, async {
+            while client.get(&url).send().await.status != status {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        assert!(reached.await.is_ok(), "readiness does not become {status}:\n{}", self.log());
+    }
+
+    /// Starts the program over the database at `url`, whatever state that is in, and waits only until it listens.
+    pub async fn listen(options: &ServerOptions, url: &str) -> Self {
         let mut child = Command::new(&options.program)
             .arg("serve")
-            .env("DATABASE_URL", database.url())
+            .env("DATABASE_URL", url)
             .env("SELLER_API__SERVER__BIND", "127.0.0.1:0")
             .env("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0")
             .env("SELLER_API__KEYS__SEALING", &options.sealing_key)
@@ -98,7 +117,7 @@ impl TestServer {
             log,
             base_url: format!("http://{public}"),
             backoffice_url: format!("http://{backoffice}"),
-            operator_token,
+            operator_token: String::new(),
         }
     }
 
@@ -114,8 +133,13 @@ impl TestServer {
 
     /// Sends SIGTERM.
     pub fn terminate(&self) {
-        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
-        rustix::process::kill_process(id.expect("a process id"), rustix::process::Signal::TERM).expect("SIGTERM is sent");
+        self.signal(Signal::TERM);
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process(id.expect("a process id"), signal).expect("the signal is sent");
     }
 
     /// Waits for the end of the process and returns its exit code.

@@ -1,0 +1,60 @@
+//! What the two listeners answer, rule by rule of the contract.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod account;
+mod authorization;
+mod caps;
+mod cursors;
+mod import;
+mod invalidation;
+mod office_access;
+mod office_applications;
+mod office_json;
+mod office_moves;
+mod office_offers;
+mod office_sellers;
+mod office_tokens;
+mod offer_fields;
+mod offer_format;
+mod offer_ids;
+mod offer_lists;
+mod offer_pages;
+mod offer_queries;
+mod order_of_checks;
+mod paths;
+mod rate_limit;
+mod rate_limit_shared;
+mod response_headers;
+mod token_clients;
+mod token_endpoint;
+mod token_limits;
+mod token_metadata;
+mod token_requests;
+mod token_scopes;
+mod trace_ids;
+mod user_agents;
+
+use blackbox::World;
+use chrono::{DateTime, Utc};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
+
+/// A world with the contract's limits.
+async fn world() -> World {
+    World::start(PROGRAM).await
+}
+
+/// A world in which the token endpoint is asked often.
+async fn world_of_many_tokens() -> World {
+    World::with(PROGRAM, |options| {
+        options
+            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
+            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
+    })
+    .await
+}
+
+/// An instant as RFC 3339 writes it.
+fn instant(text: &str) -> DateTime<Utc> {
+    text.parse().unwrap()
+}

@@ -1,0 +1,38 @@
+//! Asking the token endpoint.
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use blackbox::{Application, World};
+use testkit::{Answer, Request};
+
+/// A POST to the token endpoint. It needs no User-Agent.
+pub(crate) fn asking(world: &World) -> Request {
+    world.client.post(&world.url("/oauth/token")).without("user-agent")
+}
+
+/// Sends a form.
+pub(crate) async fn form(world: &World, body: &str) -> Answer {
+    asking(world).form(body).send().await
+}
+
+/// Sends a form with Basic credentials.
+pub(crate) async fn form_with_basic(world: &World, credentials: &str, body: &str) -> Answer {
+    asking(world).header("authorization", &basic(credentials)).form(body).send().await
+}
+
+/// The value of an Authorization header from `id:secret`.
+pub(crate) fn basic(credentials: &str) -> String {
+    format!("Basic {}", BASE64_STANDARD.encode(credentials))
+}
+
+/// `id:secret` of an application.
+pub(crate) fn credentials(application: &Application) -> String {
+    format!("{}:{}", application.client_id, application.client_secret)
+}
+
+/// The form of a proper request, to which a test may add.
+pub(crate) fn proper(application: &Application) -> String {
+    format!(
+        "grant_type=client_credentials&client_id={}&client_secret={}",
+        application.client_id, application.client_secret
+    )
+}

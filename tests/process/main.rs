@@ -1,0 +1,26 @@
+//! How the program starts, stops, fails, recovers, and what it prints.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod admin;
+mod configuration;
+mod connections;
+mod import_command;
+mod import_memory;
+mod logging;
+mod migrations;
+mod outage;
+mod sandbox_database;
+mod sandbox_life;
+mod sandbox_seeds;
+mod slow_clients;
+mod starts;
+mod stops;
+
+use blackbox::World;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
+
+/// A world with the contract's limits.
+async fn world() -> World {
+    World::start(PROGRAM).await
+}

@@ -1,0 +1,105 @@
+//! Clients that take their time are cut off; imports that go on are not.
+
+use std::time::{Duration, Instant};
+
+use blackbox::{Expect, Wire, World, offer_line, request};
+use serde_json::json;
+
+use crate::PROGRAM;
+
+/// Short time-outs; the rules are the same as with long ones.
+async fn hasty_world() -> World {
+    World::with(PROGRAM, |options| {
+        options
+            .set("SELLER_API__SERVER__HEADER_TIMEOUT", "300ms")
+            .set("SELLER_API__SERVER__BODY_TIMEOUT", "300ms")
+            .set("SELLER_API__SERVER__KEEP_ALIVE", "1s")
+    })
+    .await
+}
+
+/// Sends byte after byte until the other side closes, and says how long that took.
+async fn drip(wire: &mut Wire, byte: &str) -> Duration {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(20) {
+        if !wire.send(byte).await {
+            return began.elapsed();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the connection is still open after {:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_head_that_drips_is_cut_off() {
+    let world = hasty_world().await;
+    let mut wire = Wire::connect(&world.server.base_url).await;
+    wire.send("GET /v1/me HTTP/1.1\r\nhost: tests.example\r\nx-slow: ").await;
+    let took = drip(&mut wire, "a").await;
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    let (_, token) = world.reader().await;
+    world.get(&token, "/v1/me").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_body_that_drips_is_answered_and_cut_off() {
+    let world = hasty_world().await;
+    let (_, token) = world.reader().await;
+    let (bearer, operator) = (format!("Bearer {token}"), format!("Bearer {}", world.server.operator_token));
+    let (api, office) = (&world.server.base_url, &world.server.backoffice_url);
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let json = ("content-type", "application/json");
+    let cases: [(&str, &str, &str, &[(&str, &str)]); 3] = [
+        (api, "GET", "/v1/me", &[("user-agent", "App/1.0"), ("authorization", &bearer)]),
+        (api, "POST", "/oauth/token", &[form]),
+        (office, "POST", "/sellers", &[json, ("authorization", &operator)]),
+    ];
+    for (base, method, path, headers) in cases {
+        for framing in [("content-length", "10000"), ("transfer-encoding", "chunked")] {
+            let mut wire = Wire::connect(base).await;
+            wire.send(request(method, path, &[headers, &[framing]].concat())).await;
+            let byte = if framing.1 == "chunked" { "1\r\na\r\n" } else { "a" };
+            let began = Instant::now();
+            wire.send(byte).await;
+            let answer = wire.answer().await.unwrap_or_else(|| panic!("{path} is answered")).expect(400);
+            assert!(began.elapsed() < Duration::from_secs(5), "{path}: {:?}", began.elapsed());
+            answer.must("x-trace-id");
+            assert_eq!(answer.must("connection").to_lowercase(), "close", "{path}");
+            assert!(drip(&mut wire, byte).await < Duration::from_secs(5), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_idles_is_closed() {
+    let world = hasty_world().await;
+    let (_, token) = world.reader().await;
+    let bearer = format!("Bearer {token}");
+    let mut used = Wire::connect(&world.server.base_url).await;
+    used.send(request("GET", "/v1/me", &[("user-agent", "App/1.0"), ("authorization", &bearer)])).await;
+    used.answer().await.unwrap().expect(200);
+    assert!(used.is_closed().await);
+    let mut silent = Wire::connect(&world.server.base_url).await;
+    if let Some(answer) = silent.answer().await {
+        assert_eq!(answer.status, 408);
+    }
+    assert!(silent.is_closed().await);
+}
+
+#[tokio::test]
+async fn an_import_may_take_longer_than_other_bodies() {
+    let world = hasty_world().await;
+    let seller = world.seller().await;
+    let operator = format!("Bearer {}", world.server.operator_token);
+    let headers =
+        [("authorization", operator.as_str()), ("content-type", "application/x-ndjson"), ("transfer-encoding", "chunked")];
+    let mut wire = Wire::connect(&world.server.backoffice_url).await;
+    wire.send(request("POST", &format!("/sellers/{}/offers:import", seller.id), &headers)).await;
+    for n in 1..=8 {
+        let line = offer_line(n, json!({})) + "\n";
+        assert!(wire.send(format!("{:x}\r\n{line}\r\n", line.len())).await);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    wire.send("0\r\n\r\n").await;
+    assert_eq!(wire.answer().await.unwrap().expect(200).json()["created"], 8);
+}

@@ -1,0 +1,107 @@
+//! SIGTERM and SIGINT: what runs is finished, then the program ends well.
+
+use std::time::{Duration, Instant};
+
+use blackbox::{Wire, World, offer_line, request};
+use rustix::process::Signal;
+use serde_json::json;
+use testkit::TestServer;
+use tokio::net::TcpStream;
+
+use crate::{PROGRAM, world};
+
+/// One chunk of a chunked body.
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+/// An import whose body has begun but not ended.
+async fn begun_import(world: &World) -> Wire {
+    let seller = world.seller().await;
+    let bearer = format!("Bearer {}", world.server.operator_token);
+    let headers =
+        [("authorization", bearer.as_str()), ("content-type", "application/x-ndjson"), ("transfer-encoding", "chunked")];
+    let mut wire = Wire::connect(&world.server.backoffice_url).await;
+    wire.send(request("POST", &format!("/sellers/{}/offers:import", seller.id), &headers)).await;
+    wire.send(chunk(&format!("{}\n", offer_line(1, json!({}))))).await;
+    // The server has begun with it once it answers what came after it on another connection.
+    world.office_get("/sellers").await.expect(200);
+    wire
+}
+
+/// Takes the server out of its world, which keeps the database.
+async fn replaced(world: &mut World) -> TestServer {
+    let another = world.another().await;
+    std::mem::replace(&mut world.server, another)
+}
+
+async fn refuses_connections(base_url: &str) {
+    let address = base_url.strip_prefix("http://").unwrap();
+    let refused = async {
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), refused).await.expect("the listener closes");
+}
+
+#[tokio::test]
+async fn what_runs_is_finished_and_nothing_new_begun() {
+    let mut world = world().await;
+    let mut import = begun_import(&world).await;
+    let server = replaced(&mut world).await;
+    let urls = [server.base_url.clone(), server.backoffice_url.clone()];
+    server.terminate();
+    for url in &urls {
+        refuses_connections(url).await;
+    }
+    import.send(chunk(&offer_line(2, json!({}))) + "0\r\n\r\n").await;
+    let report = import.answer().await.expect("the import is finished").expect(200).json();
+    assert_eq!(report["created"], 2);
+    assert_eq!(server.exit_code().await, Some(0));
+}
+
+#[tokio::test]
+async fn idle_connections_do_not_hold_it_up() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut world = world().await;
+        let (_, token) = world.reader().await;
+        let mut idle = Vec::new();
+        for _ in 0..5 {
+            let bearer = format!("Bearer {token}");
+            let mut wire = Wire::connect(&world.server.base_url).await;
+            wire.send(request("GET", "/v1/me", &[("user-agent", "App/1.0"), ("authorization", &bearer)])).await;
+            wire.answer().await.unwrap().expect(200);
+            idle.push((wire, Wire::connect(&world.server.base_url).await));
+        }
+        let server = replaced(&mut world).await;
+        let began = Instant::now();
+        server.signal(signal);
+        assert_eq!(server.exit_code().await, Some(0));
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn what_never_ends_is_given_the_time_that_was_configured() {
+    let mut world = World::with(PROGRAM, |options| options.set("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "1s")).await;
+    let _import = begun_import(&world).await;
+    let server = replaced(&mut world).await;
+    let began = Instant::now();
+    server.terminate();
+    assert_eq!(server.exit_code().await, Some(0));
+    assert!((1..6).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn it_stops_while_the_database_is_away() {
+    let mut world = world().await;
+    world.server.ready().await;
+    let server = replaced(&mut world).await;
+    world.database.go_away().await;
+    server.not_ready().await;
+    server.terminate();
+    assert_eq!(server.exit_code().await, Some(0));
+    world.database.come_back().await;
+    world.server.ready().await;
+}

@@ -1,0 +1,89 @@
+//! What answers have to look like, so that a test says in one line what it expects.
+
+use serde_json::Value;
+use testkit::Answer;
+
+/// An expected entry of an error: code and path.
+pub fn entry(code: &str, path: &str) -> (String, Option<String>) {
+    (code.to_owned(), Some(path.to_owned()))
+}
+
+/// An expected entry of an error that speaks of the request as a whole.
+pub fn whole(code: &str) -> (String, Option<String>) {
+    (code.to_owned(), None)
+}
+
+/// Expectations about a whole answer; each panics with the answer where it does not hold.
+pub trait Expect {
+    /// An error in the shape of `/v1` with this status and exactly these codes and paths, in this order.
+    #[track_caller]
+    fn is_problem(&self, status: u16, entries: &[(String, Option<String>)]);
+
+    /// An error in the shape of `/v1` with one entry of this code.
+    #[track_caller]
+    fn refused(&self, status: u16, code: &str);
+
+    /// A 400 `validation_error` with one entry for each of these paths, in this order.
+    #[track_caller]
+    fn invalid(&self, paths: &[&str]);
+
+    /// An error in the shape of `/oauth` (contract: Errors).
+    #[track_caller]
+    fn oauth_error(&self, status: u16, error: &str);
+
+    /// A header that has to be there.
+    #[track_caller]
+    fn must(&self, name: &str) -> &str;
+
+    /// A header that is a number.
+    #[track_caller]
+    fn number(&self, name: &str) -> i64;
+}
+
+impl Expect for Answer {
+    fn is_problem(&self, status: u16, entries: &[(String, Option<String>)]) {
+        let body = String::from_utf8_lossy(&self.bytes);
+        assert_eq!(self.status, status, "{body}");
+        assert_eq!(self.errors(), entries, "{body}");
+        assert_eq!(self.must("content-type"), "application/json");
+        assert_eq!(self.must("cache-control"), "no-store");
+        let json = self.json();
+        assert_eq!(json["traceId"], self.must("x-trace-id"), "{body}");
+        for error in json["errors"].as_array().expect("errors") {
+            assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "{body}");
+        }
+    }
+
+    fn refused(&self, status: u16, code: &str) {
+        let path = self.errors().first().and_then(|(_, path)| path.clone());
+        self.is_problem(status, &[(code.to_owned(), path)]);
+    }
+
+    fn invalid(&self, paths: &[&str]) {
+        self.is_problem(400, &paths.iter().map(|path| entry("validation_error", path)).collect::<Vec<_>>());
+    }
+
+    fn oauth_error(&self, status: u16, error: &str) {
+        let body = String::from_utf8_lossy(&self.bytes);
+        assert_eq!(self.status, status, "{body}");
+        let json = self.json();
+        assert_eq!(json["error"], error, "{body}");
+        assert!(json["error_description"].as_str().is_some_and(|text| !text.is_empty()), "{body}");
+        assert_eq!(json["traceId"], self.must("x-trace-id"), "{body}");
+        assert_eq!(self.must("content-type"), "application/json");
+        assert_eq!(self.must("cache-control"), "no-store");
+        assert_eq!(json.as_object().map(serde_json::Map::len), Some(3), "{body}");
+        assert_ne!(json, Value::Null);
+    }
+
+    fn must(&self, name: &str) -> &str {
+        self.header(name).unwrap_or_else(|| {
+            panic!("no `{name}` in {:?}: {}", self.headers, String::from_utf8_lossy(&self.bytes))
+        })
+    }
+
+    fn number(&self, name: &str) -> i64 {
+        let text = self.must(name);
+        text.parse().unwrap_or_else(|_| panic!("`{name}: {text}` is not a number"))
+    }
+}

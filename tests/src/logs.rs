@@ -1,0 +1,27 @@
+//! Reading the program's log: one JSON object on each line.
+
+use serde_json::Value;
+
+/// Every event of a JSON log. A line that is not JSON fails the test.
+pub fn events(log: &str) -> Vec<Value> {
+    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON ({e}): {line}"));
+    log.lines().filter(|line| !line.trim().is_empty()).map(parse).collect()
+}
+
+/// The fields of the events that tell of requests, in order.
+pub fn requests(log: &str) -> Vec<Value> {
+    let fields = |event: &Value| event["fields"].clone();
+    events(log).iter().filter(|event| event["target"] == "access").map(fields).collect()
+}
+
+/// Panics where a text contains something that looks like one of the product's secrets, whoever's it is.
+#[track_caller]
+pub fn assert_no_secret(text: &str) {
+    for prefix in ["ps_at_", "ps_pt_", "ps_op_", "ps_rt_", "ps_ac_", "pss_"] {
+        for (start, _) in text.match_indices(prefix) {
+            let secret = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            let length = text[start + prefix.len()..].chars().take_while(secret).count();
+            assert!(length < 16, "a secret is in the log: …{}…", &text[start..start + prefix.len() + 4]);
+        }
+    }
+}

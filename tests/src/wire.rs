@@ -1,0 +1,116 @@
+//! A connection on which requests go out byte for byte, for what a tidy HTTP client would not send.
+
+use std::{fmt::Write as _, time::Duration};
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use testkit::Answer;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A request's bytes without a body. `Host` is added.
+pub fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> String {
+    let mut text = format!("{method} {target} HTTP/1.1\r\nhost: tests.example\r\n");
+    for (name, value) in headers {
+        write!(text, "{name}: {value}\r\n").unwrap();
+    }
+    text + "\r\n"
+}
+
+/// A request's bytes with a body and its length.
+pub fn request_with_body(method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> String {
+    let length = body.len().to_string();
+    let headers = [headers, &[("content-length", length.as_str())]].concat();
+    request(method, target, &headers) + body
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Wire {
+    stream: TcpStream,
+    unread: Vec<u8>,
+}
+
+impl Wire {
+    /// Connects to a listener by its URL.
+    pub async fn connect(base_url: &str) -> Self {
+        let address = base_url.strip_prefix("http://").expect("a plain URL");
+        let stream = TcpStream::connect(address).await.expect("the listener takes a connection");
+        stream.set_nodelay(true).unwrap();
+        Self { stream, unread: Vec::new() }
+    }
+
+    /// Sends one request on a fresh connection and reads its answer.
+    pub async fn exchange(base_url: &str, request: impl AsRef<[u8]>) -> Answer {
+        let mut wire = Self::connect(base_url).await;
+        wire.send(request).await;
+        wire.answer().await.expect("an answer")
+    }
+
+    /// Sends bytes; false when the other side has closed.
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        let sent = tokio::time::timeout(PATIENCE, self.stream.write_all(bytes.as_ref())).await;
+        sent.expect("the bytes are taken in time").is_ok()
+    }
+
+    /// The next answer; none where the connection ends before it is whole.
+    pub async fn answer(&mut self) -> Option<Answer> {
+        let (status, headers) = self.head().await?;
+        let length = headers.get("content-length").map_or("0", |v| v.to_str().unwrap()).parse().unwrap();
+        assert!(!headers.contains_key("transfer-encoding"), "answers of this size are not chunked");
+        let bytes = self.take(length).await?;
+        Some(Answer { status, headers, bytes })
+    }
+
+    /// The next answer's head, after which no body follows whatever its headers say: the answer to HEAD.
+    pub async fn bare_answer(&mut self) -> Option<Answer> {
+        let (status, headers) = self.head().await?;
+        Some(Answer { status, headers, bytes: Vec::new() })
+    }
+
+    /// True when the other side closes without sending anything more.
+    pub async fn is_closed(&mut self) -> bool {
+        self.unread.is_empty() && !self.more().await
+    }
+
+    async fn head(&mut self) -> Option<(u16, HeaderMap)> {
+        let end = loop {
+            if let Some(end) = self.unread.windows(4).position(|four| four == b"\r\n\r\n") {
+                break end;
+            }
+            if !self.more().await {
+                return None;
+            }
+        };
+        let head = String::from_utf8(self.take(end + 4).await?).expect("a head in ASCII");
+        let mut lines = head.trim_end().split("\r\n");
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status");
+        let fields = lines.map(|line| {
+            let (name, value) = line.split_once(':').expect("a header");
+            (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value.trim()).unwrap())
+        });
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.append(name, value);
+        }
+        Some((status.parse().unwrap(), headers))
+    }
+
+    async fn take(&mut self, length: usize) -> Option<Vec<u8>> {
+        while self.unread.len() < length {
+            if !self.more().await {
+                return None;
+            }
+        }
+        let rest = self.unread.split_off(length);
+        Some(std::mem::replace(&mut self.unread, rest))
+    }
+
+    async fn more(&mut self) -> bool {
+        let read = tokio::time::timeout(PATIENCE, self.stream.read_buf(&mut self.unread)).await;
+        matches!(read.expect("the server answers or closes in time"), Ok(1..))
+    }
+}
