@@ -5,6 +5,8 @@
 
 mod lines;
 mod report;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -18,6 +18,8 @@ mod routes;
 mod ruled;
 mod sentence;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use importer::{ImportError, ImportReport, Importer, RejectedLine};
 pub use state::{BackOffice, BackOfficeSettings, Health, NotReady, configure};

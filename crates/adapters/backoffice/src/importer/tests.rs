@@ -1,0 +1,321 @@
+//! Lines in, report and rows out, however the input is cut.
+
+use std::sync::Mutex;
+
+use kernel::{OfferId, StoreError};
+use proptest::prelude::*;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+use super::*;
+use crate::tests::rows::Store;
+
+fn seller() -> SellerId {
+    Uuid::from_u128(1).into()
+}
+
+fn line(id: u128, title: &str) -> String {
+    let id = Uuid::from_u128(id);
+    format!(
+        r#"{{"id":"{id}","title":"{title}","handle":"h","status":"draft","url":"https://shop.example/h"}}"#
+    )
+}
+
+fn importer(units: &Arc<impl UnitOfWork + 'static>) -> Importer {
+    Importer::new(units.clone(), Tasks::new(Handle::current()), seller())
+}
+
+/// What comes of an input that arrives in these pieces: the report, and the titles by id.
+async fn import(pieces: impl IntoIterator<Item = &[u8]>) -> (ImportReport, Vec<(u128, String)>) {
+    let store = Arc::new(Store::default());
+    let mut importer = importer(&store);
+    for piece in pieces {
+        importer.feed(piece).await.unwrap();
+    }
+    let report = importer.finish().await.unwrap();
+    let rows = store.rows();
+    let titles = rows
+        .offers
+        .iter()
+        .map(|((_, id), offer)| (id.uuid().as_u128(), offer.title.clone()));
+    (report, titles.collect())
+}
+
+async fn whole(input: &str) -> (ImportReport, Vec<(u128, String)>) {
+    import([input.as_bytes()]).await
+}
+
+/// Created, updated, unchanged, and the numbers of the rejected lines.
+fn figures(report: &ImportReport) -> (u64, u64, u64, Vec<u64>) {
+    let rejected: Vec<_> = report.rejected.iter().map(|rejected| rejected.line).collect();
+    assert_eq!(report.rejected_total, u64::try_from(rejected.len()).unwrap());
+    (report.created, report.updated, report.unchanged, rejected)
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().unwrap()
+}
+
+#[tokio::test]
+async fn lines_are_numbered_from_1_and_blank_ones_counted_and_skipped() {
+    let input = ["", &line(1, "a"), "   \t", "{}", "", "x", &line(1, "b"), ""].join("\n");
+    let (report, titles) = whole(&input).await;
+    assert_eq!(figures(&report), (1, 1, 0, vec![4, 6]));
+    assert_eq!(titles, [(1, "b".to_owned())]);
+}
+
+#[tokio::test]
+async fn crlf_is_tolerated_and_the_last_line_needs_no_end() {
+    for (separator, end) in [
+        ("\n", ""),
+        ("\n", "\n"),
+        ("\r\n", "\r\n"),
+        ("\r\n", ""),
+        ("\r\n", "\r"),
+    ] {
+        let input = [line(1, "a"), "{".to_owned(), line(2, "b")].join(separator) + end;
+        let (report, titles) = whole(&input).await;
+        assert_eq!(figures(&report), (2, 0, 0, vec![2]), "{input:?}");
+        assert_eq!(titles.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn of_two_lines_with_the_same_id_the_later_one_wins_also_across_chunks() {
+    let mut lines = vec![line(7, "first")];
+    lines.extend((0..CHUNK).map(|n| line(1_000 + u128::try_from(n).unwrap(), "x")));
+    lines.extend(["second", "third", "third"].map(|title| line(7, title)));
+    let input = lines.join("\n");
+    let (report, titles) = whole(&input).await;
+    assert_eq!(figures(&report), (5_001, 2, 1, vec![]));
+    assert_eq!(titles.first(), Some(&(7, "third".to_owned())));
+}
+
+#[tokio::test]
+async fn a_chunk_is_one_transaction() {
+    let store = Arc::new(Store::default());
+    let mut importer = importer(&store);
+    for n in 0..12_001 {
+        importer
+            .feed(format!("{}\n", line(n, "x")).as_bytes())
+            .await
+            .unwrap();
+    }
+    assert_eq!(importer.lines_read(), 12_001);
+    assert_eq!(importer.so_far().created, 5_000);
+    assert_eq!(importer.finish().await.unwrap().created, 12_001);
+    assert_eq!(store.rows().saved, [5_000, 5_000, 2_001]);
+}
+
+#[tokio::test]
+async fn long_lines_fill_a_chunk_by_their_bytes() {
+    let url = format!("https://shop.example/{}", "x".repeat(2_000));
+    let padding = " ".repeat(60_000);
+    let store = Arc::new(Store::default());
+    let mut importer = importer(&store);
+    for n in 0..300 {
+        let line = line(n, "x").replace("https://shop.example/h", &url);
+        importer
+            .feed(format!("{padding}{line}\n").as_bytes())
+            .await
+            .unwrap();
+    }
+    importer.finish().await.unwrap();
+    assert_eq!(store.rows().saved, [136, 136, 28]);
+}
+
+#[tokio::test]
+async fn a_line_beyond_the_cap_is_rejected_and_the_others_are_not() {
+    let long = format!("{}{}", " ".repeat(LONGEST_LINE), line(1, "long"));
+    let input = [line(1, "a"), long, line(2, "b")].join("\n");
+    for size in [1_000, 65_536, 1 << 20] {
+        let (report, titles) = import(input.as_bytes().chunks(size)).await;
+        assert_eq!(figures(&report), (2, 0, 0, vec![2]));
+        assert_eq!(
+            report.rejected[0].errors,
+            [Entry::whole("The line is longer than 64 KiB.")]
+        );
+        assert_eq!(titles[0], (1, "a".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_line_is_read_as_strictly_as_a_body() {
+    let good = line(1, "a");
+    for (wrong, path) in [
+        (good.replace("\"a\"", "\"\\u0000\""), None),
+        (good.replace("{\"id\"", "{\"title\":\"b\",\"id\""), None),
+        (format!("\u{feff}{good}"), None),
+        (format!("[{good}]"), None),
+        (format!("{good} {good}"), None),
+        (good.replace("\"draft\"", "\"sold\""), Some("status")),
+        (good.replace("{\"id\"", "{\"stock\":1.0,\"id\""), Some("stock")),
+        (
+            good.replace("{\"id\"", "{\"price\":[5,\"PLN\"],\"id\""),
+            Some("price"),
+        ),
+        (good.replace("{\"id\"", "{\"x\":1,\"id\""), Some("x")),
+        (good.replace("00000000-", "0000000-"), Some("id")),
+    ] {
+        let (report, titles) = whole(&wrong).await;
+        assert_eq!(figures(&report), (0, 0, 0, vec![1]), "{wrong}");
+        assert_eq!(report.rejected[0].errors[0].path(), path, "{wrong}");
+        assert!(titles.is_empty());
+    }
+    let bytes = [b"\xff\n".as_slice(), good.as_bytes()].concat();
+    assert_eq!(figures(&import([bytes.as_slice()]).await.0), (1, 0, 0, vec![1]));
+}
+
+#[tokio::test]
+async fn the_first_ten_thousand_rejected_lines_are_listed_and_all_are_counted() {
+    let input = "{}\n".repeat(10_001) + &line(1, "a");
+    let (report, titles) = whole(&input).await;
+    assert_eq!((report.rejected_total, report.rejected.len()), (10_001, 10_000));
+    assert_eq!(report.rejected.last().unwrap().line, 10_000);
+    assert_eq!((report.created, titles.len()), (1, 1));
+}
+
+#[test]
+fn a_cut_at_any_byte_makes_no_difference() {
+    let input = [
+        &line(1, "ż\u{1f600}"),
+        "",
+        "{",
+        &line(2, "b"),
+        &line(1, "c"),
+        "\t",
+        "",
+    ]
+    .join("\r\n");
+    runtime().block_on(async {
+        let expected = whole(&input).await;
+        assert_eq!(figures(&expected.0), (2, 1, 0, vec![3]));
+        for at in 0..=input.len() {
+            let (before, behind) = input.as_bytes().split_at(at);
+            assert_eq!(import([before, behind]).await, expected, "at {at}");
+        }
+        assert_eq!(import(input.as_bytes().chunks(1)).await, expected);
+    });
+}
+
+fn some_line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => (0_u128..4, "[ab]").prop_map(|(id, title)| line(id, &title)),
+        1 => Just(String::new()),
+        1 => "[ \t]{1,3}",
+        1 => "[{}\"a-c:,0-9]{1,9}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_input_counts_each_line_once_and_the_last_good_one_of_an_id_stands(
+        lines in prop::collection::vec((some_line(), prop::sample::select(vec!["\n", "\r\n"])), 0..30),
+        size in 1_usize..200,
+    ) {
+        let input: String = lines.iter().flat_map(|(line, end)| [line.as_str(), end]).collect();
+        let (report, titles) = runtime().block_on(import(input.as_bytes().chunks(size)));
+        let mut expected = std::collections::BTreeMap::new();
+        let (mut good, mut blank) = (0, 0);
+        for (line, _) in &lines {
+            match decode::body(line.as_bytes(), &feed::line()) {
+                Ok(feed) => {
+                    good += 1;
+                    expected.insert(feed.id.uuid().as_u128(), feed.title);
+                }
+                Err(_) if line.trim().is_empty() => blank += 1,
+                Err(_) => {}
+            }
+        }
+        let total = u64::try_from(lines.len()).unwrap();
+        prop_assert_eq!(report.created + report.updated + report.unchanged, good);
+        prop_assert_eq!(report.created, u64::try_from(expected.len()).unwrap());
+        prop_assert_eq!(report.rejected_total, total - good - blank);
+        prop_assert_eq!(titles, expected.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// A store whose transactions begin only when they are let.
+struct Gated {
+    store: Store,
+    gate: Semaphore,
+    begun: Mutex<usize>,
+}
+
+#[async_trait]
+impl UnitOfWork for Gated {
+    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        *self.begun.lock().unwrap() += 1;
+        self.gate.acquire().await.unwrap().forget();
+        self.store.begin().await
+    }
+}
+
+fn gated(permits: usize) -> Arc<Gated> {
+    Arc::new(Gated {
+        store: Store::default(),
+        gate: Semaphore::new(permits),
+        begun: Mutex::new(0),
+    })
+}
+
+fn chunks(count: usize) -> String {
+    let lines = 0..u128::try_from(CHUNK * count).unwrap();
+    lines.map(|n| line(n, "x") + "\n").collect()
+}
+
+#[tokio::test]
+async fn while_one_chunk_is_written_the_next_is_read_but_no_more() {
+    let units = gated(0);
+    let mut importer = importer(&units);
+    let input = chunks(2);
+    let (all_but_one, last) = input.as_bytes().split_at(input.len() - 1);
+    importer.feed(all_but_one).await.unwrap();
+    assert_eq!(importer.lines_read(), 9_999);
+    let mut full = Box::pin(importer.feed(last));
+    assert!(futures_util::poll!(&mut full).is_pending());
+    for _ in 0..9 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(*units.begun.lock().unwrap(), 1);
+    units.gate.add_permits(2);
+    full.await.unwrap();
+    assert_eq!(importer.finish().await.unwrap().created, 10_000);
+}
+
+#[tokio::test]
+async fn an_import_that_breaks_off_leaves_whole_chunks() {
+    let units = gated(0);
+    let tasks = Tasks::new(Handle::current());
+    let mut importer = Importer::new(units.clone(), tasks.clone(), seller());
+    importer.feed(chunks(1).as_bytes()).await.unwrap();
+    importer
+        .feed(format!("{}\n", line(99_999, "y")).as_bytes())
+        .await
+        .unwrap();
+    drop(importer);
+    units.gate.add_permits(9);
+    tasks.drained().await;
+    assert_eq!(units.store.rows().saved, [5_000]);
+    let next = (seller(), OfferId::from(Uuid::from_u128(99_999)));
+    assert!(!units.store.rows().offers.contains_key(&next));
+}
+
+#[tokio::test]
+async fn a_store_that_fails_ends_the_import_and_keeps_what_is_written() {
+    let store = Arc::new(Store::default());
+    let mut importer = importer(&store);
+    importer.feed(chunks(1).as_bytes()).await.unwrap();
+    importer.feed(line(99_999, "y").as_bytes()).await.unwrap();
+    while store.rows().saved.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    store.goes_away();
+    let error = importer.finish().await.unwrap_err();
+    assert!(matches!(
+        error,
+        ImportError::Store(UnitOfWorkError::Store(StoreError::Unavailable(_)))
+    ));
+    assert_eq!(store.rows().saved, [5_000]);
+}
