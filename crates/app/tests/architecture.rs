@@ -1,0 +1,229 @@
+//! The shape of the workspace: which crate may know which, what the domain must not know, and what nobody may bring in.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{CargoOpt, DependencyKind, Metadata, MetadataCommand, PackageId};
+
+/// From the inside out: a crate knows those of inner layers, never one of its own or of an outer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Layer {
+    Kernel,
+    Domain,
+    UseCases,
+    Adapter,
+    App,
+    /// Tests and measurements of the product, which no part of it knows.
+    Workshop,
+}
+
+/// What a domain crate's whole tree must be free of.
+const IMPURE: [&str; 10] = [
+    "tokio",
+    "actix-web",
+    "diesel",
+    "diesel-async",
+    "tokio-postgres",
+    "reqwest",
+    "hyper",
+    "rustls",
+    "tracing",
+    "web",
+];
+/// What nobody's tree may hold: `ring` is the one provider of cryptography, and PostgreSQL is spoken to without libpq.
+/// (`openssl-probe` only knows where systems keep their root certificates.)
+const BANNED: [&str; 7] = [
+    "openssl",
+    "openssl-sys",
+    "native-tls",
+    "aws-lc-rs",
+    "aws-lc-sys",
+    "aws-lc-fips-sys",
+    "pq-sys",
+];
+
+struct Workspace {
+    metadata: Metadata,
+}
+
+impl Workspace {
+    fn read() -> Self {
+        let mut command = MetadataCommand::new();
+        command
+            .features(CargoOpt::AllFeatures)
+            .other_options(["--locked".to_owned()]);
+        Self {
+            metadata: command.exec().unwrap(),
+        }
+    }
+
+    /// Each crate of ours, with those of ours that it is built from.
+    fn knows(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let ours = self.metadata.workspace_packages();
+        let names = ours
+            .iter()
+            .map(|package| package.name.to_string())
+            .collect::<BTreeSet<_>>();
+        let known = |package: &&cargo_metadata::Package| {
+            let used = package
+                .dependencies
+                .iter()
+                .filter(|used| used.kind != DependencyKind::Development);
+            let used = used
+                .map(|used| used.name.clone())
+                .filter(|name| names.contains(name));
+            (package.name.to_string(), used.collect())
+        };
+        ours.iter().map(known).collect()
+    }
+
+    /// The folder of a crate of ours below `crates`.
+    fn place(&self, name: &str) -> String {
+        let package = self
+            .metadata
+            .workspace_packages()
+            .into_iter()
+            .find(|package| *package.name == name)
+            .unwrap();
+        let folder = package.manifest_path.parent().unwrap();
+        folder
+            .strip_prefix(&self.metadata.workspace_root)
+            .unwrap()
+            .to_string()
+            .replacen("crates/", "", 1)
+    }
+
+    /// None for what every layer may use: it knows nothing of the product's inner parts, which is checked too.
+    fn layer(&self, name: &str) -> Option<Layer> {
+        match self.place(name).as_str() {
+            "domain/kernel" => Some(Layer::Kernel),
+            place if place.starts_with("domain/") => Some(Layer::Domain),
+            "usecases" => Some(Layer::UseCases),
+            place if place.starts_with("adapters/") => Some(Layer::Adapter),
+            "app" => Some(Layer::App),
+            "testkit" | "bench" | "tests" => Some(Layer::Workshop),
+            "web" | "private-postgres" => None,
+            other => {
+                panic!("{other} has no place in the architecture yet: say here which layer it belongs to")
+            }
+        }
+    }
+
+    /// Everything that a crate is built from, tests aside.
+    fn tree(&self, name: &str) -> BTreeSet<String> {
+        let resolve = self.metadata.resolve.as_ref().unwrap();
+        let nodes = resolve
+            .nodes
+            .iter()
+            .map(|node| (&node.id, node))
+            .collect::<BTreeMap<_, _>>();
+        let start = self
+            .metadata
+            .workspace_packages()
+            .into_iter()
+            .find(|package| *package.name == name)
+            .unwrap();
+        let (mut seen, mut next) = (BTreeSet::<&PackageId>::new(), vec![&start.id]);
+        while let Some(id) = next.pop() {
+            let used = nodes[id].deps.iter().filter(|used| {
+                used.dep_kinds
+                    .iter()
+                    .any(|kind| kind.kind != DependencyKind::Development)
+            });
+            next.extend(used.map(|used| &used.pkg).filter(|id| seen.insert(id)));
+        }
+        seen.into_iter()
+            .map(|id| self.metadata[id].name.to_string())
+            .collect()
+    }
+}
+
+#[test]
+fn dependencies_point_inwards() {
+    let workspace = Workspace::read();
+    for (name, known) in workspace.knows() {
+        let layer = workspace.layer(&name);
+        for other in known {
+            let fine = match (layer, workspace.layer(&other)) {
+                // Domain crates may build on each other; that no two know each other, Cargo sees to.
+                (Some(Layer::Domain), Some(Layer::Domain)) | (Some(Layer::Workshop), _) => true,
+                (Some(outer), Some(inner)) => outer > inner,
+                // Shared vocabulary of the listeners is above the domain and beside the use cases.
+                (Some(layer), None) => layer >= Layer::Adapter,
+                (None, Some(inner)) => inner == Layer::Kernel,
+                (None, None) => false,
+            };
+            assert!(fine, "{name} must not know {other}");
+        }
+    }
+}
+
+#[test]
+fn the_rule_is_not_empty() {
+    let known = Workspace::read().knows();
+    assert!(known["seller-api"].contains("adapter-postgres"), "{known:?}");
+    assert!(known["usecases"].contains("kernel"), "{known:?}");
+}
+
+#[test]
+fn the_domain_is_pure() {
+    let workspace = Workspace::read();
+    let inner = |name: &String| {
+        workspace
+            .layer(name)
+            .is_some_and(|layer| layer <= Layer::UseCases)
+    };
+    let names = workspace.knows().into_keys().filter(inner).collect::<Vec<_>>();
+    assert!(names.len() >= 4, "{names:?}");
+    for name in names {
+        let tree = workspace.tree(&name);
+        let impure = IMPURE
+            .iter()
+            .filter(|banned| tree.contains(**banned))
+            .collect::<Vec<_>>();
+        assert!(impure.is_empty(), "{name} is built from {impure:?}");
+    }
+}
+
+#[test]
+fn no_second_cryptography_and_no_libpq() {
+    let workspace = Workspace::read();
+    let packages = workspace
+        .metadata
+        .packages
+        .iter()
+        .map(|package| package.name.to_string())
+        .collect::<BTreeSet<_>>();
+    let resolved = workspace
+        .knows()
+        .into_keys()
+        .flat_map(|name| workspace.tree(&name))
+        .collect::<BTreeSet<_>>();
+    assert!(resolved.contains("ring") && packages.contains("ring"));
+    let banned = BANNED
+        .iter()
+        .filter(|banned| resolved.contains(**banned))
+        .collect::<Vec<_>>();
+    assert!(banned.is_empty(), "{banned:?}");
+}
+
+#[test]
+fn only_the_registry_is_a_source() {
+    let workspace = Workspace::read();
+    for package in &workspace.metadata.packages {
+        let source = package.source.as_ref().map(|source| source.repr.clone());
+        assert!(
+            source
+                .as_ref()
+                .is_none_or(|source| source.starts_with("registry+")),
+            "{} {source:?}",
+            package.name
+        );
+    }
+}
