@@ -17,17 +17,22 @@ pub(crate) struct Reserved {
     address: SocketAddr,
 }
 
-/// Takes the addresses of both listeners; needs a runtime. Says what to do where one is taken.
-pub(crate) fn reserve(public: SocketAddr, backoffice: SocketAddr) -> anyhow::Result<(Reserved, Reserved)> {
+/// Takes the addresses of both listeners; needs a runtime. Says what to do where one is taken: `flags` choose others.
+pub(crate) fn reserve(
+    public: SocketAddr,
+    backoffice: SocketAddr,
+    flags: [&str; 2],
+) -> anyhow::Result<(Reserved, Reserved)> {
+    let [public_flag, backoffice_flag] = flags;
     Ok((
-        Reserved::take(public, "server.bind")?,
-        Reserved::take(backoffice, "server.backoffice_bind")?,
+        Reserved::take(public, public_flag)?,
+        Reserved::take(backoffice, backoffice_flag)?,
     ))
 }
 
 impl Reserved {
-    fn take(address: SocketAddr, key: &str) -> anyhow::Result<Self> {
-        Self::try_take(address).map_err(|error| explained(error, address, key))
+    fn take(address: SocketAddr, flag: &str) -> anyhow::Result<Self> {
+        Self::try_take(address).map_err(|error| explained(error, address, flag))
     }
 
     fn try_take(address: SocketAddr) -> io::Result<Self> {
@@ -59,18 +64,18 @@ impl Reserved {
     }
 }
 
-fn explained(error: io::Error, address: SocketAddr, key: &str) -> anyhow::Error {
+fn explained(error: io::Error, address: SocketAddr, flag: &str) -> anyhow::Error {
     let port = address.port();
     match error.kind() {
         io::ErrorKind::AddrInUse => anyhow!(
-            "port {port} of {} is taken by another program: end that one, or choose another port (`{key}`, 0 takes a \
+            "port {port} of {} is taken by another program: end that one, or choose another port with {flag} (0 takes a \
              free one)",
             address.ip()
         ),
         io::ErrorKind::PermissionDenied => {
-            anyhow!("this user may not listen at {address}: choose a port from 1024 on (`{key}`)")
+            anyhow!("this user may not listen at {address}: choose a port from 1024 on with {flag}")
         }
-        _ => anyhow::Error::new(error).context(format!("cannot listen at {address} (`{key}`)")),
+        _ => anyhow::Error::new(error).context(format!("cannot listen at {address} ({flag})")),
     }
 }
 
@@ -78,22 +83,24 @@ fn explained(error: io::Error, address: SocketAddr, key: &str) -> anyhow::Error 
 mod tests {
     use super::*;
 
+    const FLAGS: [&str; 2] = ["--port", "--backoffice-port"];
+
     #[tokio::test]
-    async fn a_taken_port_is_named_with_its_key() {
+    async fn a_taken_port_is_named_with_its_flag() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
-        let error = reserve(address, "127.0.0.1:0".parse().unwrap())
+        let error = reserve(address, "127.0.0.1:0".parse().unwrap(), FLAGS)
             .err()
             .unwrap()
             .to_string();
         assert!(error.contains(&format!("port {}", address.port())), "{error}");
-        assert!(error.contains("server.bind"), "{error}");
+        assert!(error.contains("with --port"), "{error}");
     }
 
     #[tokio::test]
     async fn port_0_takes_two_free_ports_at_which_nobody_is_heard_before_it_is_time() {
         let any = "127.0.0.1:0".parse().unwrap();
-        let (public, backoffice) = reserve(any, any).unwrap();
+        let (public, backoffice) = reserve(any, any, FLAGS).unwrap();
         let address = public.address();
         assert_ne!(address.port(), backoffice.address().port());
         assert!(std::net::TcpStream::connect(address).is_err());

@@ -106,5 +106,9 @@ fn addresses(config: &mut Config, options: &Options) -> anyhow::Result<(Reserved
     };
     config.server.bind = with(config.server.bind, options.port);
     config.server.backoffice_bind = with(config.server.backoffice_bind, options.backoffice_port);
-    reserve(config.server.bind, config.server.backoffice_bind)
+    reserve(
+        config.server.bind,
+        config.server.backoffice_bind,
+        ["--port", "--backoffice-port"],
+    )
 }

@@ -35,7 +35,11 @@ pub(crate) struct Service {
 pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let signals = Signals::new()?;
     let config = &loaded.config;
-    let (public, backoffice) = reserve(config.server.bind, config.server.backoffice_bind)?;
+    let (public, backoffice) = reserve(
+        config.server.bind,
+        config.server.backoffice_bind,
+        ["--bind", "--backoffice-bind"],
+    )?;
     Service::new(config, public, backoffice)?
         .run(signals, || Ok(()))
         .await

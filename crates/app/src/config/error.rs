@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, in words that name the key and where its value comes from.
 
-use std::{fmt, io, path::PathBuf};
+use std::{fmt, path::PathBuf};
 
 use figment::error::Kind;
 
@@ -8,12 +8,12 @@ use figment::error::Kind;
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read, or is no TOML.
-    #[error("the configuration file {} cannot be used: {source}", .path.display())]
+    #[error("the configuration file {} cannot be used: {reason}", .path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
-        source: io::Error,
+        /// Why not. Never a line of the file: it may hold a secret.
+        reason: String,
     },
     /// An environment variable that is no Unicode.
     #[error("the environment variable {name} is not valid UTF-8")]
@@ -66,7 +66,7 @@ fn problem(error: figment::Error) -> Problem {
     let secret = key.starts_with("keys.") || matches!(key.as_str(), "database.url" | "database.direct_url");
     let reason = match error.kind {
         Kind::Message(reason) => reason,
-        Kind::UnknownField(_, known) => format!("is unknown; there is {}", known.join(", ")),
+        Kind::UnknownField(_, known) => format!("is unknown; known here are {}", known.join(", ")),
         Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
         Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) if secret => {
             format!("must be {expected}")

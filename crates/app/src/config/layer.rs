@@ -1,6 +1,6 @@
 //! One source of configuration values: a file, an environment variable, a flag.
 
-use std::{io, path::Path};
+use std::path::Path;
 
 use figment::{
     Error, Metadata, Profile, Provider,
@@ -23,23 +23,20 @@ pub struct Layer {
 impl Layer {
     /// The values of a TOML file.
     pub fn file(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File {
+        let refused = |reason| ConfigError::File {
             path: path.to_owned(),
-            source,
-        })?;
-        let name = format!("the file {}", path.display());
+            reason,
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
         let values = Toml::from_str(&text).map_err(|error| {
-            let line = error
-                .span()
-                .and_then(|span| text.get(..span.start))
-                .map_or(1, |before| before.lines().count());
-            let source = io::Error::other(format!("line {}: {}", line.max(1), error.message()));
-            ConfigError::File {
-                path: path.to_owned(),
-                source,
-            }
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let line = before.map_or(1, |before| before.lines().count().max(1));
+            refused(format!("line {line}: {}", error.message()))
         })?;
-        Ok(Self { name, values })
+        Ok(Self {
+            name: format!("the file {}", path.display()),
+            values,
+        })
     }
 
     /// The value of an environment variable, if it is one of ours.

@@ -36,9 +36,33 @@ impl TryFrom<String> for Period {
 
 impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        humantime::format_duration(self.0).fmt(f)
+        let mut left = self.0.as_nanos();
+        let mut separator = "";
+        for (unit, nanoseconds) in UNITS {
+            if left >= nanoseconds {
+                write!(f, "{separator}{}{unit}", left / nanoseconds)?;
+                separator = " ";
+            }
+            left %= nanoseconds;
+        }
+        if separator.is_empty() {
+            f.write_str("0s")
+        } else {
+            Ok(())
+        }
     }
 }
+
+/// The units that a duration is shown in, in nanoseconds. Months and years, which have no fixed length, are not among them.
+const UNITS: [(&str, u128); 7] = [
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
 
 impl Serialize for Period {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -139,5 +163,26 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
             list.push(item);
         }
         Ok(List(list))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_reads_back_as_it_is_shown() {
+        for text in [
+            "90d",
+            "12h",
+            "1m 15s",
+            "500ms",
+            "1s 500ms",
+            "1d 1h 1m 1s 1ms 1us 1ns",
+            "0s",
+        ] {
+            let period = Period::try_from(text.to_owned()).unwrap();
+            assert_eq!(period.to_string(), text);
+        }
     }
 }

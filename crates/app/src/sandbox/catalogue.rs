@@ -135,7 +135,7 @@ impl Range {
             title: format!("{title}, {}", variant.0),
             status,
             price: Money::pln(price).ok().filter(|_| priced),
-            stock: Stock::new((n * 7) % 40).ok().filter(|_| stocked),
+            stock: Stock::new((n * 7 + 12) % 40).ok().filter(|_| stocked),
             brand: Some(brand.to_owned()).filter(|brand| !brand.is_empty()),
             signature: Some(format!("K{:06}|{brand}|{ean}", 1_000 + n)).filter(|_| !brand.is_empty()),
             ean: Some(ean),
