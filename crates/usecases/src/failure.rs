@@ -31,6 +31,10 @@ impl<R> Repeatable for Failure<R> {
     fn is_repeatable(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_repeatable())
     }
+
+    fn is_unknown(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_unknown())
+    }
 }
 
 /// A refusal as the failure of a use case.

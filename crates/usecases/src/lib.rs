@@ -4,8 +4,10 @@
 //! transaction, the request pipeline or a worker.
 
 pub mod close_seller;
+pub mod erase_buyer;
 mod failure;
 pub mod feed_offer;
+mod idempotent;
 pub mod import_offers;
 pub mod issue_client_token;
 pub mod manage_application;
@@ -16,11 +18,14 @@ pub mod personal_tokens;
 pub mod place_order;
 pub mod register_application;
 pub mod register_seller;
+pub mod send_mails;
 pub mod settle_order;
 pub mod ship_order;
+pub mod track_parcels;
 mod unit_of_work;
 
 pub use failure::Failure;
+pub use idempotent::{Answer, Ran, Remembering, once};
 pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
 
 #[cfg(any(test, feature = "mocks"))]

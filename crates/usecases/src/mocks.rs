@@ -2,13 +2,16 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Change, CommitError, OfferId, SellerId, StoreError};
+use kernel::{Change, Claim, CommitError, IdempotencyCompletion, OfferId, Remembered, SellerId, StoreError};
 use mockall::mock;
 use oauth::{
     Application, ApplicationEvent, ApplicationStore, ClientId, FamilyId, NewSeller, NewToken, Seller,
     SellerStore, TokenStore,
 };
 use offers::{Offer, OfferEvent, OfferStore};
+use orders::{
+    BuyerNotifier, OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail,
+};
 
 use crate::Transaction;
 
@@ -48,5 +51,23 @@ mock! {
         async fn add_personal_token(&self, seller: SellerId, family: FamilyId, name: &str) -> Result<(), StoreError>;
         async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
         async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
+    }
+    #[async_trait]
+    impl OrderStore for Transaction {
+        async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
+        async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
+        async fn open_order(&self, order: OrderId, number: &OrderNumber, is_test: bool) -> Result<(), StoreError>;
+        async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
+    }
+
+    #[async_trait]
+    impl BuyerNotifier for Transaction {
+        async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
+        async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
+    }
+
+    #[async_trait]
+    impl IdempotencyCompletion for Transaction {
+        async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError>;
     }
 }

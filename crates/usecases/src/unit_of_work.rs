@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{CommitError, StoreError};
+use kernel::{CommitError, IdempotencyCompletion, StoreError};
 use oauth::{ApplicationStore, SellerStore, TokenStore};
 use offers::OfferStore;
+use orders::{BuyerNotifier, OrderStore};
 
 /// How often a transaction that lost against another one is done again.
 const REPEATS: usize = 3;
@@ -21,7 +22,9 @@ pub trait UnitOfWork: Send + Sync {
 
 /// An open transaction: it implements every port that changes something. Dropped without commit, it changes nothing.
 #[async_trait]
-pub trait Transaction: OfferStore + ApplicationStore + SellerStore + TokenStore {
+pub trait Transaction:
+    OfferStore + OrderStore + BuyerNotifier + ApplicationStore + SellerStore + TokenStore + IdempotencyCompletion
+{
     /// The database's clock when the transaction began: the `now` of everything done in it.
     fn now(&self) -> DateTime<Utc>;
 
@@ -45,6 +48,9 @@ pub enum UnitOfWorkError {
 pub trait Repeatable: From<UnitOfWorkError> {
     /// True when the same work, done again from its start, may succeed.
     fn is_repeatable(&self) -> bool;
+
+    /// True when nobody knows whether the change stands.
+    fn is_unknown(&self) -> bool;
 }
 
 /// What is done in one transaction.
@@ -84,6 +90,10 @@ pub async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Result<W::Do
 impl Repeatable for UnitOfWorkError {
     fn is_repeatable(&self) -> bool {
         matches!(self, Self::Store(StoreError::Retryable(_)))
+    }
+
+    fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown(_))
     }
 }
 

@@ -86,6 +86,9 @@ pub enum SendError {
 pub trait BuyerNotifier: Send + Sync {
     /// Queues one mail.
     async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
+
+    /// Erases the mails about an order, sent or not.
+    async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
 }
 
 /// A mail that a worker has leased.

@@ -1,0 +1,104 @@
+//! A worker sends the mails that are due.
+
+use chrono::TimeDelta;
+use kernel::{Clock, Randomness, StoreError};
+use orders::{DueMail, MailFate, MailQueue, Mailer};
+
+/// How many mails are leased at a time.
+const BATCH: u16 = 20;
+/// How long a lease lasts: longer than sending a batch can take.
+const LEASE: TimeDelta = TimeDelta::minutes(5);
+
+/// The ports that sending needs.
+#[derive(Clone, Copy)]
+pub struct Post<'a> {
+    /// Where mails wait.
+    pub queue: &'a dyn MailQueue,
+    /// Who sends them.
+    pub mailer: &'a dyn Mailer,
+    /// For the time of the next attempt.
+    pub clock: &'a dyn Clock,
+    /// For the lease's fence.
+    pub randomness: &'a dyn Randomness,
+}
+
+impl std::fmt::Debug for Post<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Post")
+    }
+}
+
+/// Sends a batch, one after another, and returns what became of each; empty when nothing is due.
+pub async fn send_mails(post: Post<'_>) -> Result<Vec<MailFate>, StoreError> {
+    let due = post
+        .queue
+        .lease_mails(post.randomness.uuid(), BATCH, LEASE)
+        .await?;
+    let mut fates = Vec::with_capacity(due.len());
+    for mail in due {
+        fates.push(send_one(post, &mail).await?);
+    }
+    Ok(fates)
+}
+
+async fn send_one(post: Post<'_>, due: &DueMail) -> Result<MailFate, StoreError> {
+    let outcome = post.mailer.send(&due.mail).await;
+    let fate = MailFate::after(due.attempt, &outcome, post.clock.now());
+    post.queue.settle_mail(due.mail.id, due.fence, fate).await?;
+    Ok(fate)
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::MockClock;
+    use orders::{Carrier, MockMailQueue, MockMailer, OrderNumber, SendError, ShipmentMail, TrackingNumber};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::test_support::{chance, now};
+
+    fn due(id: u128) -> DueMail {
+        let mail = ShipmentMail {
+            id: Uuid::from_u128(id).into(),
+            order: Uuid::nil().into(),
+            number: OrderNumber::new("A-1".to_owned()).unwrap(),
+            to: "buyer@example.com".to_owned(),
+            name: None,
+            carrier: Carrier::Dpd,
+            tracking_number: TrackingNumber::new("ABCD".to_owned()).unwrap(),
+        };
+        DueMail {
+            mail,
+            attempt: 1,
+            fence: Uuid::nil(),
+        }
+    }
+
+    #[tokio::test]
+    async fn one_mail_that_fails_does_not_hold_back_the_next() {
+        let (mut queue, mut mailer, mut clock) = (MockMailQueue::new(), MockMailer::new(), MockClock::new());
+        queue
+            .expect_lease_mails()
+            .once()
+            .returning(|_, _, _| Ok(vec![due(1), due(2)]));
+        queue.expect_settle_mail().times(2).returning(|_, _, _| Ok(()));
+        mailer
+            .expect_send()
+            .returning(|mail| match mail.id.uuid().as_u128() {
+                1 => Err(SendError::Transient("busy".into())),
+                _ => Ok(()),
+            });
+        clock.expect_now().returning(now);
+        let post = Post {
+            queue: &queue,
+            mailer: &mailer,
+            clock: &clock,
+            randomness: &chance(),
+        };
+        let fates = send_mails(post).await.unwrap();
+        assert_eq!(
+            fates,
+            [MailFate::Retry(now() + TimeDelta::minutes(1)), MailFate::Sent]
+        );
+    }
+}
