@@ -1,12 +1,13 @@
 //! A worker sends the mails that are due.
 
 use chrono::TimeDelta;
+use futures_util::future::join_all;
 use kernel::{Clock, Randomness, StoreError};
 use orders::{DueMail, MailFate, MailQueue, Mailer};
 
 /// How many mails are leased at a time.
 const BATCH: u16 = 20;
-/// How long a lease lasts: longer than sending a batch can take.
+/// How long a lease lasts: longer than one sending can take, since a batch is sent at once.
 const LEASE: TimeDelta = TimeDelta::minutes(5);
 
 /// The ports that sending needs.
@@ -28,17 +29,14 @@ impl std::fmt::Debug for Post<'_> {
     }
 }
 
-/// Sends a batch, one after another, and returns what became of each; empty when nothing is due.
+/// Sends a batch, all at once so that a slow server does not let the leases run out, and returns what became of each; empty when nothing is due.
 pub async fn send_mails(post: Post<'_>) -> Result<Vec<MailFate>, StoreError> {
     let due = post
         .queue
         .lease_mails(post.randomness.uuid(), BATCH, LEASE)
         .await?;
-    let mut fates = Vec::with_capacity(due.len());
-    for mail in due {
-        fates.push(send_one(post, &mail).await?);
-    }
-    Ok(fates)
+    let sent = join_all(due.iter().map(|mail| send_one(post, mail))).await;
+    sent.into_iter().collect()
 }
 
 async fn send_one(post: Post<'_>, due: &DueMail) -> Result<MailFate, StoreError> {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::future::join_all;
 use kernel::{Randomness, StoreError};
 use orders::{CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, Sighting, TrackingQueue};
 
@@ -35,31 +36,35 @@ impl std::fmt::Debug for Tracking<'_> {
     }
 }
 
-/// Asks about a batch of parcels and returns how many there were; none when nothing is due. No connection is held while a
+/// Asks about a batch of parcels, all at once so that one carrier never delays another, and returns how many there were; none when nothing is due. No connection is held while a
 /// carrier is asked.
 pub async fn track_parcels(tracking: Tracking<'_>) -> Result<usize, UnitOfWorkError> {
     let due = tracking
         .queue
         .lease_parcels(tracking.randomness.uuid(), BATCH, LEASE)
         .await?;
-    for parcel in &due {
-        let sighting = match tracking
-            .carriers
-            .look_up(parcel.carrier, &parcel.tracking_number)
-            .await
-        {
-            Lookup::Found(sighting) => Some(sighting),
-            Lookup::NotFound | Lookup::Unavailable(_) => None,
-        };
-        let work = Record {
-            parcel,
-            sighting,
-            schedule: tracking.schedule,
-        };
-        let next = transact(tracking.units, &work).await?;
-        tracking.queue.schedule_parcel(parcel, next).await?;
-    }
+    let asked = join_all(due.iter().map(|parcel| track_one(tracking, parcel))).await;
+    asked.into_iter().collect::<Result<(), _>>()?;
     Ok(due.len())
+}
+
+async fn track_one(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), UnitOfWorkError> {
+    let sighting = match tracking
+        .carriers
+        .look_up(parcel.carrier, &parcel.tracking_number)
+        .await
+    {
+        Lookup::Found(sighting) => Some(sighting),
+        Lookup::NotFound | Lookup::Unavailable(_) => None,
+    };
+    let work = Record {
+        parcel,
+        sighting,
+        schedule: tracking.schedule,
+    };
+    let next = transact(tracking.units, &work).await?;
+    tracking.queue.schedule_parcel(parcel, next).await?;
+    Ok(())
 }
 
 /// Records what a carrier said, and returns when to ask again.
