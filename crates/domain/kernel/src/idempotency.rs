@@ -100,6 +100,9 @@ pub enum Claimed {
     Completed(Remembered),
 }
 
+/// What the conflict of a completion names when the claim was lost to somebody else meanwhile.
+pub const LOST_CLAIM: &str = "idempotency_fence";
+
 /// A good answer, as it is remembered: exactly its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
@@ -130,7 +133,8 @@ pub trait IdempotencyClaims: Send + Sync {
 
 /// Completes a claim, as the last thing in the effect's transaction.
 ///
-/// An adapter MUST fail, so that the transaction is rolled back, when the claim is not ours any more.
+/// An adapter MUST fail with a conflict on [`LOST_CLAIM`], so that the transaction is rolled back, when the claim is not
+/// ours any more.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait IdempotencyCompletion: Send + Sync {

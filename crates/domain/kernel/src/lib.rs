@@ -16,7 +16,7 @@ pub use address::is_public;
 pub use change::{Change, Version};
 pub use idempotency::{
     Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyCompletion, IdempotencyKey, KeySpace,
-    Remembered,
+    LOST_CLAIM, Remembered,
 };
 pub use ids::{OfferId, SellerId, canonical_uuid};
 pub use invalid::{Invalid, Violations};
