@@ -12,6 +12,7 @@ pub mod decode;
 pub mod form;
 pub mod guarded;
 pub mod head;
+pub mod idempotency_key;
 pub mod json;
 pub mod media_type;
 pub mod percent;

@@ -28,6 +28,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
 
@@ -75,12 +76,17 @@ pub fn read<'a, T>(
 impl<'a> Query<'a> {
     /// `limit`: any integer, clamped to 1 to [`LARGEST_LIMIT`]; [`DEFAULT_LIMIT`] where there is none (D17).
     pub fn limit(&mut self) -> u16 {
-        let Some(text) = self.text("limit") else {
-            return DEFAULT_LIMIT;
+        self.clamped("limit", 1..=LARGEST_LIMIT, DEFAULT_LIMIT)
+    }
+
+    /// Any integer, clamped to this range; `default` where there is none (D17).
+    pub fn clamped(&mut self, name: &'static str, range: RangeInclusive<u16>, default: u16) -> u16 {
+        let Some(text) = self.text(name) else {
+            return default;
         };
-        limit::parse(&text).unwrap_or_else(|| {
-            self.refuse("limit", "Must be an integer, such as 50.");
-            DEFAULT_LIMIT
+        limit::parse(&text, &range).unwrap_or_else(|| {
+            self.refuse(name, format!("Must be an integer, such as {default}."));
+            default
         })
     }
 

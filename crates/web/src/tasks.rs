@@ -5,6 +5,7 @@
 
 use thiserror::Error;
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::guarded::message;
@@ -14,6 +15,7 @@ use crate::guarded::message;
 pub struct Tasks {
     runtime: Handle,
     running: TaskTracker,
+    stopping: CancellationToken,
 }
 
 /// The work ended without a result; says why. Whoever waits for it logs that and answers 500.
@@ -27,6 +29,7 @@ impl Tasks {
         Self {
             runtime,
             running: TaskTracker::new(),
+            stopping: CancellationToken::new(),
         }
     }
 
@@ -44,6 +47,16 @@ impl Tasks {
                 ))
             })
         }
+    }
+
+    /// From now on nothing that only waits goes on waiting. Call it when the process is asked to stop, before the servers.
+    pub fn stop(&self) {
+        self.stopping.cancel();
+    }
+
+    /// Ends when the process is asked to stop, for requests that wait for something to happen. What runs is not touched.
+    pub async fn stopping(&self) {
+        self.stopping.cancelled().await;
     }
 
     /// Waits until nothing runs any more. Call it when no new requests are taken.
@@ -85,5 +98,15 @@ mod tests {
         go_on.send(()).unwrap();
         tasks.drained().await;
         assert!(done.load(Ordering::SeqCst));
+    }
+
+    #[tokio::test]
+    async fn who_only_waits_is_told_that_the_process_stops() {
+        let tasks = Tasks::new(Handle::current());
+        let waiting = tasks.clone();
+        let running = tokio::spawn(async move { waiting.stopping().await });
+        tasks.stop();
+        running.await.unwrap();
+        tasks.stopping().await;
     }
 }

@@ -15,13 +15,13 @@ pub use mail::{BuyerNotifier, DueMail, MailFate, MailId, MailQueue, Mailer, Send
 pub use order::{
     Buyer, OrderId, OrderItem, OrderNumber, OrderState, Parcel, SellerOrder, ShipmentId, ShippingAddress,
 };
-pub use ports::{CarrierLookup, OrderFilter, OrderReader, OrderRef, OrderStore};
+pub use ports::{CarrierLookup, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore};
 pub use status::{OrderStatus, PaymentStatus};
 pub use tracking::{DueParcel, PollSchedule, TrackingQueue};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use mail::{MockBuyerNotifier, MockMailQueue, MockMailer};
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockCarrierLookup, MockOrderReader, MockOrderStore};
+pub use ports::{MockCarrierLookup, MockOrderDirectory, MockOrderReader, MockOrderStore};
 #[cfg(any(test, feature = "mocks"))]
 pub use tracking::MockTrackingQueue;

@@ -54,6 +54,18 @@ pub trait OrderReader: Send + Sync {
     ) -> Result<Page<SellerOrder>, StoreError>;
 }
 
+/// Reads whole orders outside a transaction, for the marketplace, which may see every seller's part.
+///
+/// An adapter MUST read what is committed on the primary, MUST return the parts as of one instant, ordered by their sellers'
+/// ids, and MUST NOT be reachable from a seller's request.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait OrderDirectory: Send + Sync {
+    /// Every part of an order, test orders included, buyers included before the payment too; empty when there is no such
+    /// order.
+    async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
+}
+
 /// Changes orders within a transaction.
 ///
 /// An adapter MUST lock the parts of an order in the order of their sellers' ids, so that two transactions over the same
