@@ -6,8 +6,8 @@
 use chrono::{DateTime, Utc};
 use kernel::{Invalid, OfferId, Randomness, SellerId, Violations};
 use orders::{
-    BuyerNotifier, Carrier, CarrierLookup, Cause, Lookup, NewShipment, OrderReader, OrderRef, OrderStore,
-    Reason, SellerOrder, ShipmentMail, Sighting, TrackingNumber,
+    BuyerNotifier, Carrier, CarrierLookup, Cause, Lookup, NewShipment, OrderDirectory, OrderReader, OrderRef,
+    OrderStore, Reason, SellerOrder, ShipmentMail, Sighting, TrackingNumber,
 };
 
 use crate::{Failure, failure::refuse};
@@ -142,6 +142,15 @@ pub struct MarketplaceShipment {
     pub tracking_number: TrackingNumber,
 }
 
+/// First step of the marketplace's shipment: everything that can be refused is, before a carrier is asked. Tells the parts
+/// that are going to be shipped.
+pub async fn check_marketplace_shipment(
+    orders: &dyn OrderDirectory,
+    shipment: &MarketplaceShipment,
+) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+    to_ship(orders.parts(&shipment.order).await?, shipment)
+}
+
 /// Records the marketplace's shipment of one part or all, with one mail to the buyer. It is the only way in which an order
 /// of several sellers is shipped.
 pub async fn record_marketplace_shipment(
@@ -152,18 +161,9 @@ pub async fn record_marketplace_shipment(
     sighting: Option<&Sighting>,
     now: DateTime<Utc>,
 ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
-    let parts = orders.lock_order(&shipment.order).await?;
-    let concerned = |part: &SellerOrder| shipment.seller.is_none_or(|seller| part.seller == seller);
-    let parts = parts.into_iter().filter(concerned).collect::<Vec<_>>();
-    if parts.is_empty() {
-        return refuse(Refusal::NoSuchOrder);
-    }
-    let skips_shipped = shipment.seller.is_none() && parts.iter().any(|part| !is_shipped(part));
+    let parts = to_ship(orders.lock_order(&shipment.order).await?, shipment)?;
     let mut changes = Vec::new();
-    for part in parts
-        .into_iter()
-        .filter(|part| !skips_shipped || !is_shipped(part))
-    {
+    for part in parts {
         let own_items = own_items(&part);
         let new = NewShipment {
             id: randomness.uuid().into(),
@@ -183,6 +183,28 @@ pub async fn record_marketplace_shipment(
         buyers.queue_mail(mail).await?;
     }
     Ok(after)
+}
+
+/// The parts that a shipment is about: one seller's, or all that nobody has shipped yet. Each of them can be shipped.
+fn to_ship(
+    parts: Vec<SellerOrder>,
+    shipment: &MarketplaceShipment,
+) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+    let concerned = |part: &SellerOrder| shipment.seller.is_none_or(|seller| part.seller == seller);
+    let mut parts = parts.into_iter().filter(concerned).collect::<Vec<_>>();
+    if parts.is_empty() {
+        return refuse(Refusal::NoSuchOrder);
+    }
+    if shipment.seller.is_none() && parts.iter().any(|part| !is_shipped(part)) {
+        parts.retain(|part| !is_shipped(part));
+    }
+    for part in &parts {
+        if let Err(refused) = part.check_shippable(Cause::Marketplace) {
+            let own_items = own_items(part);
+            return refuse(Refusal::Impossible { refused, own_items });
+        }
+    }
+    Ok(parts)
 }
 
 fn is_shipped(part: &SellerOrder) -> bool {

@@ -1,7 +1,8 @@
 //! Who may ship what, who is asked, and who is told.
 
 use orders::{
-    MockBuyerNotifier, MockCarrierLookup, MockOrderReader, MockOrderStore, OrderStatus, TrackingStatus,
+    MockBuyerNotifier, MockCarrierLookup, MockOrderDirectory, MockOrderReader, MockOrderStore, OrderStatus,
+    TrackingStatus,
 };
 use uuid::Uuid;
 
@@ -183,4 +184,26 @@ async fn the_marketplace_ships_what_is_left_with_one_mail() {
         .await
         .unwrap_err();
     assert!(matches!(nobody, Failure::Refused(Refusal::NoSuchOrder)));
+}
+
+#[tokio::test]
+async fn what_the_marketplace_cannot_ship_is_refused_before_a_carrier_is_asked() {
+    let check = async |parts: Vec<SellerOrder>, seller| {
+        let mut directory = MockOrderDirectory::new();
+        directory.expect_parts().returning(move |_| Ok(parts.clone()));
+        check_marketplace_shipment(&directory, &marketplace(seller)).await
+    };
+    let fine = check(vec![paid(1), paid(2)], Some(2)).await.unwrap();
+    assert_eq!(fine, [paid(2)]);
+    assert_eq!(check(vec![paid(1), paid(2)], None).await.unwrap().len(), 2);
+    assert!(matches!(
+        check(vec![part(1, 1)], None).await,
+        Err(Failure::Refused(Refusal::Impossible { refused, .. })) if refused.reason == Reason::Unpaid
+    ));
+    for (parts, seller) in [(vec![], None), (vec![paid(1)], Some(7))] {
+        assert!(matches!(
+            check(parts, seller).await,
+            Err(Failure::Refused(Refusal::NoSuchOrder))
+        ));
+    }
 }
