@@ -1,9 +1,11 @@
 //! The program: configuration, wiring, servers, command line. The only place that names concrete adapters.
 
+mod causes;
 mod cli;
 pub mod config;
 mod listeners;
 mod logging;
+mod open_files;
 mod readiness;
 mod retention;
 mod sandbox;

@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::{Client, TestDatabase};
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+const LOG_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How a server is started.
 #[derive(Debug, Clone)]
@@ -28,7 +29,11 @@ impl ServerOptions {
     /// The program at `path`, with a sealing key of its own and defaults for everything else.
     pub fn new(program: impl AsRef<Path>) -> Self {
         let sealing_key = sealing_key();
-        Self { program: program.as_ref().to_owned(), environment: Vec::new(), sealing_key }
+        Self {
+            program: program.as_ref().to_owned(),
+            environment: Vec::new(),
+            sealing_key,
+        }
     }
 
     /// Sets a configuration key by its environment variable, such as `SELLER_API__RATE_LIMIT__DEFAULT`.
@@ -84,7 +89,11 @@ impl TestServer {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         });
-        assert!(reached.await.is_ok(), "readiness does not become {status}:\n{}", self.log());
+        assert!(
+            reached.await.is_ok(),
+            "readiness does not become {status}:\n{}",
+            self.log()
+        );
     }
 
     /// Starts the program over the database at `url`, whatever state that is in, and waits only until it listens.
@@ -104,13 +113,26 @@ impl TestServer {
             .expect("the program starts");
         let (lines, addresses) = mpsc::channel();
         let log = Arc::new(Mutex::new(String::new()));
-        follow(child.stdout.take().expect("stdout is piped"), Arc::clone(&log), lines.clone());
-        follow(child.stderr.take().expect("stderr is piped"), Arc::clone(&log), lines);
+        follow(
+            child.stdout.take().expect("stdout is piped"),
+            Arc::clone(&log),
+            lines.clone(),
+        );
+        follow(
+            child.stderr.take().expect("stderr is piped"),
+            Arc::clone(&log),
+            lines,
+        );
         let wait = move || addresses.recv_timeout(START_TIMEOUT);
-        let addresses = tokio::task::spawn_blocking(wait).await.expect("the log's thread ended");
+        let addresses = tokio::task::spawn_blocking(wait)
+            .await
+            .expect("the log's thread ended");
         let Ok((public, backoffice)) = addresses else {
             drop(child.kill());
-            panic!("the server does not listen:\n{}", log.lock().expect("the log is whole"));
+            panic!(
+                "the server does not listen:\n{}",
+                log.lock().expect("the log is whole")
+            );
         };
         Self {
             child,
@@ -124,6 +146,21 @@ impl TestServer {
     /// All that the program has logged so far.
     pub fn log(&self) -> String {
         self.log.lock().expect("the log is whole").clone()
+    }
+
+    /// The log once `holds` is true of it. Lines reach a test a little after the answers that they tell of.
+    pub async fn log_with(&self, holds: impl Fn(&str) -> bool) -> String {
+        let waited = tokio::time::timeout(LOG_TIMEOUT, async {
+            while !holds(&self.log()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(
+            waited.await.is_ok(),
+            "the log does not say what is waited for:\n{}",
+            self.log()
+        );
+        self.log()
     }
 
     /// The process id.
@@ -145,7 +182,11 @@ impl TestServer {
     /// Waits for the end of the process and returns its exit code.
     pub async fn exit_code(mut self) -> Option<i32> {
         let wait = move || self.child.wait();
-        tokio::task::spawn_blocking(wait).await.expect("the waiting thread ended").expect("the process ended").code()
+        tokio::task::spawn_blocking(wait)
+            .await
+            .expect("the waiting thread ended")
+            .expect("the process ended")
+            .code()
     }
 }
 
@@ -158,7 +199,11 @@ impl Drop for TestServer {
 }
 
 /// Collects a stream of log lines, and hands over the two addresses once the program says that it listens.
-fn follow(stream: impl Read + Send + 'static, log: Arc<Mutex<String>>, listening: mpsc::Sender<(String, String)>) {
+fn follow(
+    stream: impl Read + Send + 'static,
+    log: Arc<Mutex<String>>,
+    listening: mpsc::Sender<(String, String)>,
+) {
     std::thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
             if let Some(addresses) = listening_addresses(&line) {
@@ -177,7 +222,12 @@ fn listening_addresses(line: &str) -> Option<(String, String)> {
     if fields.get("message")? != "listening" {
         return None;
     }
-    let address = |name| fields.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    let address = |name| {
+        fields
+            .get(name)
+            .and_then(|value| value.as_str())
+            .map(str::to_owned)
+    };
     Some((address("public")?, address("backoffice")?))
 }
 
@@ -191,7 +241,14 @@ async fn operator_token(database: &TestDatabase) -> String {
         gathering: Gathering::Grouped,
         default_rate_limit: std::num::NonZeroU32::MIN,
     };
-    let tokens = Database::new(settings).expect("the URL is fine").operator_tokens();
-    let created = usecases::operator_tokens::create_operator_token(&*tokens, &SystemRandomness::new(), "tests").await;
-    created.expect("the operator token is stored").1.reveal().to_owned()
+    let tokens = Database::new(settings)
+        .expect("the URL is fine")
+        .operator_tokens();
+    let created =
+        usecases::operator_tokens::create_operator_token(&*tokens, &SystemRandomness::new(), "tests").await;
+    created
+        .expect("the operator token is stored")
+        .1
+        .reveal()
+        .to_owned()
 }

@@ -54,7 +54,6 @@ impl Args {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
         let loaded = sources.load()?;
         logging::start(&loaded.config.log);
-        let _ = self.webhook_addresses;
         let options = sandbox::Options {
             data_dir: self.data_dir,
             port: self.port,
