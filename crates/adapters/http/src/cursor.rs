@@ -2,9 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use kernel::{Keyset, Purpose, Sealer, SellerId};
 use offers::OfferFilter;
+use orders::OrderFilter;
 use uuid::Uuid;
 
 /// What a client is told of a cursor that does not open.
@@ -16,19 +17,44 @@ pub(crate) const REFUSED: &str =
 pub(crate) struct List(Vec<u8>);
 
 impl List {
-    /// A seller's offers. Each part has a fixed length or ends the bytes, so that no two lists have the same.
+    /// A seller's offers.
     pub(crate) fn offers(seller: SellerId, filter: &OfferFilter) -> Self {
-        let mut bytes = b"offers\0".to_vec();
+        let status = filter.status.map(offers::OfferStatus::as_str);
+        Self::new("offers", seller, &[filter.updated_after], status)
+    }
+
+    /// A seller's orders.
+    pub(crate) fn orders(seller: SellerId, filter: &OrderFilter) -> Self {
+        let status = filter.status.map(orders::OrderStatus::as_str);
+        Self::new(
+            "orders",
+            seller,
+            &[filter.placed_after, filter.updated_after],
+            status,
+        )
+    }
+
+    /// Each part has a fixed length, tells its length or ends the bytes, so that no two lists have the same.
+    fn new(
+        resource: &str,
+        seller: SellerId,
+        instants: &[Option<DateTime<Utc>>],
+        status: Option<&str>,
+    ) -> Self {
+        let mut bytes = resource.as_bytes().to_vec();
+        bytes.push(0);
         bytes.extend_from_slice(seller.uuid().as_bytes());
-        match filter.updated_after {
-            None => bytes.push(0),
-            Some(at) => {
-                bytes.push(1);
-                bytes.extend_from_slice(&at.timestamp().to_be_bytes());
-                bytes.extend_from_slice(&at.timestamp_subsec_nanos().to_be_bytes());
+        for instant in instants {
+            match instant {
+                None => bytes.push(0),
+                Some(at) => {
+                    bytes.push(1);
+                    bytes.extend_from_slice(&at.timestamp().to_be_bytes());
+                    bytes.extend_from_slice(&at.timestamp_subsec_nanos().to_be_bytes());
+                }
             }
         }
-        bytes.extend_from_slice(filter.status.map_or("", offers::OfferStatus::as_str).as_bytes());
+        bytes.extend_from_slice(status.unwrap_or_default().as_bytes());
         Self(bytes)
     }
 }
@@ -53,8 +79,9 @@ pub(crate) fn open(sealer: &dyn Sealer, list: &List, text: &str) -> Option<Keyse
 
 #[cfg(test)]
 mod tests {
-    use chrono::{TimeDelta, Utc};
+    use chrono::TimeDelta;
     use offers::OfferStatus;
+    use orders::OrderStatus;
 
     use super::*;
     use crate::tests::fakes::PlainSealer;
@@ -67,7 +94,18 @@ mod tests {
             status,
             updated_after,
         };
+        let of_orders = |status, placed_after, updated_after| OrderFilter {
+            status,
+            placed_after,
+            updated_after,
+        };
         let lists = [
+            List::orders(seller, &of_orders(None, None, None)),
+            List::orders(Uuid::from_u128(2).into(), &of_orders(None, None, None)),
+            List::orders(seller, &of_orders(Some(OrderStatus::Pending), None, None)),
+            List::orders(seller, &of_orders(None, Some(at), None)),
+            List::orders(seller, &of_orders(None, None, Some(at))),
+            List::orders(seller, &of_orders(None, Some(at), Some(at))),
             List::offers(seller, &filter(None, None)),
             List::offers(Uuid::from_u128(2).into(), &filter(None, None)),
             List::offers(seller, &filter(Some(OfferStatus::Draft), None)),

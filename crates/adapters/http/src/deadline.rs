@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kernel::StoreError;
 use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
 
@@ -29,8 +30,27 @@ impl Deadline {
         Self(self.0 + reading)
     }
 
+    /// The same, but at least this far ahead.
+    pub(crate) fn no_sooner_than(self, ahead: Duration) -> Self {
+        Self(self.0.max(Instant::now() + ahead))
+    }
+
     /// Waits for `work`, which must come to no harm when it is dropped.
     pub(crate) async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, Overdue> {
         timeout_at(self.0, work).await.map_err(|_| Overdue)
+    }
+
+    /// Waits for somebody else than the store, who answers in a bounded time: it is later by as long as that takes.
+    pub(crate) async fn pause<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let began = Instant::now();
+        let done = work.await;
+        self.0 += began.elapsed();
+        done
+    }
+}
+
+impl From<Overdue> for StoreError {
+    fn from(overdue: Overdue) -> Self {
+        Self::Unavailable(Box::new(overdue))
     }
 }

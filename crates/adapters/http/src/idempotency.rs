@@ -1,7 +1,172 @@
-//! Idempotency keys (contract: Idempotency).
+//! Idempotency keys: from the header to the claim, and what comes of claiming (contract: Idempotency).
 
-use crate::operation::Effect;
+mod outcome;
 
-/// Claims the key of a request that writes. No operation under `/v1` writes yet, so that there is nothing to claim: the
-/// step stands at its place in the pipeline and lets everything through.
-pub(crate) const fn claim(_effect: Effect) {}
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::http::header::HeaderMap;
+use async_trait::async_trait;
+use kernel::{
+    Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, Remembered, SellerId,
+    StoreError,
+};
+use oauth::{ClientId, Principal};
+use usecases::{Ran, Repeatable};
+use uuid::Uuid;
+use web::{Violations, idempotency_key};
+
+use crate::Public;
+use crate::deadline::Deadline;
+use crate::operation::Reply;
+use crate::refusal::Refusal;
+use crate::sentence;
+use outcome::Outcome;
+
+pub(crate) use outcome::describe;
+
+/// Where an answer holds a secret: the key of one application never gives it to another (D47).
+const PER_APPLICATION: &str = "/v1/webhooks";
+
+/// How long a failure waits at least to give its key back. What takes longer goes on without it.
+const RELEASE_WITHIN: Duration = Duration::from_millis(100);
+
+/// The key of a request, if it has one.
+pub(crate) fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Violations> {
+    idempotency_key::read(headers, |key| {
+        IdempotencyKey::new(key).map_err(|invalid| sentence::of(&invalid))
+    })
+}
+
+/// Whose keys a request uses.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller {
+    seller: SellerId,
+    client_id: ClientId,
+}
+
+impl From<&Principal> for Caller {
+    fn from(principal: &Principal) -> Self {
+        Self {
+            seller: principal.seller,
+            client_id: principal.client_id,
+        }
+    }
+}
+
+/// The claim of a request on its key.
+pub(crate) fn claim(
+    key: IdempotencyKey,
+    caller: Caller,
+    request: &HttpRequest,
+    body: &[u8],
+    fence: Uuid,
+) -> Claim {
+    let target = request
+        .uri()
+        .path_and_query()
+        .map_or("", |target| target.as_str());
+    let client_id = caller.client_id.to_string();
+    let mut parts = vec![request.method().as_str().as_bytes(), target.as_bytes(), body];
+    if target.starts_with(PER_APPLICATION) {
+        parts.push(client_id.as_bytes());
+    }
+    Claim {
+        space: KeySpace::Seller(caller.seller),
+        key,
+        fingerprint: Fingerprint::of(&parts),
+        fence,
+    }
+}
+
+/// Runs a request if its claim is granted, and settles the claim; otherwise answers what the key already stands for.
+pub(crate) async fn once(
+    public: &Arc<Public>,
+    claim: &Claim,
+    deadline: Deadline,
+    run: impl Future<Output = Result<Reply, Refusal>>,
+) -> Result<Reply, Refusal> {
+    let claims = InTime { public, deadline };
+    let lease = public.settings.idempotency_lease;
+    match claims.claim(claim, lease).await {
+        Ok(Claimed::Run) => {
+            Outcome::Run.count();
+            settled(usecases::once(&claims, claim, run).await)
+        }
+        Ok(Claimed::InProgress) => {
+            Outcome::InProgress.count();
+            Err(idempotency_key::in_progress().into())
+        }
+        Ok(Claimed::Reused) => {
+            Outcome::Reused.count();
+            Err(idempotency_key::reused().into())
+        }
+        Ok(Claimed::Completed(remembered)) => {
+            Outcome::Replayed.count();
+            let reply = Reply::known(remembered)?;
+            Ok(Reply {
+                replayed: true,
+                ..reply
+            })
+        }
+        Err(error) => {
+            // The claim may stand though its answer was lost, and nobody runs it.
+            drop(claims.release(claim).await);
+            Err(error.into())
+        }
+    }
+}
+
+fn settled(ran: Result<Ran<Reply>, Refusal>) -> Result<Reply, Refusal> {
+    match ran {
+        Ok(Ran::Done(reply)) => Ok(reply),
+        Ok(Ran::Known(remembered)) => {
+            Outcome::Recovered.count();
+            Ok(Reply::known(remembered)?)
+        }
+        Err(refusal) => {
+            let outcome = if refusal.is_unknown() {
+                Outcome::Unanswered
+            } else if refusal.lost_its_claim() {
+                Outcome::Lost
+            } else {
+                Outcome::Released
+            };
+            outcome.count();
+            Err(refusal)
+        }
+    }
+}
+
+/// The claims of one request, which waits for the store no longer than it may.
+struct InTime<'a> {
+    public: &'a Arc<Public>,
+    deadline: Deadline,
+}
+
+#[async_trait]
+impl IdempotencyClaims for InTime<'_> {
+    async fn claim(&self, claim: &Claim, lease: Duration) -> Result<Claimed, StoreError> {
+        self.deadline.hold(self.public.claims.claim(claim, lease)).await?
+    }
+
+    /// Is finished also where nobody waits for it any more.
+    async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
+        let (public, claim) = (Arc::clone(self.public), claim.clone());
+        let releasing = self
+            .public
+            .tasks
+            .run(async move { public.claims.release(&claim).await });
+        let deadline = self.deadline.no_sooner_than(RELEASE_WITHIN);
+        deadline.hold(releasing).await?.map_err(StoreError::unexpected)?
+    }
+
+    /// May take longer than the deadline: the true answer is worth it (D132).
+    async fn outcome(&self, claim: &Claim) -> Result<Option<Remembered>, StoreError> {
+        self.public.claims.outcome(claim).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

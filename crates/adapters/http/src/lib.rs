@@ -6,6 +6,7 @@
 mod arrival;
 mod authorization_server;
 mod bearer;
+mod call;
 mod cursor;
 mod deadline;
 mod failure;
@@ -19,8 +20,10 @@ mod pipeline;
 mod quota;
 mod refusal;
 mod routes;
+mod sentence;
 mod trace_ids;
 mod user_agent;
+mod writing;
 
 #[cfg(test)]
 mod tests;
@@ -33,9 +36,10 @@ use std::time::Duration;
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
 use ipnet::IpNet;
-use kernel::{Clock, Randomness, Sealer};
+use kernel::{Clock, IdempotencyClaims, Randomness, Sealer};
 use oauth::{ApplicationReader, Gate, RateCounter};
 use offers::OfferReader;
+use orders::{CarrierLookup, OrderReader};
 use usecases::UnitOfWork;
 use web::Tasks;
 
@@ -50,6 +54,12 @@ pub struct Public {
     pub gate: Arc<dyn Gate>,
     /// Reads offers; one for each server thread.
     pub offers: Arc<dyn OfferReader>,
+    /// Reads orders.
+    pub orders: Arc<dyn OrderReader>,
+    /// Asks carriers about parcels, within the deadline of a seller's request.
+    pub carriers: Arc<dyn CarrierLookup>,
+    /// Claims idempotency keys.
+    pub claims: Arc<dyn IdempotencyClaims>,
     /// Finds the applications that authenticate at the token endpoint.
     pub applications: Arc<dyn ApplicationReader>,
     /// Counts calls of the token endpoint.
@@ -82,6 +92,10 @@ pub struct HttpSettings {
     pub trusted_proxies: Vec<IpNet>,
     /// How long a client may take to send a body.
     pub body_timeout: Duration,
+    /// How long a claim on an idempotency key holds when nobody gives it back (contract's decision: 60 s). To be longer than
+    /// any request with a key can take, which is about 20 s; where it is not, a request may find its claim lost, and then
+    /// changes nothing.
+    pub idempotency_lease: Duration,
     /// The time of this process: for the end of a window in which nothing was counted.
     pub clock: Arc<dyn Clock>,
 }

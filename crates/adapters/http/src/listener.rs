@@ -13,7 +13,7 @@ use crate::arrival::Arrival;
 use crate::forwarding::Forwarding;
 use crate::meters::Meters;
 use crate::trace_ids::TraceIds;
-use crate::{Public, authorization_server, pipeline};
+use crate::{Public, authorization_server, idempotency, pipeline};
 
 /// What the listener is called in logs and metrics.
 pub(crate) const LISTENER: &str = "api";
@@ -34,6 +34,7 @@ pub(crate) struct Answer {
 
 impl Listener {
     pub(crate) fn new(public: Public) -> Self {
+        idempotency::describe();
         Self {
             forwarding: Forwarding::new(&public.settings.trusted_proxies),
             trace_ids: TraceIds::new(public.randomness.as_ref()),

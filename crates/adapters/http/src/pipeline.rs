@@ -8,14 +8,17 @@ use oauth::{Admission, Principal, Scope};
 use web::body::BodyLimits;
 use web::guarded::guarded;
 use web::reply::RateLimit;
-use web::{Problem, head, reply};
+use web::{Problem, both, head, idempotency_key, reply};
 
 use crate::arrival::Arrival;
+use crate::call::Call;
 use crate::deadline::Deadline;
+use crate::idempotency::{self, Caller};
 use crate::listener::{Answer, Listener};
-use crate::operation::{Call, Context, Effect, Incoming, Reply};
+use crate::operation::{Context, Effect, Incoming, Reply};
 use crate::refusal::Refusal;
-use crate::{bearer, failure, idempotency, quota, routes, user_agent};
+use crate::writing::Terms;
+use crate::{bearer, failure, quota, routes, user_agent};
 
 /// What is known of a request at its end, whichever step was its last.
 struct Progress {
@@ -91,12 +94,22 @@ async fn pass(listener: &Listener, arrival: &mut Arrival, progress: &Progress) -
         principal,
         public: public.clone(),
     };
-    let call = (found.route.prepare)(&incoming, context)?;
+    let caller = Caller::from(&context.principal);
+    let key = match found.route.effect {
+        Effect::Read => Ok(None),
+        Effect::Write => idempotency::key(request.headers()),
+    };
+    let (key, call) = both(key, (found.route.decode)(&incoming, context))?;
 
-    idempotency::claim(found.route.effect);
-
-    let deadline = deadline.later_by(arrival.reading());
-    run(listener, found.route.effect, call, deadline).await
+    let terms = Terms {
+        claim: key.map(|key| {
+            let fence = public.randomness.uuid();
+            idempotency::claim(key, caller, &request, &body, fence)
+        }),
+        deadline: deadline.later_by(arrival.reading()),
+        trace_id: arrival.trace_id,
+    };
+    carry_out(listener, call, terms).await
 }
 
 /// Refuses a token without the scope.
@@ -107,20 +120,24 @@ fn permit(principal: &Principal, scope: Option<Scope>, realm: &str) -> Result<()
     }
 }
 
-/// Runs an operation. What only reads is given up at the deadline; what writes goes on to its end, with or without the
-/// client.
-async fn run(listener: &Listener, effect: Effect, call: Call, deadline: Deadline) -> Result<Reply, Refusal> {
-    match effect {
-        Effect::Read => deadline.hold(call).await?,
-        Effect::Write => listener.public.tasks.run(call).await?,
+/// Carries out what was decoded: idempotency, the resource and its state. What only reads is given up at the deadline;
+/// what writes goes on to its end, with or without the client.
+async fn carry_out(listener: &Listener, call: Call, terms: Terms) -> Result<Reply, Refusal> {
+    match call {
+        Call::Read(reading) => terms.deadline.hold(reading).await?,
+        Call::Write(writing) => listener.public.tasks.run(writing(terms)).await?,
     }
 }
 
 fn written(reply: Reply, arrival: &Arrival) -> HttpResponse {
-    match reply.status {
+    let mut response = match reply.status {
         StatusCode::NO_CONTENT => reply::empty(reply.status, &arrival.trace_id),
         status => reply::json(status, reply.body, &arrival.trace_id),
+    };
+    if reply.replayed {
+        idempotency_key::mark_replayed(response.headers_mut());
     }
+    response
 }
 
 #[cfg(test)]
@@ -129,30 +146,32 @@ mod tests {
 
     use futures_util::FutureExt;
     use tokio::time::{Instant, sleep};
+    use web::TraceId;
 
     use super::*;
     use crate::tests::fixture::Fixture;
 
-    fn slow() -> Call {
-        let reply = Reply {
+    async fn slow() -> Result<Reply, Refusal> {
+        sleep(Duration::from_secs(9)).await;
+        Ok(Reply {
             status: StatusCode::NO_CONTENT,
             body: bytes::Bytes::new(),
-        };
-        async {
-            sleep(Duration::from_secs(9)).await;
-            Ok(reply)
-        }
-        .boxed()
+            replayed: false,
+        })
     }
 
     #[actix_web::test]
     async fn reading_is_given_up_at_the_deadline_and_writing_is_not() {
         tokio::time::pause();
         let listener = Listener::new(Fixture::new().public());
-        let deadline = Deadline::of_arrival(Instant::now());
-        let read = run(&listener, Effect::Read, slow(), deadline).await;
+        let terms = || Terms {
+            claim: None,
+            deadline: Deadline::of_arrival(Instant::now()),
+            trace_id: TraceId::from_random([1; 16]),
+        };
+        let read = carry_out(&listener, Call::Read(slow().boxed()), terms()).await;
         assert_eq!(read.unwrap_err().into_parts().0, Problem::unavailable());
-        let written = run(&listener, Effect::Write, slow(), deadline).await;
-        assert_eq!(written.unwrap().status, 204);
+        let write = Call::Write(Box::new(|_| slow().boxed()));
+        assert_eq!(carry_out(&listener, write, terms()).await.unwrap().status, 204);
     }
 }

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use kernel::StoreError;
+use kernel::{LOST_CLAIM, StoreError};
+use usecases::{Failure, Repeatable, UnitOfWorkError};
 use web::guarded::Panicked;
 use web::head::HeadTooLarge;
-use web::{Entry, Problem, TaskPanicked, Violations};
+use web::{Entry, Problem, TaskPanicked, Violations, idempotency_key};
 
 use crate::deadline::Overdue;
 use crate::failure::Cause;
@@ -19,6 +20,26 @@ struct Inner {
     problem: Problem,
     cause: Option<Cause>,
     closes: bool,
+    fate: Fate,
+}
+
+/// What is known of the work that was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It changed nothing.
+    Undone,
+    /// It changed nothing, and may succeed when it is done again.
+    Repeatable,
+    /// It changed nothing, because somebody else had taken over the claim on its key.
+    Ousted,
+    /// Nobody knows whether it stands.
+    Unknown,
+}
+
+/// What a use case refuses, in the codes of the contract.
+pub(crate) trait Refused {
+    /// The answer.
+    fn problem(self) -> Problem;
 }
 
 impl Refusal {
@@ -27,7 +48,13 @@ impl Refusal {
             problem,
             cause,
             closes: false,
+            fate: Fate::Undone,
         }))
+    }
+
+    /// True when the work was given up because somebody else had taken over the claim on its key.
+    pub(crate) fn lost_its_claim(&self) -> bool {
+        self.0.fate == Fate::Ousted
     }
 
     /// The gate failed. The request may have been counted or not; it does not run, and may be sent again.
@@ -51,6 +78,7 @@ impl Refusal {
             problem,
             cause,
             closes,
+            fate: _,
         } = *self.0;
         (problem, cause, closes)
     }
@@ -76,13 +104,45 @@ impl From<HeadTooLarge> for Refusal {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        let problem = match error {
-            StoreError::Unavailable(_) | StoreError::Retryable(_) => Problem::unavailable(),
-            StoreError::Conflict { .. } | StoreError::Corrupt { .. } | StoreError::Unexpected(_) => {
-                Problem::internal()
+        UnitOfWorkError::from(error).into()
+    }
+}
+
+impl From<UnitOfWorkError> for Refusal {
+    fn from(error: UnitOfWorkError) -> Self {
+        let (problem, fate) = match &error {
+            UnitOfWorkError::Unknown(_) => (Problem::unavailable(), Fate::Unknown),
+            UnitOfWorkError::Store(StoreError::Retryable(_)) => (Problem::unavailable(), Fate::Repeatable),
+            UnitOfWorkError::Store(StoreError::Unavailable(_)) => (Problem::unavailable(), Fate::Undone),
+            UnitOfWorkError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
+                (idempotency_key::in_progress(), Fate::Ousted)
             }
+            UnitOfWorkError::Store(_) => (Problem::internal(), Fate::Undone),
         };
-        Self::new(problem, Some(error.into()))
+        // A lost claim is no failure of ours.
+        let cause = (fate != Fate::Ousted).then(|| error.into());
+        let mut refusal = Self::new(problem, cause);
+        refusal.0.fate = fate;
+        refusal
+    }
+}
+
+impl<R: Refused> From<Failure<R>> for Refusal {
+    fn from(failure: Failure<R>) -> Self {
+        match failure {
+            Failure::Refused(refused) => refused.problem().into(),
+            Failure::Store(error) => error.into(),
+        }
+    }
+}
+
+impl Repeatable for Refusal {
+    fn is_repeatable(&self) -> bool {
+        self.0.fate == Fate::Repeatable
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.0.fate == Fate::Unknown
     }
 }
 

@@ -4,14 +4,19 @@ use actix_web::http::Method;
 use oauth::Scope;
 use web::{Problem, Violations};
 
-use crate::operation::{Call, Context, Effect, Incoming, Operation, prepare};
-use crate::operations::{ListOffers, ReadMe, ReadOffer};
+use crate::call::{self, Call};
+use crate::operation::{Context, Effect, Incoming, Operation, Read, Write};
+use crate::operations::{ListOffers, ListOrders, PatchOffer, ReadMe, ReadOffer, ReadOrder, ReportShipment};
 
 /// Every operation of `/v1`, in the contract's order.
 pub static TABLE: &[Route] = &[
-    Route::of::<ReadMe>(),
-    Route::of::<ListOffers>(),
-    Route::of::<ReadOffer>(),
+    Route::reads::<ReadMe>(),
+    Route::reads::<ListOffers>(),
+    Route::reads::<ReadOffer>(),
+    Route::writes::<PatchOffer>(),
+    Route::reads::<ListOrders>(),
+    Route::reads::<ReadOrder>(),
+    Route::writes::<ReportShipment>(),
 ];
 
 /// An operation's declaration as a value, so that the table can be walked.
@@ -29,19 +34,29 @@ pub struct Route {
     pub parameters: &'static [&'static str],
     /// The fields that `fields` chooses from: of the body, or of each item where it is a list.
     pub fields: &'static [&'static str],
-    pub(crate) prepare: fn(&Incoming<'_>, Context) -> Result<Call, Violations>,
+    pub(crate) decode: Decode,
 }
 
+type Decode = fn(&Incoming<'_>, Context) -> Result<Call, Violations>;
+
 impl Route {
-    const fn of<O: Operation>() -> Self {
+    const fn reads<R: Read>() -> Self {
+        Self::of::<R>(Effect::Read, call::reading::<R>)
+    }
+
+    const fn writes<W: Write>() -> Self {
+        Self::of::<W>(Effect::Write, call::writing::<W>)
+    }
+
+    const fn of<O: Operation>(effect: Effect, decode: Decode) -> Self {
         Self {
             method: O::METHOD,
             template: O::TEMPLATE,
             scope: O::SCOPE,
-            effect: O::EFFECT,
+            effect,
             parameters: O::PARAMETERS,
             fields: O::FIELDS,
-            prepare: prepare::<O>,
+            decode,
         }
     }
 }

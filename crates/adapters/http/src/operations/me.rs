@@ -9,7 +9,7 @@ use web::query::{self, Selection};
 use web::timestamps::Timestamp;
 
 use super::view::view;
-use crate::operation::{Context, Effect, Incoming, Operation, Reply};
+use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
 /// Tells a client whose token it holds and what it may do with it.
@@ -21,7 +21,6 @@ impl Operation for ReadMe {
     const METHOD: Method = Method::GET;
     const TEMPLATE: &'static str = "/v1/me";
     const SCOPE: Option<Scope> = None;
-    const EFFECT: Effect = Effect::Read;
     const PARAMETERS: &'static [&'static str] = &["fields"];
     const FIELDS: &'static [&'static str] = MeView::FIELDS;
 
@@ -30,7 +29,9 @@ impl Operation for ReadMe {
             fields: query.fields(Self::FIELDS),
         })
     }
+}
 
+impl Read for ReadMe {
     async fn execute(self, context: Context) -> Result<Reply, Refusal> {
         Reply::ok(
             &MeView::new(&context.principal, self.fields),

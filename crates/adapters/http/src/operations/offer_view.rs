@@ -1,10 +1,9 @@
 //! An offer as sellers see it (contract: Offer).
 
-use kernel::Money;
 use offers::{Offer, Stock};
-use serde::Serialize;
 use web::timestamps::Timestamp;
 
+use super::MoneyView;
 use super::view::view;
 
 view! {
@@ -23,21 +22,5 @@ view! {
         "url" => offer.url,
         "created_at" => Timestamp::new(offer.created_at),
         "updated_at" => Timestamp::new(offer.updated_at),
-    }
-}
-
-/// Contract: Money.
-#[derive(Serialize)]
-struct MoneyView {
-    amount: i64,
-    currency: &'static str,
-}
-
-impl MoneyView {
-    const fn of(money: Money) -> Self {
-        Self {
-            amount: money.amount(),
-            currency: money.currency().code(),
-        }
     }
 }

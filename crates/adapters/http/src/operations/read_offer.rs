@@ -7,7 +7,7 @@ use web::query::{self, Selection};
 use web::{Problem, Violations};
 
 use super::OfferView;
-use crate::operation::{Context, Effect, Incoming, Operation, Reply};
+use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
 /// Reads one of the seller's offers.
@@ -21,7 +21,6 @@ impl Operation for ReadOffer {
     const METHOD: Method = Method::GET;
     const TEMPLATE: &'static str = "/v1/offers/{id}";
     const SCOPE: Option<Scope> = Some(Scope::OffersRead);
-    const EFFECT: Effect = Effect::Read;
     const PARAMETERS: &'static [&'static str] = &["fields"];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
 
@@ -31,7 +30,9 @@ impl Operation for ReadOffer {
             fields: query.fields(Self::FIELDS),
         })
     }
+}
 
+impl Read for ReadOffer {
     async fn execute(self, context: Context) -> Result<Reply, Refusal> {
         let id = self.id.ok_or_else(Problem::not_found)?;
         let offers = &context.public.offers;

@@ -148,5 +148,9 @@ async fn the_whole_table_at_a_glance() {
     GET /v1/me - Read fields
     GET /v1/offers offers:read Read limit,after,fields,status,updated_after
     GET /v1/offers/{id} offers:read Read fields
+    PATCH /v1/offers/{id} offers:write Write fields
+    GET /v1/orders orders:read Read limit,after,fields,status,placed_after,updated_after
+    GET /v1/orders/{id} orders:read Read fields
+    POST /v1/orders/{id}/shipments shipments:write Write fields
     ");
 }

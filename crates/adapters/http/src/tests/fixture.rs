@@ -11,12 +11,13 @@ use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, http::StatusCode};
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{MockClock, MockRandomness, Money, StoreError};
+use kernel::{MockClock, MockIdempotencyClaims, MockRandomness, Money, StoreError};
 use oauth::{
     Admission, BearerToken, Count, MockApplicationReader, MockGate, MockRateCounter, Principal, Quota,
     ScopeSet, TokenKind,
 };
 use offers::{MockOfferReader, Offer, OfferStatus, Price, PriceSource, Stock};
+use orders::{MockCarrierLookup, MockOrderReader};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use usecases::MockUnitOfWork;
@@ -32,6 +33,9 @@ pub(crate) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
 pub(crate) struct Fixture {
     pub(crate) gate: MockGate,
     pub(crate) offers: MockOfferReader,
+    pub(crate) orders: MockOrderReader,
+    pub(crate) carriers: MockCarrierLookup,
+    pub(crate) claims: MockIdempotencyClaims,
     pub(crate) applications: MockApplicationReader,
     pub(crate) rates: MockRateCounter,
     pub(crate) units: MockUnitOfWork,
@@ -50,6 +54,8 @@ pub(crate) fn now() -> DateTime<Utc> {
     // 2023-11-14T22:13:20Z: 40 s before the end of a minute.
     DateTime::from_timestamp(1_700_000_000, 0).unwrap()
 }
+
+pub(crate) const LEASE: Duration = Duration::from_mins(1);
 
 pub(crate) const WINDOW_END: &str = "1700000040";
 
@@ -117,6 +123,9 @@ impl Fixture {
         Self {
             gate: MockGate::new(),
             offers: MockOfferReader::new(),
+            orders: MockOrderReader::new(),
+            carriers: MockCarrierLookup::new(),
+            claims: MockIdempotencyClaims::new(),
             applications: MockApplicationReader::new(),
             rates: MockRateCounter::new(),
             units: MockUnitOfWork::new(),
@@ -164,12 +173,16 @@ impl Fixture {
             token_limit_per_client: 60,
             trusted_proxies: proxies.collect(),
             body_timeout: Duration::from_millis(300),
+            idempotency_lease: LEASE,
             clock: Arc::new(clock),
         };
         Public {
             units: Arc::new(self.units),
             gate: Arc::new(self.gate),
             offers: Arc::new(self.offers),
+            orders: Arc::new(self.orders),
+            carriers: Arc::new(self.carriers),
+            claims: Arc::new(self.claims),
             applications: Arc::new(self.applications),
             rates: Arc::new(self.rates),
             sealer: Arc::new(PlainSealer),

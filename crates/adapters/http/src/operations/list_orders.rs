@@ -1,0 +1,64 @@
+//! `GET /v1/orders`
+
+use actix_web::http::Method;
+use kernel::{Keyset, PageSize};
+use oauth::Scope;
+use orders::{OrderFilter, OrderStatus};
+use web::Violations;
+use web::query::{self, Selection};
+
+use super::page::after;
+use super::{OrderView, PageView};
+use crate::cursor::List;
+use crate::operation::{Context, Incoming, Operation, Read, Reply};
+use crate::refusal::Refusal;
+
+/// Reads a page of the seller's orders, newest first, without test orders.
+pub(crate) struct ListOrders {
+    filter: OrderFilter,
+    after: Option<Keyset>,
+    size: PageSize,
+    fields: Selection,
+}
+
+impl Operation for ListOrders {
+    const METHOD: Method = Method::GET;
+    const TEMPLATE: &'static str = "/v1/orders";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
+    const PARAMETERS: &'static [&'static str] = &[
+        "limit",
+        "after",
+        "fields",
+        "status",
+        "placed_after",
+        "updated_after",
+    ];
+    const FIELDS: &'static [&'static str] = OrderView::FIELDS;
+
+    fn decode(incoming: &Incoming<'_>, context: &Context) -> Result<Self, Violations> {
+        query::read(incoming.query, Self::PARAMETERS, |query| {
+            let filter = OrderFilter {
+                status: query.one_of("status", &OrderStatus::ALL, OrderStatus::as_str),
+                placed_after: query.date_time("placed_after"),
+                updated_after: query.date_time("updated_after"),
+            };
+            let list = List::orders(context.principal.seller, &filter);
+            Self {
+                filter,
+                after: after(query, context, &list),
+                size: PageSize::clamped(query.limit().into()),
+                fields: query.fields(Self::FIELDS),
+            }
+        })
+    }
+}
+
+impl Read for ListOrders {
+    async fn execute(self, context: Context) -> Result<Reply, Refusal> {
+        let seller = context.principal.seller;
+        let orders = &context.public.orders;
+        let page = orders.orders(seller, self.filter, self.after, self.size).await?;
+        let list = List::orders(seller, &self.filter);
+        PageView::new(&page, self.fields, OrderView::new, OrderView::USUAL_LENGTH).reply(&context, &list)
+    }
+}
