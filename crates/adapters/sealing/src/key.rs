@@ -82,9 +82,15 @@ impl Key {
 
     /// The key of one sealed value (HKDF-Expand, RFC 5869 §2.3). What goes in before `salt` is length-prefixed, so that no
     /// two contexts are written alike.
-    pub(crate) fn derive(&self, purpose: &str, salt: &[u8]) -> Result<LessSafeKey, Unspecified> {
+    pub(crate) fn derive(
+        &self,
+        purpose: &str,
+        bound_to: &[u8],
+        salt: &[u8],
+    ) -> Result<LessSafeKey, Unspecified> {
         let (id, purpose) = (prefixed(self.id.as_bytes()), prefixed(purpose.as_bytes()));
-        let info = [id.as_slice(), purpose.as_slice(), salt];
+        let bound_to = prefixed(bound_to);
+        let info = [id.as_slice(), purpose.as_slice(), bound_to.as_slice(), salt];
         let okm = self.root.expand(&info, &AES_256_GCM)?;
         Ok(LessSafeKey::new(UnboundKey::from(okm)))
     }

@@ -1,8 +1,8 @@
 //! Sealing: AES-256-GCM (NIST SP 800-38D) under the first key of a ring, opening under any.
 //!
 //! A sealed value is `length of the key's id (1) ‖ id ‖ salt (16) ‖ nonce (12) ‖ ciphertext ‖ tag (16)`. Salt and nonce are
-//! random. Each value has a key of its own, derived from the ring's key, the purpose and the salt: GCM with random nonces
-//! bears only 2^32 values a key, which a busy service would reach.
+//! random. Each value has a key of its own, derived from the ring's key, the purpose, what it is bound to and the salt: GCM
+//! with random nonces bears only 2^32 values a key, which a busy service would reach.
 
 use std::fmt;
 
@@ -60,7 +60,7 @@ impl KeyRing {
         let salt = self.randomness.bytes::<SALT_LEN>();
         let nonce = self.randomness.bytes::<NONCE_LEN>();
         let id_length = u8::try_from(self.first.id.len()).map_err(|_| Unspecified)?;
-        let key = self.first.derive(purpose.name(), &salt)?;
+        let key = self.first.derive(purpose.name(), bound_to, &salt)?;
         let mut text = plain.to_vec();
         let binding = Aad::from(binding(purpose, bound_to));
         key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), binding, &mut text)?;
@@ -75,7 +75,7 @@ impl KeyRing {
         let mut keys = std::iter::once(&self.first).chain(&self.others);
         let key = keys
             .find(|key| key.id.as_bytes() == id)?
-            .derive(purpose.name(), salt)
+            .derive(purpose.name(), bound_to, salt)
             .ok()?;
         let (nonce, mut text) = (Nonce::assume_unique_for_key(*nonce), text.to_vec());
         let plain = key

@@ -28,6 +28,8 @@ pub trait Randomness: Send + Sync {
 pub enum Purpose {
     /// The position in a list that a client carries.
     Cursor,
+    /// The body of an answer that is remembered for an idempotency key.
+    RememberedBody,
 }
 
 impl Purpose {
@@ -35,14 +37,15 @@ impl Purpose {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cursor => "cursor",
+            Self::RememberedBody => "remembered-body",
         }
     }
 }
 
 /// Seals small values that leave our hands, or lie where others may read.
 ///
-/// An adapter MUST encrypt with authentication (AEAD), bind `bound_to` as associated data and the purpose into the key,
-/// put the id of its key into the result, and open what any key of its ring has sealed, so that keys can be rotated.
+/// An adapter MUST encrypt with authentication (AEAD), bind purpose and `bound_to` into the key and as associated data, put
+/// the id of its key into the result, and open what any key of its ring has sealed, so that keys can be rotated.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Sealer: Send + Sync {
     /// Encrypts `plain` so that it opens only for the same purpose and binding.

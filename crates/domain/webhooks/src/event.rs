@@ -73,8 +73,7 @@ enum Data {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
-    id: String,
+struct Rest<'a> {
     event: &'static str,
     occurred_at: String,
     data: &'a Data,
@@ -114,12 +113,20 @@ impl Event {
 
     /// The body of a delivery: fixed once, so that every attempt carries the same bytes under the same signature.
     pub fn body(&self, id: DeliveryId, occurred_at: DateTime<Utc>) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(&Body {
-            id: id.to_string(),
+        let (before, after) = self.around_id(occurred_at)?;
+        Ok([before, id.to_string().into_bytes(), after].concat())
+    }
+
+    /// A body without its delivery's id: what stands before it and what stands after it. It serves where as many deliveries
+    /// as there are subscriptions get their ids, and so their bodies, in one go.
+    pub fn around_id(&self, occurred_at: DateTime<Utc>) -> Result<(Vec<u8>, Vec<u8>), serde_json::Error> {
+        let rest = serde_json::to_vec(&Rest {
             event: self.name.as_str(),
             occurred_at: occurred_at.to_rfc3339_opts(SecondsFormat::Micros, true),
             data: &self.data,
-        })
+        })?;
+        let members = rest.get(1..).unwrap_or_default();
+        Ok((br#"{"id":""#.to_vec(), [br#"","#, members].concat()))
     }
 }
 

@@ -56,19 +56,20 @@ proptest! {
 }
 
 #[test]
-fn a_value_is_bound_to_its_purpose() {
+fn a_values_key_is_bound_to_its_purpose_and_to_what_the_value_is_bound_to() {
     let ring = ring(&[("a", 1)]);
     let sealed = ring.seal(FOR, b"", b"plain");
     let (salt, rest) = sealed[2..].split_first_chunk::<SALT_LEN>().unwrap();
     let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>().unwrap();
-    let open = |purpose: &str| {
-        let key = ring.first.derive(purpose, salt).unwrap();
+    let open = |purpose: &str, bound_to: &[u8]| {
+        let key = ring.first.derive(purpose, bound_to, salt).unwrap();
         let nonce = Nonce::assume_unique_for_key(*nonce);
         key.open_in_place(nonce, Aad::from(binding(FOR, b"")), &mut text.to_vec())
             .is_ok()
     };
-    assert!(open(FOR.name()));
-    assert!(!open("another purpose"));
+    assert!(open(FOR.name(), b""));
+    assert!(!open("another purpose", b""));
+    assert!(!open(FOR.name(), b"another"));
 }
 
 #[test]
