@@ -32,6 +32,38 @@ diesel::table! {
 }
 
 diesel::table! {
+    changes (seller_id, id) {
+        seller_id -> Uuid,
+        id -> Int8,
+        xid -> Int8,
+        at -> Timestamptz,
+        kind -> Text,
+        offer_id -> Nullable<Uuid>,
+        order_id -> Nullable<Uuid>,
+        client_id -> Nullable<Uuid>,
+        price_amount -> Nullable<Int8>,
+        stock -> Nullable<Int4>,
+        status -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    deliveries (seller_id, subscription_id, id) {
+        seller_id -> Uuid,
+        subscription_id -> Uuid,
+        id -> Uuid,
+        created_at -> Timestamptz,
+        due_at -> Nullable<Timestamptz>,
+        delivered_at -> Nullable<Timestamptz>,
+        duration_ms -> Nullable<Int4>,
+        attempt -> Int2,
+        response_status -> Nullable<Int2>,
+        event -> Text,
+        body -> Bytea,
+    }
+}
+
+diesel::table! {
     families (id) {
         id -> Uuid,
         seller_id -> Uuid,
@@ -44,10 +76,41 @@ diesel::table! {
 }
 
 diesel::table! {
+    idempotency (seller_id, key) {
+        seller_id -> Uuid,
+        fence -> Uuid,
+        created_at -> Timestamptz,
+        expires_at -> Timestamptz,
+        status -> Nullable<Int2>,
+        key -> Text,
+        fingerprint -> Bytea,
+        body -> Nullable<Bytea>,
+    }
+}
+
+diesel::table! {
     instance (key) {
         key -> Text,
         value -> Text,
         set_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    mails (id) {
+        id -> Uuid,
+        order_id -> Uuid,
+        created_at -> Timestamptz,
+        due_at -> Nullable<Timestamptz>,
+        sent_at -> Nullable<Timestamptz>,
+        dead_at -> Nullable<Timestamptz>,
+        fence -> Nullable<Uuid>,
+        attempts -> Int4,
+        order_number -> Text,
+        recipient -> Text,
+        recipient_name -> Nullable<Text>,
+        carrier -> Text,
+        tracking_number -> Text,
     }
 }
 
@@ -82,6 +145,28 @@ diesel::table! {
 }
 
 diesel::table! {
+    orders (order_id) {
+        order_id -> Uuid,
+        number -> Text,
+        is_test -> Bool,
+        created_at -> Timestamptz,
+        buyer_erased_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    parcels (seller_id, order_id) {
+        seller_id -> Uuid,
+        order_id -> Uuid,
+        shipped_at -> Timestamptz,
+        due_at -> Timestamptz,
+        fence -> Nullable<Uuid>,
+        carrier -> Text,
+        tracking_number -> Text,
+    }
+}
+
+diesel::table! {
     personal_tokens (seller_id, id) {
         seller_id -> Uuid,
         id -> Uuid,
@@ -107,6 +192,35 @@ diesel::table! {
 }
 
 diesel::table! {
+    seller_orders (seller_id, order_id) {
+        seller_id -> Uuid,
+        order_id -> Uuid,
+        placed_at -> Timestamptz,
+        updated_at -> Timestamptz,
+        paid_at -> Nullable<Timestamptz>,
+        shipped_at -> Nullable<Timestamptz>,
+        delivered_at -> Nullable<Timestamptz>,
+        cancelled_at -> Nullable<Timestamptz>,
+        shipment_id -> Nullable<Uuid>,
+        shipment_at -> Nullable<Timestamptz>,
+        is_test -> Bool,
+        several_sellers -> Bool,
+        delivered_already -> Nullable<Bool>,
+        buyer_notified -> Nullable<Bool>,
+        status -> Text,
+        number -> Text,
+        carrier -> Nullable<Text>,
+        tracking_number -> Nullable<Text>,
+        tracking_status -> Nullable<Text>,
+        payment_method -> Nullable<Text>,
+        delivery_method -> Nullable<Text>,
+        buyer -> Nullable<Json>,
+        shipping_address -> Nullable<Json>,
+        items -> Json,
+    }
+}
+
+diesel::table! {
     sellers (id) {
         id -> Uuid,
         seller_no -> Int4,
@@ -115,6 +229,23 @@ diesel::table! {
         password_hash -> Nullable<Text>,
         created_at -> Timestamptz,
         closed_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    subscriptions (seller_id, id) {
+        seller_id -> Uuid,
+        id -> Uuid,
+        client_id -> Uuid,
+        created_at -> Timestamptz,
+        wake_at -> Nullable<Timestamptz>,
+        fence -> Nullable<Uuid>,
+        connection_generation -> Nullable<Int4>,
+        active -> Bool,
+        leased -> Bool,
+        url -> Text,
+        events -> Array<Text>,
+        secret -> Bytea,
     }
 }
 

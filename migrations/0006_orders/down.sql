@@ -1,0 +1,3 @@
+delete from schema_facts where version = '0006';
+drop table seller_orders;
+drop table orders;
