@@ -2,7 +2,6 @@
 
 mod bulk;
 mod page;
-mod page_statement;
 mod reader;
 mod row;
 mod store;

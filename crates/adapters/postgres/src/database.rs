@@ -2,27 +2,38 @@
 
 use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
+use changes::ChangeReader;
+use chrono::TimeDelta;
 use diesel_async::{
     AsyncPgConnection,
     pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool::Pool},
 };
 use futures_util::FutureExt;
-use kernel::{CommitError, StoreError};
+use kernel::{CommitError, IdempotencyClaims, Sealer, StoreError};
 use oauth::{ApplicationReader, Gate, OperatorTokens, RateCounter, SellerReader};
 use offers::OfferReader;
+use orders::{MailQueue, OrderDirectory, OrderReader, PollSchedule, TrackingQueue};
 use usecases::{Transaction, UnitOfWork};
 
 use crate::{
     accounts::{Applications, Rates, Sellers, StoredOperatorTokens},
     catalogue::OffersReader,
+    claims::StoredClaims,
     connector::Connector,
+    feed::Feed,
     gate::TokenGate,
     reads::Reads,
-    retention::{self, Cleared},
+    retention::{self, Cleared, ClearedRecords, ErasedBuyers},
     schema_state::{self, SchemaState},
+    sealing::Sealing,
     settings::{self, DatabaseSettings, DatabaseUrlError, Gathering},
+    trade::{Directory, Mails, OrdersReader, ParcelQueue},
+    transaction::{Tools, Tx},
     unit_of_work::Units,
 };
+
+/// The shortest time between two questions about a parcel, unless [`Database::with_polling`] says otherwise.
+const POLL_INTERVAL: TimeDelta = TimeDelta::minutes(30);
 
 /// A PostgreSQL database. Cheap to clone. Making one connects to nothing: connections are opened when they are needed, and
 /// again when they have died.
@@ -33,6 +44,7 @@ pub struct Database {
     statement_timeout: Duration,
     gathering: Gathering,
     default_rate_limit: NonZeroU32,
+    tools: Tools,
 }
 
 impl fmt::Debug for Database {
@@ -78,7 +90,27 @@ impl Database {
             statement_timeout: settings.statement_timeout,
             gathering: settings.gathering,
             default_rate_limit: settings.default_rate_limit,
+            tools: Tools {
+                sealing: Sealing::default(),
+                schedule: PollSchedule {
+                    interval: POLL_INTERVAL,
+                },
+            },
         })
+    }
+
+    /// With what seals the answers that are remembered. Without it nothing can be remembered, and nothing told again.
+    #[must_use]
+    pub fn with_sealer(mut self, sealer: Arc<dyn Sealer>) -> Self {
+        self.tools.sealing = Sealing::with(sealer);
+        self
+    }
+
+    /// With the schedule by which a parcel is first asked about; without it, one whose interval is 30 minutes.
+    #[must_use]
+    pub const fn with_polling(mut self, schedule: PollSchedule) -> Self {
+        self.tools.schedule = schedule;
+        self
     }
 
     /// Opens transactions.
@@ -98,6 +130,40 @@ impl Database {
     /// A reader of offers; one for each server thread, as with [`Self::gate`].
     pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
         Arc::new(OffersReader::new(&self.connector, self.gathering))
+    }
+
+    /// A reader of a seller's orders; one for each server thread, as with [`Self::gate`].
+    pub fn order_reader(&self) -> Arc<dyn OrderReader> {
+        Arc::new(OrdersReader::new(&self.connector, self.gathering))
+    }
+
+    /// Reads whole orders, for the marketplace.
+    pub fn order_directory(&self) -> Arc<dyn OrderDirectory> {
+        Arc::new(Directory(self.reads()))
+    }
+
+    /// Claims idempotency keys.
+    pub fn claims(&self) -> Arc<dyn IdempotencyClaims> {
+        Arc::new(StoredClaims {
+            reads: self.reads(),
+            connector: Arc::clone(&self.connector),
+            sealing: self.tools.sealing.clone(),
+        })
+    }
+
+    /// Reads the change feed.
+    pub fn change_reader(&self) -> Arc<dyn ChangeReader> {
+        Arc::new(Feed(self.reads()))
+    }
+
+    /// The mails that wait to be sent.
+    pub fn mail_queue(&self) -> Arc<dyn MailQueue> {
+        Arc::new(Mails(self.reads()))
+    }
+
+    /// The parcels that wait to be asked about.
+    pub fn tracking_queue(&self) -> Arc<dyn TrackingQueue> {
+        Arc::new(ParcelQueue(self.reads()))
     }
 
     /// Reads applications.
@@ -129,10 +195,23 @@ impl Database {
     pub async fn clear_expired(&self) -> Result<Cleared, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
         let cleared = retention::clear(&tx).await?;
-        match Box::new(tx).commit().await {
-            Ok(()) => Ok(cleared),
-            Err(CommitError::RolledBack(cause) | CommitError::Unknown(cause)) => Err(cause),
-        }
+        finish(tx).await.map(|()| cleared)
+    }
+
+    /// Clears one small batch of claims, changes, mails and deliveries that have had their time, and tells whether more is
+    /// left.
+    pub async fn clear_records(&self) -> Result<ClearedRecords, StoreError> {
+        let tx = self.unit_of_work().open_transaction().await?;
+        let cleared = retention::clear_records(&tx).await?;
+        finish(tx).await.map(|()| cleared)
+    }
+
+    /// Erases the buyers of one small batch of orders that were placed longer ago than `age`, and the mails about them; tells
+    /// whether more is left.
+    pub async fn erase_buyers(&self, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
+        let tx = self.unit_of_work().open_transaction().await?;
+        let erased = retention::erase_buyers(&tx, age).await?;
+        finish(tx).await.map(|()| erased)
     }
 
     pub(crate) fn reads(&self) -> Reads {
@@ -143,6 +222,15 @@ impl Database {
         Units {
             pool: self.pool.clone(),
             statement_timeout: self.statement_timeout,
+            tools: self.tools.clone(),
         }
+    }
+}
+
+async fn finish(tx: Tx) -> Result<(), StoreError> {
+    let tx: Box<dyn Transaction> = Box::new(tx);
+    match tx.commit().await {
+        Ok(()) => Ok(()),
+        Err(CommitError::RolledBack(cause) | CommitError::Unknown(cause)) => Err(cause),
     }
 }

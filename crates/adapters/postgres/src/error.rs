@@ -52,6 +52,11 @@ fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool
     WORDS.iter().any(|words| information.message().contains(words))
 }
 
+/// True where a statement waited for a lock as long as it may (SQLSTATE 55P03), by the words that an English server has for it.
+pub(crate) fn is_lock_timeout(error: &DieselError) -> bool {
+    matches!(error, DieselError::DatabaseError(_, information) if information.message().contains("lock timeout"))
+}
+
 /// The failure to get a connection, which is always one to reach the database.
 pub(crate) fn pool_error(error: PoolError) -> StoreError {
     StoreError::Unavailable(Box::new(error))

@@ -11,26 +11,33 @@
 
 mod accounts;
 mod catalogue;
+mod claims;
 mod connector;
 mod database;
 mod error;
+mod feed;
 mod gate;
 mod gather;
 mod instance;
 mod line;
+mod listing;
 mod migrations;
+mod outbox;
+mod pending;
 mod reads;
 mod retention;
 mod schema;
 mod schema_state;
+mod sealing;
 mod settings;
 mod statement;
+mod trade;
 mod transaction;
 mod unit_of_work;
 
 pub use database::Database;
 pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate, migrations_fingerprint};
-pub use retention::Cleared;
+pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
 pub use schema_state::SchemaState;
 pub use settings::{DatabaseSettings, DatabaseUrlError, Gathering};
 

@@ -1,11 +1,17 @@
 //! Clearing what has had its time.
 
+mod buyers;
+mod records;
+
 use diesel::sql_types::{Array, BigInt, Uuid as SqlUuid};
 use diesel_async::RunQueryDsl;
 use kernel::StoreError;
 use uuid::Uuid;
 
 use crate::{statement::statement, transaction::Tx};
+
+pub use self::{buyers::ErasedBuyers, records::ClearedRecords};
+pub(crate) use self::{buyers::erase_buyers, records::clear_records};
 
 /// Up to so many rows of each kind go at a time: little enough that nobody waits for the locks.
 const BATCH: i64 = 1_000;

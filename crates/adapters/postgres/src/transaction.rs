@@ -9,11 +9,18 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::{QueryResult, result::DatabaseErrorKind};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection, pooled_connection::deadpool::Object};
+use futures_util::join;
 use kernel::{CommitError, StoreError};
+use orders::PollSchedule;
 use tokio::{runtime::Handle, time::Instant};
 use usecases::Transaction;
 
-use crate::error::{Silence, store_error};
+use crate::{
+    error::{Silence, store_error},
+    outbox::Outbox,
+    pending::{Pending, Write, send_all},
+    sealing::Sealing,
+};
 
 /// No transaction lasts longer.
 pub(crate) const TRANSACTION_MAX: Duration = Duration::from_secs(10);
@@ -61,6 +68,13 @@ impl Drop for Leased {
     }
 }
 
+/// What writing needs beside the database.
+#[derive(Debug, Clone)]
+pub(crate) struct Tools {
+    pub(crate) sealing: Sealing,
+    pub(crate) schedule: PollSchedule,
+}
+
 /// A transaction: every port that changes something is implemented over it.
 pub(crate) struct Tx {
     /// Nothing once the transaction has ended.
@@ -70,17 +84,25 @@ pub(crate) struct Tx {
     statement_max: Duration,
     /// Statements that were begun and did not succeed, or have not yet.
     unsettled: AtomicUsize,
+    pending: Pending,
+    tools: Tools,
 }
 
 impl Tx {
-    pub(crate) fn new(leased: Leased, now: DateTime<Utc>, statement_timeout: Duration) -> Self {
+    pub(crate) fn new(leased: Leased, now: DateTime<Utc>, statement_timeout: Duration, tools: Tools) -> Self {
         Self {
             leased: Some(leased),
             now,
             ends: Instant::now() + TRANSACTION_MAX,
             statement_max: statement_timeout + ON_THE_WAY,
             unsettled: AtomicUsize::new(0),
+            pending: Pending::default(),
+            tools,
         }
+    }
+
+    pub(crate) const fn tools(&self) -> &Tools {
+        &self.tools
     }
 
     #[expect(
@@ -94,20 +116,52 @@ impl Tx {
             .connection()
     }
 
-    /// Waits for a statement over [`Self::connection`]. Every statement goes through here, so that a transaction in which
-    /// one failed or was given up is never taken for committed.
+    /// Waits for a statement over [`Self::connection`], and for the writes that go before it. Every statement goes through
+    /// here or through [`Self::finish_with`], so that a transaction in which one failed or was given up is never taken for
+    /// committed.
     pub(crate) async fn run<T>(
         &self,
         statement: impl Future<Output = QueryResult<T>>,
+    ) -> Result<T, StoreError> {
+        let writes = self.pending.writes();
+        let both = async {
+            let (written, answer) = join!(send_all(&writes, self.connection()), statement);
+            written?;
+            answer.map_err(store_error)
+        };
+        self.settle(both).await
+    }
+
+    /// Lets a write wait for the next read, or for the end.
+    pub(crate) fn write_later(&self, write: Box<dyn Write>) {
+        self.pending.add(write);
+    }
+
+    /// Notes what is told to others at the end.
+    pub(crate) fn tell(&self, note: impl FnOnce(&mut Outbox)) {
+        note(&mut self.pending.outbox());
+    }
+
+    /// Sends all that is still waiting, and `last` after it.
+    pub(crate) async fn finish_with(&self, last: Option<Box<dyn Write>>) -> Result<(), StoreError> {
+        let mut writes = self.pending.everything();
+        writes.extend(last);
+        if writes.is_empty() {
+            return Ok(());
+        }
+        self.settle(send_all(&writes, self.connection())).await
+    }
+
+    async fn settle<T>(
+        &self,
+        statements: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let limit = self
             .statement_max
             .min(self.ends.saturating_duration_since(Instant::now()));
         self.unsettled.fetch_add(1, Ordering::Relaxed);
-        let answer = tokio::time::timeout(limit, statement).await;
-        let answer = answer
-            .map_err(|_| StoreError::from(Silence(limit)))?
-            .map_err(store_error)?;
+        let answer = tokio::time::timeout(limit, statements).await;
+        let answer = answer.map_err(|_| StoreError::from(Silence(limit)))??;
         self.unsettled.fetch_sub(1, Ordering::Relaxed);
         Ok(answer)
     }
@@ -120,6 +174,7 @@ impl Transaction for Tx {
     }
 
     async fn commit(mut self: Box<Self>) -> Result<(), CommitError> {
+        self.finish_with(None).await.map_err(CommitError::RolledBack)?;
         if self.unsettled.load(Ordering::Relaxed) > 0 {
             return Err(CommitError::RolledBack(StoreError::unexpected(
                 "a statement of this transaction had failed",

@@ -14,7 +14,7 @@ use usecases::{Transaction, UnitOfWork};
 use crate::{
     error::{pool_error, store_error, within},
     statement::statement,
-    transaction::{Leased, TRANSACTION_MAX, Tx},
+    transaction::{Leased, TRANSACTION_MAX, Tools, Tx},
 };
 
 /// A transaction waits for a row at most this long: longer than any other one holds it in the ordinary course.
@@ -23,6 +23,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct Units {
     pub(crate) pool: Pool<AsyncPgConnection>,
     pub(crate) statement_timeout: Duration,
+    pub(crate) tools: Tools,
 }
 
 /// Reads the clock and bounds the transaction. The bounds hold for this transaction alone: a session's would stay on a
@@ -49,7 +50,7 @@ impl Units {
     pub(crate) async fn open_transaction(&self) -> Result<Tx, StoreError> {
         let leased = Leased::new(self.pool.get().await.map_err(pool_error)?);
         let now = within(self.statement_timeout, self.open(leased.connection())).await?;
-        Ok(Tx::new(leased, now, self.statement_timeout))
+        Ok(Tx::new(leased, now, self.statement_timeout, self.tools.clone()))
     }
 
     /// BEGIN and what follows it are sent together and cost one round trip.

@@ -5,6 +5,7 @@ use diesel::{ExpressionMethods, NullableExpressionMethods, OptionalExtension, Qu
 use diesel_async::RunQueryDsl;
 use kernel::{Change, SellerId, StoreError, Version};
 use oauth::{Application, ApplicationEvent, ApplicationReader, ApplicationStore, ClientId};
+use usecases::Transaction;
 
 use super::application_row::ApplicationRow;
 use crate::{
@@ -61,7 +62,11 @@ impl ApplicationStore for Tx {
         &self,
         change: Change<Application, ApplicationEvent>,
     ) -> Result<(), StoreError> {
-        // The events go no further: nothing reads a feed of changes yet. Once it does, they are rows of this transaction.
+        self.tell(|outbox| {
+            for event in &change.events {
+                outbox.application(change.after.owner, event, self.now());
+            }
+        });
         let client_id = change.after.client_id;
         let row = ApplicationRow::try_from(change.after)?;
         let saved = match change.before {

@@ -2,8 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use kernel::Change;
-use offers::{Offer, OfferEvent};
+use offers::Offer;
 use uuid::Uuid;
 
 use super::row::source_word;
@@ -29,10 +28,10 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    pub(super) fn of(changes: &[&'a Change<Offer, OfferEvent>]) -> Self {
+    pub(super) fn of(offers: &'a [Offer]) -> Self {
         let mut columns = Self::default();
-        for change in changes {
-            columns.push(&change.after);
+        for offer in offers {
+            columns.push(offer);
         }
         columns
     }

@@ -20,6 +20,7 @@ use crate::{
     connector::Connector,
     gather::{Gatherer, Grouped},
     line::Line,
+    listing::{self, Filter},
     settings::Gathering,
     statement::statement,
 };
@@ -73,7 +74,12 @@ impl OfferReader for OffersReader {
         after: Option<Keyset>,
         size: PageSize,
     ) -> Result<Page<Offer>, StoreError> {
-        page::read(&self.pages, seller, filter, after, size).await
+        let filter = Filter {
+            status: filter.status.map(offers::OfferStatus::as_str),
+            newer_than: None,
+            updated_after: filter.updated_after,
+        };
+        listing::read::<page::Offers>(&self.pages, seller, filter, after, size).await
     }
 }
 

@@ -2,16 +2,22 @@
 
 use async_trait::async_trait;
 use diesel::sql_types::{Array, Uuid as SqlUuid};
-use diesel_async::RunQueryDsl;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, OfferId, SellerId, StoreError, Version};
 use offers::{Offer, OfferEvent, OfferStore};
+use usecases::Transaction;
 use uuid::Uuid;
 
 use super::{
     bulk::{Columns, Insert, Update},
     row::{OfferColumns, OfferRow, offer_columns},
 };
-use crate::{statement::statement, transaction::Tx};
+use crate::{
+    error::store_error,
+    pending::{Write, expect_rows},
+    statement::statement,
+    transaction::Tx,
+};
 
 struct Lock {
     seller: Uuid,
@@ -46,39 +52,54 @@ impl OfferStore for Tx {
                 foreign.after.id
             )));
         }
+        self.tell(|outbox| {
+            for event in changes.iter().flat_map(|change| &change.events) {
+                outbox.offer(seller, event, self.now());
+            }
+        });
         // Two transactions that make the same offers meet at the first of them, and never in a circle.
         changes.sort_unstable_by_key(|change| change.after.id);
         let (new, known): (Vec<_>, Vec<_>) = changes
-            .iter()
+            .into_iter()
             .partition(|change| change.before == Version::Absent);
+        if !known.is_empty() {
+            self.write_later(Box::new(KnownOffers {
+                seller,
+                offers: after(known),
+            }));
+        }
         if !new.is_empty() {
+            let new = after(new);
             let insert = Insert {
                 seller: seller.uuid(),
                 rows: Columns::of(&new),
             };
-            all_saved(self.run(insert.execute(&mut self.connection())).await?, new.len())?;
+            // Sent at once: that an offer exists meanwhile is for the caller to know.
+            let rows = self.run(insert.execute(&mut self.connection())).await?;
+            expect_rows("offers", rows, new.len())?;
         }
-        if !known.is_empty() {
-            let update = Update {
-                seller: seller.uuid(),
-                rows: Columns::of(&known),
-            };
-            all_saved(
-                self.run(update.execute(&mut self.connection())).await?,
-                known.len(),
-            )?;
-        }
-        // The events go no further: there are no subscriptions yet, so nobody can be told. Once there are, their deliveries
-        // are rows of this very transaction.
         Ok(())
     }
 }
 
-fn all_saved(rows: usize, changes: usize) -> Result<(), StoreError> {
-    if rows == changes {
-        return Ok(());
+fn after(changes: Vec<Change<Offer, OfferEvent>>) -> Vec<Offer> {
+    changes.into_iter().map(|change| change.after).collect()
+}
+
+/// Offers that are there, and locked, with what becomes of them.
+struct KnownOffers {
+    seller: SellerId,
+    offers: Vec<Offer>,
+}
+
+#[async_trait]
+impl Write for KnownOffers {
+    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
+        let update = Update {
+            seller: self.seller.uuid(),
+            rows: Columns::of(&self.offers),
+        };
+        let rows = update.execute(&mut connection).await.map_err(store_error)?;
+        expect_rows("offers", rows, self.offers.len())
     }
-    Err(StoreError::unexpected(format!(
-        "{rows} offers were saved instead of {changes}"
-    )))
 }

@@ -1,0 +1,60 @@
+//! Sealing what is remembered.
+
+use std::{fmt, sync::Arc};
+
+use kernel::{Claim, Purpose, Sealer, StoreError};
+use uuid::Uuid;
+
+/// The sealer, where the program has one: commands that never remember anything do without keys.
+#[derive(Clone, Default)]
+pub(crate) struct Sealing(Option<Arc<dyn Sealer>>);
+
+impl fmt::Debug for Sealing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sealing")
+    }
+}
+
+impl Sealing {
+    pub(crate) fn with(sealer: Arc<dyn Sealer>) -> Self {
+        Self(Some(sealer))
+    }
+
+    /// Seals the body that answers a claim.
+    pub(crate) fn seal(&self, claim: &Claim, body: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let binding = binding(claim, claim.fence);
+        Ok(self.sealer()?.seal(Purpose::RememberedBody, &binding, body))
+    }
+
+    /// Opens the body that was remembered under the fence of an earlier claim of the same request.
+    pub(crate) fn open(&self, claim: &Claim, fence: Uuid, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let binding = binding(claim, fence);
+        let opened = self.sealer()?.open(Purpose::RememberedBody, &binding, sealed);
+        opened.map_err(|cause| {
+            let key = format!("{}, {}", claim.space.uuid(), claim.key.as_str());
+            StoreError::corrupt("idempotency", key, cause)
+        })
+    }
+
+    fn sealer(&self) -> Result<&Arc<dyn Sealer>, StoreError> {
+        let missing = || StoreError::unexpected("this program was given no keys to seal with");
+        self.0.as_ref().ok_or_else(missing)
+    }
+}
+
+/// The row that a body belongs to, each part after its length: put into another row, it does not open.
+fn binding(claim: &Claim, fence: Uuid) -> Vec<u8> {
+    let (space, key) = (claim.space.uuid(), claim.key.as_str().as_bytes());
+    let parts = [
+        space.as_bytes().as_slice(),
+        key,
+        claim.fingerprint.bytes(),
+        fence.as_bytes(),
+    ];
+    let mut binding = Vec::with_capacity(128);
+    for part in parts {
+        binding.extend(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        binding.extend(part);
+    }
+    binding
+}
