@@ -2,21 +2,26 @@
 
 use actix_web::http::header::{AUTHORIZATION, USER_AGENT};
 use actix_web::test::TestRequest;
+use kernel::Claimed;
 use oauth::{Admission, ScopeSet};
+use offers::Offer;
 
-use super::fixture::{Answered, Fixture, OFFER, good, principal, quota, token};
+use super::fixture::{Answered, Fixture, OFFER, good, offer, principal, quota, token};
+use super::trade::{finding, writer};
 use crate::routes::TABLE;
 
 /// What can be wrong, in the order of the checks, with the answer to it.
-const FAULTS: [(Fault, u16, &str); 8] = [
+const FAULTS: [(Fault, u16, &str); 10] = [
     (Fault::Head, 400, "validation_error"),
     (Fault::UserAgent, 400, "missing_user_agent"),
     (Fault::Token, 401, "unauthorized"),
     (Fault::Limit, 429, "rate_limited"),
     (Fault::Route, 404, "not_found"),
     (Fault::Scope, 403, "insufficient_scope"),
-    (Fault::Query, 400, "validation_error"),
+    (Fault::Input, 400, "validation_error"),
+    (Fault::Key, 422, "idempotency_key_reused"),
     (Fault::Resource, 404, "not_found"),
+    (Fault::State, 422, "no_inventory_row"),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,14 +32,16 @@ enum Fault {
     Limit,
     Route,
     Scope,
-    Query,
+    Input,
+    Key,
     Resource,
+    State,
 }
 
 async fn with(faults: &[Fault]) -> Answered {
     let has = |fault| faults.contains(&fault);
     let mut fixture = Fixture::new();
-    let mut caller = principal();
+    let mut caller = writer();
     if has(Fault::Scope) {
         caller.scopes = ScopeSet::EMPTY;
     }
@@ -46,15 +53,34 @@ async fn with(faults: &[Fault]) -> Answered {
             quota: quota(place),
         }))
     });
-    fixture.offers.expect_offer().returning(|_, _| Ok(None));
+    let claimed = if has(Fault::Key) {
+        Claimed::Reused
+    } else {
+        Claimed::Run
+    };
+    fixture
+        .claims
+        .expect_claim()
+        .returning(move |_, _| Ok(claimed.clone()));
+    fixture.claims.expect_release().returning(|_| Ok(()));
+    let found = Offer {
+        stock: if has(Fault::State) { None } else { offer().stock },
+        ..offer()
+    };
+    let found = (!has(Fault::Resource)).then_some(found);
+    let fixture = fixture.transactions(vec![finding(found)]);
 
     let path = if has(Fault::Route) {
         "/v1/nothing".to_owned()
     } else {
         format!("/v1/offers/{OFFER}")
     };
-    let query = if has(Fault::Query) { "?colour=red" } else { "" };
-    let mut request = TestRequest::get().uri(&format!("{path}{query}"));
+    let body = if has(Fault::Input) { "{}" } else { r#"{"stock":1}"# };
+    let mut request = TestRequest::patch()
+        .uri(&path)
+        .insert_header(("content-type", "application/json"))
+        .insert_header(("idempotency-key", "k"))
+        .set_payload(body);
     if !has(Fault::UserAgent) {
         request = request.insert_header((USER_AGENT, "Tests/1.0"));
     }

@@ -9,7 +9,11 @@ use metrics::{
     Counter, CounterFn, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
 
-use super::fixture::{Fixture, OFFER, good, principal};
+use kernel::{Claimed, LOST_CLAIM, MockIdempotencyClaims, Remembered, StoreError};
+use usecases::MockTransaction;
+
+use super::fixture::{Fixture, OFFER, good, offer, principal, unavailable};
+use super::trade::{finding, patch, patching};
 
 /// Adds up what is counted and recorded, by name and labels.
 #[derive(Clone, Default)]
@@ -81,5 +85,81 @@ async fn requests_are_counted_by_template_and_clients_invent_no_labels() {
     http_requests_total listener=api route=/v1/me method=other status=404 1
     http_requests_total listener=api route=/v1/offers/{id} method=GET status=404 1
     http_untrusted_forwarding_total  1
+    ");
+}
+
+/// Sends a PATCH with a key and one transaction, over claims that are armed so.
+async fn keyed(transaction: Option<MockTransaction>, arm: impl FnOnce(&mut MockIdempotencyClaims)) {
+    let mut fixture = Fixture::writing().transactions(transaction.into_iter().collect());
+    arm(&mut fixture.claims);
+    fixture.claims.expect_release().returning(|_| Ok(()));
+    let request = patch(r#"{"stock":1}"#).insert_header(("idempotency-key", "k"));
+    fixture.send(request).await;
+}
+
+fn granting(claims: &mut MockIdempotencyClaims) {
+    claims.expect_claim().returning(|_, _| Ok(Claimed::Run));
+}
+
+/// A transaction whose answer to COMMIT is lost.
+fn losing() -> MockTransaction {
+    let mut transaction = finding(Some(offer()));
+    transaction.expect_save_offers().returning(|_, _| Ok(()));
+    transaction.expect_complete().returning(|_, _| Ok(()));
+    transaction
+        .expect_commit()
+        .returning(|| Err(kernel::CommitError::Unknown(unavailable())));
+    transaction
+}
+
+#[actix_web::test]
+async fn keys_are_counted_by_what_becomes_of_them() {
+    let sums = Sums::default();
+    let _recording = metrics::set_default_local_recorder(&sums);
+    let known = || Remembered {
+        status: 200,
+        body: Vec::new(),
+    };
+    for claimed in [Claimed::InProgress, Claimed::Reused, Claimed::Completed(known())] {
+        keyed(None, |claims| {
+            claims.expect_claim().returning(move |_, _| Ok(claimed.clone()));
+        })
+        .await;
+    }
+    let mut done = patching();
+    done.expect_complete().returning(|_, _| Ok(()));
+    keyed(Some(done), granting).await;
+    keyed(Some(finding(None)), granting).await;
+    keyed(Some(losing()), |claims| {
+        granting(claims);
+        claims.expect_outcome().returning(move |_| Ok(Some(known())));
+    })
+    .await;
+    keyed(Some(losing()), |claims| {
+        granting(claims);
+        claims.expect_outcome().returning(|_| Ok(None));
+    })
+    .await;
+    let mut ousted = finding(Some(offer()));
+    ousted.expect_save_offers().returning(|_, _| Ok(()));
+    ousted.expect_complete().returning(|_, _| {
+        Err(StoreError::Conflict {
+            constraint: LOST_CLAIM.to_owned(),
+        })
+    });
+    keyed(Some(ousted), granting).await;
+
+    let sums = sums.0.lock().unwrap();
+    let keys = sums.iter().filter(|(line, _)| line.starts_with("idempotency"));
+    let lines: Vec<_> = keys.map(|(line, sum)| format!("{line} {sum}")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    idempotency_claims_total listener=api outcome=in_progress 1
+    idempotency_claims_total listener=api outcome=lost 1
+    idempotency_claims_total listener=api outcome=recovered 1
+    idempotency_claims_total listener=api outcome=released 1
+    idempotency_claims_total listener=api outcome=replayed 1
+    idempotency_claims_total listener=api outcome=reused 1
+    idempotency_claims_total listener=api outcome=run 5
+    idempotency_claims_total listener=api outcome=unanswered 1
     ");
 }
