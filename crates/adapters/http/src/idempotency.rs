@@ -6,20 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
-use actix_web::http::header::HeaderMap;
 use async_trait::async_trait;
 use kernel::{
-    Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, Remembered, SellerId,
-    StoreError,
+    Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, Remembered, StoreError,
 };
-use oauth::{ClientId, Principal};
+use oauth::Principal;
 use usecases::{Ran, Repeatable};
-use uuid::Uuid;
 use web::{Violations, idempotency_key};
 
 use crate::Public;
 use crate::deadline::Deadline;
-use crate::operation::Reply;
+use crate::operation::{Context, Effect, Reply};
 use crate::refusal::Refusal;
 use crate::sentence;
 use outcome::Outcome;
@@ -32,52 +29,40 @@ const PER_APPLICATION: &str = "/v1/webhooks";
 /// How long a failure waits at least to give its key back. What takes longer goes on without it.
 const RELEASE_WITHIN: Duration = Duration::from_millis(100);
 
-/// The key of a request, if it has one.
-pub(crate) fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Violations> {
-    idempotency_key::read(headers, |key| {
-        IdempotencyKey::new(key).map_err(|invalid| sentence::of(&invalid))
-    })
-}
-
-/// Whose keys a request uses.
-#[derive(Clone, Copy)]
-pub(crate) struct Caller {
-    seller: SellerId,
-    client_id: ClientId,
-}
-
-impl From<&Principal> for Caller {
-    fn from(principal: &Principal) -> Self {
-        Self {
-            seller: principal.seller,
-            client_id: principal.client_id,
-        }
-    }
-}
-
-/// The claim of a request on its key.
+/// The claim that a request asks for: none where it reads, since a key is ignored there, or where it has no key.
 pub(crate) fn claim(
-    key: IdempotencyKey,
-    caller: Caller,
+    effect: Effect,
     request: &HttpRequest,
     body: &[u8],
-    fence: Uuid,
-) -> Claim {
+    context: &Context,
+) -> Result<Option<Claim>, Violations> {
+    if effect == Effect::Read {
+        return Ok(None);
+    }
+    let key = idempotency_key::read(request.headers(), |key| {
+        IdempotencyKey::new(key).map_err(|invalid| sentence::of(&invalid))
+    })?;
+    let Context { principal, public } = context;
+    Ok(key.map(|key| Claim {
+        space: KeySpace::Seller(principal.seller),
+        key,
+        fingerprint: fingerprint(request, body, principal),
+        fence: public.randomness.uuid(),
+    }))
+}
+
+/// What makes two requests of a seller the same one (D47).
+fn fingerprint(request: &HttpRequest, body: &[u8], principal: &Principal) -> Fingerprint {
     let target = request
         .uri()
         .path_and_query()
         .map_or("", |target| target.as_str());
-    let client_id = caller.client_id.to_string();
+    let client_id = principal.client_id.to_string();
     let mut parts = vec![request.method().as_str().as_bytes(), target.as_bytes(), body];
     if target.starts_with(PER_APPLICATION) {
         parts.push(client_id.as_bytes());
     }
-    Claim {
-        space: KeySpace::Seller(caller.seller),
-        key,
-        fingerprint: Fingerprint::of(&parts),
-        fence,
-    }
+    Fingerprint::of(&parts)
 }
 
 /// Runs a request if its claim is granted, and settles the claim; otherwise answers what the key already stands for.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
+use bytes::Bytes;
 use oauth::{Admission, Principal, Scope};
 use web::body::BodyLimits;
 use web::guarded::guarded;
@@ -13,12 +14,11 @@ use web::{Problem, both, head, idempotency_key, reply};
 use crate::arrival::Arrival;
 use crate::call::Call;
 use crate::deadline::Deadline;
-use crate::idempotency::{self, Caller};
 use crate::listener::{Answer, Listener};
-use crate::operation::{Context, Effect, Incoming, Reply};
+use crate::operation::{Context, Incoming, Reply};
 use crate::refusal::Refusal;
 use crate::writing::Terms;
-use crate::{bearer, failure, quota, routes, user_agent};
+use crate::{HttpSettings, bearer, failure, idempotency, quota, routes, user_agent};
 
 /// What is known of a request at its end, whichever step was its last.
 struct Progress {
@@ -79,11 +79,7 @@ async fn pass(listener: &Listener, arrival: &mut Arrival, progress: &Progress) -
     let found = found.map_err(Problem::from)?;
     permit(&principal, found.route.scope, &settings.realm)?;
 
-    let limits = BodyLimits {
-        cap: BodyLimits::V1_CAP,
-        within: settings.body_timeout,
-    };
-    let body = arrival.body(limits).await.map_err(Refusal::closing)?;
+    let body = body_of(arrival, settings).await?;
     let incoming = Incoming {
         headers: request.headers(),
         query: request.uri().query().unwrap_or_default(),
@@ -94,18 +90,11 @@ async fn pass(listener: &Listener, arrival: &mut Arrival, progress: &Progress) -
         principal,
         public: public.clone(),
     };
-    let caller = Caller::from(&context.principal);
-    let key = match found.route.effect {
-        Effect::Read => Ok(None),
-        Effect::Write => idempotency::key(request.headers()),
-    };
-    let (key, call) = both(key, (found.route.decode)(&incoming, context))?;
+    let claim = idempotency::claim(found.route.effect, &request, &body, &context);
+    let (claim, call) = both(claim, (found.route.decode)(&incoming, context))?;
 
     let terms = Terms {
-        claim: key.map(|key| {
-            let fence = public.randomness.uuid();
-            idempotency::claim(key, caller, &request, &body, fence)
-        }),
+        claim,
         deadline: deadline.later_by(arrival.reading()),
         trace_id: arrival.trace_id,
     };
@@ -118,6 +107,14 @@ fn permit(principal: &Principal, scope: Option<Scope>, realm: &str) -> Result<()
         Some(scope) if !principal.may(scope) => Err(Problem::insufficient_scope(scope.as_str(), realm)),
         _ => Ok(()),
     }
+}
+
+async fn body_of(arrival: &mut Arrival, settings: &HttpSettings) -> Result<Bytes, Refusal> {
+    let limits = BodyLimits {
+        cap: BodyLimits::V1_CAP,
+        within: settings.body_timeout,
+    };
+    arrival.body(limits).await.map_err(Refusal::closing)
 }
 
 /// Carries out what was decoded: idempotency, the resource and its state. What only reads is given up at the deadline;
@@ -155,7 +152,7 @@ mod tests {
         sleep(Duration::from_secs(9)).await;
         Ok(Reply {
             status: StatusCode::NO_CONTENT,
-            body: bytes::Bytes::new(),
+            body: Bytes::new(),
             replayed: false,
         })
     }

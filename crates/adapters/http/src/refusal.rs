@@ -57,6 +57,11 @@ impl Refusal {
         self.0.fate == Fate::Ousted
     }
 
+    /// Takes the cause out, for whoever logs it.
+    pub(crate) fn take_cause(&mut self) -> Option<Cause> {
+        self.0.cause.take()
+    }
+
     /// The gate failed. The request may have been counted or not; it does not run, and may be sent again.
     pub(crate) fn at_the_gate(error: StoreError) -> Self {
         match error {

@@ -14,9 +14,9 @@ use web::TraceId;
 use web::guarded::guarded;
 
 use crate::deadline::Deadline;
-use crate::idempotency;
 use crate::operation::{Context, Reply, Write};
 use crate::refusal::Refusal;
+use crate::{failure, idempotency};
 
 /// What the pipeline knows of a request that writes.
 pub(crate) struct Terms {
@@ -24,7 +24,7 @@ pub(crate) struct Terms {
     pub(crate) claim: Option<Claim>,
     /// How long it waits for the store; a COMMIT that is under way is waited for beyond it.
     pub(crate) deadline: Deadline,
-    /// The id that a panic is logged under.
+    /// The id that failures are logged under.
     pub(crate) trace_id: TraceId,
 }
 
@@ -44,10 +44,15 @@ pub(crate) async fn carry_out<W: Write>(
         let run = run(&operation, &context, claim.as_ref(), deadline);
         guarded(&trace_id, run).await?
     };
-    match &claim {
+    let mut outcome = match &claim {
         None => run.await,
         Some(claim) => idempotency::once(&context.public, claim, deadline, run).await,
+    };
+    // Logged here, since a client that has gone away leaves nobody behind who would.
+    if let Some(cause) = outcome.as_mut().err().and_then(Refusal::take_cause) {
+        failure::log(&trace_id, W::TEMPLATE, &cause);
     }
+    outcome
 }
 
 async fn run<W: Write>(

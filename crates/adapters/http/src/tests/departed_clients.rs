@@ -8,10 +8,12 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 use kernel::{Claimed, StoreError};
 use tokio::sync::Notify;
+use tracing::Level;
 use usecases::{MockTransaction, Transaction, UnitOfWork};
 
-use super::fixture::{Fixture, offer};
-use super::trade::{Notes, finding, patch};
+use super::fixture::{Fixture, offer, unavailable};
+use super::logs::Logs;
+use super::trade::{Notes, finding, patch, transaction};
 use crate::configure;
 
 /// Opens one transaction, once it is let.
@@ -31,9 +33,8 @@ impl UnitOfWork for Held {
     }
 }
 
-/// A transaction that notes how far it comes, for an offer that is there or not.
-fn noting(found: bool, notes: &Notes) -> MockTransaction {
-    let mut transaction = finding(found.then(offer));
+/// A transaction that notes how far it comes.
+fn noting(mut transaction: MockTransaction, notes: &Notes) -> MockTransaction {
     transaction.expect_save_offers().returning(|_, _| Ok(()));
     let (completing, committing) = (notes.clone(), notes.clone());
     transaction.expect_complete().returning(move |_, _| {
@@ -48,7 +49,7 @@ fn noting(found: bool, notes: &Notes) -> MockTransaction {
 }
 
 /// Sends a PATCH and goes away while its transaction is about to be opened; gives what was done all the same.
-async fn depart(found: bool) -> Vec<String> {
+async fn depart(transaction: MockTransaction) -> Vec<String> {
     let notes = Notes::default();
     let mut fixture = Fixture::writing().claimed(Claimed::Run);
     let releasing = notes.clone();
@@ -61,7 +62,7 @@ async fn depart(found: bool) -> Vec<String> {
     public.units = Arc::new(Held {
         reached: Arc::clone(&reached),
         go_on: Arc::clone(&go_on),
-        transaction: std::sync::Mutex::new(Some(noting(found, &notes))),
+        transaction: std::sync::Mutex::new(Some(noting(transaction, &notes))),
     });
     let tasks = public.tasks.clone();
     let app = init_service(App::new().configure(configure(public))).await;
@@ -84,10 +85,24 @@ async fn depart(found: bool) -> Vec<String> {
 
 #[actix_web::test]
 async fn what_was_begun_is_done_and_remembered() {
-    assert_eq!(depart(true).await, ["complete", "commit"]);
+    assert_eq!(depart(finding(Some(offer()))).await, ["complete", "commit"]);
 }
 
 #[actix_web::test]
 async fn what_is_refused_gives_the_key_back() {
-    assert_eq!(depart(false).await, ["release"]);
+    assert_eq!(depart(finding(None)).await, ["release"]);
+}
+
+#[actix_web::test]
+async fn what_fails_is_logged_all_the_same() {
+    let (logs, _listening) = Logs::listen();
+    let mut failing = transaction();
+    failing.expect_lock_offers().returning(|_, _| Err(unavailable()));
+    assert_eq!(depart(failing).await, ["release"]);
+    let errors = logs.at(Level::ERROR);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].contains("connection refused") && errors[0].contains("/v1/offers/{id}"),
+        "{errors:?}"
+    );
 }

@@ -86,6 +86,7 @@ async fn every_refusal_gives_the_key_back() {
 
 #[actix_web::test]
 async fn every_failure_that_changed_nothing_gives_the_key_back() {
+    let (logs, _listening) = Logs::listen();
     let mut unread = transaction();
     unread.expect_lock_offers().returning(|_, _| Err(unavailable()));
     let rolled_back = committing(|| Err(CommitError::RolledBack(StoreError::unexpected("odd"))));
@@ -94,6 +95,7 @@ async fn every_failure_that_changed_nothing_gives_the_key_back() {
         is_failure(&answered, retry_after);
         assert_eq!(released, 1);
     }
+    assert_eq!(logs.at(Level::ERROR).len(), 2, "each is logged once");
     let mut fixture = Fixture::writing().claimed(Claimed::Run);
     fixture
         .units

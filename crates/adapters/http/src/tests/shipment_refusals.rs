@@ -1,8 +1,9 @@
 //! `POST /v1/orders/{id}/shipments`: orders that cannot be shipped.
 
+use actix_web::http::Method;
 use orders::{Delivery, Lookup, SellerOrder};
 
-use super::fixture::{Answered, Fixture};
+use super::fixture::{Answered, Fixture, OFFER, good};
 use super::trade::{PARCEL, SHIPMENTS, later, paid, post, shipped, transaction, unpaid};
 
 fn of_several(order: SellerOrder) -> SellerOrder {
@@ -86,10 +87,20 @@ async fn an_order_that_is_not_there_or_cannot_be_is_not_found() {
 }
 
 #[actix_web::test]
-async fn there_is_nothing_else_under_an_order() {
-    for (url, allow) in [(SHIPMENTS, Some("POST")), ("/v1/orders/PL-2026-17/items", None)] {
-        let answered = Fixture::writing().get(url).await;
-        assert_eq!(answered.refusal(), (404, "not_found".to_owned()), "{url}");
-        assert_eq!(answered.header("allow"), allow, "{url}");
+async fn what_has_no_such_method_is_not_found_and_told_what_there_is() {
+    for (method, url, allow) in [
+        (Method::GET, SHIPMENTS, Some("POST")),
+        (Method::HEAD, SHIPMENTS, Some("POST")),
+        (Method::DELETE, &format!("/v1/offers/{OFFER}"), Some("GET, PATCH")),
+        (Method::PATCH, "/v1/orders/PL-2026-17", Some("GET")),
+        (Method::POST, "/v1/orders", Some("GET")),
+        (Method::GET, "/v1/orders/PL-2026-17/items", None),
+    ] {
+        let request = good(url)
+            .method(method.clone())
+            .insert_header(("idempotency-key", "k"));
+        let answered = Fixture::writing().send(request).await;
+        assert_eq!(answered.status, 404, "{method} {url}");
+        assert_eq!(answered.header("allow"), allow, "{method} {url}");
     }
 }

@@ -9,7 +9,7 @@ use actix_web::test::{TestRequest, call_service, init_service};
 use async_trait::async_trait;
 use kernel::{Claim, Claimed, IdempotencyClaims, Remembered, StoreError};
 use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use usecases::{Transaction, UnitOfWork};
 
 use super::fixture::Fixture;
@@ -21,7 +21,8 @@ async fn timed(public: Public, request: TestRequest) -> (u16, f64) {
     let app = init_service(App::new().configure(configure(public))).await;
     let request = request.insert_header(("idempotency-key", "k"));
     let began = Instant::now();
-    let response = call_service(&app, request.to_request()).await;
+    let call = call_service(&app, request.to_request());
+    let response = timeout(Duration::from_mins(1), call).await.expect("no answer");
     (response.status().as_u16(), began.elapsed().as_secs_f64())
 }
 
