@@ -119,10 +119,10 @@ impl ChangeItem {
     /// What the marketplace hears of an order's move: of shipments and deliveries that it did not record itself.
     pub fn of_order(seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) -> Option<Self> {
         let kind = match (event.kind, event.cause) {
-            (_, Cause::Marketplace) => return None,
+            (_, Cause::Marketplace)
+            | (OrderEventKind::Created | OrderEventKind::Paid | OrderEventKind::Cancelled, _) => return None,
             (OrderEventKind::Shipped, _) => ChangeKind::OrderShipped,
             (OrderEventKind::Delivered, _) => ChangeKind::OrderDelivered,
-            (OrderEventKind::Created | OrderEventKind::Paid | OrderEventKind::Cancelled, _) => return None,
         };
         Some(Self {
             kind,
