@@ -1,10 +1,11 @@
 //! A whole offer as the marketplace sends it: the body of a PUT, and a line of an import.
 
-use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
+use kernel::{Money, OfferId};
 use offers::{OfferFeed, OfferStatus, OptionalText, Stock, WebAddress};
 use web::decode::{Field, FieldSet, Place, Shape, integer, nullable, object, one_of, required, text};
 use web::json::Object;
 
+use crate::money::money;
 use crate::sentence::rule;
 
 /// The fields of an offer in the contract's order, from `title` to `url`.
@@ -65,15 +66,6 @@ fn fields() -> impl FieldSet<Values = Fields> {
         nullable("thumbnail", text().checked(rule(offers::web_address))),
         required("url", text().checked(rule(offers::web_address))),
     )
-}
-
-/// `{amount, currency}` (contract: Money). The marketplace trades in one currency (D24).
-fn money() -> impl Shape<Value = Money> {
-    object((
-        required("amount", integer(0..=MAX_AMOUNT).checked(Money::pln)),
-        required("currency", one_of(&[Currency::Pln], Currency::code)),
-    ))
-    .map(|(money, Currency::Pln)| money)
 }
 
 /// A table with `id` before its other fields.

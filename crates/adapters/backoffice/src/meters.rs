@@ -19,6 +19,12 @@ pub(crate) fn count(route: &'static str, method: &Method, status: StatusCode, to
     metrics::histogram!("http_request_duration_seconds", &labels).record(took.as_secs_f64());
 }
 
+/// Counts what became of an idempotency key: `run`, `in_progress`, `reused`, `replayed`; after a run that failed one more,
+/// `released`, `recovered`, `unanswered` or `lost`.
+pub(crate) fn count_claim(outcome: &'static str) {
+    metrics::counter!("idempotency_claims_total", "listener" => LISTENER, "outcome" => outcome).increment(1);
+}
+
 /// The method, if some route has it: a client can make others up.
 fn label(method: &Method) -> &'static str {
     match *method {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
-use usecases::{Work, transact};
+use async_trait::async_trait;
+use kernel::Claim;
+use usecases::{Remembering, Transaction, Work, transact};
 
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -13,36 +15,75 @@ use crate::state::BackOffice;
 /// One call.
 pub(crate) trait Operation {
     /// What a request asks for, once it is read.
-    type Input;
+    type Input: Send + 'static;
 
     /// Reads headers, query and body, then the ids in the path.
     fn decode(parts: &Parts<'_>) -> Result<Self::Input, Refusal>;
 
     /// Does it.
-    async fn execute(input: Self::Input, context: Context<'_>) -> Result<Reply, Refusal>;
+    fn execute(
+        input: Self::Input,
+        context: Context,
+    ) -> impl Future<Output = Result<Reply, Refusal>> + Send + 'static;
+}
+
+/// One call that reads its body itself, piece by piece.
+pub(crate) trait Streaming {
+    /// What a request asks for beside the body.
+    type Input;
+
+    /// Reads headers and query, then the ids in the path.
+    fn decode(parts: &Parts<'_>) -> Result<Self::Input, Refusal>;
+
+    /// Reads the body and does what it says.
+    async fn execute(input: Self::Input, context: Context, body: &mut Payload) -> Result<Reply, Refusal>;
 }
 
 /// What an operation works with.
-pub(crate) struct Context<'a> {
+pub(crate) struct Context {
     /// The ports and settings.
-    pub(crate) office: &'a BackOffice,
-    /// The body, where the route says that the operation reads it itself; else there is nothing left in it.
-    pub(crate) payload: &'a mut Payload,
+    pub(crate) office: Arc<BackOffice>,
+    /// The claim on the request's idempotency key, where it has one.
+    pub(crate) claim: Option<Arc<Claim>>,
 }
 
-impl Context<'_> {
-    /// Does work in a transaction of its own, to its end whatever becomes of the client.
-    pub(crate) async fn write<W>(&self, work: W) -> Result<W::Done, Refusal>
+impl Context {
+    /// Does work in a transaction of its own. Its answer is made there too, so that it can be remembered with the effect.
+    ///
+    /// An operation writes once, as its last step: what comes after it could be lost.
+    pub(crate) async fn write<W, A>(self, work: W, answer: A) -> Result<Reply, Refusal>
     where
-        W: Work<Done: 'static, Error: 'static> + 'static,
+        W: Work,
         Refusal: From<W::Error>,
+        A: Fn(W::Done) -> Result<Reply, serde_json::Error> + Send + Sync,
     {
-        let units = Arc::clone(&self.office.units);
-        let done = self
-            .office
-            .tasks
-            .run(async move { transact(units.as_ref(), &work).await })
-            .await?;
-        Ok(done?)
+        let work = Answering { work, answer };
+        let work = Remembering {
+            work: &work,
+            claim: self.claim.as_deref(),
+        };
+        transact(self.office.units.as_ref(), &work).await
+    }
+}
+
+/// Work with its answer.
+struct Answering<W, A> {
+    work: W,
+    answer: A,
+}
+
+#[async_trait]
+impl<W, A> Work for Answering<W, A>
+where
+    W: Work,
+    Refusal: From<W::Error>,
+    A: Fn(W::Done) -> Result<Reply, serde_json::Error> + Send + Sync,
+{
+    type Done = Reply;
+    type Error = Refusal;
+
+    async fn run(&self, transaction: &dyn Transaction) -> Result<Reply, Refusal> {
+        let done = self.work.run(transaction).await?;
+        Ok((self.answer)(done)?)
     }
 }

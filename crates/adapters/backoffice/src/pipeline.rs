@@ -1,5 +1,6 @@
 //! The way of a request through the back office, from its head to its response.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
@@ -13,17 +14,17 @@ use web::guarded::guarded;
 use web::{TraceId, head, reply};
 
 use crate::meters::{self, LISTENER};
-use crate::operation::{Context, Operation};
-use crate::operator;
+use crate::operation::{Context, Operation, Streaming};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::request::Parts;
-use crate::routes::{self, Found, Route};
+use crate::routes::{self, Found, Kind, Route};
 use crate::state::BackOffice;
+use crate::{idempotency, operator};
 
-/// How long a request may wait for what is only read, once for its token and once for its operation: together a little
+/// How long a request may wait for what is only read, once for its token and once for its operation (or for its claim): together a little
 /// under the 3 s in which every request is answered while the database is away (D16, D105).
-const READ_WITHIN: Duration = Duration::from_millis(1_400);
+pub(crate) const READ_WITHIN: Duration = Duration::from_millis(1_400);
 
 /// Answers a request, whatever it is.
 pub(crate) async fn serve(
@@ -32,7 +33,7 @@ pub(crate) async fn serve(
     office: Data<BackOffice>,
 ) -> HttpResponse {
     let began = Instant::now();
-    let mut payload = payload.into_inner();
+    let (mut payload, office) = (payload.into_inner(), office.into_inner());
     let trace_id = TraceId::of(request.headers(), || office.randomness.uuid().into_bytes());
     let found = routes::find(request.method(), request.uri().path());
     let route = found.template();
@@ -64,7 +65,7 @@ pub(crate) async fn serve(
 
 /// The checks in their order: head, token, route, then those of the operation. The first that fails is the answer.
 async fn pass(
-    office: &BackOffice,
+    office: &Arc<BackOffice>,
     request: &HttpRequest,
     payload: &mut Payload,
     found: Found<'_>,
@@ -75,30 +76,46 @@ async fn pass(
     }
     let (route, ids) = found.route()?;
     let parts = Parts {
-        headers: request.headers(),
-        query: request.uri().query().unwrap_or_default(),
+        head: request.head(),
         ids,
         body: whole_body(office, request, payload, route).await?,
+        keyed: route.is_keyed(),
     };
-    let performing = (route.perform)(parts, Context { office, payload });
-    if route.method.is_safe() {
+    let performing = (route.perform)(parts, office, payload);
+    if route.method.is_safe() && route.kind != Kind::Waits {
         in_time(performing).await
     } else {
         performing.await
     }
 }
 
-/// The last steps of a request: its parts are decoded, then the operation is done.
-///
-/// Between the two is the place of idempotency. No call looks at an `Idempotency-Key` yet; it is to be claimed here for
-/// every POST, in the operator's own key space (D46).
-pub(crate) async fn perform<O: Operation>(parts: Parts<'_>, context: Context<'_>) -> Result<Reply, Refusal> {
+/// The last steps of a request: its parts are decoded, its idempotency key is claimed, then the operation is done.
+pub(crate) async fn perform<O: Operation>(
+    parts: Parts<'_>,
+    office: &Arc<BackOffice>,
+) -> Result<Reply, Refusal> {
     let input = O::decode(&parts)?;
-    O::execute(input, context).await
+    if parts.head.method.is_safe() {
+        let office = Arc::clone(office);
+        return O::execute(input, Context { office, claim: None }).await;
+    }
+    let claim = idempotency::claim(&parts, office)?;
+    idempotency::run::<O>(input, claim, office).await
+}
+
+/// The last steps of a request whose operation reads the body itself.
+pub(crate) async fn stream<O: Streaming>(
+    parts: Parts<'_>,
+    office: &Arc<BackOffice>,
+    body: &mut Payload,
+) -> Result<Reply, Refusal> {
+    let input = O::decode(&parts)?;
+    let office = Arc::clone(office);
+    O::execute(input, Context { office, claim: None }, body).await
 }
 
 /// Waits for what only reads, and comes to no harm when it is dropped.
-async fn in_time<T>(reading: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+pub(crate) async fn in_time<T>(reading: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
     timeout(READ_WITHIN, reading)
         .await
         .unwrap_or_else(|_| Err(Refusal::overdue()))
@@ -111,7 +128,7 @@ async fn whole_body(
     payload: &mut Payload,
     route: &Route,
 ) -> Result<Bytes, Refusal> {
-    if route.streams || matches!(payload, Payload::None) {
+    if route.kind == Kind::Streams || matches!(payload, Payload::None) {
         return Ok(Bytes::new());
     }
     let limits = BodyLimits {

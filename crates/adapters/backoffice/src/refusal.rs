@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
-use kernel::StoreError;
-use usecases::{Failure, UnitOfWorkError};
+use kernel::{LOST_CLAIM, StoreError};
+use usecases::{Failure, Repeatable, UnitOfWorkError};
 use web::guarded::Panicked;
 use web::head::HeadTooLarge;
-use web::{Entry, Problem, TaskPanicked, TraceId, Violations};
+use web::{Entry, Problem, TaskPanicked, TraceId, Violations, idempotency_key};
 
 use crate::importer::ImportError;
 
@@ -20,6 +20,20 @@ struct Inner {
     problem: Problem,
     cause: Option<Box<dyn Error + Send + Sync>>,
     closes: bool,
+    fate: Fate,
+}
+
+/// What a failure means for the change that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It was surely not made.
+    Unchanged,
+    /// It was surely not made, and may be when it is done again.
+    Repeatable,
+    /// It was undone, because somebody else holds the key of the same request.
+    Lost,
+    /// Nobody knows.
+    Unknown,
 }
 
 /// What a use case refuses, in this API's codes and paths.
@@ -30,11 +44,14 @@ pub(crate) trait Refused {
 
 impl Refusal {
     fn caused(problem: Problem, cause: impl Error + Send + Sync + 'static) -> Self {
-        Self(Box::new(Inner {
-            problem,
-            cause: Some(Box::new(cause)),
-            closes: false,
-        }))
+        let mut refusal = Self::from(problem);
+        refusal.0.cause = Some(Box::new(cause));
+        refusal
+    }
+
+    fn with_fate(mut self, fate: Fate) -> Self {
+        self.0.fate = fate;
+        self
     }
 
     /// One complaint about the request as a whole, after which the connection is closed.
@@ -49,12 +66,18 @@ impl Refusal {
         Self::caused(Problem::unavailable(), Overdue)
     }
 
+    /// The key belongs to somebody else by now, so that what was done is undone.
+    pub(crate) fn lost_its_claim(&self) -> bool {
+        self.0.fate == Fate::Lost
+    }
+
     /// What to answer, and whether the connection is to be closed after it. The cause is logged here and nowhere else.
     pub(crate) fn tell(self, trace_id: &TraceId, route: &str) -> (Problem, bool) {
         let Inner {
             problem,
             cause,
             closes,
+            fate: _,
         } = *self.0;
         if let Some(cause) = cause {
             let cause = Chain(cause.as_ref());
@@ -70,6 +93,7 @@ impl From<Problem> for Refusal {
             problem,
             cause: None,
             closes: false,
+            fate: Fate::Unchanged,
         }))
     }
 }
@@ -102,13 +126,27 @@ impl From<StoreError> for Refusal {
 impl From<UnitOfWorkError> for Refusal {
     fn from(error: UnitOfWorkError) -> Self {
         use StoreError::{Retryable, Unavailable};
-        let problem = match error {
-            UnitOfWorkError::Store(Retryable(_) | Unavailable(_)) | UnitOfWorkError::Unknown(_) => {
-                Problem::unavailable()
+        let (problem, fate) = match &error {
+            UnitOfWorkError::Unknown(_) => (Problem::unavailable(), Fate::Unknown),
+            UnitOfWorkError::Store(Retryable(_)) => (Problem::unavailable(), Fate::Repeatable),
+            UnitOfWorkError::Store(Unavailable(_)) => (Problem::unavailable(), Fate::Unchanged),
+            // The lease ran out, and the same request, sent again, holds the key now.
+            UnitOfWorkError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
+                return Self::from(idempotency_key::in_progress()).with_fate(Fate::Lost);
             }
-            UnitOfWorkError::Store(_) => Problem::internal(),
+            UnitOfWorkError::Store(_) => (Problem::internal(), Fate::Unchanged),
         };
-        Self::caused(problem, error)
+        Self::caused(problem, error).with_fate(fate)
+    }
+}
+
+impl Repeatable for Refusal {
+    fn is_repeatable(&self) -> bool {
+        self.0.fate == Fate::Repeatable
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.0.fate == Fate::Unknown
     }
 }
 
@@ -122,8 +160,9 @@ impl<R: Refused> From<Failure<R>> for Refusal {
 }
 
 impl From<TaskPanicked> for Refusal {
+    /// How far it came is not known.
     fn from(panicked: TaskPanicked) -> Self {
-        Self::caused(Problem::internal(), panicked)
+        Self::caused(Problem::internal(), panicked).with_fate(Fate::Unknown)
     }
 }
 
@@ -142,9 +181,16 @@ impl From<serde_json::Error> for Refusal {
     }
 }
 
+/// The store did not answer in time.
 #[derive(Debug, thiserror::Error)]
 #[error("the store did not answer in time")]
-struct Overdue;
+pub(crate) struct Overdue;
+
+impl From<Overdue> for StoreError {
+    fn from(overdue: Overdue) -> Self {
+        Self::Unavailable(Box::new(overdue))
+    }
+}
 
 /// An error and everything that caused it.
 struct Chain<'a>(&'a dyn Error);

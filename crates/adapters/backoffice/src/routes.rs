@@ -1,20 +1,29 @@
 //! The whole back office: one line for each call.
 
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
 use actix_web::http::Method;
 use futures_util::future::LocalBoxFuture;
 use web::Problem;
 
-use crate::operation::{Context, Operation};
+use crate::operation::{Operation, Streaming};
 use crate::operations::applications::{Accept, Adjust, Delete, Read, Register, Reinstate, Suspend};
+use crate::operations::changes::ListChanges;
 use crate::operations::health::{Healthz, Metrics, Readyz};
 use crate::operations::import::ImportOffers;
+use crate::operations::moderation::{Moderate, SetAutomaticPrice};
 use crate::operations::offers::{PutOffer, ReadOffer};
+use crate::operations::orders::{
+    BookPayment, CancelOrder, DeliverOrder, EraseBuyer, PlaceOrder, ReadOrder, ShipOrder,
+};
 use crate::operations::personal_tokens::{IssueToken, RevokeToken};
 use crate::operations::sellers::{CloseSeller, CreateSeller, ListSellers, ReadSeller};
-use crate::pipeline::perform;
+use crate::pipeline::{perform, stream};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::request::Parts;
+use crate::state::BackOffice;
 
 /// Every call. Names in braces stand for one part of the path each.
 pub(crate) static TABLE: &[Route] = &[
@@ -27,6 +36,8 @@ pub(crate) static TABLE: &[Route] = &[
     route::<CloseSeller>(Method::POST, "/sellers/{seller}/closure"),
     route::<PutOffer>(Method::PUT, "/sellers/{seller}/offers/{offer}"),
     route::<ReadOffer>(Method::GET, "/sellers/{seller}/offers/{offer}"),
+    route::<Moderate>(Method::POST, "/sellers/{seller}/offers/{offer}/moderation"),
+    route::<SetAutomaticPrice>(Method::POST, "/sellers/{seller}/offers/{offer}/automatic-price"),
     streaming::<ImportOffers>(Method::POST, "/sellers/{seller}/offers:import"),
     route::<Register>(Method::POST, "/sellers/{seller}/applications"),
     route::<IssueToken>(Method::POST, "/sellers/{seller}/personal-tokens"),
@@ -37,6 +48,14 @@ pub(crate) static TABLE: &[Route] = &[
     route::<Accept>(Method::POST, "/applications/{client_id}/acceptance"),
     route::<Suspend>(Method::POST, "/applications/{client_id}/suspension"),
     route::<Reinstate>(Method::POST, "/applications/{client_id}/reinstatement"),
+    route::<PlaceOrder>(Method::POST, "/orders"),
+    route::<ReadOrder>(Method::GET, "/orders/{order}"),
+    route::<BookPayment>(Method::POST, "/orders/{order}/payment"),
+    route::<CancelOrder>(Method::POST, "/orders/{order}/cancellation"),
+    route::<DeliverOrder>(Method::POST, "/orders/{order}/delivery"),
+    route::<ShipOrder>(Method::POST, "/orders/{order}/shipment"),
+    route::<EraseBuyer>(Method::POST, "/orders/{order}/buyer-erasure"),
+    waiting::<ListChanges>("/changes"),
 ];
 
 /// One line of the table.
@@ -45,41 +64,63 @@ pub(crate) struct Route {
     pub(crate) method: Method,
     /// The path.
     pub(crate) template: &'static str,
-    /// Whether it needs no token.
-    pub(crate) open: bool,
-    /// Whether the operation reads the body itself.
-    pub(crate) streams: bool,
+    /// What is special about it.
+    pub(crate) kind: Kind,
     /// The operation.
     pub(crate) perform: Perform,
 }
 
+/// What is special about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing.
+    Plain,
+    /// It needs no token.
+    Open,
+    /// The operation reads the body itself, so that an `Idempotency-Key` cannot be bound to it and is ignored.
+    Streams,
+    /// It only reads, but waits for something to read, and bounds that time itself.
+    Waits,
+}
+
 /// An operation as a value.
-pub(crate) type Perform = for<'a> fn(Parts<'a>, Context<'a>) -> LocalBoxFuture<'a, Result<Reply, Refusal>>;
+pub(crate) type Perform =
+    for<'a> fn(Parts<'a>, &'a Arc<BackOffice>, &'a mut Payload) -> LocalBoxFuture<'a, Result<Reply, Refusal>>;
+
+impl Route {
+    /// Whether an `Idempotency-Key` is looked at: on every POST whose body is read as a whole (D46, D130).
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.method == Method::POST && self.kind != Kind::Streams
+    }
+}
 
 const fn route<O: Operation + 'static>(method: Method, template: &'static str) -> Route {
-    line::<O>(method, template, false, false)
+    line::<O>(method, template, Kind::Plain)
 }
 
 const fn open<O: Operation + 'static>(template: &'static str) -> Route {
-    line::<O>(Method::GET, template, true, false)
+    line::<O>(Method::GET, template, Kind::Open)
 }
 
-const fn streaming<O: Operation + 'static>(method: Method, template: &'static str) -> Route {
-    line::<O>(method, template, false, true)
+const fn waiting<O: Operation + 'static>(template: &'static str) -> Route {
+    line::<O>(Method::GET, template, Kind::Waits)
 }
 
-const fn line<O: Operation + 'static>(
-    method: Method,
-    template: &'static str,
-    open: bool,
-    streams: bool,
-) -> Route {
+const fn line<O: Operation + 'static>(method: Method, template: &'static str, kind: Kind) -> Route {
     Route {
         method,
         template,
-        open,
-        streams,
-        perform: |parts, context| Box::pin(perform::<O>(parts, context)),
+        kind,
+        perform: |parts, office, _| Box::pin(perform::<O>(parts, office)),
+    }
+}
+
+const fn streaming<O: Streaming + 'static>(method: Method, template: &'static str) -> Route {
+    Route {
+        method,
+        template,
+        kind: Kind::Streams,
+        perform: |parts, office, body| Box::pin(stream::<O>(parts, office, body)),
     }
 }
 
@@ -125,7 +166,7 @@ impl<'a> Found<'a> {
 
     /// Whether the path needs no token.
     pub(crate) const fn is_open(&self) -> bool {
-        matches!(self, Self::Route(route, _) | Self::WrongMethod(route, _) if route.open)
+        matches!(self, Self::Route(route, _) | Self::WrongMethod(route, _) if matches!(route.kind, Kind::Open))
     }
 
     /// The call, or 404 (D4).
@@ -177,7 +218,15 @@ mod tests {
         let wrong = find(&Method::PUT, "/applications/psa_1");
         assert_eq!(wrong.template(), "/applications/{client_id}");
         assert!(matches!(wrong, Found::WrongMethod(_, allow) if allow == "GET, PATCH, DELETE"));
-        assert!(matches!(find(&Method::GET, "/orders"), Found::Nothing));
+        assert!(matches!(find(&Method::GET, "/order"), Found::Nothing));
+    }
+
+    #[test]
+    fn every_post_takes_a_key_but_the_stream_and_nothing_else_does() {
+        for route in TABLE {
+            let takes = route.method == Method::POST && !route.template.ends_with(":import");
+            assert_eq!(route.is_keyed(), takes, "{} {}", route.method, route.template);
+        }
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use actix_web::web::{Data, ServiceConfig, to};
 use async_trait::async_trait;
-use kernel::Randomness;
+use changes::ChangeReader;
+use kernel::{IdempotencyClaims, Randomness};
 use oauth::{ApplicationReader, OperatorTokens, PasswordHasher, SellerReader};
 use offers::OfferReader;
+use orders::{CarrierLookup, OrderDirectory};
 use thiserror::Error;
 use usecases::UnitOfWork;
 use web::Tasks;
@@ -24,10 +26,18 @@ pub struct BackOffice {
     pub sellers: Arc<dyn SellerReader>,
     /// Offers; best one for each server thread.
     pub offers: Arc<dyn OfferReader>,
+    /// Orders, every seller's part.
+    pub orders: Arc<dyn OrderDirectory>,
+    /// What sellers changed.
+    pub changes: Arc<dyn ChangeReader>,
     /// Applications.
     pub applications: Arc<dyn ApplicationReader>,
     /// Who may call.
     pub operators: Arc<dyn OperatorTokens>,
+    /// Who has which idempotency key.
+    pub claims: Arc<dyn IdempotencyClaims>,
+    /// Asks carriers about parcels.
+    pub carriers: Arc<dyn CarrierLookup>,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
     /// New ids and secrets.
@@ -51,6 +61,8 @@ pub struct BackOfficeSettings {
     pub default_rate_limit: NonZeroU32,
     /// How long a body may take to arrive; in an import, how long the next piece of it may.
     pub body_timeout: Duration,
+    /// How long a request holds its idempotency key without completing: longer than any request can take (D49).
+    pub idempotency_lease: Duration,
 }
 
 /// Whether this process can do its work.

@@ -4,11 +4,17 @@ pub(crate) mod fixture;
 pub(crate) mod rows;
 
 mod applications;
+mod changes;
 mod failures;
 mod health;
+mod idempotency;
 mod import;
+mod moderation;
 mod offers;
+mod order_moves;
 mod order_of_checks;
+mod orders;
 mod personal_tokens;
 mod sellers;
+mod shipments;
 mod wire;

@@ -25,7 +25,7 @@ impl Operation for Healthz {
         Ok(parts.no_query()?)
     }
 
-    async fn execute((): (), _: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute((): (), _: Context) -> Result<Reply, Refusal> {
         Ok(Reply::ok(&json!({ "status": "ok" }))?)
     }
 }
@@ -40,7 +40,7 @@ impl Operation for Readyz {
         Ok(parts.no_query()?)
     }
 
-    async fn execute((): (), context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute((): (), context: Context) -> Result<Reply, Refusal> {
         let late = |_| Err(NotReady("the check did not end in time".to_owned()));
         match timeout(READY_WITHIN, context.office.health.ready())
             .await
@@ -65,7 +65,7 @@ impl Operation for Metrics {
         Ok(parts.no_query()?)
     }
 
-    async fn execute((): (), context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute((): (), context: Context) -> Result<Reply, Refusal> {
         Ok(Reply::metrics((context.office.metrics)()))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actix_web::dev::Payload;
 use futures_util::StreamExt;
 use kernel::SellerId;
 use tokio::time::timeout;
@@ -9,7 +10,7 @@ use web::Entry;
 
 use super::sellers::existing;
 use crate::importer::Importer;
-use crate::operation::{Context, Operation};
+use crate::operation::{Context, Streaming};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::request::Parts;
@@ -17,7 +18,7 @@ use crate::request::Parts;
 /// `POST /sellers/{seller}/offers:import`
 pub(crate) struct ImportOffers;
 
-impl Operation for ImportOffers {
+impl Streaming for ImportOffers {
     type Input = SellerId;
 
     fn decode(parts: &Parts<'_>) -> Result<SellerId, Refusal> {
@@ -25,13 +26,13 @@ impl Operation for ImportOffers {
         Ok(parts.id(0)?)
     }
 
-    async fn execute(seller: SellerId, context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute(seller: SellerId, context: Context, body: &mut Payload) -> Result<Reply, Refusal> {
         existing(seller, &context).await?;
         let office = context.office;
         let mut importer = Importer::new(Arc::clone(&office.units), office.tasks.clone(), seller);
         let patience = office.settings.body_timeout;
         let late = |_| Refusal::closing(Entry::whole("The next piece of the body did not arrive in time."));
-        while let Some(piece) = timeout(patience, context.payload.next()).await.map_err(late)? {
+        while let Some(piece) = timeout(patience, body.next()).await.map_err(late)? {
             let broken = |_| Refusal::closing(Entry::whole("The body broke off."));
             importer.feed(&piece.map_err(broken)?).await?;
         }

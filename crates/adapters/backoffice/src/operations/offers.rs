@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Money, OfferId, SellerId};
+use kernel::{OfferId, SellerId};
 use offers::{Offer, OfferFeed, PriceSource};
 use serde::Serialize;
 use usecases::feed_offer::{Outcome, feed_offer};
@@ -11,6 +11,7 @@ use web::{Problem, timestamps};
 
 use super::sellers::existing;
 use crate::feed;
+use crate::money::MoneyView;
 use crate::operation::{Context, Operation};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -18,7 +19,7 @@ use crate::request::Parts;
 
 /// An offer as `/v1` shows it (contract: Offer), and who set its price.
 #[derive(Serialize)]
-struct OfferView<'a> {
+pub(crate) struct OfferView<'a> {
     id: String,
     title: &'a str,
     handle: &'a str,
@@ -35,12 +36,6 @@ struct OfferView<'a> {
     #[serde(serialize_with = "timestamps::serialize")]
     updated_at: DateTime<Utc>,
     price_source: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct MoneyView {
-    amount: i64,
-    currency: &'static str,
 }
 
 impl<'a> From<&'a Offer> for OfferView<'a> {
@@ -60,15 +55,6 @@ impl<'a> From<&'a Offer> for OfferView<'a> {
             created_at: offer.created_at,
             updated_at: offer.updated_at,
             price_source: offer.price.map(|price| source(price.source)),
-        }
-    }
-}
-
-impl From<Money> for MoneyView {
-    fn from(money: Money) -> Self {
-        Self {
-            amount: money.amount(),
-            currency: money.currency().code(),
         }
     }
 }
@@ -94,13 +80,14 @@ impl Operation for PutOffer {
         })
     }
 
-    async fn execute(input: Feed, context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute(input: Feed, context: Context) -> Result<Reply, Refusal> {
         // No account ever goes away, so what is seen here holds in the transaction too.
         existing(input.seller, &context).await?;
-        match context.write(input).await? {
-            Outcome::Created(offer) => Ok(Reply::created(&OfferView::from(&offer))?),
-            Outcome::Kept(offer) => Ok(Reply::ok(&OfferView::from(&offer))?),
-        }
+        let answer = |outcome| match outcome {
+            Outcome::Created(offer) => Reply::created(&OfferView::from(&offer)),
+            Outcome::Kept(offer) => Reply::ok(&OfferView::from(&offer)),
+        };
+        context.write(input, answer).await
     }
 }
 
@@ -131,7 +118,7 @@ impl Operation for ReadOffer {
         Ok((parts.id(0)?, parts.id(1)?))
     }
 
-    async fn execute((seller, id): (SellerId, OfferId), context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute((seller, id): (SellerId, OfferId), context: Context) -> Result<Reply, Refusal> {
         let offer = context.office.offers.offer(seller, id).await?;
         let offer = offer.ok_or_else(Problem::not_found)?;
         Ok(Reply::ok(&OfferView::from(&offer))?)

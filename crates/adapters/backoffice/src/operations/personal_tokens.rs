@@ -43,15 +43,16 @@ impl Operation for IssueToken {
         Ok((parts.id(0)?, request))
     }
 
-    async fn execute((seller, request): Self::Input, context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute((seller, request): Self::Input, context: Context) -> Result<Reply, Refusal> {
         let work = Issue {
             seller,
             request,
             randomness: Arc::clone(&context.office.randomness),
         };
-        let issued = context.write(work).await?;
-        let body = json!({ "id": issued.id.to_string(), "token": issued.token.token.reveal() });
-        Ok(Reply::created(&body)?)
+        let answer = |issued: Issued| {
+            Reply::created(&json!({ "id": issued.id.to_string(), "token": issued.token.token.reveal() }))
+        };
+        context.write(work, answer).await
     }
 }
 
@@ -88,9 +89,9 @@ impl Operation for RevokeToken {
         Ok((parts.id(0)?, parts.id(1)?))
     }
 
-    async fn execute((seller, token): Self::Input, context: Context<'_>) -> Result<Reply, Refusal> {
-        context.write(Revoke(seller, token)).await?;
-        Ok(Reply::nothing())
+    async fn execute((seller, token): Self::Input, context: Context) -> Result<Reply, Refusal> {
+        let answer = |()| Ok(Reply::nothing());
+        context.write(Revoke(seller, token), answer).await
     }
 }
 

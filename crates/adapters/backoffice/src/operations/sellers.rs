@@ -83,7 +83,7 @@ impl Operation for CreateSeller {
         Ok(parts.json(&body)?)
     }
 
-    async fn execute(input: NewSeller, context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute(input: NewSeller, context: Context) -> Result<Reply, Refusal> {
         let password = match input.password {
             Some(password) => Some(context.office.passwords.hash(&password).await?),
             None => None,
@@ -96,9 +96,10 @@ impl Operation for CreateSeller {
             },
             randomness: Arc::clone(&context.office.randomness),
         };
-        let seller = context.write(work).await?;
-        let body = json!({ "id": seller.id.to_string(), "seller_no": seller.seller_no });
-        Ok(Reply::created(&body)?)
+        let answer = |seller: Seller| {
+            Reply::created(&json!({ "id": seller.id.to_string(), "seller_no": seller.seller_no }))
+        };
+        context.write(work, answer).await
     }
 }
 
@@ -143,7 +144,7 @@ impl Operation for ListSellers {
         Ok(page)
     }
 
-    async fn execute((after, limit): (i32, u16), context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute((after, limit): (i32, u16), context: Context) -> Result<Reply, Refusal> {
         let mut sellers = context
             .office
             .sellers
@@ -177,14 +178,14 @@ impl Operation for ReadSeller {
         Ok(parts.id(0)?)
     }
 
-    async fn execute(id: SellerId, context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute(id: SellerId, context: Context) -> Result<Reply, Refusal> {
         let seller = existing(id, &context).await?;
         Ok(Reply::ok(&SellerView::from(&seller))?)
     }
 }
 
 /// The account, closed or not; 404 where there is none.
-pub(crate) async fn existing(id: SellerId, context: &Context<'_>) -> Result<Seller, Refusal> {
+pub(crate) async fn existing(id: SellerId, context: &Context) -> Result<Seller, Refusal> {
     let seller = context.office.sellers.seller(id).await?;
     Ok(seller.ok_or_else(Problem::not_found)?)
 }
@@ -200,9 +201,9 @@ impl Operation for CloseSeller {
         Ok(parts.id(0)?)
     }
 
-    async fn execute(id: SellerId, context: Context<'_>) -> Result<Reply, Refusal> {
-        let seller = context.write(Close(id)).await?;
-        Ok(Reply::ok(&SellerView::from(&seller))?)
+    async fn execute(id: SellerId, context: Context) -> Result<Reply, Refusal> {
+        let answer = |seller| Reply::ok(&SellerView::from(&seller));
+        context.write(Close(id), answer).await
     }
 }
 

@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use kernel::{MockRandomness, Randomness, StoreError};
 use oauth::{MockOperatorTokens, MockPasswordHasher, OperatorTokenRow, PasswordHash, SecretHash};
-use serde_json::Value;
+use orders::{Lookup, MockCarrierLookup};
+use serde_json::{Value, json};
 use uuid::Uuid;
 use web::Tasks;
 
@@ -54,8 +55,12 @@ impl Office {
             units: Arc::new(store.clone()),
             sellers: Arc::new(store.clone()),
             offers: Arc::new(store.clone()),
+            orders: Arc::new(store.clone()),
+            changes: Arc::new(store.clone()),
             applications: Arc::new(store.clone()),
             operators: Arc::new(operators()),
+            claims: Arc::new(store.clone()),
+            carriers: Arc::new(carriers()),
             passwords: Arc::new(passwords()),
             randomness: Arc::new(randomness()),
             tasks: Tasks::new(tokio::runtime::Handle::current()),
@@ -65,6 +70,7 @@ impl Office {
                 realm: "Seller API".to_owned(),
                 default_rate_limit: NonZeroU32::new(600).unwrap(),
                 body_timeout: Duration::from_secs(10),
+                idempotency_lease: Duration::from_mins(1),
             }),
         };
         Self { store, back_office }
@@ -110,6 +116,35 @@ impl Office {
 
     pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
         self.call(Method::POST, path, body).await
+    }
+
+    /// A POST with an idempotency key.
+    pub(crate) async fn post_once(&self, key: &str, path: &str, body: &str) -> Answer {
+        let request = authorized(Method::POST, path)
+            .insert_header(("idempotency-key", key))
+            .insert_header(("content-type", "application/json"))
+            .set_payload(body.to_owned());
+        self.send(request).await
+    }
+
+    /// Feeds an offer of this price and stock, or of none.
+    pub(crate) async fn with_offer(
+        &self,
+        seller: &str,
+        id: u128,
+        price: Option<i64>,
+        stock: Option<i32>,
+    ) -> String {
+        let offer = uuid(id);
+        let price = price.map(|amount| json!({"amount": amount, "currency": "PLN"}));
+        let body = json!({
+            "title": format!("Kettle {id}"), "handle": "kettle", "status": "published", "price": price, "stock": stock,
+            "url": "https://shop.example/kettle",
+        });
+        let path = format!("/sellers/{seller}/offers/{offer}");
+        let answer = self.call(Method::PUT, &path, &body.to_string()).await;
+        assert_eq!(answer.status, 201);
+        offer
     }
 }
 
@@ -167,6 +202,13 @@ pub(crate) fn randomness() -> impl Randomness {
         secret
     });
     randomness
+}
+
+/// Carriers that know of no parcel.
+fn carriers() -> MockCarrierLookup {
+    let mut carriers = MockCarrierLookup::new();
+    carriers.expect_look_up().returning(|_, _| Lookup::NotFound);
+    carriers
 }
 
 fn operators() -> MockOperatorTokens {

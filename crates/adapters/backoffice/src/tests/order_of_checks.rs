@@ -30,10 +30,10 @@ async fn without_an_operators_token_there_is_nothing_to_see() {
 async fn a_path_comes_before_its_method_and_both_before_the_body() {
     let office = Office::new();
     for path in [
-        "/orders",
+        "/orders/",
         "/sellers/",
         "/Sellers",
-        "/changes",
+        "/changes/1",
         "/sellers//closure",
         "/%00",
     ] {
@@ -49,6 +49,8 @@ async fn a_path_comes_before_its_method_and_both_before_the_body() {
         (Method::OPTIONS, "/sellers/x/offers/y", "PUT, GET"),
         (Method::GET, "/sellers/x/offers:import", "POST"),
         (Method::TRACE, "/applications/x", "GET, PATCH, DELETE"),
+        (Method::POST, "/changes", "GET"),
+        (Method::PUT, "/orders", "POST"),
     ] {
         let answer = office.call(method, path, "{").await;
         assert_eq!(

@@ -1,13 +1,20 @@
 //! A store in memory behind the mocks: enough of the ports for requests to build on each other.
 
+mod claims;
+mod feed;
+mod orders;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use ::orders::{OrderEventKind, OrderId, SellerOrder, ShipmentMail};
 use async_trait::async_trait;
+use changes::ChangeItem;
 use chrono::{DateTime, Utc};
-use kernel::{OfferId, SellerId, StoreError, Version};
+use kernel::{CommitError, OfferId, SellerId, StoreError, Version};
 use oauth::{Application, ApplicationReader, ClientId, FamilyId, Seller, SellerReader};
 use offers::{Offer, OfferFilter, OfferReader};
+use tokio::time::Instant;
 use usecases::{MockTransaction, Transaction, UnitOfWork};
 
 /// What is stored.
@@ -21,13 +28,22 @@ pub(crate) struct Rows {
     pub(crate) tokens: BTreeMap<FamilyId, SellerId>,
     /// How many offers each transaction has saved.
     pub(crate) saved: Vec<usize>,
+    pub(crate) orders: BTreeMap<(OrderId, SellerId), SellerOrder>,
+    pub(crate) numbers: BTreeMap<String, OrderId>,
+    /// What was announced of orders, and to whom.
+    pub(crate) order_events: Vec<(SellerId, OrderEventKind)>,
+    pub(crate) mails: Vec<ShipmentMail>,
+    changes: Vec<ChangeItem>,
+    looks: Vec<Instant>,
 }
 
 /// The store. Clones share their rows.
 #[derive(Clone, Default)]
 pub(crate) struct Store {
     rows: Arc<Mutex<Rows>>,
+    claims: Arc<Mutex<BTreeMap<String, claims::ClaimRow>>>,
     away: Arc<Mutex<bool>>,
+    loses_answers: Arc<Mutex<bool>>,
 }
 
 /// The `now` of every transaction: 2023-11-14T22:13:20Z.
@@ -43,6 +59,11 @@ impl Store {
     /// From now on the store cannot be reached.
     pub(crate) fn goes_away(&self) {
         *self.away.lock().unwrap() = true;
+    }
+
+    /// From now on commits are made, but their answers are lost.
+    pub(crate) fn loses_answers(&self) {
+        *self.loses_answers.lock().unwrap() = true;
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -64,9 +85,16 @@ impl UnitOfWork for Store {
         expect_offers(&mut tx, &mine);
         expect_applications(&mut tx, &mine);
         expect_tokens(&mut tx, &mine);
+        orders::expect(&mut tx, &mine);
+        let completion = claims::Completion::default();
+        claims::expect(&mut tx, self, &completion);
         let all = self.clone();
         tx.expect_commit().returning(move || {
             *all.rows() = mine.lock().unwrap().clone();
+            all.completed(&completion);
+            if *all.loses_answers.lock().unwrap() {
+                return Err(CommitError::Unknown(StoreError::Unavailable("cut off".into())));
+            }
             Ok(())
         });
         Ok(Box::new(tx))

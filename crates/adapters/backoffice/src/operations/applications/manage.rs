@@ -1,6 +1,7 @@
 //! The operator's moves over one application.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use oauth::{Application, ClientId, Scope, ScopeSet};
@@ -15,6 +16,7 @@ use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
 use crate::sentence;
+use crate::state::BackOfficeSettings;
 
 /// `GET /applications/{client_id}`
 pub(crate) struct Read;
@@ -27,15 +29,19 @@ impl Operation for Read {
         Ok(parts.id(0)?)
     }
 
-    async fn execute(id: ClientId, context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute(id: ClientId, context: Context) -> Result<Reply, Refusal> {
         let application = context.office.applications.client(id).await?;
-        shown(&application.ok_or_else(Problem::not_found)?, &context)
+        let application = application.ok_or_else(Problem::not_found)?;
+        Ok(shown(&context.office.settings)(application)?)
     }
 }
 
-fn shown(application: &Application, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let view = ApplicationView::of(application, &context.office.settings);
-    Ok(Reply::ok(&view)?)
+/// Shows an application under these settings.
+fn shown(
+    settings: &Arc<BackOfficeSettings>,
+) -> impl Fn(Application) -> Result<Reply, serde_json::Error> + Send + Sync + use<> {
+    let settings = Arc::clone(settings);
+    move |application| Reply::ok(&ApplicationView::of(&application, &settings))
 }
 
 /// `POST /applications/{client_id}/acceptance`
@@ -48,7 +54,7 @@ pub(crate) struct Suspend;
 pub(crate) struct Reinstate;
 
 /// An operation that is a move over the status.
-trait IsMove {
+trait IsMove: 'static {
     const MOVE: Move;
 }
 
@@ -72,9 +78,9 @@ impl<M: IsMove> Operation for M {
         Ok(parts.id(0)?)
     }
 
-    async fn execute(id: ClientId, context: Context<'_>) -> Result<Reply, Refusal> {
-        let application = context.write(Change::Move(id, M::MOVE)).await?;
-        shown(&application, &context)
+    async fn execute(id: ClientId, context: Context) -> Result<Reply, Refusal> {
+        let answer = shown(&context.office.settings);
+        context.write(Change::Move(id, M::MOVE), answer).await
     }
 }
 
@@ -93,9 +99,9 @@ impl Operation for Adjust {
         Ok((parts.id(0)?, limit.flatten(), scopes))
     }
 
-    async fn execute((id, limit, scopes): Self::Input, context: Context<'_>) -> Result<Reply, Refusal> {
-        let application = context.write(Change::Adjust(id, limit, scopes)).await?;
-        shown(&application, &context)
+    async fn execute((id, limit, scopes): Self::Input, context: Context) -> Result<Reply, Refusal> {
+        let answer = shown(&context.office.settings);
+        context.write(Change::Adjust(id, limit, scopes), answer).await
     }
 }
 
@@ -133,9 +139,9 @@ impl Operation for Delete {
         Ok(parts.id(0)?)
     }
 
-    async fn execute(id: ClientId, context: Context<'_>) -> Result<Reply, Refusal> {
-        context.write(Deletion(id)).await?;
-        Ok(Reply::nothing())
+    async fn execute(id: ClientId, context: Context) -> Result<Reply, Refusal> {
+        let answer = |()| Ok(Reply::nothing());
+        context.write(Deletion(id), answer).await
     }
 }
 

@@ -29,19 +29,20 @@ impl Operation for Register {
         Ok((parts.id(0)?, registration))
     }
 
-    async fn execute((owner, registration): Self::Input, context: Context<'_>) -> Result<Reply, Refusal> {
+    async fn execute((owner, registration): Self::Input, context: Context) -> Result<Reply, Refusal> {
         let work = RegisterApplication {
             owner,
             registration,
             randomness: Arc::clone(&context.office.randomness),
         };
-        let registered = context.write(work).await?;
-        let body = json!({
-            "client_id": registered.client_id.to_string(),
-            "client_secret": registered.client_secret.as_ref().map(Secret::reveal),
-            "status": registered.status.as_str(),
-        });
-        Ok(Reply::created(&body)?)
+        let answer = |registered: Registered| {
+            Reply::created(&json!({
+                "client_id": registered.client_id.to_string(),
+                "client_secret": registered.client_secret.as_ref().map(Secret::reveal),
+                "status": registered.status.as_str(),
+            }))
+        };
+        context.write(work, answer).await
     }
 }
 
