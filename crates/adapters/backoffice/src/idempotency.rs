@@ -17,7 +17,7 @@ use crate::operation::{Context, Operation};
 use crate::pipeline::READ_WITHIN;
 use crate::refusal::{Overdue, Refusal};
 use crate::reply::Reply;
-use crate::request::Parts;
+use crate::request::{Origin, Parts};
 use crate::state::BackOffice;
 
 /// How long a failure waits for its key to be given back. What takes longer goes on without it.
@@ -34,40 +34,43 @@ pub(crate) fn claim(parts: &Parts<'_>, office: &BackOffice) -> Result<Option<Cla
     Ok(parts.key()?.map(claim))
 }
 
-/// Does an operation that changes something, to its end whatever becomes of the client.
+/// Does an operation that changes something, to its end whatever becomes of the client. Nobody may be left to hear of a
+/// failure, so it is logged here.
 pub(crate) async fn run<O: Operation>(
     input: O::Input,
     claim: Option<Claim>,
+    origin: Origin,
     office: &Arc<BackOffice>,
 ) -> Result<Reply, Refusal> {
-    let context = |claim| Context {
+    let (claim, owned) = (claim.map(Arc::new), Arc::clone(office));
+    let context = Context {
         office: Arc::clone(office),
-        claim,
+        claim: claim.clone(),
     };
-    match claim {
-        None => office.tasks.run(O::execute(input, context(None))).await?,
-        Some(claim) => {
-            let claim = Arc::new(claim);
-            let executing = O::execute(input, context(Some(Arc::clone(&claim))));
-            let claimed = claimed(Arc::clone(office), claim, executing);
-            office.tasks.run(claimed).await?
-        }
-    }
+    let executing = O::execute(input, context);
+    let running = async move {
+        let outcome = match claim {
+            Some(claim) => claimed(&owned, &claim, executing).await,
+            None => executing.await,
+        };
+        outcome.map_err(|refusal| refusal.logged(&origin.trace_id, origin.route))
+    };
+    office.tasks.run(running).await?
 }
 
 /// Executes what the claim allows, or answers by what is known of its key.
 async fn claimed(
-    office: Arc<BackOffice>,
-    claim: Arc<Claim>,
+    office: &Arc<BackOffice>,
+    claim: &Claim,
     executing: impl Future<Output = Result<Reply, Refusal>> + Send + 'static,
 ) -> Result<Reply, Refusal> {
-    let claims = InTime(&office);
-    match claims.claim(&claim, office.settings.idempotency_lease).await {
+    let claims = InTime(office);
+    match claims.claim(claim, office.settings.idempotency_lease).await {
         Ok(Claimed::Run) => {
             meters::count_claim("run");
             // A task within the task: where the operation panics, its claim is settled all the same.
             let running = async { office.tasks.run(executing).await? };
-            settled(once(&claims, &claim, running).await)
+            settled(once(&claims, claim, running).await)
         }
         Ok(Claimed::InProgress) => {
             meters::count_claim("in_progress");
@@ -83,7 +86,7 @@ async fn claimed(
         }
         Err(error) => {
             // It may stand though its answer was lost, and nobody runs what it was made for.
-            drop(claims.release(&claim).await);
+            drop(claims.release(claim).await);
             Err(error.into())
         }
     }

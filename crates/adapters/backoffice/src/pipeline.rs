@@ -17,13 +17,13 @@ use crate::meters::{self, LISTENER};
 use crate::operation::{Context, Operation, Streaming};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::request::Parts;
+use crate::request::{Origin, Parts};
 use crate::routes::{self, Found, Kind, Route};
 use crate::state::BackOffice;
 use crate::{idempotency, operator};
 
-/// How long a request may wait for what is only read, once for its token and once for its operation (or for its claim): together a little
-/// under the 3 s in which every request is answered while the database is away (D16, D105).
+/// How long a request may wait for what is only read, once for its token and once for its operation, or for its claim:
+/// together a little under the 3 s in which every request is answered while the database is away (D16, D105).
 pub(crate) const READ_WITHIN: Duration = Duration::from_millis(1_400);
 
 /// Answers a request, whatever it is.
@@ -37,11 +37,12 @@ pub(crate) async fn serve(
     let trace_id = TraceId::of(request.headers(), || office.randomness.uuid().into_bytes());
     let found = routes::find(request.method(), request.uri().path());
     let route = found.template();
-    let outcome = guarded(&trace_id, pass(&office, &request, &mut payload, found)).await;
+    let passing = pass(&office, &request, trace_id, &mut payload, found);
+    let outcome = guarded(&trace_id, passing).await;
     let (response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(reply) => (reply.into_response(&trace_id), false),
         Err(refusal) => {
-            let (problem, closes) = refusal.tell(&trace_id, route);
+            let (problem, closes) = refusal.logged(&trace_id, route).into_answer();
             (problem.into_response(&trace_id), closes)
         }
     };
@@ -67,6 +68,7 @@ pub(crate) async fn serve(
 async fn pass(
     office: &Arc<BackOffice>,
     request: &HttpRequest,
+    trace_id: TraceId,
     payload: &mut Payload,
     found: Found<'_>,
 ) -> Result<Reply, Refusal> {
@@ -80,6 +82,10 @@ async fn pass(
         ids,
         body: whole_body(office, request, payload, route).await?,
         keyed: route.is_keyed(),
+        origin: Origin {
+            trace_id,
+            route: route.template,
+        },
     };
     let performing = (route.perform)(parts, office, payload);
     if route.method.is_safe() && route.kind != Kind::Waits {
@@ -100,7 +106,7 @@ pub(crate) async fn perform<O: Operation>(
         return O::execute(input, Context { office, claim: None }).await;
     }
     let claim = idempotency::claim(&parts, office)?;
-    idempotency::run::<O>(input, claim, office).await
+    idempotency::run::<O>(input, claim, parts.origin, office).await
 }
 
 /// The last steps of a request whose operation reads the body itself.

@@ -71,19 +71,18 @@ impl Refusal {
         self.0.fate == Fate::Lost
     }
 
-    /// What to answer, and whether the connection is to be closed after it. The cause is logged here and nowhere else.
-    pub(crate) fn tell(self, trace_id: &TraceId, route: &str) -> (Problem, bool) {
-        let Inner {
-            problem,
-            cause,
-            closes,
-            fate: _,
-        } = *self.0;
-        if let Some(cause) = cause {
+    /// Logs the cause, where there is one that was not logged before. It is done here and nowhere else.
+    pub(crate) fn logged(mut self, trace_id: &TraceId, route: &str) -> Self {
+        if let Some(cause) = self.0.cause.take() {
             let cause = Chain(cause.as_ref());
             tracing::error!(trace_id = trace_id.as_str(), route, %cause, "a request failed");
         }
-        (problem, closes)
+        self
+    }
+
+    /// What to answer, and whether the connection is to be closed after it.
+    pub(crate) fn into_answer(self) -> (Problem, bool) {
+        (self.0.problem, self.0.closes)
     }
 }
 

@@ -10,7 +10,7 @@ use web::decode::{FieldSet, Place, Shape};
 use web::json::Json;
 use web::media_type::{MediaType, require_json};
 use web::query::{self, Query};
-use web::{Entry, Problem, Violations, both, decode, idempotency_key, percent, three};
+use web::{Entry, Problem, TraceId, Violations, both, decode, idempotency_key, percent, three};
 
 use crate::{ruled, sentence};
 
@@ -23,6 +23,16 @@ pub(crate) struct Parts<'a> {
     pub(crate) body: Bytes,
     /// Whether an `Idempotency-Key` is looked at.
     pub(crate) keyed: bool,
+    /// What the log says of it.
+    pub(crate) origin: Origin,
+}
+
+/// How the log names a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) trace_id: TraceId,
+    /// The template of its route.
+    pub(crate) route: &'static str,
 }
 
 impl<'a> Parts<'a> {
@@ -174,6 +184,10 @@ mod tests {
             ids,
             body: Bytes::from_static(body.as_bytes()),
             keyed: true,
+            origin: Origin {
+                trace_id: TraceId::from_random([0; 16]),
+                route: "/x",
+            },
         }
     }
 
