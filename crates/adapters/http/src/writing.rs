@@ -123,3 +123,36 @@ impl<W: Work<Error = Refusal>> Work for InTime<'_, W> {
         self.deadline.hold(self.inner.run(transaction)).await?
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::time::Instant;
+    use usecases::{MockTransaction, Repeatable};
+
+    use super::*;
+
+    struct Silent;
+
+    #[async_trait]
+    impl Work for Silent {
+        type Done = ();
+        type Error = Refusal;
+
+        async fn run(&self, _: &dyn Transaction) -> Result<(), Refusal> {
+            pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_statement_that_is_not_answered_ends_the_work_before_its_commit() {
+        let work = InTime {
+            inner: &Silent,
+            deadline: Deadline::of_arrival(Instant::now()),
+        };
+        let refusal = work.run(&MockTransaction::new()).await.unwrap_err();
+        assert!(!refusal.is_unknown() && !refusal.is_repeatable());
+        assert_eq!(refusal.into_parts().0, web::Problem::unavailable());
+    }
+}
