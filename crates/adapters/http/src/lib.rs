@@ -93,7 +93,7 @@ pub struct HttpSettings {
     /// How long a client may take to send a body.
     pub body_timeout: Duration,
     /// How long a claim on an idempotency key holds when nobody gives it back (contract's decision: 60 s). To be longer than
-    /// any request with a key can take, which is about 20 s; where it is not, a request may find its claim lost, and then
+    /// any request with a key can take, which is about 30 s; where it is not, a request may find its claim lost, and then
     /// changes nothing.
     pub idempotency_lease: Duration,
     /// The time of this process: for the end of a window in which nothing was counted.
