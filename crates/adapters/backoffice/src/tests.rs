@@ -5,6 +5,7 @@ pub(crate) mod rows;
 
 mod applications;
 mod changes;
+mod departures;
 mod failures;
 mod health;
 mod idempotency;

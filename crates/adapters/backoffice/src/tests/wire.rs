@@ -1,22 +1,17 @@
-//! What only a real connection shows: bodies in pieces, clients that go away, refusals before the body has arrived.
+//! What only a real connection shows: bodies in pieces, refusals before the body has arrived.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::rt::net::TcpStream;
 use actix_web::{App, HttpServer};
-use async_trait::async_trait;
-use kernel::StoreError;
-use oauth::{PasswordHash, PasswordHasher};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::Semaphore;
 
 use super::fixture::{Office, TOKEN, uuid};
 use crate::configure;
 
 /// A server over an office, and a connection to it.
-async fn connected(office: &Office) -> (ServerHandle, TcpStream) {
+pub(crate) async fn connected(office: &Office) -> (ServerHandle, TcpStream) {
     let back_office = office.back_office.clone();
     let server = HttpServer::new(move || App::new().configure(configure(back_office.clone())))
         .workers(1)
@@ -55,14 +50,14 @@ async fn send_chunk(connection: &mut TcpStream, chunk: &str) {
     connection.write_all(framed.as_bytes()).await.unwrap();
 }
 
-async fn until_closed(connection: &mut TcpStream) -> String {
+pub(crate) async fn until_closed(connection: &mut TcpStream) -> String {
     let mut all = Vec::new();
     connection.read_to_end(&mut all).await.unwrap();
     String::from_utf8(all).unwrap()
 }
 
 /// Waits for what another task brings about.
-async fn eventually(holds: impl Fn() -> bool) {
+pub(crate) async fn eventually(holds: impl Fn() -> bool) {
     let waiting = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -141,85 +136,5 @@ async fn a_client_that_falls_silent_is_cut_off() {
         assert!(answer.starts_with("HTTP/1.1 400"), "{path}: {answer}");
         assert!(answer.contains("in time"), "{path}: {answer}");
         server.stop(false).await;
-    }
-}
-
-fn poll(seconds: u8) -> String {
-    format!(
-        "GET /changes?wait={seconds} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: close\r\n\r\n"
-    )
-}
-
-#[actix_web::test]
-async fn nobody_looks_for_changes_any_more_when_the_reader_has_gone() {
-    let office = Office::new();
-    let (server, mut connection) = connected(&office).await;
-    connection.write_all(poll(30).as_bytes()).await.unwrap();
-    eventually(|| office.store.looks().len() >= 2).await;
-    drop(connection);
-    // Whoever waited on would look several times in this time, and go on for longer than this test waits.
-    let unseen = Duration::from_secs(1);
-    eventually(|| {
-        let looks = office.store.looks();
-        looks.last().is_some_and(|last| last.elapsed() > unseen)
-    })
-    .await;
-    server.stop(false).await;
-}
-
-#[actix_web::test]
-async fn a_waiting_reader_does_not_hold_up_the_end_of_the_process() {
-    let office = Office::new();
-    let (server, mut connection) = connected(&office).await;
-    connection.write_all(poll(30).as_bytes()).await.unwrap();
-    eventually(|| !office.store.looks().is_empty()).await;
-    office.back_office.tasks.stop();
-    let stopping = tokio::time::timeout(Duration::from_secs(10), server.stop(true));
-    let (answer, stopped) = tokio::join!(until_closed(&mut connection), stopping);
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(answer.ends_with(r#"{"items":[],"next":"0"}"#), "{answer}");
-    stopped.unwrap();
-}
-
-#[actix_web::test]
-async fn a_keyed_request_whose_client_has_gone_is_done_and_can_be_replayed() {
-    let mut office = Office::new();
-    let (arrived, may_go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    office.back_office.passwords = Arc::new(Slow {
-        arrived: Arc::clone(&arrived),
-        may_go_on: Arc::clone(&may_go_on),
-    });
-    let body = r#"{"name": "Cups", "email": "cups@example.com", "password": "correct horse"}"#;
-    let (server, mut connection) = connected(&office).await;
-    let head = format!(
-        "POST /sellers HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nidempotency-key: k-1\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    connection.write_all(head.as_bytes()).await.unwrap();
-    arrived.acquire().await.unwrap().forget();
-    drop(connection);
-    server.stop(false).await;
-    assert!(office.store.holds("k-1"));
-    may_go_on.add_permits(1);
-    office.back_office.tasks.drained().await;
-    assert_eq!(office.store.rows().sellers.len(), 1);
-    let replay = office.post_once("k-1", "/sellers", body).await;
-    assert_eq!(replay.status, 201);
-    assert_eq!(replay.header("idempotent-replayed"), "true");
-}
-
-/// Hashes when it may.
-struct Slow {
-    arrived: Arc<Semaphore>,
-    may_go_on: Arc<Semaphore>,
-}
-
-#[async_trait]
-impl PasswordHasher for Slow {
-    async fn hash(&self, password: &str) -> Result<PasswordHash, StoreError> {
-        self.arrived.add_permits(1);
-        self.may_go_on.acquire().await.unwrap().forget();
-        Ok(PasswordHash::new(password.to_owned()))
     }
 }
