@@ -7,6 +7,7 @@ mod migrate;
 mod output;
 mod sandbox;
 mod serve;
+mod worker;
 
 use std::{future::Future, path::PathBuf, process::ExitCode};
 
@@ -41,6 +42,7 @@ Examples:
 enum Command {
     Sandbox(sandbox::Args),
     Serve(serve::Args),
+    Worker(worker::Args),
     Migrate(migrate::Args),
     Config(config::Args),
     Import(import::Args),
@@ -62,6 +64,7 @@ impl Cli {
         match self.command {
             Command::Sandbox(args) => args.run(sources),
             Command::Serve(args) => args.run(sources),
+            Command::Worker(args) => args.run(sources),
             Command::Migrate(args) => args.run(&sources.load()?),
             Command::Config(args) => args.run(&sources.load()?),
             Command::Import(args) => args.run(&sources.load()?),
@@ -71,7 +74,7 @@ impl Cli {
 }
 
 /// Flags that set configuration keys.
-fn with_flags(sources: Sources, flags: [(&str, &str, Option<String>); 2]) -> Sources {
+fn with_flags<const N: usize>(sources: Sources, flags: [(&str, &str, Option<String>); N]) -> Sources {
     let layers = flags.map(|(flag, key, value)| value.map(|value| Layer::flag(flag, key, value)));
     layers.into_iter().fold(sources, Sources::with)
 }

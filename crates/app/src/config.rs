@@ -4,13 +4,16 @@
 //! lists are separated by commas there. `DATABASE_URL` stands for `database.url`. A key that nobody knows, or a value that
 //! cannot be, stops the start with a message that names the key and where it came from.
 
+mod carriers;
 mod database;
 mod error;
+mod jobs;
 mod keys;
 mod layer;
 mod limits;
 mod load;
 mod log;
+mod mail;
 mod print;
 mod server;
 mod values;
@@ -18,15 +21,18 @@ mod values;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    carriers::{CarriersConfig, ClientConfig, DhlConfig, DpdConfig, InpostConfig, PocztaPolskaConfig},
     database::{DatabaseConfig, GatheringMode},
     error::{ConfigError, Problem},
+    jobs::{IdempotencyConfig, RetentionConfig, TrackingConfig, WorkerConfig},
     keys::KeysConfig,
     layer::Layer,
     limits::{OauthConfig, RateLimitConfig},
     load::{Loaded, Sources},
     log::{LogConfig, LogFormat},
-    server::{PublicUrl, ServerConfig, reachable},
-    values::{List, Period, Proxy, Secret},
+    mail::{MailConfig, MailSecurity},
+    server::{PublicUrl, ServerConfig, WorkersMode, reachable},
+    values::{List, Period, Proxy, Secret, ServiceUrl},
 };
 
 /// The effective configuration.
@@ -43,6 +49,18 @@ pub struct Config {
     pub oauth: OauthConfig,
     /// The limit of `/v1`.
     pub rate_limit: RateLimitConfig,
+    /// Keys that make a request happen once.
+    pub idempotency: IdempotencyConfig,
+    /// Mail to buyers.
+    pub mail: MailConfig,
+    /// The carriers that are asked about parcels.
+    pub carriers: CarriersConfig,
+    /// Following parcels on their way.
+    pub tracking: TrackingConfig,
+    /// How long what is done with is kept.
+    pub retention: RetentionConfig,
+    /// The process of `seller-api worker`.
+    pub worker: WorkerConfig,
     /// The log.
     pub log: LogConfig,
 }
@@ -55,6 +73,11 @@ impl Config {
         problems.extend(self.keys.problems());
         problems.extend(self.oauth.problems());
         problems.extend(self.rate_limit.problems());
+        problems.extend(self.idempotency.problems());
+        problems.extend(self.mail.problems());
+        problems.extend(self.carriers.problems());
+        problems.extend(self.tracking.problems());
+        problems.extend(self.retention.problems());
         problems.extend(self.log.problems());
         problems
     }

@@ -1,4 +1,4 @@
-//! The program: configuration, wiring, servers, command line. The only place that names concrete adapters.
+//! The program: configuration, wiring, servers, workers, command line. The only place that names concrete adapters.
 
 mod causes;
 mod cli;
@@ -6,12 +6,16 @@ pub mod config;
 mod listeners;
 mod logging;
 mod open_files;
+mod outside;
+mod probes;
 mod readiness;
-mod retention;
+mod running;
 mod sandbox;
 mod serve;
 mod signals;
 mod wiring;
+mod worker;
+mod workers;
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The two addresses that the program listens at.
+//! The addresses that the program listens at.
 
 use std::{
     io,
@@ -31,7 +31,8 @@ pub(crate) fn reserve(
 }
 
 impl Reserved {
-    fn take(address: SocketAddr, flag: &str) -> anyhow::Result<Self> {
+    /// Takes one address, which `flag` chooses; needs a runtime.
+    pub(crate) fn take(address: SocketAddr, flag: &str) -> anyhow::Result<Self> {
         Self::try_take(address).map_err(|error| explained(error, address, flag))
     }
 

@@ -11,7 +11,10 @@ use std::{
 use adapter_backoffice::{Health, NotReady};
 use adapter_postgres::{Database, SchemaState};
 use async_trait::async_trait;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 
 use crate::causes;
 
@@ -25,6 +28,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Readiness {
     database: Database,
     stopping: Arc<AtomicBool>,
+    reached: Arc<watch::Sender<bool>>,
 }
 
 /// The schema can only be used by a newer version of the program.
@@ -42,12 +46,19 @@ impl Readiness {
         Self {
             database,
             stopping: Arc::default(),
+            reached: Arc::default(),
         }
     }
 
     /// From now on the service is not ready.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
+    }
+
+    /// Waits until whoever watches has found the schema fit for the first time.
+    pub(crate) async fn reached(&self) {
+        // The sender lives as long as this value, so the wait ends only so.
+        let _ = self.reached.subscribe().wait_for(|reached| *reached).await;
     }
 
     /// Looks at the schema again and again, and logs what has changed. Ends where this program is too old for the schema
@@ -74,7 +85,10 @@ impl Readiness {
                     };
                 }
                 state.log();
-                was_ready |= state == State::Ready;
+                if state == State::Ready {
+                    was_ready = true;
+                    self.reached.send_replace(true);
+                }
                 last = Some(state);
             }
             sleep(INTERVAL).await;

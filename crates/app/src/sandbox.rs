@@ -5,8 +5,10 @@ mod credentials;
 mod data_dir;
 mod database;
 mod guide;
+mod orders;
 mod plan;
 mod seed;
+mod trade;
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -17,8 +19,10 @@ use crate::{
     cli::print,
     config::{Config, List, Loaded},
     listeners::{Reserved, reserve},
-    serve::{self, Service},
+    outside::Outside,
+    serve::Service,
     signals::Signals,
+    wiring,
 };
 
 /// What the flags choose.
@@ -76,14 +80,15 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
     }
     let home = Home::open(&loaded, &data_dir, options.fresh).await?;
     config.database.url = Some(home.url().to_owned().into());
-    let database = serve::database(&config)?;
+    let database = wiring::database(&config)?;
     home.make_ready(&database, &data_dir).await?;
     let seeder = Seeder {
         database: &database,
         data_dir: &data_dir,
         randomness: Arc::new(SystemRandomness::new()),
     };
-    let known = seeder.seed_once().await?;
+    let mut known = seeder.seed_once().await?;
+    trade::trade_once(&database, &mut known).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),
         backoffice_url: format!("http://{}", crate::config::reachable(backoffice.address())),
@@ -91,7 +96,8 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
         ..known
     };
     data_dir.keep(&credentials)?;
-    let service = Service::new(&config, public, backoffice)?;
+    let outside = Outside::simulated(&config, data_dir.mails())?;
+    let service = Service::new(&config, public, backoffice, outside)?;
     Ok(Prepared {
         data_dir,
         home,

@@ -1,29 +1,17 @@
-//! The main job: both servers over the database, until a signal ends them.
+//! The main job: both servers over the database, with the workers beside them or without.
 
-use std::{process::ExitCode, sync::Arc};
-
-use actix_web::dev::ServerHandle;
-use adapter_postgres::Database;
-use adapter_sealing::{Argon2Hasher, KeyError, SystemRandomness};
-use anyhow::{Context as _, anyhow};
-use metrics_exporter_prometheus::PrometheusBuilder;
-use tokio::{runtime::Handle, task::JoinSet, time::timeout};
-use web::Tasks;
+use std::process::ExitCode;
 
 use crate::{
-    config::{Config, Loaded},
+    config::{Config, Loaded, WorkersMode},
     listeners::{Reserved, reserve},
     open_files,
-    readiness::Readiness,
-    retention,
+    outside::Outside,
+    running,
     signals::Signals,
     wiring::Shared,
+    workers,
 };
-
-/// Bounds of the histograms, in seconds.
-const BUCKETS: [f64; 12] = [
-    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
-];
 
 /// A service whose configuration is in order and whose addresses are taken, but that does not listen yet.
 pub(crate) struct Service {
@@ -41,29 +29,23 @@ pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
         config.server.backoffice_bind,
         ["--bind", "--backoffice-bind"],
     )?;
-    Service::new(config, public, backoffice)?
+    let outside = Outside::real(config, &config.server.public_url_at(public.address()))?;
+    Service::new(config, public, backoffice, outside)?
         .run(signals, || Ok(()))
         .await
 }
 
 impl Service {
     /// Puts everything together; connects to nothing yet.
-    pub(crate) fn new(config: &Config, public: Reserved, backoffice: Reserved) -> anyhow::Result<Self> {
-        let database = database(config)?;
-        let metrics = PrometheusBuilder::new().set_buckets(&BUCKETS)?.install_recorder();
-        let shared = Shared {
-            public_url: config.server.public_url_at(public.address()),
-            sealer: Arc::new(config.keys.ring().map_err(without_keys)?),
-            passwords: Arc::new(Argon2Hasher::new()),
-            randomness: Arc::new(SystemRandomness::new()),
-            tasks: Tasks::new(Handle::current()),
-            readiness: Readiness::new(database.clone()),
-            metrics: metrics.context("the recorder of metrics")?,
-            config: Arc::new(config.clone()),
-            database,
-        };
+    pub(crate) fn new(
+        config: &Config,
+        public: Reserved,
+        backoffice: Reserved,
+        outside: Outside,
+    ) -> anyhow::Result<Self> {
+        let public_url = config.server.public_url_at(public.address());
         Ok(Self {
-            shared,
+            shared: Shared::new(config, public_url, outside)?,
             public,
             backoffice,
         })
@@ -72,7 +54,7 @@ impl Service {
     /// Serves until a signal comes and all that runs is finished. `listening` is called once both listeners answer.
     pub(crate) async fn run(
         self,
-        mut signals: Signals,
+        signals: Signals,
         listening: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<ExitCode> {
         let Self {
@@ -82,83 +64,17 @@ impl Service {
         } = self;
         open_files::allow(shared.config.server.max_connections);
         let addresses = (public.address(), backoffice.address());
-        let servers = [
+        let servers = vec![
             shared.public(public.listen()?)?,
             shared.backoffice(backoffice.listen()?)?,
         ];
-        let handles = servers.each_ref().map(actix_web::dev::Server::handle);
-        let mut running = JoinSet::new();
-        for server in servers {
-            running.spawn(server);
-        }
-        tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
-        listening()?;
-        let cleaner = tokio::spawn(retention::clear(shared.database.clone()));
-        let upkeep = tokio::spawn(keep_metrics(shared.metrics.clone()));
-        let outcome = tokio::select! {
-            signal = signals.next() => {
-                tracing::info!(signal, "stopping: finishing what runs");
-                Ok(ExitCode::SUCCESS)
+        running::until_stopped(&shared, servers, signals, || {
+            tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
+            if shared.config.server.workers == WorkersMode::All {
+                workers::start(&shared);
             }
-            too_old = shared.readiness.watch() => Err(too_old.into()),
-            Some(ended) = running.join_next() => Err(ended_early(ended)),
-        };
-        signals.end_at_the_next();
-        cleaner.abort();
-        upkeep.abort();
-        finish(&shared, &handles).await;
-        outcome
-    }
-}
-
-/// Takes no new connections, and waits for what runs as long as the configuration says.
-async fn finish(shared: &Shared, handles: &[ServerHandle; 2]) {
-    shared.readiness.stop();
-    let [public, backoffice] = handles;
-    let finished = async {
-        tokio::join!(public.stop(true), backoffice.stop(true));
-        shared.tasks.drained().await;
-    };
-    let patience = shared.config.server.shutdown_timeout;
-    if timeout(patience.0, finished).await.is_ok() {
-        tracing::info!("stopped");
-    } else {
-        tracing::warn!(after = %patience, "stopped, though not everything was finished");
-    }
-}
-
-/// The configured database.
-pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
-    let url = config.database.url.as_ref().context(
-        "no database is configured: set DATABASE_URL, or `database.url`, to \
-         postgres://user:password@host:5432/name",
-    )?;
-    let settings = config.database.settings(url.expose(), config.rate_limit.default);
-    Database::new(settings).context("configuration key `database.url` cannot be used")
-}
-
-fn without_keys(error: KeyError) -> anyhow::Error {
-    match error {
-        KeyError::None => anyhow!(
-            "no key is configured: make one with `seller-api admin keys generate`, and set it as `keys.sealing` or \
-             SELLER_API__KEYS__SEALING"
-        ),
-        other => anyhow::Error::new(other).context("configuration key `keys.sealing`"),
-    }
-}
-
-fn ended_early(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> anyhow::Error {
-    match ended {
-        Ok(Ok(())) => anyhow!("a server ended by itself"),
-        Ok(Err(error)) => anyhow::Error::new(error).context("a server failed"),
-        Err(error) => anyhow::Error::new(error).context("a server failed"),
-    }
-}
-
-/// Moves what histograms have gathered to where it is rendered from, so that memory stays bounded where nobody asks.
-async fn keep_metrics(metrics: metrics_exporter_prometheus::PrometheusHandle) {
-    loop {
-        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
-        metrics.run_upkeep();
+            listening()
+        })
+        .await
     }
 }

@@ -6,17 +6,28 @@ use actix_web::{App, HttpServer, dev::Server, web::ServiceConfig};
 use adapter_backoffice::{BackOffice, BackOfficeSettings};
 use adapter_http::{HttpSettings, Public};
 use adapter_postgres::Database;
-use adapter_sealing::{Argon2Hasher, KeyRing, SystemClock, SystemRandomness};
-use anyhow::Context as _;
-use metrics_exporter_prometheus::PrometheusHandle;
+use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
+use anyhow::{Context as _, anyhow};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use orders::PollSchedule;
+use tokio::runtime::Handle;
 use web::Tasks;
 
-use crate::{config::Config, readiness::Readiness};
+use crate::{
+    config::Config,
+    outside::Outside,
+    probes::{self, Probes},
+    readiness::Readiness,
+};
 
 /// The marketplace has few connections, but an import must not hold up everything else.
 const BACKOFFICE_THREADS: usize = 2;
 /// How long a client may take to close its side of a connection.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bounds of the histograms, in seconds.
+const BUCKETS: [f64; 12] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
+];
 
 /// What all threads share.
 #[derive(Clone)]
@@ -30,9 +41,47 @@ pub(crate) struct Shared {
     pub(crate) tasks: Tasks,
     pub(crate) readiness: Readiness,
     pub(crate) metrics: PrometheusHandle,
+    pub(crate) outside: Outside,
+}
+
+/// The configured database.
+pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
+    let url = config.database.url.as_ref().context(
+        "no database is configured: set DATABASE_URL, or `database.url`, to \
+         postgres://user:password@host:5432/name",
+    )?;
+    let settings = config.database.settings(url.expose(), config.rate_limit.default);
+    let database = Database::new(settings).context("configuration key `database.url` cannot be used")?;
+    Ok(database.with_polling(poll_schedule(config)))
+}
+
+/// When carriers are asked about a parcel.
+pub(crate) fn poll_schedule(config: &Config) -> PollSchedule {
+    PollSchedule {
+        interval: config.tracking.poll_interval.time_delta(),
+    }
 }
 
 impl Shared {
+    /// Puts everything together; connects to nothing yet.
+    pub(crate) fn new(config: &Config, public_url: String, outside: Outside) -> anyhow::Result<Self> {
+        let sealer = Arc::new(config.keys.ring().map_err(without_keys)?);
+        let database = database(config)?.with_sealer(sealer.clone());
+        let metrics = PrometheusBuilder::new().set_buckets(&BUCKETS)?.install_recorder();
+        Ok(Self {
+            public_url,
+            sealer,
+            passwords: Arc::new(Argon2Hasher::new()),
+            randomness: Arc::new(SystemRandomness::new()),
+            tasks: Tasks::new(Handle::current()),
+            readiness: Readiness::new(database.clone()),
+            metrics: metrics.context("the recorder of metrics")?,
+            config: Arc::new(config.clone()),
+            outside,
+            database,
+        })
+    }
+
     /// The server of `/v1` and `/oauth`.
     pub(crate) fn public(&self, listener: TcpListener) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
@@ -53,6 +102,16 @@ impl Shared {
         self.start(listener, threads, move || {
             adapter_backoffice::configure(shared.backoffice_state(&settings))
         })
+    }
+
+    /// The server of a process that only works: whether it lives and can work, and its metrics.
+    pub(crate) fn probes(&self, listener: TcpListener) -> anyhow::Result<Server> {
+        let probes = Probes {
+            health: Arc::new(self.readiness.clone()),
+            metrics: self.metrics.clone(),
+            randomness: self.randomness.clone(),
+        };
+        self.start(listener, 1, move || probes::configure(probes.clone()))
     }
 
     /// `configure` is called in each thread.
@@ -82,6 +141,9 @@ impl Shared {
             units: self.database.units(),
             gate: self.database.gate(),
             offers: self.database.offer_reader(),
+            orders: self.database.order_reader(),
+            carriers: Arc::clone(&self.outside.carriers),
+            claims: self.database.claims(),
             applications: self.database.applications(),
             rates: self.database.rate_counter(),
             sealer: self.sealer.clone(),
@@ -97,8 +159,12 @@ impl Shared {
             units: self.database.units(),
             sellers: self.database.sellers(),
             offers: self.database.offer_reader(),
+            orders: self.database.order_directory(),
+            changes: self.database.change_reader(),
             applications: self.database.applications(),
             operators: self.database.operator_tokens(),
+            claims: self.database.claims(),
+            carriers: Arc::clone(&self.outside.carriers),
             passwords: self.passwords.clone(),
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),
@@ -124,7 +190,8 @@ impl Shared {
             token_limit_per_client: oauth.token_limit_per_client,
             trusted_proxies: server.trusted_proxies.0.iter().map(|proxy| proxy.0).collect(),
             body_timeout: server.body_timeout.0,
-            clock: Arc::new(SystemClock),
+            idempotency_lease: self.config.idempotency.lease.0,
+            clock: Arc::clone(&self.outside.clock),
         }
     }
 
@@ -133,7 +200,18 @@ impl Shared {
             realm: self.config.server.service_name.clone(),
             default_rate_limit: self.config.rate_limit.default,
             body_timeout: self.config.server.body_timeout.0,
+            idempotency_lease: self.config.idempotency.lease.0,
         }
+    }
+}
+
+fn without_keys(error: KeyError) -> anyhow::Error {
+    match error {
+        KeyError::None => anyhow!(
+            "no key is configured: make one with `seller-api admin keys generate`, and set it as `keys.sealing` or \
+             SELLER_API__KEYS__SEALING"
+        ),
+        other => anyhow::Error::new(other).context("configuration key `keys.sealing`"),
     }
 }
 

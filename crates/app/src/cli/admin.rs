@@ -14,7 +14,7 @@ use super::{block_on, output, quiet};
 use crate::{
     config::{Loaded, Sources},
     logging,
-    serve::database,
+    wiring::database,
 };
 
 /// Manage operators' tokens and keys

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use web::Tasks;
 
 use super::{block_on, output, quiet};
-use crate::{config::Loaded, logging, serve::database};
+use crate::{config::Loaded, logging, wiring::database};
 
 /// Import data
 #[derive(Debug, clap::Args)]

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use clap::ValueEnum;
+
 use super::{block_on, with_flags};
 use crate::{config::Sources, logging};
 
@@ -11,6 +13,9 @@ use crate::{config::Sources, logging};
 /// is away or its schema is missing or older, it listens, answers 503 at /readyz of the marketplace's listener, and waits.
 /// On SIGTERM or SIGINT it takes no new connections, finishes what runs (`server.shutdown_timeout`) and exits with 0; a
 /// second signal ends it at once. The log goes to stderr, as text or JSON (`log.format`).
+///
+/// The background workers (mails to buyers, parcels on their way, clearing) run in the same process, or with --workers none
+/// in processes of their own (`seller-api worker`).
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
@@ -20,6 +25,18 @@ pub(super) struct Args {
     /// Where the marketplace's interface listens; port 0 takes a free one [default: 127.0.0.1:8081]
     #[arg(long, value_name = "ADDRESS:PORT")]
     backoffice_bind: Option<String>,
+    /// Which background workers run in this process [default: all]
+    #[arg(long, value_enum)]
+    workers: Option<Workers>,
+}
+
+/// Which workers run.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Workers {
+    /// None: a `seller-api worker` does the work
+    None,
+    /// All of them
+    All,
 }
 
 const EXAMPLES: &str = "\
@@ -27,7 +44,18 @@ Examples:
   export DATABASE_URL=postgres://seller_api:secret@db.internal/seller_api
   export SELLER_API__KEYS__SEALING=$(seller-api admin keys generate)
   seller-api migrate && seller-api serve
-  seller-api serve --bind 0.0.0.0:8080 --backoffice-bind 10.0.0.5:8081";
+  seller-api serve --bind 0.0.0.0:8080 --backoffice-bind 10.0.0.5:8081
+  seller-api serve --workers none";
+
+impl Workers {
+    fn name(self) -> String {
+        match self {
+            Self::None => "none",
+            Self::All => "all",
+        }
+        .to_owned()
+    }
+}
 
 impl Args {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
@@ -38,6 +66,7 @@ impl Args {
                 "server.backoffice_bind",
                 self.backoffice_bind,
             ),
+            ("--workers", "server.workers", self.workers.map(Workers::name)),
         ];
         let loaded = with_flags(sources, flags).load()?;
         logging::start(&loaded.config.log);

@@ -63,7 +63,7 @@ impl From<figment::Error> for ConfigError {
 
 fn problem(error: figment::Error) -> Problem {
     let key = error.path.join(".");
-    let secret = key.starts_with("keys.") || matches!(key.as_str(), "database.url" | "database.direct_url");
+    let secret = is_secret(&key);
     let reason = match error.kind {
         Kind::Message(reason) => reason,
         Kind::UnknownField(_, known) => format!("is unknown; known here are {}", known.join(", ")),
@@ -82,4 +82,15 @@ fn problem(error: figment::Error) -> Problem {
         reason,
         source: error.metadata.map(|metadata| metadata.name.into_owned()),
     }
+}
+
+/// Whether a key's value must never be repeated.
+fn is_secret(key: &str) -> bool {
+    let (section, name) = key.rsplit_once('.').unwrap_or((key, ""));
+    section.starts_with("keys")
+        || matches!(key, "database.url" | "database.direct_url")
+        || matches!(
+            name,
+            "password" | "login" | "token" | "api_key" | "client_id" | "client_secret"
+        )
 }

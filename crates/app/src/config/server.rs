@@ -8,9 +8,8 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize, Serializer};
-use url::Url;
 
-use super::values::{List, Period, Proxy};
+use super::values::{List, Period, Proxy, ServiceUrl};
 
 /// `server.*`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,6 +40,18 @@ pub struct ServerConfig {
     pub max_connections: u32,
     /// Threads that serve the public listener. Without it: one for each processor.
     pub threads: Option<NonZeroU16>,
+    /// Which of the background workers run beside the listeners.
+    pub workers: WorkersMode,
+}
+
+/// `server.workers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkersMode {
+    /// All of them.
+    All,
+    /// None: processes of `seller-api worker` do the work.
+    None,
 }
 
 impl Default for ServerConfig {
@@ -59,6 +70,7 @@ impl Default for ServerConfig {
             keep_alive: Period(Duration::from_secs(75)),
             max_connections: 16_000,
             threads: None,
+            workers: WorkersMode::All,
         }
     }
 }
@@ -154,17 +166,8 @@ impl TryFrom<String> for PublicUrl {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let url = Url::parse(&text).ok().filter(|url| {
-            let bare = url.query().is_none() && url.fragment().is_none();
-            let anonymous = url.username().is_empty() && url.password().is_none();
-            matches!(url.scheme(), "http" | "https") && url.has_host() && bare && anonymous
-        });
-        match url {
-            Some(url) => Ok(Self(url.as_str().trim_end_matches('/').to_owned())),
-            None => Err(
-                "must be an address such as https://api.example.com, without query and fragment".to_owned(),
-            ),
-        }
+        let ServiceUrl(url) = text.try_into()?;
+        Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
     }
 }
 

@@ -51,6 +51,10 @@ fn the_defaults_are_the_contracts_and_need_nothing() {
     assert_eq!(config.server.shutdown_timeout.0, Duration::from_secs(10));
     assert_eq!(config.server.service_name, "seller-api");
     assert!(config.server.trusted_proxies.0.is_empty());
+    assert_eq!(config.server.workers, WorkersMode::All);
+    assert_eq!(config.idempotency.lease.0, Duration::from_mins(1));
+    assert_eq!(config.tracking.poll_interval.0, Duration::from_mins(15));
+    assert!(config.retention.buyer_data.is_none() && config.mail.mailer().unwrap().is_none());
 }
 
 #[test]
@@ -111,6 +115,17 @@ fn texts_of_the_environment_become_what_the_key_needs() {
         ("SELLER_API__OAUTH__ACCESS_TOKEN_TTL", "1500ms"),
         ("SELLER_API__RATE_LIMIT__DEFAULT", "1000000"),
         ("SELLER_API__KEYS__SEALING", KEY),
+        ("SELLER_API__SERVER__WORKERS", "none"),
+        ("SELLER_API__MAIL__HOST", "mail.example.com"),
+        ("SELLER_API__MAIL__PORT", "2525"),
+        ("SELLER_API__MAIL__SECURITY", "tls"),
+        ("SELLER_API__MAIL__SENDER_NAME", "Shop"),
+        ("SELLER_API__MAIL__SENDER_ADDRESS", "shop@example.com"),
+        ("SELLER_API__CARRIERS__DHL__API_KEY", "123"),
+        ("SELLER_API__CARRIERS__DHL__BASE_URL", "http://127.0.0.1:7/dhl"),
+        ("SELLER_API__CARRIERS__POCZTA_POLSKA__DAILY_LIMIT", "9"),
+        ("SELLER_API__CARRIERS__INPOST__ENABLED", "true"),
+        ("SELLER_API__RETENTION__BUYER_DATA", "1825d"),
     ]);
     let config = config.unwrap().config;
     assert_eq!(config.database.pool_size, 7);
@@ -131,6 +146,21 @@ fn texts_of_the_environment_become_what_the_key_needs() {
     assert_eq!(config.oauth.access_token_ttl.0, Duration::from_millis(1_500));
     assert_eq!(config.rate_limit.default.get(), 1_000_000);
     assert!(config.keys.ring().is_ok());
+    assert_eq!(config.server.workers, WorkersMode::None);
+    assert_eq!(config.mail.port.unwrap().get(), 2_525);
+    assert_eq!(config.mail.security, MailSecurity::Tls);
+    assert!(config.mail.mailer().unwrap().is_some());
+    let carriers = config.carriers.settings(String::new());
+    assert_eq!(carriers.dhl.unwrap().base_url.as_str(), "http://127.0.0.1:7/dhl");
+    assert!(carriers.inpost.is_some() && carriers.gls.is_none());
+    assert_eq!(
+        config.carriers.daily_limit(orders::Carrier::PocztaPolska),
+        Some(9)
+    );
+    assert_eq!(
+        config.retention.buyer_data.unwrap().0,
+        Duration::from_hours(1_825 * 24)
+    );
 }
 
 #[test]
@@ -196,6 +226,28 @@ fn an_impossible_value_is_named_with_its_key_and_source() {
             "10ms",
             "server.shutdown_timeout",
         ),
+        ("SELLER_API__SERVER__WORKERS", "some", "server.workers"),
+        ("SELLER_API__WORKER__BIND", "8082", "worker.bind"),
+        ("SELLER_API__IDEMPOTENCY__LEASE", "0s", "idempotency.lease"),
+        (
+            "SELLER_API__TRACKING__POLL_INTERVAL",
+            "2d",
+            "tracking.poll_interval",
+        ),
+        ("SELLER_API__RETENTION__BUYER_DATA", "30s", "retention.buyer_data"),
+        ("SELLER_API__MAIL__PORT", "0", "mail.port"),
+        ("SELLER_API__MAIL__SECURITY", "ssl", "mail.security"),
+        ("SELLER_API__MAIL__TIMEOUT", "10m", "mail.timeout"),
+        (
+            "SELLER_API__CARRIERS__GLS__TOKEN_URL",
+            "gls-group.net",
+            "carriers.gls.token_url",
+        ),
+        (
+            "SELLER_API__CARRIERS__DHL__DAILY_LIMIT",
+            "-1",
+            "carriers.dhl.daily_limit",
+        ),
         ("SELLER_API__LOG__FORMAT", "xml", "log.format"),
         ("SELLER_API__LOG__LEVEL", "loud=shout", "log.level"),
     ] {
@@ -251,6 +303,14 @@ fn secrets_are_never_shown() {
         ("SELLER_API__KEYS__SEALING", &format!("k1:{secret}=,k2:{secret}=")),
         ("DATABASE_URL", url),
         ("SELLER_API__DATABASE__DIRECT_URL", url),
+        ("SELLER_API__MAIL__USERNAME", "shop"),
+        ("SELLER_API__MAIL__PASSWORD", "hunter2"),
+        ("SELLER_API__CARRIERS__DHL__API_KEY", secret),
+        ("SELLER_API__CARRIERS__DPD__LOGIN", secret),
+        ("SELLER_API__CARRIERS__DPD__PASSWORD", "hunter2"),
+        ("SELLER_API__CARRIERS__INPOST__TOKEN", "hunter2"),
+        ("SELLER_API__CARRIERS__UPS__CLIENT_ID", secret),
+        ("SELLER_API__CARRIERS__UPS__CLIENT_SECRET", "hunter2"),
     ])
     .unwrap();
     let shown = format!("{loaded}\n{loaded:?}\n{:?}", loaded.config);
@@ -272,6 +332,9 @@ fn secrets_are_never_shown() {
         format!("[keys]\nsealing = [\"k1:{secret}\"]"),
         format!("[keys]\nsealing = [\"{secret}\"]"),
         format!("[database]\nurl = [\"{secret}\"]"),
+        format!("[mail]\npassword = [\"{secret}\"]"),
+        format!("[carriers.dhl]\napi_key = {{ a = \"{secret}\" }}"),
+        format!("[carriers.fedex]\nclient_id = \"{secret}\""),
     ] {
         let message = load_file(&text).unwrap_err().to_string();
         assert!(!message.contains(secret), "{message}");
@@ -283,6 +346,7 @@ fn what_is_printed_can_be_read_again() {
     let loaded = load(&[
         ("SELLER_API__OAUTH__CODE_TTL", "90s"),
         ("SELLER_API__SERVER__TRUSTED_PROXIES", "10.0.0.1"),
+        ("SELLER_API__CARRIERS__DHL__SERVICE", "express"),
     ]);
     let printed = loaded.unwrap().to_string();
     assert!(
@@ -293,4 +357,20 @@ fn what_is_printed_can_be_read_again() {
     let config = load_file(&printed).unwrap().config;
     assert_eq!(config.oauth.code_ttl.0, Duration::from_secs(90));
     assert_eq!(config.server.trusted_proxies.0.len(), 1);
+    assert_eq!(config.carriers.dhl.service, "express");
+    assert!(
+        printed.contains("[carriers.dhl]\n# api_key is not set\n") && !printed.contains("[carriers]\n"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn what_belongs_together_is_told_by_its_missing_half() {
+    let message = refusal(&[("SELLER_API__CARRIERS__GLS__CLIENT_ID", "me")]);
+    assert!(
+        message.contains("`carriers.gls.client_secret` must be set where carriers.gls.client_id is"),
+        "{message}"
+    );
+    let message = refusal(&[("SELLER_API__MAIL__HOST", "mail.example.com")]);
+    assert!(message.contains("`mail.sender_name` must be set"), "{message}");
 }

@@ -8,6 +8,7 @@ use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{Error, IntoDeserializer, SeqAccess, Visitor},
 };
+use url::Url;
 
 /// What a secret is shown as.
 pub(crate) const HIDDEN: &str = "(hidden)";
@@ -118,6 +119,33 @@ impl TryFrom<String> for Proxy {
 }
 
 impl Serialize for Proxy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// The address of a service: absolute, `http` or `https`, without user information, query and fragment.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ServiceUrl(pub Url);
+
+impl TryFrom<String> for ServiceUrl {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let is_service = |url: &Url| {
+            let anonymous = url.username().is_empty() && url.password().is_none();
+            let bare = url.query().is_none() && url.fragment().is_none();
+            matches!(url.scheme(), "http" | "https") && url.has_host() && bare && anonymous
+        };
+        let url = Url::parse(&text).ok().filter(is_service);
+        url.map(Self).ok_or_else(|| {
+            "must be an address such as https://api.example.com, without query and fragment".to_owned()
+        })
+    }
+}
+
+impl Serialize for ServiceUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }

@@ -7,6 +7,7 @@
 //! | `sealing.key` | the key that cursors are sealed with |
 //! | `credentials.json` | what was seeded, with the present addresses |
 //! | `credentials.pending.json` | what is being seeded; becomes `credentials.json` once it is committed |
+//! | `mail/` | the mails to buyers |
 //! | `claim` | the URL of a database that was found empty and is being made a sandbox |
 
 use std::{
@@ -70,8 +71,15 @@ impl DataDir {
         self.folder.join("postgres")
     }
 
+    /// The folder of mails to buyers.
+    pub(super) fn mails(&self) -> PathBuf {
+        self.folder.join("mail")
+    }
+
     /// Deletes what earlier sandboxes left beside the cluster.
     pub(super) fn clear(&self) -> anyhow::Result<()> {
+        let mails = self.mails();
+        remove_folder_if_there(&mails).with_context(|| format!("cannot delete {}", mails.display()))?;
         [CREDENTIALS, PENDING, KEY, CLAIM]
             .iter()
             .try_for_each(|name| self.remove(name))
@@ -194,6 +202,13 @@ fn owner(folder: &Path) -> String {
         .unwrap_or_default()
 }
 
+fn remove_folder_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -267,6 +282,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let directory = DataDir::open(root.path()).unwrap();
         fs::write(root.path().join("notes"), "mine").unwrap();
+        fs::create_dir(directory.mails()).unwrap();
+        fs::write(directory.mails().join("1.eml"), "hello").unwrap();
         let key = directory.sealing_key().unwrap();
         assert_eq!(directory.sealing_key().unwrap().expose(), key.expose());
         directory.clear().unwrap();

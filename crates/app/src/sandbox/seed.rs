@@ -96,7 +96,7 @@ fn readable(random: &[u8; 32]) -> String {
 
 /// How seeding fails.
 #[derive(Debug, thiserror::Error)]
-enum SeedError {
+pub(super) enum SeedError {
     #[error(transparent)]
     Store(#[from] UnitOfWorkError),
     #[error(transparent)]
@@ -106,6 +106,10 @@ enum SeedError {
 impl Repeatable for SeedError {
     fn is_repeatable(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_repeatable())
+    }
+
+    fn is_unknown(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_unknown())
     }
 }
 
@@ -222,7 +226,7 @@ impl Seeding<'_> {
             transaction,
             transaction,
             self.randomness,
-            owner,
+            (owner, oauth::Registrar::Seller),
             registration,
             now,
         )

@@ -1,0 +1,94 @@
+//! What goes on beside requests: mails are sent, parcels followed, and what has had its time is cleared.
+//!
+//! Any number of processes may do so at once: work is leased in the database, so that none of it is done twice, and what
+//! a process leaves behind when it dies is taken over once its lease has run out.
+
+mod cleaning;
+mod mails;
+mod parcels;
+mod routine;
+mod sparing;
+
+use std::sync::Arc;
+
+use kernel::Randomness;
+use tokio::select;
+
+use self::{
+    cleaning::Cleaning,
+    mails::{Mails, Watched},
+    parcels::Parcels,
+    routine::{Routine, keep_doing},
+    sparing::Sparing,
+};
+use crate::{
+    config::Period,
+    outside::Outside,
+    wiring::{Shared, poll_schedule},
+};
+
+/// Batches of parcels at a time, so that those whose carriers are slow hold up few others.
+const PARCEL_LANES: usize = 3;
+
+/// Starts all workers. They wait for the schema, and end when the tasks are stopped.
+pub(crate) fn start(shared: &Shared) {
+    let workers = shared.clone();
+    drop(shared.tasks.run(async move {
+        select! {
+            biased;
+            () = workers.tasks.stopping() => {}
+            () = workers.readiness.reached() => workers.start_all(),
+        }
+    }));
+}
+
+impl Shared {
+    fn start_all(&self) {
+        let Outside {
+            carriers,
+            mailer,
+            clock,
+            are_simulated,
+        } = &self.outside;
+        match mailer {
+            Some(mailer) => self.keep_doing(Mails {
+                queue: self.database.mail_queue(),
+                mailer: Watched::new(Arc::clone(mailer)),
+                clock: Arc::clone(clock),
+                randomness: self.randomness.clone(),
+            }),
+            None => {
+                tracing::warn!("mails to buyers wait until a server is configured: `mail.host`");
+            }
+        }
+        let carriers = if *are_simulated {
+            Arc::clone(carriers)
+        } else {
+            let (config, clock) = (Arc::clone(&self.config), Arc::clone(clock));
+            let limit = |carrier| config.carriers.daily_limit(carrier);
+            Arc::new(Sparing::new(Arc::clone(carriers), clock, limit))
+        };
+        for _ in 0..PARCEL_LANES {
+            self.keep_doing(Parcels {
+                queue: self.database.tracking_queue(),
+                carriers: Arc::clone(&carriers),
+                units: self.database.units(),
+                randomness: self.randomness.clone(),
+                schedule: poll_schedule(&self.config),
+            });
+        }
+        self.keep_doing(Cleaning {
+            database: self.database.clone(),
+            buyers_after: self.config.retention.buyer_data.map(Period::time_delta),
+        });
+        tracing::info!("working");
+    }
+
+    fn keep_doing<R: Routine>(&self, routine: R) {
+        let randomness: Arc<dyn Randomness> = self.randomness.clone();
+        drop(
+            self.tasks
+                .run(keep_doing(Arc::new(routine), self.tasks.clone(), randomness)),
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! Sends the mails that are due.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use kernel::{Clock, Randomness};
+use orders::{MailFate, MailQueue, Mailer, SendError, ShipmentMail};
+use usecases::{
+    UnitOfWorkError,
+    send_mails::{Post, send_mails},
+};
+
+use super::routine::Routine;
+use crate::causes;
+
+/// How long a mail waits at most before somebody looks, on average half of it.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The worker. A mail that the process's end interrupts is sent again, once its lease has run out.
+pub(super) struct Mails {
+    pub(super) queue: Arc<dyn MailQueue>,
+    pub(super) mailer: Watched,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) randomness: Arc<dyn Randomness>,
+}
+
+#[async_trait]
+impl Routine for Mails {
+    const NAME: &'static str = "mails";
+
+    async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+        let post = Post {
+            queue: &*self.queue,
+            mailer: &self.mailer,
+            clock: &*self.clock,
+            randomness: &*self.randomness,
+        };
+        let fates = send_mails(post).await?;
+        for fate in &fates {
+            metrics::counter!("mails_total", "fate" => name(*fate)).increment(1);
+        }
+        let given_up = fates.iter().filter(|fate| **fate == MailFate::Dead).count();
+        if given_up > 0 {
+            tracing::error!(mails = given_up, "mails to buyers were given up");
+        }
+        Ok(if fates.is_empty() {
+            LOOK_EVERY
+        } else {
+            Duration::ZERO
+        })
+    }
+}
+
+const fn name(fate: MailFate) -> &'static str {
+    match fate {
+        MailFate::Sent => "sent",
+        MailFate::Retry(_) => "put_off",
+        MailFate::Dead => "given_up",
+    }
+}
+
+/// A mailer whose failures are logged: each refusal for good, and the first of failures in a row that may pass.
+pub(super) struct Watched {
+    mailer: Arc<dyn Mailer>,
+    in_trouble: AtomicBool,
+}
+
+impl Watched {
+    pub(super) fn new(mailer: Arc<dyn Mailer>) -> Self {
+        Self {
+            mailer,
+            in_trouble: AtomicBool::new(false),
+        }
+    }
+}
+
+#[async_trait]
+impl Mailer for Watched {
+    async fn send(&self, mail: &ShipmentMail) -> Result<(), SendError> {
+        let outcome = self.mailer.send(mail).await;
+        match &outcome {
+            Ok(()) => {
+                if self.in_trouble.swap(false, Ordering::Relaxed) {
+                    tracing::info!("mails can be sent again");
+                }
+            }
+            Err(error @ SendError::Permanent(_)) => {
+                tracing::warn!(mail = %mail.id, cause = causes::told(error), "a mail was refused");
+            }
+            Err(error @ SendError::Transient(_)) => {
+                let cause = causes::told(error);
+                if self.in_trouble.swap(true, Ordering::Relaxed) {
+                    tracing::debug!(mail = %mail.id, cause, "a mail cannot be sent for now either");
+                } else {
+                    tracing::warn!(mail = %mail.id, cause, "a mail cannot be sent for now and is tried again");
+                }
+            }
+        }
+        outcome
+    }
+}

@@ -1,0 +1,160 @@
+//! What all workers have in common: a batch, a pause, again, until the process stops.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use kernel::{Randomness, StoreError};
+use tokio::{select, time::sleep};
+use usecases::UnitOfWorkError;
+use web::Tasks;
+
+use crate::causes;
+
+/// The pause after a first failure; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause after a failure.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Work that is done again and again, a batch at a time. Several processes may do so at once.
+#[async_trait]
+pub(super) trait Routine: Send + Sync + 'static {
+    /// What the log calls it.
+    const NAME: &'static str;
+
+    /// Does a batch, and tells how long to wait before the next one.
+    async fn batch(&self) -> Result<Duration, UnitOfWorkError>;
+}
+
+/// Does the work until the process stops; what was begun then is finished first. Each batch is a task of its own: one that
+/// panics is logged as every panic is, and the next one comes all the same.
+pub(super) async fn keep_doing<R: Routine>(routine: Arc<R>, tasks: Tasks, randomness: Arc<dyn Randomness>) {
+    let mut trouble = Trouble::default();
+    loop {
+        let batch = {
+            let routine = Arc::clone(&routine);
+            tasks.run(async move { routine.batch().await }).await
+        };
+        let pause = match batch {
+            Ok(Ok(pause)) => {
+                trouble.is_over(R::NAME);
+                pause
+            }
+            Ok(Err(error)) => trouble.is_told(R::NAME, &error),
+            Err(_) => trouble.grows(),
+        };
+        select! {
+            biased;
+            () = tasks.stopping() => return,
+            () = sleep(scattered(pause, &*randomness)) => {}
+        }
+    }
+}
+
+/// From half the pause to one and a half, so that processes that were started together do not stay in step.
+fn scattered(pause: Duration, randomness: &dyn Randomness) -> Duration {
+    let [chance, ..] = randomness.secret();
+    pause / 2 + pause * u32::from(chance) / 255
+}
+
+/// Failures in a row.
+#[derive(Default)]
+struct Trouble {
+    failures: u32,
+    told: bool,
+}
+
+impl Trouble {
+    /// Logs a failure, unless one before it was, and gives the pause after it.
+    fn is_told(&mut self, worker: &'static str, error: &UnitOfWorkError) -> Duration {
+        let cause = causes::told(error);
+        match error {
+            // An outage is told by whoever watches the database.
+            UnitOfWorkError::Store(StoreError::Unavailable(_)) => {
+                tracing::debug!(worker, cause, "a worker waits for the database");
+            }
+            _ if self.told => tracing::debug!(worker, cause, "a worker is still in trouble"),
+            _ => {
+                tracing::warn!(worker, cause, "a worker is in trouble and tries again");
+                self.told = true;
+            }
+        }
+        metrics::counter!("worker_failures_total", "worker" => worker).increment(1);
+        self.grows()
+    }
+
+    fn grows(&mut self) -> Duration {
+        let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(8));
+        self.failures = self.failures.saturating_add(1);
+        pause.min(LONGEST_PAUSE)
+    }
+
+    fn is_over(&mut self, worker: &'static str) {
+        if std::mem::take(self).told {
+            tracing::info!(worker, "a worker works again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use adapter_sealing::SystemRandomness;
+    use tokio::{runtime::Handle, sync::Notify, time::timeout};
+
+    use super::*;
+
+    /// Panics, then fails, then works; tells at its third batch.
+    #[derive(Default)]
+    struct Clumsy {
+        batches: AtomicUsize,
+        third: Notify,
+    }
+
+    #[async_trait]
+    impl Routine for Clumsy {
+        const NAME: &'static str = "clumsy";
+
+        async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+            match self.batches.fetch_add(1, Ordering::SeqCst) {
+                0 => panic!("clumsy"),
+                1 => Err(StoreError::unexpected("clumsy").into()),
+                _ => {
+                    self.third.notify_one();
+                    Ok(Duration::from_hours(1))
+                }
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_panic_or_a_failure_is_not_the_end_but_a_stop_is() {
+        let tasks = Tasks::new(Handle::current());
+        let clumsy = Arc::new(Clumsy::default());
+        let randomness = Arc::new(SystemRandomness::new());
+        drop(tasks.run(keep_doing(Arc::clone(&clumsy), tasks.clone(), randomness)));
+        clumsy.third.notified().await;
+        tasks.stop();
+        let drained = timeout(Duration::from_secs(1), tasks.drained()).await;
+        assert!(drained.is_ok());
+    }
+
+    #[test]
+    fn pauses_grow_to_a_bound_and_begin_anew_after_a_success() {
+        let mut trouble = Trouble::default();
+        let pauses = [(); 7].map(|()| trouble.grows().as_secs());
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
+        trouble.is_over("clumsy");
+        assert_eq!(trouble.grows(), FIRST_PAUSE);
+    }
+
+    #[test]
+    fn pauses_are_scattered_around_what_was_asked_for() {
+        let randomness = SystemRandomness::new();
+        let pause = Duration::from_secs(10);
+        for _ in 0..100 {
+            let scattered = scattered(pause, &randomness);
+            assert!((pause / 2..=pause * 3 / 2).contains(&scattered), "{scattered:?}");
+        }
+    }
+}
