@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{
-    Application, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType, Registration,
-    SellerStore,
+    Application, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType, Registrar,
+    Registration, SellerStore,
 };
 
 use crate::{Failure, failure::refuse};
@@ -34,12 +34,12 @@ pub enum Refusal {
     NameTaken,
 }
 
-/// Registers the application.
+/// Registers an application of `owner`, done by the owner or by the marketplace.
 pub async fn register_application(
     sellers: &dyn SellerStore,
     applications: &dyn ApplicationStore,
     randomness: &dyn Randomness,
-    owner: SellerId,
+    (owner, by): (SellerId, Registrar),
     registration: Registration,
     now: DateTime<Utc>,
 ) -> Result<Registered, Failure<Refusal>> {
@@ -54,6 +54,7 @@ pub async fn register_application(
         ClientId::from(randomness.uuid()),
         &secret,
         owner,
+        by,
         now,
     );
     let (client_id, status) = (change.after.client_id, change.after.status);
@@ -109,7 +110,7 @@ mod tests {
             &sellers,
             &applications,
             &chance(),
-            owner,
+            (owner, Registrar::Seller),
             registration(client_type),
             now(),
         )

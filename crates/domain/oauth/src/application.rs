@@ -105,6 +105,15 @@ pub struct Application {
     pub created_at: DateTime<Utc>,
 }
 
+/// Who registers an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Registrar {
+    /// The seller, in the panel: the marketplace hears of it.
+    Seller,
+    /// The marketplace, for the seller: it is not told again of what it did itself.
+    Marketplace,
+}
+
 /// What happens to applications that others hear of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApplicationEvent {
@@ -122,6 +131,7 @@ impl Application {
         client_id: ClientId,
         secret: &ClientSecret,
         owner: SellerId,
+        by: Registrar,
         now: DateTime<Utc>,
     ) -> Change<Self, ApplicationEvent> {
         let application = Self {
@@ -140,7 +150,11 @@ impl Application {
             secret: (registration.client_type == ClientType::Confidential).then(|| secret.hash()),
             created_at: now,
         };
-        Change::made(application, vec![ApplicationEvent::Registered { client_id }])
+        let events = match by {
+            Registrar::Seller => vec![ApplicationEvent::Registered { client_id }],
+            Registrar::Marketplace => Vec::new(),
+        };
+        Change::made(application, events)
     }
 
     /// The application that carries a seller's personal tokens. It holds every scope, so that a personal token's own

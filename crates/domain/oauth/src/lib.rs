@@ -16,7 +16,7 @@ mod secret;
 mod status;
 
 pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName};
-pub use application::{Application, ApplicationEvent, ClientType, Purpose};
+pub use application::{Application, ApplicationEvent, ClientType, Purpose, Registrar};
 pub use client_auth::{InvalidClient, authenticate};
 pub use client_id::ClientId;
 pub use family::{FamilyKind, Grant, IssuedToken, NewToken, ScopeRefused, client_credentials};

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    ApplicationStatus, ClientSecret, ClientType, InvalidClient, Purpose, RawRegistration, ScopeSet,
-    authenticate,
+    ApplicationStatus, ClientSecret, ClientType, InvalidClient, Purpose, RawRegistration, Registrar,
+    ScopeSet, authenticate,
 };
 
 fn application(client_type: &str, scopes: &[&str]) -> (Application, ClientSecret) {
@@ -29,6 +29,7 @@ fn application(client_type: &str, scopes: &[&str]) -> (Application, ClientSecret
         id,
         &secret,
         owner,
+        Registrar::Seller,
         DateTime::<Utc>::UNIX_EPOCH,
     );
     (change.after, secret)
@@ -131,4 +132,30 @@ proptest! {
             Err(_) => prop_assert!(!asked.is_subset_of(held)),
         }
     }
+}
+
+#[test]
+fn the_marketplace_is_not_told_of_what_it_registered_itself() {
+    let events = |by| {
+        let registration = RawRegistration {
+            name: "Stock Sync".to_owned(),
+            documentation_url: "https://docs.example".to_owned(),
+            purpose: "other".to_owned(),
+            client_type: "public".to_owned(),
+            scopes: vec!["offers:read".to_owned()],
+            accept_terms: true,
+            ..RawRegistration::default()
+        };
+        let secret = ClientSecret::from_random(&[9; 32]);
+        let id = ClientId::from(Uuid::from_u128(5));
+        let owner = SellerId::from(Uuid::from_u128(1));
+        let now = DateTime::<Utc>::UNIX_EPOCH;
+        Application::register(registration.check().unwrap(), id, &secret, owner, by, now)
+            .events
+            .len()
+    };
+    assert_eq!(
+        (events(Registrar::Seller), events(Registrar::Marketplace)),
+        (1, 0)
+    );
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kernel::{Randomness, SellerId};
-use oauth::{RawRegistration, Registration, Secret};
+use oauth::{RawRegistration, Registrar, Registration, Secret};
 use serde_json::json;
 use usecases::register_application::{self, Registered, register_application};
 use usecases::{Failure, Transaction, Work};
@@ -98,7 +98,8 @@ impl Work for RegisterApplication {
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Registered, Self::Error> {
         let (randomness, registration) = (self.randomness.as_ref(), self.registration.clone());
-        register_application(tx, tx, randomness, self.owner, registration, tx.now()).await
+        let owner = (self.owner, Registrar::Marketplace);
+        register_application(tx, tx, randomness, owner, registration, tx.now()).await
     }
 }
 
