@@ -30,9 +30,11 @@ pub(crate) use self::statement::Slice;
 /// instant and id, and one by seller and `updated_at`, each over the rows that are listed.
 #[async_trait]
 pub(crate) trait Listed: Copy + Send + Sync + 'static {
-    /// The table's name.
+    /// The table, with its short name where it has one.
     const TABLE: &'static str;
-    /// The columns of a row, each under the table's name.
+    /// The name by which columns call the table.
+    const NAME: &'static str;
+    /// The columns of a row, each under that name.
     const COLUMNS: &'static str;
     /// The column of the instant that sorts the list.
     const AT: &'static str;

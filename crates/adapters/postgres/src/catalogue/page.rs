@@ -18,6 +18,7 @@ pub(super) struct Offers;
 #[async_trait]
 impl Listed for Offers {
     const TABLE: &'static str = "offers";
+    const NAME: &'static str = "offers";
     const COLUMNS: &'static str = offer_columns!();
     const AT: &'static str = "created_at";
     const ID: &'static str = "id";

@@ -100,7 +100,7 @@ impl<L: Listed> Slice<L> {
         out: &mut AstPass<'_, 'b, Pg>,
         instant: &'b DateTime<Utc>,
     ) -> QueryResult<()> {
-        let (at, id, table) = (L::AT, L::ID, L::TABLE);
+        let (at, id, name) = (L::AT, L::ID, L::NAME);
         push(
             out,
             &["select ", L::COLUMNS, " from (select ", at, ", ", id, " from ("],
@@ -109,26 +109,12 @@ impl<L: Listed> Slice<L> {
         out.push_sql(") updated where true");
         self.between(out)?;
         self.newest(out)?;
-        push(
-            out,
-            &[
-                ") page join ",
-                table,
-                " on ",
-                table,
-                ".",
-                id,
-                " = page.",
-                id,
-                " and ",
-                table,
-                ".seller_id = ",
-            ],
-        );
+        push(out, &[") page join ", L::TABLE, " using (", id, ") where "]);
+        push(out, &[name, ".seller_id = "]);
         out.push_bind_param::<SqlUuid, _>(&self.seller)?;
         push(
             out,
-            &[" order by ", table, ".", at, " desc, ", table, ".", id, " desc"],
+            &[" order by ", name, ".", at, " desc, ", name, ".", id, " desc"],
         );
         Ok(())
     }

@@ -15,7 +15,7 @@ struct PartsById {
 }
 
 statement!(PartsById => PartColumns:
-    concat!("select ", part_columns!(), " from seller_orders where order_id = "), order: SqlUuid,
+    concat!("select ", part_columns!(), " from seller_orders o where order_id = "), order: SqlUuid,
     " order by seller_id");
 
 struct PartsByNumber {
@@ -23,7 +23,7 @@ struct PartsByNumber {
 }
 
 statement!(PartsByNumber => PartColumns:
-    concat!("select ", part_columns!(), " from seller_orders \
+    concat!("select ", part_columns!(), " from seller_orders o \
         where order_id = (select order_id from orders where number = "), number: Text,
     ") order by seller_id");
 

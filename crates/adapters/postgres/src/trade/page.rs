@@ -17,7 +17,8 @@ pub(super) struct Parts;
 
 #[async_trait]
 impl Listed for Parts {
-    const TABLE: &'static str = "seller_orders";
+    const TABLE: &'static str = "seller_orders o";
+    const NAME: &'static str = "o";
     const COLUMNS: &'static str = part_columns!();
     const AT: &'static str = "placed_at";
     const ID: &'static str = "order_id";

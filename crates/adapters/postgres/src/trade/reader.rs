@@ -105,7 +105,7 @@ struct OnePart {
 }
 
 statement!(OnePart => PartColumns:
-    concat!("select ", part_columns!(), " from seller_orders where seller_id = "), seller: SqlUuid,
+    concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller: SqlUuid,
     " and order_id = ", order: SqlUuid, "");
 
 struct OneByNumber {
@@ -114,7 +114,7 @@ struct OneByNumber {
 }
 
 statement!(OneByNumber => PartColumns:
-    concat!("select ", part_columns!(), " from seller_orders where seller_id = "), seller: SqlUuid,
+    concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller: SqlUuid,
     " and number = ", number: Text, "");
 
 struct Parts {
@@ -126,7 +126,7 @@ statement!(Parts => (BigInt, PartColumns):
     concat!("select k.n, ", part_columns!(), " from unnest("), sellers: Array<SqlUuid>,
     ", ", orders: Array<SqlUuid>,
     ") with ordinality as k (seller_id, order_id, n) \
-     join seller_orders on seller_orders.seller_id = k.seller_id and seller_orders.order_id = k.order_id");
+     join seller_orders o on o.seller_id = k.seller_id and o.order_id = k.order_id");
 
 /// Single parts of any sellers in one statement.
 struct ManyParts;

@@ -12,16 +12,13 @@ use super::{
     words,
 };
 
-/// The columns of [`PartRow`], of the table under its own name.
+/// The columns of [`PartRow`], of the table under the name `o`.
 macro_rules! part_columns {
     () => {
-        "seller_orders.seller_id, seller_orders.order_id, seller_orders.placed_at, seller_orders.updated_at, \
-         seller_orders.paid_at, seller_orders.shipped_at, seller_orders.delivered_at, seller_orders.cancelled_at, \
-         seller_orders.shipment_id, seller_orders.shipment_at, seller_orders.is_test, seller_orders.several_sellers, \
-         seller_orders.delivered_already, seller_orders.buyer_notified, seller_orders.status, seller_orders.number, \
-         seller_orders.carrier, seller_orders.tracking_number, seller_orders.tracking_status, \
-         seller_orders.payment_method, seller_orders.delivery_method, seller_orders.buyer, \
-         seller_orders.shipping_address, seller_orders.items"
+        "o.seller_id, o.order_id, o.placed_at, o.updated_at, o.paid_at, o.shipped_at, o.delivered_at, o.cancelled_at, \
+         o.shipment_id, o.shipment_at, o.is_test, o.several_sellers, o.delivered_already, o.buyer_notified, o.status, \
+         o.number, o.carrier, o.tracking_number, o.tracking_status, o.payment_method, o.delivery_method, o.buyer, \
+         o.shipping_address, o.items"
     };
 }
 pub(super) use part_columns;

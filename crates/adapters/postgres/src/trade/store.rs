@@ -22,7 +22,7 @@ struct LockPart {
 }
 
 statement!(LockPart => PartColumns:
-    concat!("select ", part_columns!(), " from seller_orders where seller_id = "), seller: SqlUuid,
+    concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller: SqlUuid,
     " and order_id = ", order: SqlUuid, " for no key update");
 
 struct LockPartByNumber<'a> {
@@ -31,7 +31,7 @@ struct LockPartByNumber<'a> {
 }
 
 statement!(LockPartByNumber<'_> => PartColumns:
-    concat!("select ", part_columns!(), " from seller_orders where seller_id = "), seller: SqlUuid,
+    concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller: SqlUuid,
     " and number = ", number: Text, " for no key update");
 
 struct LockOrder {
@@ -39,7 +39,7 @@ struct LockOrder {
 }
 
 statement!(LockOrder => PartColumns:
-    concat!("select ", part_columns!(), " from seller_orders where order_id = "), order: SqlUuid,
+    concat!("select ", part_columns!(), " from seller_orders o where order_id = "), order: SqlUuid,
     " order by seller_id for no key update");
 
 struct LockOrderByNumber<'a> {
@@ -47,7 +47,7 @@ struct LockOrderByNumber<'a> {
 }
 
 statement!(LockOrderByNumber<'_> => PartColumns:
-    concat!("select ", part_columns!(), " from seller_orders \
+    concat!("select ", part_columns!(), " from seller_orders o \
         where order_id = (select order_id from orders where number = "), number: Text,
     ") order by seller_id for no key update");
 
