@@ -29,6 +29,15 @@ const BUCKETS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
 ];
 
+/// What a client is taken for that has closed its side of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HalfClosed {
+    /// One that still reads.
+    Reads,
+    /// One that is gone: nobody is to wait for changes on its behalf.
+    Gone,
+}
+
 /// What all threads share.
 #[derive(Clone)]
 pub(crate) struct Shared {
@@ -90,7 +99,7 @@ impl Shared {
             .server
             .threads
             .map_or_else(processors, |threads| threads.get().into());
-        self.start(listener, threads, move || {
+        self.start(listener, threads, HalfClosed::Reads, move || {
             adapter_http::configure(shared.public_state(&settings))
         })
     }
@@ -99,7 +108,7 @@ impl Shared {
     pub(crate) fn backoffice(&self, listener: TcpListener) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
         let threads = processors().min(BACKOFFICE_THREADS);
-        self.start(listener, threads, move || {
+        self.start(listener, threads, HalfClosed::Gone, move || {
             adapter_backoffice::configure(shared.backoffice_state(&settings))
         })
     }
@@ -111,7 +120,9 @@ impl Shared {
             metrics: self.metrics.clone(),
             randomness: self.randomness.clone(),
         };
-        self.start(listener, 1, move || probes::configure(probes.clone()))
+        self.start(listener, 1, HalfClosed::Reads, move || {
+            probes::configure(probes.clone())
+        })
     }
 
     /// `configure` is called in each thread.
@@ -119,6 +130,7 @@ impl Shared {
         &self,
         listener: TcpListener,
         threads: usize,
+        half_closed: HalfClosed,
         configure: impl Fn() -> C + Send + Clone + 'static,
     ) -> anyhow::Result<Server> {
         let server = &self.config.server;
@@ -130,6 +142,7 @@ impl Shared {
             .client_request_timeout(server.header_timeout.0)
             .client_disconnect_timeout(DISCONNECT_TIMEOUT)
             .tcp_nodelay(true)
+            .h1_allow_half_closed(half_closed == HalfClosed::Reads)
             .shutdown_timeout(whole_seconds(server.shutdown_timeout.0))
             .disable_signals();
         Ok(http.listen(listener).context("cannot serve")?.run())

@@ -22,7 +22,10 @@ pub(super) fn text(credentials: &Credentials, data_dir: &Path) -> String {
     let offer = seller
         .and_then(|seller| seller.examples.offer.as_deref())
         .unwrap_or_default();
-    let file = data_dir.join("credentials.json");
+    let order = seller
+        .and_then(|seller| seller.examples.order.as_deref())
+        .unwrap_or_default();
+    let (file, mails) = (data_dir.join("credentials.json"), data_dir.join("mail"));
     let agent = "FirstSteps/1.0";
     format!(
         "
@@ -31,6 +34,7 @@ The sandbox is ready.
   API           {base_url}
   back office   {backoffice_url}
   credentials   {file}
+  mail          {mails}
 
 Try next:
 
@@ -43,15 +47,27 @@ Try next:
   # One offer
   curl -s {base_url}/v1/offers/{offer} -A {agent} -H 'Authorization: Bearer {token}'
 
+  # Orders that are paid and wait to be shipped
+  curl -s '{base_url}/v1/orders?status=processing&limit=5' -A {agent} -H 'Authorization: Bearer {token}'
+
+  # Ship one of them. Say it again: the key makes it happen once, and the answer is the same. The buyer's mail is a file
+  curl -si {base_url}/v1/orders/{order}/shipments -A {agent} -H 'Authorization: Bearer {token}' \\
+    -H 'Content-Type: application/json' -H 'Idempotency-Key: my-first-shipment' \\
+    -d '{{\"carrier\":\"inpost\",\"tracking_number\":\"LATER0001\"}}'
+
   # An access token for an application, as a program obtains it
   curl -s {base_url}/oauth/token -u {client_id}:{secret} -d grant_type=client_credentials
 
   # The marketplace's side: its sellers
   curl -s {backoffice_url}/sellers -H 'Authorization: Bearer {backoffice_token}'
 
+  # What sellers and carriers did, to keep a shop in step
+  curl -s {backoffice_url}/changes -H 'Authorization: Bearer {backoffice_token}'
+
 Ctrl-C ends the sandbox; its data stay for the next start (--fresh begins anew).
 ",
         file = file.display(),
+        mails = mails.display(),
     )
 }
 
