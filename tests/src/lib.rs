@@ -11,18 +11,22 @@
     reason = "a failed set-up is a failed test"
 )]
 
+mod carrier;
 mod catalogue;
 mod expectations;
 mod logs;
 mod process;
 mod sandbox;
+mod trade;
 mod wire;
 mod world;
 
+pub use carrier::{CarrierStub, Says};
 pub use catalogue::{number_of, offer_body, offer_id, offer_line};
 pub use expectations::{Expect, entry, whole};
 pub use logs::{assert_no_secret, events, requests, tells_of};
 pub use process::{Finished, resident_kib, run};
 pub use sandbox::Sandbox;
+pub use trade::{Order, TRADE_SCOPES, Trader, eventually, line, order_body, parcel};
 pub use wire::{Wire, request, request_with_body};
 pub use world::{Application, PersonalToken, Seller, World, merged};

@@ -179,6 +179,12 @@ impl TestServer {
         kill_process(id.expect("a process id"), signal).expect("the signal is sent");
     }
 
+    /// Kills the process (SIGKILL) and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("the signal is sent");
+        self.child.wait().expect("the process ended");
+    }
+
     /// Waits for the end of the process and returns its exit code.
     pub async fn exit_code(mut self) -> Option<i32> {
         let wait = move || self.child.wait();

@@ -1,0 +1,329 @@
+//! `GET /v1/orders/{id}`: an order as its seller sees it.
+
+use blackbox::{Expect, Trader, World, line, offer_body, order_body, parcel};
+use serde_json::{Value, json};
+
+use crate::{instant, world};
+
+const FIELDS: [&str; 16] = [
+    "id",
+    "order_number",
+    "status",
+    "payment_status",
+    "payment_method",
+    "placed_at",
+    "paid_at",
+    "shipped_at",
+    "delivered_at",
+    "delivery_method",
+    "shipment",
+    "buyer",
+    "shipping_address",
+    "items",
+    "is_test",
+    "updated_at",
+];
+
+async fn prepared() -> (World, Trader, String) {
+    let world = world().await;
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    (world, trader, offer)
+}
+
+#[tokio::test]
+async fn every_field_from_placing_to_delivery() {
+    let (world, trader, offer) = prepared().await;
+    let clock = world.database.control_clock().await;
+    let at = async |second: u32| {
+        clock
+            .freeze(instant(&format!("2040-01-01T12:00:{second:02}.000001Z")))
+            .await
+    };
+    let time = |second: u32| format!("2040-01-01T12:00:{second:02}.000001Z");
+    at(1).await;
+    let lines = [line(&trader.seller, &offer, 2)];
+    let placed = world.unpaid(&lines, json!({"order_number": "PL-2040-1"})).await;
+    let body = order_body(&lines, json!({}));
+    let number = offer
+        .rsplit('-')
+        .next()
+        .unwrap()
+        .trim_start_matches('0')
+        .to_owned();
+    let mut expected = json!({
+        "id": placed.id, "order_number": "PL-2040-1", "status": "pending", "payment_status": "awaiting_payment",
+        "payment_method": "blik", "placed_at": time(1), "paid_at": null, "shipped_at": null, "delivered_at": null,
+        "delivery_method": "parcel locker", "shipment": null, "buyer": null, "shipping_address": null,
+        "items": [{
+            "id": offer, "offer_id": offer, "title": "Kettle", "handle": format!("kettle-{number}"), "sku": "K-1",
+            "quantity": 2, "unit_price": {"amount": 12_900, "currency": "PLN"}, "fulfillment_status": "pending",
+        }],
+        "is_test": false, "updated_at": time(1),
+    });
+    let is = async |expected: &Value| {
+        assert_eq!(&world.order(&trader.token, &placed.id).await, expected);
+        assert_eq!(
+            &world.order(&trader.token, "PL-2040-1").await,
+            expected,
+            "by its number"
+        );
+        let list = world.get(&trader.token, "/v1/orders").await.expect(200).json();
+        assert_eq!(list, json!({"items": [expected], "next": null}));
+    };
+    let set = |expected: &mut Value, changes: Value| {
+        expected
+            .as_object_mut()
+            .unwrap()
+            .extend(changes.as_object().unwrap().clone());
+    };
+    is(&expected).await;
+    at(2).await;
+    world.settle(&placed.id, "payment").await.expect(200);
+    set(
+        &mut expected,
+        json!({
+            "status": "processing", "payment_status": "paid", "paid_at": time(2), "updated_at": time(2),
+            "buyer": body["buyer"], "shipping_address": body["shipping_address"],
+        }),
+    );
+    expected["items"][0]["fulfillment_status"] = json!("processing");
+    is(&expected).await;
+    at(3).await;
+    world
+        .ship(&trader.token, &placed.id, &parcel("0000123456789Q"))
+        .await
+        .expect(201);
+    let shipment = json!({
+        "carrier": "DPD", "tracking_number": "0000123456789Q", "tracking_status": null,
+        "tracking_url": "https://tracktrace.dpd.com.pl/parcelDetails?typ=1&p1=0000123456789Q",
+    });
+    set(
+        &mut expected,
+        json!({"status": "shipped", "shipped_at": time(3), "updated_at": time(3), "shipment": shipment}),
+    );
+    expected["items"][0]["fulfillment_status"] = json!("shipped");
+    is(&expected).await;
+    at(4).await;
+    world.settle(&placed.id, "delivery").await.expect(200);
+    set(
+        &mut expected,
+        json!({"status": "delivered", "delivered_at": time(4), "updated_at": time(4)}),
+    );
+    expected["items"][0]["fulfillment_status"] = json!("delivered");
+    is(&expected).await;
+}
+
+#[tokio::test]
+async fn what_an_order_does_not_have_is_null() {
+    let (world, trader, offer) = prepared().await;
+    let bare = json!({"items": [{"seller_id": trader.seller.id, "offer_id": offer, "quantity": 1}]});
+    let placed = world.place(&bare).await.expect(201).json();
+    let id = placed["order_id"].as_str().unwrap();
+    world.settle(id, "payment").await.expect(200);
+    let order = world.order(&trader.token, id).await;
+    let mut names: Vec<_> = order.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    let mut all = FIELDS;
+    all.sort_unstable();
+    assert_eq!(names, all);
+    for field in [
+        "payment_method",
+        "delivery_method",
+        "shipment",
+        "shipped_at",
+        "delivered_at",
+        "shipping_address",
+    ] {
+        assert_eq!(order[field], Value::Null, "{field}");
+    }
+    let item = &order["items"][0];
+    assert_eq!(item.as_object().unwrap().len(), 8, "{item}");
+    for field in ["sku"] {
+        assert_eq!(item[field], Value::Null, "{field}");
+    }
+    let partly = json!({"buyer": {"name": "Ewa"}, "shipping_address": {"country": "PL"}});
+    let order = world.paid(&[line(&trader.seller, &offer, 1)], partly).await;
+    let order = world.order(&trader.token, &order.id).await;
+    assert_eq!(
+        order["buyer"],
+        json!({"name": "Ewa", "email": null, "phone": null})
+    );
+    let address = json!({"line1": null, "line2": null, "postal_code": null, "city": null, "country": "PL"});
+    assert_eq!(order["shipping_address"], address);
+}
+
+#[tokio::test]
+async fn buyer_and_address_are_read_only_once_paid() {
+    let (world, trader, offer) = prepared().await;
+    let lines = [line(&trader.seller, &offer, 1)];
+    let shown = async |order: &str| {
+        let order = world.order(&trader.token, order).await;
+        let both = [order["buyer"].is_object(), order["shipping_address"].is_object()];
+        assert_eq!(both[0], both[1], "{order}");
+        (both[0], order["status"].clone(), order["payment_status"].clone())
+    };
+    let unpaid = world.unpaid(&lines, json!({})).await;
+    assert_eq!(
+        shown(&unpaid.id).await,
+        (false, json!("pending"), json!("awaiting_payment"))
+    );
+    world.settle(&unpaid.id, "cancellation").await.expect(200);
+    assert_eq!(
+        shown(&unpaid.id).await,
+        (false, json!("cancelled"), json!("cancelled"))
+    );
+    let paid = world.paid(&lines, json!({})).await;
+    assert_eq!(shown(&paid.id).await, (true, json!("processing"), json!("paid")));
+    world.settle(&paid.id, "cancellation").await.expect(200);
+    assert_eq!(shown(&paid.id).await, (true, json!("cancelled"), json!("paid")));
+}
+
+#[tokio::test]
+async fn an_order_of_several_sellers_shows_each_its_own_part() {
+    let (world, trader, offer) = prepared().await;
+    let other = world.trader().await;
+    let others: [String; 2] = [
+        world.any_offer(&other.seller, json!({})).await,
+        world.any_offer(&other.seller, json!({})).await,
+    ];
+    let lines = [
+        line(&other.seller, &others[0], 1),
+        line(&trader.seller, &offer, 1),
+        line(&other.seller, &others[1], 3),
+    ];
+    let order = world.paid(&lines, json!({})).await;
+    let items = |order: &Value| -> Vec<String> {
+        order["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let (mine, theirs) = (
+        world.order(&trader.token, &order.id).await,
+        world.order(&other.token, &order.id).await,
+    );
+    assert_eq!(
+        (items(&mine), items(&theirs)),
+        (vec![offer.clone()], others.to_vec())
+    );
+    for field in [
+        "id",
+        "order_number",
+        "buyer",
+        "shipping_address",
+        "placed_at",
+        "paid_at",
+        "payment_status",
+    ] {
+        assert_eq!(mine[field], theirs[field], "{field}");
+    }
+    // One part moves without the other.
+    let shipment = json!({"seller_id": trader.seller.id, "carrier": "gls", "tracking_number": "GLS-0001"});
+    world.market_ship(&order.id, &shipment).await.expect(201);
+    assert_eq!(world.order(&trader.token, &order.id).await["status"], "shipped");
+    assert_eq!(world.order(&other.token, &order.id).await, theirs);
+    for filter in ["status=shipped", "status=processing"] {
+        let list = |token: String| {
+            let world = &world;
+            async move {
+                world
+                    .get(&token, &format!("/v1/orders?{filter}&fields=status"))
+                    .await
+                    .expect(200)
+                    .json()["items"]
+                    .as_array()
+                    .unwrap()
+                    .len()
+            }
+        };
+        let shipped = filter.ends_with("shipped");
+        assert_eq!(
+            (list(trader.token.clone()).await, list(other.token.clone()).await),
+            (usize::from(shipped), usize::from(!shipped))
+        );
+    }
+}
+
+#[tokio::test]
+async fn nobody_elses_order_is_found() {
+    let (world, trader, _) = prepared().await;
+    let order = world.paid_order(&trader).await;
+    let stranger = world.trader().await;
+    let missing = trader.seller.id.clone();
+    for (token, id) in [
+        (&stranger.token, order.id.as_str()),
+        (&stranger.token, order.number.as_str()),
+        (&trader.token, missing.as_str()),
+        (&trader.token, "PL-NOTHING"),
+        (&trader.token, "%00"),
+        (&trader.token, "%"),
+        (&trader.token, "a%2Fb"),
+        (
+            &trader.token,
+            &order
+                .number
+                .to_lowercase()
+                .replace(|c: char| c.is_ascii_digit(), "x"),
+        ),
+    ] {
+        world
+            .get(token, &format!("/v1/orders/{id}"))
+            .await
+            .is_problem(404, &[blackbox::whole("not_found")]);
+    }
+    let reader = world
+        .personal_token(&trader.seller, &["offers:read", "shipments:write"])
+        .await
+        .token;
+    for path in [format!("/v1/orders/{}", order.id), "/v1/orders".to_owned()] {
+        world.get(&reader, &path).await.refused(403, "insufficient_scope");
+    }
+}
+
+#[tokio::test]
+async fn test_orders_are_read_by_id_and_number_and_never_listed() {
+    let (world, trader, offer) = prepared().await;
+    let order = world
+        .unpaid(&[line(&trader.seller, &offer, 3)], json!({"is_test": true}))
+        .await;
+    for id in [&order.id, &order.number] {
+        assert_eq!(world.order(&trader.token, id).await["is_test"], true);
+    }
+    assert_eq!(
+        world.fed_offer(&trader.seller, &offer).await["stock"],
+        offer_body(0, json!({}))["stock"]
+    );
+    let listed = async |query: &str| {
+        let list = world
+            .get(&trader.token, &format!("/v1/orders?{query}"))
+            .await
+            .expect(200)
+            .json();
+        assert_eq!(list, json!({"items": [], "next": null}), "{query}");
+    };
+    for query in [
+        "",
+        "status=pending",
+        "placed_after=2000-01-01T00:00:00Z",
+        "updated_after=2000-01-01T00:00:00Z",
+    ] {
+        listed(query).await;
+    }
+    world.settle(&order.id, "payment").await.expect(200);
+    let shipped = world
+        .ship(&trader.token, &order.id, &parcel("TEST-0001"))
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(
+        (&shipped["buyer_notified"], &shipped["delivered_already"]),
+        (&json!(false), &json!(false))
+    );
+    assert_eq!(world.mails(&order.id).await, 0);
+    for query in ["", "status=shipped"] {
+        listed(query).await;
+    }
+}

@@ -1,0 +1,290 @@
+//! `POST /v1/orders/{id}/shipments`: what a report may say, what it does, and when it is refused.
+
+use blackbox::{Expect, Trader, World, entry, line, offer_id, parcel, whole};
+use serde_json::{Value, json};
+
+use crate::world;
+
+async fn prepared() -> (World, Trader) {
+    let world = world().await;
+    let trader = world.trader().await;
+    (world, trader)
+}
+
+#[tokio::test]
+async fn a_shipment_of_every_carrier() {
+    let (world, trader) = prepared().await;
+    for (carrier, name, page) in [
+        (
+            "inpost",
+            "InPost",
+            "https://inpost.pl/sledzenie-przesylek?number=Ab-1",
+        ),
+        (
+            "dhl",
+            "DHL",
+            "https://www.dhl.com/pl-pl/home/tracking.html?tracking-id=Ab-1&submit=1",
+        ),
+        (
+            "poczta_polska",
+            "Poczta Polska",
+            "https://emonitoring.poczta-polska.pl/?numer=Ab-1",
+        ),
+        (
+            "dpd",
+            "DPD",
+            "https://tracktrace.dpd.com.pl/parcelDetails?typ=1&p1=Ab-1",
+        ),
+        (
+            "gls",
+            "GLS",
+            "https://gls-group.com/PL/pl/sledzenie-paczek?match=Ab-1",
+        ),
+        ("ups", "UPS", "https://www.ups.com/track?loc=pl_PL&tracknum=Ab-1"),
+        ("fedex", "FedEx", "https://www.fedex.com/fedextrack/?trknbr=Ab-1"),
+        ("other", "Other", ""),
+    ] {
+        let order = world.paid_order(&trader).await;
+        let body = json!({"carrier": carrier, "tracking_number": "Ab-1"});
+        // The number serves in place of the id, and tracking numbers may repeat.
+        let shipment = world
+            .ship(&trader.token, &order.number, &body)
+            .await
+            .expect(201)
+            .json();
+        let seen = world.order(&trader.token, &order.id).await;
+        let url = if page.is_empty() { Value::Null } else { json!(page) };
+        let expected = json!({
+            "id": shipment["id"], "order_id": order.id, "carrier": carrier, "carrier_name": name, "tracking_number": "Ab-1",
+            "tracking_url": url, "item_ids": [seen["items"][0]["id"]], "delivered_already": false, "buyer_notified": true,
+            "created_at": seen["shipped_at"],
+        });
+        assert_eq!(shipment, expected);
+        assert!(shipment["id"].is_string() && shipment["created_at"].as_str().unwrap().ends_with('Z'));
+        let of_order =
+            json!({"carrier": name, "tracking_number": "Ab-1", "tracking_url": url, "tracking_status": null});
+        assert_eq!(
+            (&seen["shipment"], &seen["status"]),
+            (&of_order, &json!("shipped"))
+        );
+        assert_eq!(world.mails(&order.id).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn every_bad_value_is_told_by_its_path_and_ships_nothing() {
+    let (world, trader) = prepared().await;
+    let order = world.paid_order(&trader).await;
+    let many: Vec<_> = (0..1001).map(offer_id).collect();
+    let long = "A".repeat(65);
+    let with = |changes: Value| blackbox::merged(parcel("AAAA1"), changes);
+    for (body, paths) in [
+        (json!({"tracking_number": "AAAA1"}), vec!["carrier"]),
+        (json!({"carrier": "dpd"}), vec!["tracking_number"]),
+        (with(json!({"carrier": "tnt"})), vec!["carrier"]),
+        (with(json!({"carrier": "DPD"})), vec!["carrier"]),
+        (with(json!({"carrier": null})), vec!["carrier"]),
+        (with(json!({"tracking_number": "AAA"})), vec!["tracking_number"]),
+        (with(json!({"tracking_number": long})), vec!["tracking_number"]),
+        (
+            with(json!({"tracking_number": "AAAA 1"})),
+            vec!["tracking_number"],
+        ),
+        (
+            with(json!({"tracking_number": "AAAA1\n"})),
+            vec!["tracking_number"],
+        ),
+        (
+            with(json!({"tracking_number": " AAAA1"})),
+            vec!["tracking_number"],
+        ),
+        (
+            with(json!({"tracking_number": "AAAA_1"})),
+            vec!["tracking_number"],
+        ),
+        (with(json!({"tracking_number": "ŻAAA1"})), vec!["tracking_number"]),
+        (with(json!({"tracking_number": 12345})), vec!["tracking_number"]),
+        (with(json!({"item_ids": []})), vec!["item_ids"]),
+        (with(json!({"item_ids": null})), vec!["item_ids"]),
+        (with(json!({"item_ids": "x"})), vec!["item_ids"]),
+        (with(json!({"item_ids": many})), vec!["item_ids"]),
+        (with(json!({"item_ids": [7]})), vec!["item_ids[0]"]),
+        (with(json!({"note": "x"})), vec!["note"]),
+        (
+            json!({"x": 1, "item_ids": [], "tracking_number": "", "carrier": ""}),
+            vec!["carrier", "tracking_number", "item_ids", "x"],
+        ),
+    ] {
+        let answer = world.ship(&trader.token, &order.id, &body).await;
+        assert_eq!(answer.status, 400, "{paths:?}: {answer:?}");
+        answer.invalid(&paths);
+    }
+    let empty = world.ship(&trader.token, &order.id, &json!({})).await;
+    empty.invalid(&["carrier", "tracking_number"]);
+    assert_eq!(
+        world.order(&trader.token, &order.id).await["status"],
+        "processing"
+    );
+    for good in ["AAAA", &"9".repeat(64), "----"] {
+        let order = world.paid_order(&trader).await;
+        let made = world
+            .ship(&trader.token, &order.id, &parcel(good))
+            .await
+            .expect(201)
+            .json();
+        assert_eq!(made["tracking_number"], good, "neither trimmed nor re-cased");
+    }
+}
+
+#[tokio::test]
+async fn item_ids_are_checked_against_the_sellers_own_items() {
+    let (world, trader) = prepared().await;
+    let offers = [
+        world.any_offer(&trader.seller, json!({})).await,
+        world.any_offer(&trader.seller, json!({})).await,
+    ];
+    let elsewhere = world.any_offer(&trader.seller, json!({})).await;
+    let lines = [
+        line(&trader.seller, &offers[0], 1),
+        line(&trader.seller, &offers[1], 1),
+    ];
+    let order = world.paid(&lines, json!({})).await;
+    let ship = async |ids: &[&str]| {
+        let body = blackbox::merged(parcel("AAAA1"), json!({"item_ids": ids}));
+        world.ship(&trader.token, &order.id, &body).await
+    };
+    ship(&[&offers[0], &offers[0]]).await.invalid(&["item_ids[1]"]);
+    ship(&[&offers[0], &elsewhere]).await.invalid(&["item_ids[1]"]);
+    ship(&["x", &offers[0]]).await.invalid(&["item_ids[0]"]);
+    ship(&[&elsewhere, &offers[0], &offer_id(1)])
+        .await
+        .invalid(&["item_ids[0]", "item_ids[2]"]);
+    let made = ship(&[&offers[1]]).await.expect(201).json();
+    let mut ids: Vec<_> = made["item_ids"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|id| id.as_str().unwrap())
+        .collect();
+    ids.sort_unstable();
+    let mut all = [offers[0].as_str(), offers[1].as_str()];
+    all.sort_unstable();
+    assert_eq!(ids, all, "the whole order is shipped");
+}
+
+#[tokio::test]
+async fn refusals_in_their_order() {
+    let (world, trader) = prepared().await;
+    let other = world.trader().await;
+    let mine = world.any_offer(&trader.seller, json!({})).await;
+    let theirs = world.any_offer(&other.seller, json!({})).await;
+    let both = [line(&trader.seller, &mine, 1), line(&other.seller, &theirs, 1)];
+    let ship = async |order: &str| world.ship(&trader.token, order, &parcel("AAAA1")).await;
+    let refused = async |order: &str, code: &str| ship(order).await.is_problem(409, &[whole(code)]);
+    // Several sellers, and cancelled before payment: the cancellation is told first.
+    let order = world.unpaid(&both, json!({})).await;
+    refused(&order.id, "order_unpaid").await;
+    world.settle(&order.id, "cancellation").await.expect(200);
+    refused(&order.id, "order_cancelled").await;
+    let order = world.paid(&both, json!({})).await;
+    let answer = ship(&order.id).await;
+    answer.refused(409, "multi_seller_order");
+    assert_eq!(
+        answer.json()["errors"][0]["item_ids"],
+        json!([mine]),
+        "the caller's own items only"
+    );
+    assert_eq!(
+        world.order(&trader.token, &order.id).await["status"],
+        "processing"
+    );
+    assert_eq!(world.mails(&order.id).await, 0);
+    let part = json!({"seller_id": trader.seller.id, "carrier": "dpd", "tracking_number": "AAAA1"});
+    world.market_ship(&order.id, &part).await.expect(201);
+    refused(&order.id, "already_shipped").await;
+    world.settle(&order.id, "delivery").await.expect(200);
+    refused(&order.id, "already_shipped").await;
+    let single = world.paid_order(&trader).await;
+    ship(&single.id).await.expect(201);
+    refused(&single.number, "already_shipped").await;
+    let cancelled = world.paid_order(&trader).await;
+    world.settle(&cancelled.id, "cancellation").await.expect(200);
+    refused(&cancelled.id, "order_cancelled").await;
+}
+
+#[tokio::test]
+async fn not_found_comes_before_items_and_items_before_the_state() {
+    let (world, trader) = prepared().await;
+    let order = world.paid_order(&trader).await;
+    let stranger = world.trader().await;
+    let foreign = blackbox::merged(parcel("AAAA1"), json!({"item_ids": [offer_id(1)]}));
+    for (token, id) in [
+        (&stranger.token, order.id.as_str()),
+        (&trader.token, "PL-NOTHING"),
+        (&trader.token, "%00"),
+    ] {
+        world
+            .ship(token, id, &foreign)
+            .await
+            .is_problem(404, &[whole("not_found")]);
+    }
+    world.settle(&order.id, "cancellation").await.expect(200);
+    world
+        .ship(&trader.token, &order.id, &foreign)
+        .await
+        .is_problem(400, &[entry("validation_error", "item_ids[0]")]);
+    world
+        .ship(&stranger.token, &order.id, &json!({}))
+        .await
+        .invalid(&["carrier", "tracking_number"]);
+    let reader = world.personal_token(&trader.seller, &["orders:read"]).await.token;
+    let answer = world.ship(&reader, "PL-NOTHING", &json!({})).await;
+    answer.refused(403, "insufficient_scope");
+    assert!(answer.must("www-authenticate").contains("shipments:write"));
+    let get = world
+        .get(&trader.token, &format!("/v1/orders/{}/shipments", order.id))
+        .await;
+    get.refused(404, "not_found");
+    assert_eq!(get.must("allow"), "POST");
+}
+
+#[tokio::test]
+async fn a_buyer_who_cannot_be_told_is_not_notified() {
+    let (world, trader) = prepared().await;
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    for changes in [
+        json!({"buyer": null}),
+        json!({"buyer": {"name": "Ewa"}}),
+        json!({"is_test": true}),
+    ] {
+        let order = world.paid(&[line(&trader.seller, &offer, 1)], changes).await;
+        let made = world
+            .ship(&trader.token, &order.id, &parcel("AAAA1"))
+            .await
+            .expect(201)
+            .json();
+        assert_eq!(made["buyer_notified"], false);
+        assert_eq!(world.mails(&order.id).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn the_answer_can_be_cut_down_to_some_fields() {
+    let (world, trader) = prepared().await;
+    let order = world.paid_order(&trader).await;
+    let path = format!("{}/shipments?fields=", order.id);
+    let send = async |fields: &str| {
+        let url = world.url(&format!("/v1/orders/{path}{fields}"));
+        world
+            .client
+            .post(&url)
+            .bearer(&trader.token)
+            .json(&parcel("AAAA1"))
+            .send()
+            .await
+    };
+    send("nothing").await.invalid(&["fields"]);
+    send("").await.invalid(&["fields"]);
+    let made = send("carrier,carrier").await.expect(201).json();
+    assert_eq!(made, json!({"id": made["id"], "carrier": "dpd"}));
+}
