@@ -27,7 +27,9 @@ fn rejected(report: &Value) -> Vec<(u64, Vec<Option<String>>)> {
         entries.map(path).collect()
     };
     let lines = report["rejected"].as_array().unwrap().iter();
-    lines.map(|line| (line["line"].as_u64().unwrap(), paths(&line["errors"]))).collect()
+    lines
+        .map(|line| (line["line"].as_u64().unwrap(), paths(&line["errors"])))
+        .collect()
 }
 
 #[tokio::test]
@@ -38,15 +40,37 @@ async fn lines_are_created_updated_or_left_alone() {
     let (seller, token) = world.reader().await;
     let three: Vec<_> = (1..=3).map(|n| offer_line(n, json!({}))).collect();
     let report = import(&world, &seller, &three.join("\n")).await;
-    assert_eq!(report, json!({"created": 3, "updated": 0, "unchanged": 0, "rejected_total": 0, "rejected": []}));
+    assert_eq!(
+        report,
+        json!({"created": 3, "updated": 0, "unchanged": 0, "rejected_total": 0, "rejected": []})
+    );
     clock.advance(TimeDelta::seconds(1)).await;
-    let mixed = [offer_line(2, json!({})), offer_line(3, json!({"stock": 1})), offer_line(4, json!({}))];
-    assert_eq!(counts(&import(&world, &seller, &mixed.join("\n")).await), [1, 1, 1, 0]);
-    let list = world.get(&token, "/v1/offers?fields=updated_at").await.expect(200).json();
-    let times: Vec<_> = list["items"].as_array().unwrap().iter().map(|offer| offer["updated_at"].as_str().unwrap()).collect();
+    let mixed = [
+        offer_line(2, json!({})),
+        offer_line(3, json!({"stock": 1})),
+        offer_line(4, json!({})),
+    ];
+    assert_eq!(
+        counts(&import(&world, &seller, &mixed.join("\n")).await),
+        [1, 1, 1, 0]
+    );
+    let list = world
+        .get(&token, "/v1/offers?fields=updated_at")
+        .await
+        .expect(200)
+        .json();
+    let times: Vec<_> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|offer| offer["updated_at"].as_str().unwrap())
+        .collect();
     let (then, now) = ("2040-01-01T12:00:00.000000Z", "2040-01-01T12:00:01.000000Z");
     assert_eq!(times, [now, now, then, then]);
-    assert_eq!(counts(&import(&world, &seller, &mixed.join("\n")).await), [0, 0, 3, 0]);
+    assert_eq!(
+        counts(&import(&world, &seller, &mixed.join("\n")).await),
+        [0, 0, 3, 0]
+    );
 }
 
 #[tokio::test]
@@ -58,11 +82,20 @@ async fn lines_may_end_in_crlf_and_blank_ones_count_as_lines() {
     let report = import(&world, &seller, &text).await;
     assert_eq!(counts(&report), [3, 0, 0, 1]);
     assert_eq!(rejected(&report), [(6, vec![None])]);
-    assert_eq!(world.get(&token, "/v1/offers").await.json()["items"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        world.get(&token, "/v1/offers").await.json()["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
     for nothing in ["", "\n", "\r\n\r\n", "   "] {
         assert_eq!(counts(&import(&world, &seller, nothing).await), [0, 0, 0, 0]);
     }
-    assert_eq!(counts(&import(&world, &seller, &format!("{one}\n")).await), [0, 0, 1, 0]);
+    assert_eq!(
+        counts(&import(&world, &seller, &format!("{one}\n")).await),
+        [0, 0, 1, 0]
+    );
 }
 
 #[tokio::test]
@@ -78,7 +111,10 @@ async fn good_lines_apply_though_others_are_rejected_with_their_reasons() {
         without_id,
         offer_line(2, json!({"id": "two"})),
         offer_line(2, json!({"id": 2})),
-        offer_line(2, json!({"price": {"amount": 1.5, "currency": "EUR"}, "stock": -1, "zzz": 1})),
+        offer_line(
+            2,
+            json!({"price": {"amount": 1.5, "currency": "EUR"}, "stock": -1, "zzz": 1}),
+        ),
         offer_line(2, json!({"title": null})),
         offer_line(2, json!({})).replacen('{', r#"{"title":"twice","#, 1),
         offer_line(2, json!({"brand": "\0"})),
@@ -89,23 +125,42 @@ async fn good_lines_apply_though_others_are_rejected_with_their_reasons() {
     let report = import(&world, &seller, &lines.join("\n")).await;
     assert_eq!(counts(&report), [2, 0, 0, 12]);
     let rejected = rejected(&report);
-    assert_eq!(rejected.iter().map(|(line, _)| *line).collect::<Vec<_>>(), (2..=13).collect::<Vec<_>>());
-    let some = |paths: &[&str]| paths.iter().map(|path| Some((*path).to_owned())).collect::<Vec<_>>();
+    assert_eq!(
+        rejected.iter().map(|(line, _)| *line).collect::<Vec<_>>(),
+        (2..=13).collect::<Vec<_>>()
+    );
+    let some = |paths: &[&str]| {
+        paths
+            .iter()
+            .map(|path| Some((*path).to_owned()))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(rejected[0].1, [None]);
     assert_eq!(rejected[1].1, [None]);
     assert_eq!(rejected[3].1, some(&["id"]));
     assert_eq!(rejected[4].1, some(&["id"]));
     assert_eq!(rejected[5].1, some(&["id"]));
-    assert_eq!(rejected[6].1, some(&["price.amount", "price.currency", "stock", "zzz"]));
+    assert_eq!(
+        rejected[6].1,
+        some(&["price.amount", "price.currency", "stock", "zzz"])
+    );
     assert_eq!(rejected[7].1, some(&["title"]));
-    world.office_get(&format!("/sellers/{}/offers/{}", seller.id, offer_id(2))).await.refused(404, "not_found");
+    world
+        .office_get(&format!("/sellers/{}/offers/{}", seller.id, offer_id(2)))
+        .await
+        .refused(404, "not_found");
 }
 
 #[tokio::test]
 async fn a_line_that_is_no_utf_8_is_rejected_alone() {
     let world = world().await;
     let seller = world.seller().await;
-    let text = [offer_line(1, json!({})).as_bytes(), b"\n{\"title\":\"\xff\"}\n", offer_line(2, json!({})).as_bytes()].concat();
+    let text = [
+        offer_line(1, json!({})).as_bytes(),
+        b"\n{\"title\":\"\xff\"}\n",
+        offer_line(2, json!({})).as_bytes(),
+    ]
+    .concat();
     let report = world.import(&seller, text).await.expect(200).json();
     assert_eq!(counts(&report), [2, 0, 0, 1]);
     assert_eq!(rejected(&report)[0].0, 2);
@@ -125,7 +180,13 @@ async fn of_two_lines_with_one_id_the_later_wins() {
     let report = import(&world, &seller, &lines.join("\n")).await;
     assert_eq!(counts(&report), [2, 1, 1, 1]);
     assert_eq!(rejected(&report), [(5, vec![Some("stock".to_owned())])]);
-    assert_eq!(world.get(&token, &format!("/v1/offers/{}", offer_id(1))).await.json()["stock"], 2);
+    assert_eq!(
+        world
+            .get(&token, &format!("/v1/offers/{}", offer_id(1)))
+            .await
+            .json()["stock"],
+        2
+    );
 }
 
 #[tokio::test]
@@ -133,12 +194,22 @@ async fn an_import_says_what_it_is() {
     let world = world().await;
     let seller = world.seller().await;
     let path = format!("/sellers/{}/offers:import", seller.id);
-    let send = |kind: &str| world.office(Method::POST, &path).header("content-type", kind).body(offer_line(1, json!({}))).send();
+    let send = |kind: &str| {
+        world
+            .office(Method::POST, &path)
+            .header("content-type", kind)
+            .body(offer_line(1, json!({})))
+            .send()
+    };
     for kind in ["application/x-ndjson", "application/x-ndjson; charset=utf-8"] {
         send(kind).await.expect(200);
     }
     send("text/csv").await.invalid(&["Content-Type"]);
-    world.office(Method::GET, &path).send().await.refused(404, "not_found");
+    world
+        .office(Method::GET, &path)
+        .send()
+        .await
+        .refused(404, "not_found");
 }
 
 #[tokio::test]
@@ -157,7 +228,12 @@ async fn one_endless_line_is_rejected_and_the_next_applies() {
     let world = world().await;
     let seller = world.seller().await;
     let endless = offer_line(1, json!({"title": "x".repeat(3 * 1024 * 1024)}));
-    let report = import(&world, &seller, &format!("{endless}\n{}", offer_line(2, json!({})))).await;
+    let report = import(
+        &world,
+        &seller,
+        &format!("{endless}\n{}", offer_line(2, json!({}))),
+    )
+    .await;
     assert_eq!(counts(&report), [1, 0, 0, 1]);
     assert_eq!(rejected(&report)[0].0, 1);
 }
@@ -170,6 +246,12 @@ async fn an_imported_offer_of_another_seller_is_another_offer() {
     assert_eq!(counts(&import(&world, &one, &both(1)).await), [1, 0, 0, 0]);
     assert_eq!(counts(&import(&world, &other, &both(2)).await), [1, 0, 0, 0]);
     for (token, stock) in [(first, 1), (second, 2)] {
-        assert_eq!(world.get(&token, &format!("/v1/offers/{}", offer_id(1))).await.json()["stock"], stock);
+        assert_eq!(
+            world
+                .get(&token, &format!("/v1/offers/{}", offer_id(1)))
+                .await
+                .json()["stock"],
+            stock
+        );
     }
 }

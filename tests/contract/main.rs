@@ -1,5 +1,11 @@
 //! What the two listeners answer, rule by rule of the contract.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
 
 mod account;
 mod authorization;
@@ -7,6 +13,12 @@ mod caps;
 mod cursors;
 mod import;
 mod invalidation;
+mod offer_fields;
+mod offer_format;
+mod offer_ids;
+mod offer_lists;
+mod offer_pages;
+mod offer_queries;
 mod office_access;
 mod office_applications;
 mod office_json;
@@ -14,12 +26,6 @@ mod office_moves;
 mod office_offers;
 mod office_sellers;
 mod office_tokens;
-mod offer_fields;
-mod offer_format;
-mod offer_ids;
-mod offer_lists;
-mod offer_pages;
-mod offer_queries;
 mod order_of_checks;
 mod paths;
 mod rate_limit;

@@ -25,14 +25,24 @@ const ALL: [&str; 13] = [
 async fn prepared() -> (World, String, String) {
     let world = world().await;
     let (seller, token) = world.reader().await;
-    let id = world.offer(&seller, 1, json!({"price": null, "ean": null, "thumbnail": null})).await;
+    let id = world
+        .offer(&seller, 1, json!({"price": null, "ean": null, "thumbnail": null}))
+        .await;
     (world, token, id)
 }
 
 /// The offer with a selection, which has to be the same alone and in a list.
 async fn select(world: &World, token: &str, id: &str, fields: &str) -> Value {
-    let alone = world.get(token, &format!("/v1/offers/{id}?fields={fields}")).await.expect(200).json();
-    let list = world.get(token, &format!("/v1/offers?fields={fields}")).await.expect(200).json();
+    let alone = world
+        .get(token, &format!("/v1/offers/{id}?fields={fields}"))
+        .await
+        .expect(200)
+        .json();
+    let list = world
+        .get(token, &format!("/v1/offers?fields={fields}"))
+        .await
+        .expect(200)
+        .json();
     assert_eq!(list, json!({"items": [alone], "next": null}), "{fields}");
     alone
 }
@@ -40,7 +50,11 @@ async fn select(world: &World, token: &str, id: &str, fields: &str) -> Value {
 #[tokio::test]
 async fn each_field_alone_comes_with_the_id() {
     let (world, token, id) = prepared().await;
-    let whole = world.get(&token, &format!("/v1/offers/{id}")).await.expect(200).json();
+    let whole = world
+        .get(&token, &format!("/v1/offers/{id}"))
+        .await
+        .expect(200)
+        .json();
     for field in ALL {
         let expected = json!({"id": id, field: whole[field]});
         assert_eq!(select(&world, &token, &id, field).await, expected);
@@ -53,17 +67,47 @@ async fn each_field_alone_comes_with_the_id() {
 async fn names_may_repeat_and_come_in_any_order() {
     let (world, token, id) = prepared().await;
     let some = select(&world, &token, &id, "stock,title,stock,price,title").await;
-    assert_eq!(some, json!({"id": id, "title": "Kettle 1", "price": null, "stock": 7}));
+    assert_eq!(
+        some,
+        json!({"id": id, "title": "Kettle 1", "price": null, "stock": 7})
+    );
 }
 
 #[tokio::test]
 async fn a_name_that_is_none_is_refused() {
     let (world, token, id) = prepared().await;
-    let bad = ["", ",", "title,", ",title", "title,,stock", "nothing", "title,nothing", "price.amount", "Title"];
-    for fields in bad.into_iter().chain(["price_source", "title%20", "%20title", "title;stock", "*", "items", "next"]) {
-        world.get(&token, &format!("/v1/offers?fields={fields}")).await.invalid(&["fields"]);
-        world.get(&token, &format!("/v1/offers/{id}?fields={fields}")).await.invalid(&["fields"]);
+    let bad = [
+        "",
+        ",",
+        "title,",
+        ",title",
+        "title,,stock",
+        "nothing",
+        "title,nothing",
+        "price.amount",
+        "Title",
+    ];
+    for fields in bad.into_iter().chain([
+        "price_source",
+        "title%20",
+        "%20title",
+        "title;stock",
+        "*",
+        "items",
+        "next",
+    ]) {
+        world
+            .get(&token, &format!("/v1/offers?fields={fields}"))
+            .await
+            .invalid(&["fields"]);
+        world
+            .get(&token, &format!("/v1/offers/{id}?fields={fields}"))
+            .await
+            .invalid(&["fields"]);
     }
-    world.get(&token, "/v1/offers?fields=title&fields=stock").await.invalid(&["fields"]);
+    world
+        .get(&token, "/v1/offers?fields=title&fields=stock")
+        .await
+        .invalid(&["fields"]);
     world.get(&token, "/v1/offers?fields").await.invalid(&["fields"]);
 }

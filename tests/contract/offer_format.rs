@@ -20,8 +20,18 @@ async fn every_field_comes_back_as_it_was_fed() {
         "updated_at": "2040-01-01T12:00:01.000200Z",
     });
     let expected = merged(offer_body(1, json!({"stock": 8})), written);
-    assert_eq!(world.get(&token, &format!("/v1/offers/{id}")).await.expect(200).json(), expected);
-    assert_eq!(world.get(&token, "/v1/offers").await.expect(200).json(), json!({"items": [expected], "next": null}));
+    assert_eq!(
+        world
+            .get(&token, &format!("/v1/offers/{id}"))
+            .await
+            .expect(200)
+            .json(),
+        expected
+    );
+    assert_eq!(
+        world.get(&token, "/v1/offers").await.expect(200).json(),
+        json!({"items": [expected], "next": null})
+    );
 }
 
 #[tokio::test]
@@ -33,7 +43,11 @@ async fn what_an_offer_does_not_have_is_null() {
     let required = json!({"title": "t", "handle": "h", "status": "draft", "url": "https://shop.example/h"});
     world.put(&seller, &offer_id(2), &required).await.expect(201);
     for n in [1, 2] {
-        let offer = world.get(&token, &format!("/v1/offers/{}", offer_id(n))).await.expect(200).json();
+        let offer = world
+            .get(&token, &format!("/v1/offers/{}", offer_id(n)))
+            .await
+            .expect(200)
+            .json();
         for (field, value) in none.as_object().unwrap() {
             assert_eq!(offer.get(field), Some(value), "{offer}");
         }
@@ -80,10 +94,32 @@ async fn every_status_is_listed_and_read() {
     let statuses = ["published", "draft", "proposed", "rejected"];
     for (n, status) in (1..).zip(statuses) {
         let id = world.offer(&seller, n, json!({"status": status})).await;
-        assert_eq!(world.get(&token, &format!("/v1/offers/{id}")).await.expect(200).json()["status"], status);
-        let listed = world.get(&token, &format!("/v1/offers?status={status}")).await.expect(200).json();
-        let ids: Vec<&Value> = listed["items"].as_array().unwrap().iter().map(|offer| &offer["id"]).collect();
+        assert_eq!(
+            world
+                .get(&token, &format!("/v1/offers/{id}"))
+                .await
+                .expect(200)
+                .json()["status"],
+            status
+        );
+        let listed = world
+            .get(&token, &format!("/v1/offers?status={status}"))
+            .await
+            .expect(200)
+            .json();
+        let ids: Vec<&Value> = listed["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|offer| &offer["id"])
+            .collect();
         assert_eq!(ids, [&json!(id)]);
     }
-    assert_eq!(world.get(&token, "/v1/offers").await.json()["items"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        world.get(&token, "/v1/offers").await.json()["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        4
+    );
 }

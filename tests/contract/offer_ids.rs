@@ -14,7 +14,10 @@ async fn another_sellers_offer_is_not_told_from_one_that_does_not_exist() {
     world.get(&token, &format!("/v1/offers/{id}")).await.expect(200);
     let mut bodies = Vec::new();
     for id in [&id, &offer_id(2)] {
-        let request = world.client.get(&world.url(&format!("/v1/offers/{id}"))).bearer(&stranger);
+        let request = world
+            .client
+            .get(&world.url(&format!("/v1/offers/{id}")))
+            .bearer(&stranger);
         let answer = request.header("x-request-id", "same-for-both").send().await;
         answer.refused(404, "not_found");
         bodies.push(answer.json());
@@ -48,8 +51,15 @@ async fn what_is_no_id_is_404() {
         "x".repeat(4000),
     ];
     for form in forms {
-        let answer = Wire::exchange(&world.server.base_url, request("GET", &format!("/v1/offers/{form}"), &headers)).await;
-        assert!(answer.status == 404 || (!form.is_ascii() && answer.status == 400), "{form}: {answer:?}");
+        let answer = Wire::exchange(
+            &world.server.base_url,
+            request("GET", &format!("/v1/offers/{form}"), &headers),
+        )
+        .await;
+        assert!(
+            answer.status == 404 || (!form.is_ascii() && answer.status == 400),
+            "{form}: {answer:?}"
+        );
     }
 }
 
@@ -59,7 +69,13 @@ async fn fields_is_the_only_parameter_of_one_offer() {
     let (seller, token) = world.reader().await;
     let id = world.offer(&seller, 1, json!({})).await;
     for parameter in ["limit", "after", "status", "updated_after", "Fields", "x"] {
-        world.get(&token, &format!("/v1/offers/{id}?{parameter}=1")).await.invalid(&[parameter]);
+        world
+            .get(&token, &format!("/v1/offers/{id}?{parameter}=1"))
+            .await
+            .invalid(&[parameter]);
     }
-    world.get(&token, &format!("/v1/offers/{id}?x=1&fields=&limit=1")).await.invalid(&["fields", "x", "limit"]);
+    world
+        .get(&token, &format!("/v1/offers/{id}?x=1&fields=&limit=1"))
+        .await
+        .invalid(&["fields", "x", "limit"]);
 }

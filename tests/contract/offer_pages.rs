@@ -10,24 +10,41 @@ async fn catalogue(count: usize) -> (World, blackbox::Seller, String) {
     let world = world().await;
     let (seller, token) = world.reader().await;
     let status = |n: usize| if n.is_multiple_of(3) { "draft" } else { "published" };
-    let lines: Vec<_> = (1..=count).map(|n| offer_line(n, json!({"status": status(n)}))).collect();
+    let lines: Vec<_> = (1..=count)
+        .map(|n| offer_line(n, json!({"status": status(n)})))
+        .collect();
     world.import(&seller, lines.join("\n")).await.expect(200);
     (world, seller, token)
 }
 
 async fn page(world: &World, token: &str, query: &str, after: Option<&Value>) -> Value {
-    let after = after.map(|cursor| format!("&after={}", cursor.as_str().expect("a cursor"))).unwrap_or_default();
-    world.get(token, &format!("/v1/offers?{query}{after}")).await.expect(200).json()
+    let after = after
+        .map(|cursor| format!("&after={}", cursor.as_str().expect("a cursor")))
+        .unwrap_or_default();
+    world
+        .get(token, &format!("/v1/offers?{query}{after}"))
+        .await
+        .expect(200)
+        .json()
 }
 
 fn numbers(page: &Value) -> Vec<usize> {
-    page["items"].as_array().unwrap().iter().map(|offer| number_of(&offer["id"])).collect()
+    page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|offer| number_of(&offer["id"]))
+        .collect()
 }
 
 /// All pages of a list, each with its numbers.
 async fn pages(world: &World, token: &str, query: &str) -> Vec<Vec<usize>> {
     let mut read = vec![page(world, token, query, None).await];
-    while let Some(next) = read.last().map(|page| &page["next"]).filter(|next| !next.is_null()) {
+    while let Some(next) = read
+        .last()
+        .map(|page| &page["next"])
+        .filter(|next| !next.is_null())
+    {
         let following = page(world, token, query, Some(next)).await;
         read.push(following);
     }
@@ -40,11 +57,19 @@ async fn all_pages_together_are_the_list_and_the_last_is_never_empty() {
     let all: Vec<_> = (1..=12).rev().collect();
     for limit in 1..=13 {
         let pages = pages(&world, &token, &format!("limit={limit}")).await;
-        assert_eq!(pages, all.chunks(limit).map(<[usize]>::to_vec).collect::<Vec<_>>());
+        assert_eq!(
+            pages,
+            all.chunks(limit).map(<[usize]>::to_vec).collect::<Vec<_>>()
+        );
     }
     let drafts: Vec<_> = pages(&world, &token, "limit=2&status=draft").await;
     assert_eq!(drafts, [[12, 9], [6, 3]]);
-    let recent = pages(&world, &token, "limit=5&updated_after=2000-01-01T00:00:00Z&status=published").await;
+    let recent = pages(
+        &world,
+        &token,
+        "limit=5&updated_after=2000-01-01T00:00:00Z&status=published",
+    )
+    .await;
     assert_eq!(recent, [vec![11, 10, 8, 7, 5], vec![4, 2, 1]]);
 }
 
@@ -53,7 +78,10 @@ async fn an_empty_list_is_one_page() {
     let world = world().await;
     let (_, token) = world.reader().await;
     let empty = json!({"items": [], "next": null});
-    assert_eq!(world.get(&token, "/v1/offers?limit=1").await.expect(200).json(), empty);
+    assert_eq!(
+        world.get(&token, "/v1/offers?limit=1").await.expect(200).json(),
+        empty
+    );
 }
 
 #[tokio::test]
@@ -63,11 +91,17 @@ async fn limit_and_fields_may_change_between_pages() {
     let second = page(&world, &token, "limit=3", Some(&first["next"])).await;
     let third = page(&world, &token, "fields=stock,price", Some(&second["next"])).await;
     assert_eq!([numbers(&first), numbers(&second)], [vec![10, 9], vec![8, 7, 6]]);
-    assert_eq!((numbers(&third), &third["next"]), (vec![5, 4, 3, 2, 1], &Value::Null));
+    assert_eq!(
+        (numbers(&third), &third["next"]),
+        (vec![5, 4, 3, 2, 1], &Value::Null)
+    );
     assert_eq!(first["items"][0].as_object().unwrap().len(), 2);
     assert_eq!(second["items"][0].as_object().unwrap().len(), 13);
     // The same cursor gives the same page again.
-    assert_eq!(page(&world, &token, "limit=3", Some(&first["next"])).await["items"], second["items"]);
+    assert_eq!(
+        page(&world, &token, "limit=3", Some(&first["next"])).await["items"],
+        second["items"]
+    );
 }
 
 #[tokio::test]
@@ -80,7 +114,10 @@ async fn what_is_new_or_changed_meanwhile_neither_repeats_nor_hides_an_offer() {
     world.offer(&seller, 1, json!({"stock": 1})).await;
     let second = page(&world, &token, "limit=2", Some(&first["next"])).await;
     assert_eq!(numbers(&second), [4, 3]);
-    assert_eq!(numbers(&page(&world, &token, "limit=2", Some(&second["next"])).await), [2, 1]);
+    assert_eq!(
+        numbers(&page(&world, &token, "limit=2", Some(&second["next"])).await),
+        [2, 1]
+    );
 }
 
 #[tokio::test]

@@ -10,8 +10,14 @@ async fn everything_wrong_is_reported_together_in_the_contracts_order() {
     let world = world().await;
     let (_, token) = world.reader().await;
     let all = "/v1/offers?zzz=1&updated_after=x&status=sold&fields=nothing&after=x&limit=ten";
-    world.get(&token, all).await.invalid(&["limit", "after", "fields", "status", "updated_after", "zzz"]);
-    world.get(&token, "/v1/offers?status=sold&limit=5&page=2").await.invalid(&["status", "page"]);
+    world
+        .get(&token, all)
+        .await
+        .invalid(&["limit", "after", "fields", "status", "updated_after", "zzz"]);
+    world
+        .get(&token, "/v1/offers?status=sold&limit=5&page=2")
+        .await
+        .invalid(&["status", "page"]);
 }
 
 #[tokio::test]
@@ -29,7 +35,11 @@ async fn unknown_and_repeated_parameters_are_named() {
         ("after=&after=", "after"),
     ] {
         let answer = world.get(&token, &format!("/v1/offers?{query}")).await;
-        assert_eq!(answer.errors().first().unwrap().1.as_deref(), Some(path), "{query}");
+        assert_eq!(
+            answer.errors().first().unwrap().1.as_deref(),
+            Some(path),
+            "{query}"
+        );
         answer.refused(400, "validation_error");
     }
     world.get(&token, "/v1/offers?").await.expect(200);
@@ -41,7 +51,10 @@ async fn at_most_20_entries_are_reported() {
     let world = world().await;
     let (_, token) = world.reader().await;
     let query: Vec<_> = (0..25).map(|n| format!("x{n}=1")).collect();
-    let answer = world.get(&token, &format!("/v1/offers?limit=x&{}", query.join("&"))).await.expect(400);
+    let answer = world
+        .get(&token, &format!("/v1/offers?limit=x&{}", query.join("&")))
+        .await
+        .expect(400);
     let errors = answer.errors();
     assert_eq!(errors.len(), 20);
     assert_eq!(errors[0].1.as_deref(), Some("limit"));
@@ -73,10 +86,20 @@ async fn limit_is_any_integer_and_clamped() {
         (&format!("limit={tiny}"), 1),
     ] {
         let list = world.get(&token, &format!("/v1/offers?fields=id&{limit}")).await;
-        let list = if limit.is_empty() { world.get(&token, "/v1/offers").await } else { list };
-        assert_eq!(list.expect(200).json()["items"].as_array().unwrap().len(), items, "{limit}");
+        let list = if limit.is_empty() {
+            world.get(&token, "/v1/offers").await
+        } else {
+            list
+        };
+        assert_eq!(
+            list.expect(200).json()["items"].as_array().unwrap().len(),
+            items,
+            "{limit}"
+        );
     }
-    for bad in ["", "abc", "1.5", "1.0", "%2B5", "+5", "5%20", "0x5", "1e2", "-", "--5", "%D9%A1", "5,5", "null"] {
+    for bad in [
+        "", "abc", "1.5", "1.0", "%2B5", "+5", "5%20", "0x5", "1e2", "-", "--5", "%D9%A1", "5,5", "null",
+    ] {
         let answer = world.get(&token, &format!("/v1/offers?limit={bad}")).await;
         assert_eq!(answer.status, 400, "{bad}");
         answer.invalid(&["limit"]);
@@ -100,9 +123,18 @@ async fn a_query_that_is_no_utf_8_or_breaks_its_encoding_is_refused() {
     let (_, token) = world.reader().await;
     let bearer = format!("Bearer {token}");
     let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
-    for query in ["status=%ff", "status=%", "status=%zz", "after=%00", "%ff=1", "limit=5%"] {
+    for query in [
+        "status=%ff",
+        "status=%",
+        "status=%zz",
+        "after=%00",
+        "%ff=1",
+        "limit=5%",
+    ] {
         let bytes = blackbox::request("GET", &format!("/v1/offers?{query}"), &headers);
-        blackbox::Wire::exchange(&world.server.base_url, bytes).await.refused(400, "validation_error");
+        blackbox::Wire::exchange(&world.server.base_url, bytes)
+            .await
+            .refused(400, "validation_error");
     }
 }
 
@@ -111,6 +143,10 @@ async fn an_idempotency_key_on_get_is_ignored() {
     let world = world().await;
     let (_, token) = world.reader().await;
     let request = world.client.get(&world.url("/v1/offers")).bearer(&token);
-    let answer = request.header("idempotency-key", &"k".repeat(129)).header("idempotency-key", "").send().await;
+    let answer = request
+        .header("idempotency-key", &"k".repeat(129))
+        .header("idempotency-key", "")
+        .send()
+        .await;
     answer.expect(200);
 }

@@ -15,11 +15,18 @@ enum Status {
 
 async fn application_in(world: &World, seller: &Seller, status: Status) -> Application {
     match status {
-        Status::Pending => world.register(seller, json!({"purpose": "for_other_sellers"})).await,
+        Status::Pending => {
+            world
+                .register(seller, json!({"purpose": "for_other_sellers"}))
+                .await
+        }
         Status::Active => world.application(seller, &["offers:read"]).await,
         Status::Suspended => {
             let application = world.application(seller, &["offers:read"]).await;
-            world.move_application(&application.client_id, "suspension").await.expect(200);
+            world
+                .move_application(&application.client_id, "suspension")
+                .await
+                .expect(200);
             application
         }
     }
@@ -55,9 +62,16 @@ async fn the_table_of_moves() {
             None => answer.refused(409, "conflict"),
         }
         let now = to.unwrap_or(from);
-        assert_eq!(works(&world, &application).await, now != Suspended, "{from:?} {step}");
+        assert_eq!(
+            works(&world, &application).await,
+            now != Suspended,
+            "{from:?} {step}"
+        );
         // Only a pending application cannot be suspended.
-        let suspended = world.move_application(&application.client_id, "suspension").await.status;
+        let suspended = world
+            .move_application(&application.client_id, "suspension")
+            .await
+            .status;
         assert_eq!(suspended == 409, now == Pending, "{from:?} {step}");
     }
 }
@@ -70,5 +84,9 @@ async fn a_move_needs_no_body_and_answers_json() {
     let answer = world.office(Method::POST, &path).send().await.expect(200);
     assert_eq!(answer.must("content-type"), "application/json");
     assert_eq!(answer.json()["status"], "suspended");
-    world.office(Method::GET, &path).send().await.refused(404, "not_found");
+    world
+        .office(Method::GET, &path)
+        .send()
+        .await
+        .refused(404, "not_found");
 }

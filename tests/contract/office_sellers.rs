@@ -10,16 +10,29 @@ use crate::world;
 async fn a_seller_gets_an_id_and_the_next_number_and_is_read_back() {
     let world = world().await;
     let first = world.seller().await;
-    let body = json!({"name": "Żółw & Syn", "email": "Second@Shop.Example", "password": "correct horse battery"});
+    let body =
+        json!({"name": "Żółw & Syn", "email": "Second@Shop.Example", "password": "correct horse battery"});
     let made = world.office_post("/sellers", &body).await.expect(201);
     let json = made.json();
     assert_eq!(json.as_object().unwrap().len(), 2, "{json}");
     assert_eq!(json["seller_no"], first.seller_no + 1);
-    let read = world.office_get(&format!("/sellers/{}", json["id"].as_str().unwrap())).await.expect(200).json();
-    for (field, value) in [("id", &json["id"]), ("seller_no", &json["seller_no"]), ("name", &body["name"]), ("email", &body["email"])] {
+    let read = world
+        .office_get(&format!("/sellers/{}", json["id"].as_str().unwrap()))
+        .await
+        .expect(200)
+        .json();
+    for (field, value) in [
+        ("id", &json["id"]),
+        ("seller_no", &json["seller_no"]),
+        ("name", &body["name"]),
+        ("email", &body["email"]),
+    ] {
         assert_eq!(&read[field], value, "{read}");
     }
-    assert!(!read.to_string().contains("password") && !read.to_string().contains("argon2"), "{read}");
+    assert!(
+        !read.to_string().contains("password") && !read.to_string().contains("argon2"),
+        "{read}"
+    );
 }
 
 #[tokio::test]
@@ -30,15 +43,30 @@ async fn every_field_has_its_rule() {
         (json!({"name": "", "email": ""}), vec!["name", "email"]),
         (json!({"name": "  ", "email": "nobody"}), vec!["name", "email"]),
         (json!({"name": null, "email": null}), vec!["name", "email"]),
-        (json!({"name": 1, "email": ["a@b.example"]}), vec!["name", "email"]),
-        (json!({"name": "x".repeat(201), "email": "a@b@c"}), vec!["name", "email"]),
+        (
+            json!({"name": 1, "email": ["a@b.example"]}),
+            vec!["name", "email"],
+        ),
+        (
+            json!({"name": "x".repeat(201), "email": "a@b@c"}),
+            vec!["name", "email"],
+        ),
         (json!({"name": "K", "email": "a b@shop.example"}), vec!["email"]),
-        (json!({"name": "K", "email": "k@shop.example", "password": 5}), vec!["password"]),
-        (json!({"name": "K", "email": "k@shop.example", "seller_no": 5}), vec!["seller_no"]),
+        (
+            json!({"name": "K", "email": "k@shop.example", "password": 5}),
+            vec!["password"],
+        ),
+        (
+            json!({"name": "K", "email": "k@shop.example", "seller_no": 5}),
+            vec!["seller_no"],
+        ),
     ] {
         world.office_post("/sellers", &body).await.invalid(&paths);
     }
-    assert_eq!(world.office_get("/sellers").await.expect(200).json()["items"], json!([]));
+    assert_eq!(
+        world.office_get("/sellers").await.expect(200).json()["items"],
+        json!([])
+    );
 }
 
 #[tokio::test]
@@ -46,7 +74,9 @@ async fn an_email_belongs_to_one_seller_without_regard_to_case() {
     let world = world().await;
     let seller = world.seller().await;
     for email in [seller.email.clone(), seller.email.to_uppercase()] {
-        let answer = world.office_post("/sellers", &json!({"name": "K", "email": email})).await;
+        let answer = world
+            .office_post("/sellers", &json!({"name": "K", "email": email}))
+            .await;
         answer.is_problem(409, &[blackbox::entry("conflict", "email")]);
     }
 }
@@ -64,7 +94,11 @@ async fn sellers_are_listed_in_pages() {
         let page = world.office_get(&path).await.expect(200).json();
         let items = page["items"].as_array().unwrap();
         assert!(!items.is_empty() && items.len() <= 3);
-        listed.extend(items.iter().map(|seller| seller["id"].as_str().unwrap().to_owned()));
+        listed.extend(
+            items
+                .iter()
+                .map(|seller| seller["id"].as_str().unwrap().to_owned()),
+        );
         let Value::String(next) = &page["next"] else { break };
         path = format!("/sellers?limit=3&after={next}");
     }
@@ -74,7 +108,13 @@ async fn sellers_are_listed_in_pages() {
     world.office_get("/sellers?limit=x").await.invalid(&["limit"]);
     world.office_get("/sellers?after=x").await.invalid(&["after"]);
     world.office_get("/sellers?x=1").await.invalid(&["x"]);
-    assert_eq!(world.office_get("/sellers?limit=0").await.expect(200).json()["items"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        world.office_get("/sellers?limit=0").await.expect(200).json()["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -83,14 +123,27 @@ async fn closing_is_harmless_to_repeat_and_opens_nothing_new() {
     let (seller, other) = (world.seller().await, world.seller().await);
     let path = format!("/sellers/{}", seller.id);
     for _ in 0..2 {
-        world.office(Method::POST, &format!("{path}/closure")).send().await.expect(200);
+        world
+            .office(Method::POST, &format!("{path}/closure"))
+            .send()
+            .await
+            .expect(200);
     }
     let read = world.office_get(&path).await.expect(200).json();
     assert!(read["closed_at"].is_string(), "{read}");
-    let open = world.office_get(&format!("/sellers/{}", other.id)).await.expect(200).json();
+    let open = world
+        .office_get(&format!("/sellers/{}", other.id))
+        .await
+        .expect(200)
+        .json();
     assert!(open["closed_at"].is_null(), "{open}");
-    let registered = world.office_post(&format!("{path}/applications"), &world.registration(json!({}))).await;
+    let registered = world
+        .office_post(&format!("{path}/applications"), &world.registration(json!({})))
+        .await;
     registered.refused(409, "conflict");
     let token = json!({"name": "x", "scopes": ["offers:read"]});
-    world.office_post(&format!("{path}/personal-tokens"), &token).await.refused(409, "conflict");
+    world
+        .office_post(&format!("{path}/personal-tokens"), &token)
+        .await
+        .refused(409, "conflict");
 }

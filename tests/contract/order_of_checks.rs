@@ -52,10 +52,16 @@ impl Tokens {
                 }
             }
             if limited {
-                let token = tokens.iter().find(|(faults, _)| *faults == [Fault::Rate]).unwrap();
+                let token = tokens
+                    .iter()
+                    .find(|(faults, _)| *faults == [Fault::Rate])
+                    .unwrap();
                 let me = world.get(&token.1, "/v1/me").await.expect(200).json();
                 let client_id = me["app"]["client_id"].as_str().unwrap();
-                world.adjust(client_id, &json!({"rate_limit": 1})).await.expect(200);
+                world
+                    .adjust(client_id, &json!({"rate_limit": 1}))
+                    .await
+                    .expect(200);
             }
         }
         Self(tokens)
@@ -63,14 +69,20 @@ impl Tokens {
 
     fn with(&self, faults: &[Fault]) -> &str {
         let of_tokens = [Fault::Token, Fault::Rate, Fault::Scope];
-        let wanted: Vec<_> = of_tokens.into_iter().filter(|fault| faults.contains(fault)).collect();
+        let wanted: Vec<_> = of_tokens
+            .into_iter()
+            .filter(|fault| faults.contains(fault))
+            .collect();
         &self.0.iter().find(|(faults, _)| *faults == wanted).unwrap().1
     }
 }
 
 async fn send(world: &World, tokens: &Tokens, faults: &[Fault], wrong_method: bool) -> Answer {
     let wrong = |fault| faults.contains(&fault);
-    let mut path = format!("/v1/offers/{}", offer_id(if wrong(Fault::Resource) { 2 } else { 1 }));
+    let mut path = format!(
+        "/v1/offers/{}",
+        offer_id(if wrong(Fault::Resource) { 2 } else { 1 })
+    );
     let mut method = Method::GET;
     if wrong(Fault::Route) {
         if wrong_method {
@@ -82,7 +94,10 @@ async fn send(world: &World, tokens: &Tokens, faults: &[Fault], wrong_method: bo
     if wrong(Fault::Decode) {
         path += "?fields=nothing";
     }
-    let mut request = world.client.request(method, &world.url(&path)).bearer(tokens.with(faults));
+    let mut request = world
+        .client
+        .request(method, &world.url(&path))
+        .bearer(tokens.with(faults));
     if wrong(Fault::UserAgent) {
         request = request.without("user-agent");
     }
@@ -96,15 +111,23 @@ async fn the_earliest_of_any_set_of_faults_is_answered() {
     clock.freeze(instant("2040-01-01T12:00:30Z")).await;
     let tokens = Tokens::make(&world).await;
     for set in 0_u32..128 {
-        let faults: Vec<_> =
-            (0_u32..).zip(ORDER).filter(|(n, _)| set & (1 << n) != 0).map(|(_, (fault, ..))| fault).collect();
+        let faults: Vec<_> = (0_u32..)
+            .zip(ORDER)
+            .filter(|(n, _)| set & (1 << n) != 0)
+            .map(|(_, (fault, ..))| fault)
+            .collect();
         for wrong_method in [false, true] {
             let answer = send(&world, &tokens, &faults, wrong_method).await;
-            let Some((first, status, code)) = ORDER.into_iter().find(|(fault, ..)| faults.contains(fault)) else {
+            let Some((first, status, code)) = ORDER.into_iter().find(|(fault, ..)| faults.contains(fault))
+            else {
                 answer.expect(200);
                 continue;
             };
-            assert_eq!((answer.status, answer.code().as_str()), (status, code), "{faults:?}, {wrong_method}");
+            assert_eq!(
+                (answer.status, answer.code().as_str()),
+                (status, code),
+                "{faults:?}, {wrong_method}"
+            );
             let uncounted = matches!(first, Fault::UserAgent | Fault::Token);
             let untouched = answer.number("x-ratelimit-remaining") == answer.number("x-ratelimit-limit");
             assert_eq!(uncounted, untouched, "{faults:?}: {:?}", answer.headers);
@@ -127,7 +150,11 @@ async fn a_body_that_is_too_large_comes_after_scope_and_before_the_resource() {
         (&one, None, &reads, 400, "validation_error"),
     ];
     for (path, agent, token, status, code) in cases {
-        let mut request = world.client.get(&world.url(path)).bearer(token).body("x".repeat(65 * 1024));
+        let mut request = world
+            .client
+            .get(&world.url(path))
+            .bearer(token)
+            .body("x".repeat(65 * 1024));
         if let Some(agent) = agent {
             request = request.without("user-agent").header("user-agent", agent);
         }

@@ -16,7 +16,12 @@ async fn exchange(world: &World, method: &str, target: &str, token: Option<&str>
 #[tokio::test]
 async fn an_unknown_path_is_404_and_counted_with_a_token_and_401_without() {
     let world = world().await;
-    world.database.control_clock().await.freeze(instant("2040-01-01T12:00:00Z")).await;
+    world
+        .database
+        .control_clock()
+        .await
+        .freeze(instant("2040-01-01T12:00:00Z"))
+        .await;
     let (seller, token) = world.reader().await;
     let known = world.offer(&seller, 1, json!({})).await;
     let under_it = format!("/v1/offers/{known}/more");
@@ -72,26 +77,47 @@ async fn a_wrong_method_is_404_with_allow() {
             assert_eq!(answer.status, 404, "{method} {path}");
             answer.refused(404, "not_found");
             let allow: Vec<_> = answer.must("allow").split(',').map(str::trim).collect();
-            assert!(allow.contains(&"GET") && !allow.contains(&method), "{method} {path}: {allow:?}");
-            exchange(&world, method, path, None).await.refused(401, "unauthorized");
+            assert!(
+                allow.contains(&"GET") && !allow.contains(&method),
+                "{method} {path}: {allow:?}"
+            );
+            exchange(&world, method, path, None)
+                .await
+                .refused(401, "unauthorized");
         }
     }
     let answer = exchange(&world, "PATCH", "/v1/offers", Some(&token)).await;
     assert_eq!((answer.status, answer.must("allow")), (404, "GET"));
-    assert_eq!(exchange(&world, "GET", "/v1/nothing", Some(&token)).await.header("allow"), None);
+    assert_eq!(
+        exchange(&world, "GET", "/v1/nothing", Some(&token))
+            .await
+            .header("allow"),
+        None
+    );
 }
 
 #[tokio::test]
 async fn head_answers_as_get_without_a_body_and_is_counted() {
     let world = world().await;
-    world.database.control_clock().await.freeze(instant("2040-01-01T12:00:00Z")).await;
+    world
+        .database
+        .control_clock()
+        .await
+        .freeze(instant("2040-01-01T12:00:00Z"))
+        .await;
     let (seller, token) = world.reader().await;
     let one = format!("/v1/offers/{}", world.offer(&seller, 1, json!({})).await);
     let missing = format!("/v1/offers/{}", offer_id(2));
     let bearer = format!("Bearer {token}");
     let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
     let mut wire = Wire::connect(&world.server.base_url).await;
-    for (path, status) in [("/v1/me", 200), ("/v1/offers", 200), (&one, 200), (&missing, 404), ("/v1/nothing", 404)] {
+    for (path, status) in [
+        ("/v1/me", 200),
+        ("/v1/offers", 200),
+        (&one, 200),
+        (&missing, 404),
+        ("/v1/nothing", 404),
+    ] {
         wire.send(request("GET", path, &headers)).await;
         let get = wire.answer().await.unwrap().expect(status);
         wire.send(request("HEAD", path, &headers)).await;
@@ -101,9 +127,17 @@ async fn head_answers_as_get_without_a_body_and_is_counted() {
         // The next round reads its answer from where a body of HEAD would begin.
         wire.send(request("GET", "/v1/me", &headers)).await;
         let next = wire.answer().await.unwrap().expect(200);
-        assert_eq!(next.number("x-ratelimit-remaining"), get.number("x-ratelimit-remaining") - 2, "{path}");
+        assert_eq!(
+            next.number("x-ratelimit-remaining"),
+            get.number("x-ratelimit-remaining") - 2,
+            "{path}"
+        );
     }
     let agent = [("user-agent", "App/1.0")];
     wire.send(request("HEAD", "/v1/me", &agent)).await;
-    wire.bare_answer().await.unwrap().expect(401).must("www-authenticate");
+    wire.bare_answer()
+        .await
+        .unwrap()
+        .expect(401)
+        .must("www-authenticate");
 }

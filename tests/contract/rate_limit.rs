@@ -14,7 +14,10 @@ async fn limited(limit: i64, at: &str) -> (World, TestClock, String) {
     clock.freeze(instant(at)).await;
     let seller = world.seller().await;
     let application = world.application(&seller, &["offers:read"]).await;
-    world.adjust(&application.client_id, &json!({"rate_limit": limit})).await.expect(200);
+    world
+        .adjust(&application.client_id, &json!({"rate_limit": limit}))
+        .await
+        .expect(200);
     let token = world.token(&application).await;
     (world, clock, token)
 }
@@ -22,11 +25,20 @@ async fn limited(limit: i64, at: &str) -> (World, TestClock, String) {
 async fn set_limit(world: &World, token: &str, limit: i64) {
     let me = world.get(token, "/v1/me").await.json();
     // Over its limit an application cannot ask who it is, so callers do that before.
-    world.adjust(me["app"]["client_id"].as_str().unwrap(), &json!({"rate_limit": limit})).await.expect(200);
+    world
+        .adjust(
+            me["app"]["client_id"].as_str().unwrap(),
+            &json!({"rate_limit": limit}),
+        )
+        .await
+        .expect(200);
 }
 
 fn figures(answer: &Answer) -> (i64, i64) {
-    (answer.number("x-ratelimit-limit"), answer.number("x-ratelimit-remaining"))
+    (
+        answer.number("x-ratelimit-limit"),
+        answer.number("x-ratelimit-remaining"),
+    )
 }
 
 #[tokio::test]
@@ -55,12 +67,28 @@ async fn every_answer_after_authentication_counts_and_no_other() {
     let get = |path: &str| world.client.get(&world.url(path));
     let remaining = async || world.get(&token, "/v1/me").await.number("x-ratelimit-remaining");
     assert_eq!(remaining().await, 49);
-    get("/v1/me").bearer(&token).without("user-agent").send().await.expect(400);
+    get("/v1/me")
+        .bearer(&token)
+        .without("user-agent")
+        .send()
+        .await
+        .expect(400);
     get("/v1/me").send().await.expect(401);
     get("/v1/me").bearer("ps_at_unknown").send().await.expect(401);
-    get("/v1/me").bearer(&token).bearer(&token).send().await.expect(401);
+    get("/v1/me")
+        .bearer(&token)
+        .bearer(&token)
+        .send()
+        .await
+        .expect(401);
     get("/oauth/nothing").bearer(&token).send().await.expect(404);
-    world.client.post(&world.url("/oauth/token")).bearer(&token).send().await.expect(400);
+    world
+        .client
+        .post(&world.url("/oauth/token"))
+        .bearer(&token)
+        .send()
+        .await
+        .expect(400);
     assert_eq!(remaining().await, 48);
     for (path, status) in [
         ("/v1/nothing", 404),
@@ -70,7 +98,13 @@ async fn every_answer_after_authentication_counts_and_no_other() {
     ] {
         world.get(&token, path).await.expect(status);
     }
-    world.client.post(&world.url("/v1/me")).bearer(&token).send().await.expect(404);
+    world
+        .client
+        .post(&world.url("/v1/me"))
+        .bearer(&token)
+        .send()
+        .await
+        .expect(404);
     assert_eq!(remaining().await, 42);
 }
 
@@ -91,12 +125,18 @@ async fn a_window_ends_with_the_clock_minute_and_retry_after_is_rounded_up() {
         clock.freeze(instant(at)).await;
         let answer = world.get(&token, "/v1/me").await.expect(429);
         assert_eq!(answer.must("retry-after"), retry_after, "{at}");
-        assert_eq!(answer.number("x-ratelimit-reset"), instant("2040-01-01T12:01:00Z").timestamp());
+        assert_eq!(
+            answer.number("x-ratelimit-reset"),
+            instant("2040-01-01T12:01:00Z").timestamp()
+        );
     }
     clock.freeze(instant("2040-01-01T12:01:00Z")).await;
     let answer = world.get(&token, "/v1/me").await.expect(200);
     assert_eq!(figures(&answer), (1, 0));
-    assert_eq!(answer.number("x-ratelimit-reset"), instant("2040-01-01T12:02:00Z").timestamp());
+    assert_eq!(
+        answer.number("x-ratelimit-reset"),
+        instant("2040-01-01T12:02:00Z").timestamp()
+    );
 }
 
 #[tokio::test]
@@ -105,7 +145,9 @@ async fn waiting_as_long_as_retry_after_says_suffices() {
     for _ in 0..3 {
         world.get(&token, "/v1/me").await.expect(200);
         let refused = world.get(&token, "/v1/me").await.expect(429);
-        clock.advance(TimeDelta::seconds(refused.number("retry-after"))).await;
+        clock
+            .advance(TimeDelta::seconds(refused.number("retry-after")))
+            .await;
     }
 }
 
@@ -114,11 +156,17 @@ async fn refused_requests_count_too() {
     let (world, _clock, token) = limited(20, "2040-01-01T12:00:30Z").await;
     let me = world.get(&token, "/v1/me").await.expect(200).json();
     let client_id = me["app"]["client_id"].as_str().unwrap();
-    world.adjust(client_id, &json!({"rate_limit": 1})).await.expect(200);
+    world
+        .adjust(client_id, &json!({"rate_limit": 1}))
+        .await
+        .expect(200);
     for _ in 0..9 {
         world.get(&token, "/v1/me").await.expect(429);
     }
-    world.adjust(client_id, &json!({"rate_limit": 20})).await.expect(200);
+    world
+        .adjust(client_id, &json!({"rate_limit": 20}))
+        .await
+        .expect(200);
     assert_eq!(figures(&world.get(&token, "/v1/me").await.expect(200)), (20, 9));
 }
 
@@ -137,5 +185,8 @@ async fn a_changed_limit_holds_within_the_window() {
 #[tokio::test]
 async fn the_largest_limit_is_kept_exactly() {
     let (world, _clock, token) = limited(10_000_000, "2040-01-01T12:00:30Z").await;
-    assert_eq!(figures(&world.get(&token, "/v1/me").await.expect(200)), (10_000_000, 9_999_999));
+    assert_eq!(
+        figures(&world.get(&token, "/v1/me").await.expect(200)),
+        (10_000_000, 9_999_999)
+    );
 }

@@ -8,9 +8,18 @@ use crate::PROGRAM;
 #[tokio::test]
 async fn the_document_names_the_issuer_without_a_trailing_slash_and_what_there_is() {
     for configured in ["https://api.example", "https://api.example/"] {
-        let world = World::with(PROGRAM, |options| options.set("SELLER_API__SERVER__PUBLIC_URL", configured)).await;
+        let world = World::with(PROGRAM, |options| {
+            options.set("SELLER_API__SERVER__PUBLIC_URL", configured)
+        })
+        .await;
         let url = world.url("/.well-known/oauth-authorization-server");
-        let answer = world.client.get(&url).without("user-agent").send().await.expect(200);
+        let answer = world
+            .client
+            .get(&url)
+            .without("user-agent")
+            .send()
+            .await
+            .expect(200);
         assert_eq!(answer.must("content-type"), "application/json");
         assert!(answer.must("x-trace-id").len() >= 8);
         let json = answer.json();
@@ -22,7 +31,16 @@ async fn the_document_names_the_issuer_without_a_trailing_slash_and_what_there_i
         for method in ["client_secret_basic", "client_secret_post"] {
             assert!(methods.contains(&json!(method)), "{json}");
         }
-        assert!(json["response_types_supported"].is_array(), "RFC 8414 requires it: {json}");
-        assert!(json["scopes_supported"].as_array().unwrap().contains(&json!("offers:read")), "{json}");
+        assert!(
+            json["response_types_supported"].is_array(),
+            "RFC 8414 requires it: {json}"
+        );
+        assert!(
+            json["scopes_supported"]
+                .as_array()
+                .unwrap()
+                .contains(&json!("offers:read")),
+            "{json}"
+        );
     }
 }

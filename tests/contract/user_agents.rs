@@ -25,7 +25,11 @@ async fn the_pattern_is_matched_from_the_start_without_an_end_anchor() {
     ];
     for agent in fine {
         let request = world.client.get(&world.url("/v1/me")).bearer(&token);
-        let answer = request.without("user-agent").header("user-agent", agent).send().await;
+        let answer = request
+            .without("user-agent")
+            .header("user-agent", agent)
+            .send()
+            .await;
         assert_eq!(answer.status, 200, "{agent}");
     }
     let name_too_long = format!("a{}/1", "b".repeat(64));
@@ -47,7 +51,11 @@ async fn the_pattern_is_matched_from_the_start_without_an_end_anchor() {
     ];
     for agent in refused {
         let request = world.client.get(&world.url("/v1/me")).bearer(&token);
-        let answer = request.without("user-agent").header("user-agent", agent).send().await;
+        let answer = request
+            .without("user-agent")
+            .header("user-agent", agent)
+            .send()
+            .await;
         assert_eq!(answer.code(), "missing_user_agent", "{agent}");
         answer.refused(400, "missing_user_agent");
     }

@@ -18,21 +18,44 @@ fn file(folder: &tempfile::TempDir, text: &str) -> String {
 
 #[tokio::test]
 async fn effective_values_are_shown_without_secrets() {
-    let (old, new) = (sealing_key().replace(':', "old:"), sealing_key().replace(':', "new:"));
+    let (old, new) = (
+        sealing_key().replace(':', "old:"),
+        sealing_key().replace(':', "new:"),
+    );
     let keys = format!("{new},{old}");
     let environment = [
-        ("DATABASE_URL", "postgres://somebody:hunter2-hunter2@db.example:5433/shop"),
-        ("SELLER_API__DATABASE__DIRECT_URL", "postgres://somebody:hunter3-hunter3@db.example:5434/shop"),
+        (
+            "DATABASE_URL",
+            "postgres://somebody:hunter2-hunter2@db.example:5433/shop",
+        ),
+        (
+            "SELLER_API__DATABASE__DIRECT_URL",
+            "postgres://somebody:hunter3-hunter3@db.example:5434/shop",
+        ),
         ("SELLER_API__KEYS__SEALING", &keys),
         ("SELLER_API__OAUTH__ACCESS_TOKEN_TTL", "90m"),
         ("SELLER_API__SERVER__TRUSTED_PROXIES", "10.0.0.0/8,192.0.2.1"),
     ];
     let shown = config(&[], &environment).await.success();
     let text = shown.output();
-    for secret in ["hunter2", "hunter3", new.split_once(':').unwrap().1, old.split_once(':').unwrap().1] {
+    for secret in [
+        "hunter2",
+        "hunter3",
+        new.split_once(':').unwrap().1,
+        old.split_once(':').unwrap().1,
+    ] {
         assert!(!text.contains(secret), "a secret is shown:\n{text}");
     }
-    for shown in ["sealing", "direct_url", "access_token_ttl", "10.0.0.0/8", "192.0.2.1", "rate_limit", "600", "127.0.0.1:8081"] {
+    for shown in [
+        "sealing",
+        "direct_url",
+        "access_token_ttl",
+        "10.0.0.0/8",
+        "192.0.2.1",
+        "rate_limit",
+        "600",
+        "127.0.0.1:8081",
+    ] {
         assert!(text.contains(shown), "no {shown} in:\n{text}");
     }
 }
@@ -40,21 +63,44 @@ async fn effective_values_are_shown_without_secrets() {
 #[tokio::test]
 async fn the_environment_goes_over_the_file_and_the_file_over_defaults() {
     let folder = tempfile::tempdir().unwrap();
-    let path = file(&folder, "[rate_limit]\ndefault = 1234\n[server]\nservice_name = \"from-the-file\"\n");
-    let shown = config(&["--config", &path], &[("SELLER_API__RATE_LIMIT__DEFAULT", "4321")]).await.success();
-    assert!(shown.stdout.contains("4321") && !shown.stdout.contains("1234"), "{}", shown.stdout);
+    let path = file(
+        &folder,
+        "[rate_limit]\ndefault = 1234\n[server]\nservice_name = \"from-the-file\"\n",
+    );
+    let shown = config(
+        &["--config", &path],
+        &[("SELLER_API__RATE_LIMIT__DEFAULT", "4321")],
+    )
+    .await
+    .success();
+    assert!(
+        shown.stdout.contains("4321") && !shown.stdout.contains("1234"),
+        "{}",
+        shown.stdout
+    );
     assert!(shown.stdout.contains("from-the-file"), "{}", shown.stdout);
 }
 
 #[tokio::test]
 async fn an_unknown_key_is_named_with_its_source() {
     let folder = tempfile::tempdir().unwrap();
-    for (text, key) in [("[server]\ncolour = \"red\"\n", "colour"), ("[sevrer]\nbind = \"127.0.0.1:1\"\n", "sevrer")] {
+    for (text, key) in [
+        ("[server]\ncolour = \"red\"\n", "colour"),
+        ("[sevrer]\nbind = \"127.0.0.1:1\"\n", "sevrer"),
+    ] {
         let path = file(&folder, text);
         let refused = config(&["--config", &path], &[]).await.failure();
-        assert!(refused.stderr.contains(key) && refused.stderr.contains("seller-api.toml"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains(key) && refused.stderr.contains("seller-api.toml"),
+            "{}",
+            refused.stderr
+        );
     }
-    for name in ["SELLER_API__SERVER__COLOUR", "SELLER_API__COLOUR", "SELLER_API__SERVER__BIND__COLOUR"] {
+    for name in [
+        "SELLER_API__SERVER__COLOUR",
+        "SELLER_API__COLOUR",
+        "SELLER_API__SERVER__BIND__COLOUR",
+    ] {
         let refused = config(&[], &[(name, "red")]).await.failure();
         assert!(refused.stderr.contains(name), "{name}: {}", refused.stderr);
     }
@@ -64,25 +110,63 @@ async fn an_unknown_key_is_named_with_its_source() {
 async fn an_impossible_value_is_named_with_its_key_and_source() {
     let cases = [
         ("SELLER_API__SERVER__BIND", "nowhere", "server.bind"),
-        ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:99999", "server.backoffice_bind"),
-        ("SELLER_API__SERVER__PUBLIC_URL", "api.example", "server.public_url"),
-        ("SELLER_API__SERVER__TRUSTED_PROXIES", "10.0.0.0/8,nobody", "server.trusted_proxies"),
-        ("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "soon", "server.shutdown_timeout"),
-        ("SELLER_API__OAUTH__ACCESS_TOKEN_TTL", "12", "oauth.access_token_ttl"),
-        ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", "0", "oauth.token_limit_per_ip"),
+        (
+            "SELLER_API__SERVER__BACKOFFICE_BIND",
+            "127.0.0.1:99999",
+            "server.backoffice_bind",
+        ),
+        (
+            "SELLER_API__SERVER__PUBLIC_URL",
+            "api.example",
+            "server.public_url",
+        ),
+        (
+            "SELLER_API__SERVER__TRUSTED_PROXIES",
+            "10.0.0.0/8,nobody",
+            "server.trusted_proxies",
+        ),
+        (
+            "SELLER_API__SERVER__SHUTDOWN_TIMEOUT",
+            "soon",
+            "server.shutdown_timeout",
+        ),
+        (
+            "SELLER_API__OAUTH__ACCESS_TOKEN_TTL",
+            "12",
+            "oauth.access_token_ttl",
+        ),
+        (
+            "SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP",
+            "0",
+            "oauth.token_limit_per_ip",
+        ),
         ("SELLER_API__RATE_LIMIT__DEFAULT", "0", "rate_limit.default"),
         ("SELLER_API__RATE_LIMIT__DEFAULT", "many", "rate_limit.default"),
         ("SELLER_API__DATABASE__POOL_SIZE", "0", "database.pool_size"),
-        ("SELLER_API__DATABASE__GATHERING", "scattered", "database.gathering"),
+        (
+            "SELLER_API__DATABASE__GATHERING",
+            "scattered",
+            "database.gathering",
+        ),
         ("SELLER_API__LOG__FORMAT", "xml", "log.format"),
         ("SELLER_API__KEYS__SEALING", "a:c2hvcnQ=", "keys.sealing"),
     ];
     for (variable, value, key) in cases {
         let refused = config(&[], &[(variable, value)]).await.failure();
-        assert!(refused.stderr.contains(key) && refused.stderr.contains(variable), "{variable}: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains(key) && refused.stderr.contains(variable),
+            "{variable}: {}",
+            refused.stderr
+        );
     }
-    let refused = config(&[], &[("SELLER_API__KEYS__SEALING", "a:c2VjcmV0LXNlY3JldA==")]).await.failure();
-    assert!(!refused.output().contains("c2VjcmV0"), "a secret is printed: {}", refused.output());
+    let refused = config(&[], &[("SELLER_API__KEYS__SEALING", "a:c2VjcmV0LXNlY3JldA==")])
+        .await
+        .failure();
+    assert!(
+        !refused.output().contains("c2VjcmV0"),
+        "a secret is printed: {}",
+        refused.output()
+    );
 }
 
 #[tokio::test]
@@ -109,7 +193,9 @@ async fn every_command_explains_itself_with_examples() {
         &["admin", "keys", "generate"],
     ];
     for command in commands {
-        let help = run(PROGRAM, &[command, &["--help"]].concat(), &[]).await.success();
+        let help = run(PROGRAM, &[command, &["--help"]].concat(), &[])
+            .await
+            .success();
         assert!(help.stdout.contains("Examples"), "{command:?}: {}", help.stdout);
     }
     run(PROGRAM, &["--version"], &[]).await.success();

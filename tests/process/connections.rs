@@ -10,9 +10,19 @@ async fn two_thousand_kept_connections_stay_within_100_mb() {
     let world = world().await;
     let (_, token) = world.reader().await;
     let me = world.get(&token, "/v1/me").await.json();
-    world.adjust(me["app"]["client_id"].as_str().unwrap(), &json!({"rate_limit": 100_000})).await.expect(200);
+    world
+        .adjust(
+            me["app"]["client_id"].as_str().unwrap(),
+            &json!({"rate_limit": 100_000}),
+        )
+        .await
+        .expect(200);
     let bearer = format!("Bearer {token}");
-    let bytes = request("GET", "/v1/me", &[("user-agent", "App/1.0"), ("authorization", &bearer)]);
+    let bytes = request(
+        "GET",
+        "/v1/me",
+        &[("user-agent", "App/1.0"), ("authorization", &bearer)],
+    );
     let mut wires = Vec::new();
     while wires.len() < 2_000 {
         let batch: Vec<_> = (0..100)

@@ -9,7 +9,10 @@ use tokio::io::AsyncWriteExt;
 use crate::{PROGRAM, world};
 
 async fn listed(world: &World, token: &str) -> usize {
-    world.get(token, "/v1/offers?fields=id").await.expect(200).json()["items"].as_array().unwrap().len()
+    world.get(token, "/v1/offers?fields=id").await.expect(200).json()["items"]
+        .as_array()
+        .unwrap()
+        .len()
 }
 
 #[tokio::test]
@@ -19,16 +22,46 @@ async fn a_file_is_imported_and_bad_lines_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("offers.ndjson");
     let (path, environment) = (path.to_str().unwrap(), [("DATABASE_URL", world.database.url())]);
-    std::fs::write(path, format!("{}\r\n\n{}\n", offer_line(1, json!({})), offer_line(2, json!({})))).unwrap();
-    run(PROGRAM, &["import", "offers", path, "--seller", &seller.id], &environment).await.success();
+    std::fs::write(
+        path,
+        format!("{}\r\n\n{}\n", offer_line(1, json!({})), offer_line(2, json!({}))),
+    )
+    .unwrap();
+    run(
+        PROGRAM,
+        &["import", "offers", path, "--seller", &seller.id],
+        &environment,
+    )
+    .await
+    .success();
     assert_eq!(listed(&world, &token).await, 2);
 
-    std::fs::write(path, format!("{}\n\nbad\n{}", offer_line(3, json!({})), offer_line(4, json!({"stock": -1})))).unwrap();
-    let partial = run(PROGRAM, &["import", "offers", path, "--seller", &seller.id], &environment).await;
+    std::fs::write(
+        path,
+        format!(
+            "{}\n\nbad\n{}",
+            offer_line(3, json!({})),
+            offer_line(4, json!({"stock": -1}))
+        ),
+    )
+    .unwrap();
+    let partial = run(
+        PROGRAM,
+        &["import", "offers", path, "--seller", &seller.id],
+        &environment,
+    )
+    .await;
     assert_eq!(listed(&world, &token).await, 3);
     let text = partial.output();
-    assert!(text.contains('3') && text.contains('4') && text.contains("stock"), "{text}");
-    assert_ne!(partial.code, Some(0), "a script sees that lines were rejected: {text}");
+    assert!(
+        text.contains('3') && text.contains('4') && text.contains("stock"),
+        "{text}"
+    );
+    assert_ne!(
+        partial.code,
+        Some(0),
+        "a script sees that lines were rejected: {text}"
+    );
 }
 
 #[tokio::test]
@@ -36,15 +69,29 @@ async fn stdin_is_imported() {
     let world = world().await;
     let (seller, token) = world.reader().await;
     let mut command = tokio::process::Command::new(PROGRAM);
-    command.args(["import", "offers", "-", "--seller", &seller.id]).env("DATABASE_URL", world.database.url());
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    command
+        .args(["import", "offers", "-", "--seller", &seller.id])
+        .env("DATABASE_URL", world.database.url());
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     for n in 1..=50 {
-        stdin.write_all(format!("{}\n", offer_line(n, json!({}))).as_bytes()).await.unwrap();
+        stdin
+            .write_all(format!("{}\n", offer_line(n, json!({}))).as_bytes())
+            .await
+            .unwrap();
     }
     drop(stdin);
     let output = child.wait_with_output().await.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert_eq!(listed(&world, &token).await, 50);
 }
 
@@ -53,12 +100,28 @@ async fn a_missing_file_and_an_unknown_seller_are_named() {
     let world = world().await;
     let seller = world.seller().await;
     let environment = [("DATABASE_URL", world.database.url())];
-    let missing = run(PROGRAM, &["import", "offers", "/nowhere/offers.ndjson", "--seller", &seller.id], &environment).await;
+    let missing = run(
+        PROGRAM,
+        &[
+            "import",
+            "offers",
+            "/nowhere/offers.ndjson",
+            "--seller",
+            &seller.id,
+        ],
+        &environment,
+    )
+    .await;
     assert!(missing.failure().stderr.contains("/nowhere/offers.ndjson"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("offers.ndjson");
     std::fs::write(&path, offer_line(1, json!({}))).unwrap();
     let nobody = blackbox::offer_id(9);
-    let unknown = run(PROGRAM, &["import", "offers", path.to_str().unwrap(), "--seller", &nobody], &environment).await;
+    let unknown = run(
+        PROGRAM,
+        &["import", "offers", path.to_str().unwrap(), "--seller", &nobody],
+        &environment,
+    )
+    .await;
     assert!(unknown.failure().stderr.contains("seller"));
 }

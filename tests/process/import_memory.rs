@@ -10,13 +10,21 @@ use crate::world;
 /// Streams `lines` lines, over and over the same thousand offers, and gives the report.
 async fn stream(world: &World, seller: &Seller, lines: usize) -> Value {
     let bearer = format!("Bearer {}", world.server.operator_token);
-    let headers =
-        [("authorization", bearer.as_str()), ("content-type", "application/x-ndjson"), ("transfer-encoding", "chunked")];
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/x-ndjson"),
+        ("transfer-encoding", "chunked"),
+    ];
     let mut thousand = String::new();
     (1..=1_000).for_each(|n| writeln!(thousand, "{}", offer_line(n, json!({}))).unwrap());
     let chunk = format!("{:x}\r\n{thousand}\r\n", thousand.len());
     let mut wire = Wire::connect(&world.server.backoffice_url).await;
-    wire.send(request("POST", &format!("/sellers/{}/offers:import", seller.id), &headers)).await;
+    wire.send(request(
+        "POST",
+        &format!("/sellers/{}/offers:import", seller.id),
+        &headers,
+    ))
+    .await;
     for _ in 0..lines / 1_000 {
         assert!(wire.send(&chunk).await, "the import is taken to its end");
     }
@@ -29,11 +37,17 @@ async fn memory_does_not_grow_with_the_input() {
     let world = world().await;
     let seller = world.seller().await;
     let report = stream(&world, &seller, 20_000).await;
-    assert_eq!((&report["created"], &report["unchanged"]), (&json!(1_000), &json!(19_000)));
+    assert_eq!(
+        (&report["created"], &report["unchanged"]),
+        (&json!(1_000), &json!(19_000))
+    );
     let after_little = resident_kib(world.server.id(), "VmHWM");
     let report = stream(&world, &seller, 180_000).await;
     assert_eq!(report["unchanged"], 180_000);
     let after_much = resident_kib(world.server.id(), "VmHWM");
-    assert!(after_much - after_little < 20_000, "{after_little} KiB before, {after_much} KiB after");
+    assert!(
+        after_much - after_little < 20_000,
+        "{after_little} KiB before, {after_much} KiB after"
+    );
     assert!(after_much < 200_000, "{after_much} KiB at most");
 }

@@ -1,5 +1,11 @@
 //! How the program starts, stops, fails, recovers, and what it prints.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
 
 mod admin;
 mod configuration;

@@ -14,7 +14,11 @@ const IN_TIME: Duration = Duration::from_secs(3);
 async fn in_time(request: Request) -> Answer {
     let began = Instant::now();
     let answer = request.send().await;
-    assert!(began.elapsed() <= IN_TIME, "answered after {:?}: {answer:?}", began.elapsed());
+    assert!(
+        began.elapsed() <= IN_TIME,
+        "answered after {:?}: {answer:?}",
+        began.elapsed()
+    );
     answer
 }
 
@@ -34,7 +38,9 @@ fn requests(world: &World, token: &str, seller: &str) -> Vec<Request> {
         world.office(Method::GET, "/sellers"),
         world.office(Method::GET, &offer),
         world.office(Method::PUT, &offer).json(&offer_body(1, json!({}))),
-        world.office(Method::POST, "/sellers").json(&json!({"name": "K", "email": "away@shop.example"})),
+        world
+            .office(Method::POST, "/sellers")
+            .json(&json!({"name": "K", "email": "away@shop.example"})),
         world.office(Method::POST, &format!("/sellers/{seller}/closure")),
     ]
 }
@@ -44,7 +50,9 @@ async fn holds_out(world: &World, token: &str, seller: &str) {
     world.server.not_ready().await;
     assert_eq!(in_time(world.office(Method::GET, "/healthz")).await.status, 200);
     assert_eq!(in_time(world.office(Method::GET, "/readyz")).await.status, 503);
-    let asked = requests(world, token, seller).into_iter().map(|request| tokio::spawn(in_time(request)));
+    let asked = requests(world, token, seller)
+        .into_iter()
+        .map(|request| tokio::spawn(in_time(request)));
     for answer in asked.collect::<Vec<_>>() {
         let answer = answer.await.unwrap();
         answer.refused(500, "internal_error");
@@ -55,8 +63,19 @@ async fn holds_out(world: &World, token: &str, seller: &str) {
     answer.oauth_error(500, "server_error");
     comes_again(&answer);
     // What needs no database is answered as ever.
-    world.client.get(&world.url("/v1/me")).without("user-agent").send().await.refused(400, "missing_user_agent");
-    world.client.get(&world.url("/v1/me")).send().await.refused(401, "unauthorized");
+    world
+        .client
+        .get(&world.url("/v1/me"))
+        .without("user-agent")
+        .send()
+        .await
+        .refused(400, "missing_user_agent");
+    world
+        .client
+        .get(&world.url("/v1/me"))
+        .send()
+        .await
+        .refused(401, "unauthorized");
 }
 
 #[tokio::test]
@@ -73,7 +92,10 @@ async fn a_database_that_closes_and_refuses_is_survived() {
     }
     world.get(&token, "/v1/offers").await.expect(200);
     world.offer(&seller, 1, json!({"stock": 1})).await;
-    world.office_get(&format!("/sellers/{}", seller.id)).await.expect(200);
+    world
+        .office_get(&format!("/sellers/{}", seller.id))
+        .await
+        .expect(200);
 }
 
 #[tokio::test]
@@ -91,14 +113,18 @@ async fn a_database_that_falls_silent_is_survived() {
     link.block();
     holds_out(&world, &token, &seller.id).await;
     // However many ask, everybody is answered in time.
-    let crowd = (0..100).map(|_| tokio::spawn(in_time(world.client.get(&world.url("/v1/me")).bearer(&token))));
+    let crowd =
+        (0..100).map(|_| tokio::spawn(in_time(world.client.get(&world.url("/v1/me")).bearer(&token))));
     for answer in crowd.collect::<Vec<_>>() {
         answer.await.unwrap().refused(500, "internal_error");
     }
     link.unblock();
     world.server.ready().await;
     world.get(&token, "/v1/offers").await.expect(200);
-    world.office_get(&format!("/sellers/{}", seller.id)).await.expect(200);
+    world
+        .office_get(&format!("/sellers/{}", seller.id))
+        .await
+        .expect(200);
 }
 
 #[tokio::test]
@@ -106,12 +132,22 @@ async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_told() {
     let world = world().await;
     let (_, token) = world.reader().await;
     world.database.go_away().await;
-    let ask = |id: &str| world.client.get(&world.url("/v1/me")).bearer(&token).header("x-request-id", id).send();
+    let ask = |id: &str| {
+        world
+            .client
+            .get(&world.url("/v1/me"))
+            .bearer(&token)
+            .header("x-request-id", id)
+            .send()
+    };
     let answers = [ask("outage-one").await, ask("outage-two").await];
     for answer in &answers {
         let body = answer.json();
         assert_eq!(body["errors"].as_array().unwrap().len(), 1);
-        assert_eq!(body["errors"][0]["message"], answers[0].json()["errors"][0]["message"]);
+        assert_eq!(
+            body["errors"][0]["message"],
+            answers[0].json()["errors"][0]["message"]
+        );
     }
     let log = events(&world.server.log());
     for id in ["outage-one", "outage-two"] {
@@ -123,9 +159,18 @@ async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_told() {
 
 #[tokio::test]
 async fn a_database_that_was_never_there_is_answered_for_in_time() {
-    let server = TestServer::listen(&ServerOptions::new(PROGRAM), "postgres://nobody@127.0.0.1:1/nothing").await;
+    let server = TestServer::listen(
+        &ServerOptions::new(PROGRAM),
+        "postgres://nobody@127.0.0.1:1/nothing",
+    )
+    .await;
     let token = format!("ps_pt_{}", "A".repeat(64));
-    let answer = in_time(Client::new().get(&format!("{}/v1/me", server.base_url)).bearer(&token)).await;
+    let answer = in_time(
+        Client::new()
+            .get(&format!("{}/v1/me", server.base_url))
+            .bearer(&token),
+    )
+    .await;
     answer.refused(500, "internal_error");
     comes_again(&answer);
 }

@@ -7,7 +7,15 @@ use testkit::TestDatabase;
 use crate::PROGRAM;
 
 fn arguments(data: &str) -> [&str; 7] {
-    ["sandbox", "--port", "0", "--backoffice-port", "0", "--data-dir", data]
+    [
+        "sandbox",
+        "--port",
+        "0",
+        "--backoffice-port",
+        "0",
+        "--data-dir",
+        data,
+    ]
 }
 
 #[tokio::test]
@@ -17,7 +25,10 @@ async fn an_empty_database_becomes_a_sandbox_and_stays_one() {
     let data = folder.path().join("data");
     let environment = [("DATABASE_URL", database.url())];
     let first = Sandbox::start(PROGRAM, &data, &[], &environment).await;
-    let token = first.credentials["sellers"][0]["personal_token"].as_str().unwrap().to_owned();
+    let token = first.credentials["sellers"][0]["personal_token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(first.credentials["database_url"], database.url());
     assert_eq!(first.end(Signal::TERM).await, Some(0));
     let second = Sandbox::start(PROGRAM, &data, &[], &environment).await;
@@ -26,7 +37,11 @@ async fn an_empty_database_becomes_a_sandbox_and_stays_one() {
     let fresh = [arguments(data.to_str().unwrap()).as_slice(), &["--fresh"]].concat();
     assert_eq!(second.end(Signal::INT).await, Some(0));
     let refused = run(PROGRAM, &fresh, &environment).await.failure();
-    assert!(refused.stderr.contains("--fresh") && refused.stderr.contains("DATABASE_URL"), "{}", refused.output());
+    assert!(
+        refused.stderr.contains("--fresh") && refused.stderr.contains("DATABASE_URL"),
+        "{}",
+        refused.output()
+    );
     let third = Sandbox::start(PROGRAM, &data, &[], &environment).await;
     third.get(&token, "/v1/offers").await.expect(200);
     assert_eq!(third.end(Signal::INT).await, Some(0));
@@ -38,17 +53,32 @@ async fn a_database_with_anything_else_in_it_is_refused_and_left_as_it_was() {
     let data = folder.path().join("data");
     let foreign = TestDatabase::empty().await;
     let client = foreign.connect().await;
-    client.batch_execute("create table customers (id int); insert into customers values (1)").await.unwrap();
+    client
+        .batch_execute("create table customers (id int); insert into customers values (1)")
+        .await
+        .unwrap();
     let production = TestDatabase::create().await;
     for database in [&foreign, &production] {
         let client = database.connect().await;
         let tables = "select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'public'";
         let before: i64 = client.query_one(tables, &[]).await.unwrap().get(0);
-        let refused = run(PROGRAM, &arguments(data.to_str().unwrap()), &[("DATABASE_URL", database.url())]).await.failure();
+        let refused = run(
+            PROGRAM,
+            &arguments(data.to_str().unwrap()),
+            &[("DATABASE_URL", database.url())],
+        )
+        .await
+        .failure();
         assert!(refused.stderr.contains("empty"), "{}", refused.output());
         let after: i64 = client.query_one(tables, &[]).await.unwrap().get(0);
         assert_eq!(before, after);
     }
-    let sellers: i64 = production.connect().await.query_one("select count(*) from sellers", &[]).await.unwrap().get(0);
+    let sellers: i64 = production
+        .connect()
+        .await
+        .query_one("select count(*) from sellers", &[])
+        .await
+        .unwrap()
+        .get(0);
     assert_eq!(sellers, 0);
 }

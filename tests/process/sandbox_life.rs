@@ -23,7 +23,10 @@ fn processes_of(folder: &Path) -> Vec<String> {
 }
 
 fn personal_token(sandbox: &Sandbox) -> String {
-    sandbox.credentials["sellers"][0]["personal_token"].as_str().unwrap().to_owned()
+    sandbox.credentials["sellers"][0]["personal_token"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[tokio::test]
@@ -33,14 +36,32 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_a_kill() {
     let first = Sandbox::start(PROGRAM, &data, &[], &[]).await;
     let token = personal_token(&first);
     first.get(&token, "/v1/me").await.expect(200);
-    let mode = std::fs::metadata(data.join("credentials.json")).unwrap().permissions().mode();
+    let mode = std::fs::metadata(data.join("credentials.json"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o077, 0, "the credentials are the owner's alone");
     let output = first.output();
-    assert!(output.contains("curl") && output.contains("ps_pt_"), "a call to copy is printed:\n{output}");
+    assert!(
+        output.contains("curl") && output.contains("ps_pt_"),
+        "a call to copy is printed:\n{output}"
+    );
 
-    let arguments = ["sandbox", "--port", "0", "--backoffice-port", "0", "--data-dir", data.to_str().unwrap()];
+    let arguments = [
+        "sandbox",
+        "--port",
+        "0",
+        "--backoffice-port",
+        "0",
+        "--data-dir",
+        data.to_str().unwrap(),
+    ];
     let second = run(PROGRAM, &arguments, &[]).await.failure();
-    assert!(second.stderr.contains(data.to_str().unwrap()) && second.stderr.contains("in use"), "{}", second.output());
+    assert!(
+        second.stderr.contains(data.to_str().unwrap()) && second.stderr.contains("in use"),
+        "{}",
+        second.output()
+    );
     first.get(&token, "/v1/me").await.expect(200);
 
     assert_eq!(first.end(Signal::INT).await, Some(0));
@@ -64,9 +85,15 @@ async fn its_postgresql_is_started_again_when_it_dies() {
     let sandbox = Sandbox::start(PROGRAM, &folder.path().join("data"), &[], &[]).await;
     let token = personal_token(&sandbox);
     let url = sandbox.credentials["database_url"].as_str().unwrap();
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("the database's address works");
+    let (client, connection) = tokio_postgres::connect(url, NoTls)
+        .await
+        .expect("the database's address works");
     let connection = tokio::spawn(connection);
-    let pid_file: String = client.query_one("select pg_read_file('postmaster.pid')", &[]).await.unwrap().get(0);
+    let pid_file: String = client
+        .query_one("select pg_read_file('postmaster.pid')", &[])
+        .await
+        .unwrap()
+        .get(0);
     let postmaster = pid_file.lines().next().unwrap().trim().parse().unwrap();
     let postmaster = rustix::process::Pid::from_raw(postmaster).unwrap();
     rustix::process::kill_process(postmaster, Signal::KILL).unwrap();
@@ -77,7 +104,9 @@ async fn its_postgresql_is_started_again_when_it_dies() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), ready).await.expect("it recovers by itself");
+    tokio::time::timeout(std::time::Duration::from_secs(30), ready)
+        .await
+        .expect("it recovers by itself");
     sandbox.get(&token, "/v1/offers").await.expect(200);
     assert_eq!(sandbox.end(Signal::INT).await, Some(0));
 }
@@ -104,15 +133,34 @@ async fn a_folder_or_port_that_cannot_be_used_is_named_in_a_line() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let inside = file.join("data");
-    let arguments = ["sandbox", "--port", "0", "--backoffice-port", "0", "--data-dir", inside.to_str().unwrap()];
+    let arguments = [
+        "sandbox",
+        "--port",
+        "0",
+        "--backoffice-port",
+        "0",
+        "--data-dir",
+        inside.to_str().unwrap(),
+    ];
     let refused = run(PROGRAM, &arguments, &[]).await.failure();
-    assert!(refused.stderr.contains(inside.to_str().unwrap()), "{}", refused.output());
+    assert!(
+        refused.stderr.contains(inside.to_str().unwrap()),
+        "{}",
+        refused.output()
+    );
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let data = folder.path().join("data");
-    for ports in [["--port", &port, "--backoffice-port", "0"], ["--port", "0", "--backoffice-port", &port]] {
-        let arguments = [["sandbox", "--data-dir", data.to_str().unwrap()].as_slice(), &ports].concat();
+    for ports in [
+        ["--port", &port, "--backoffice-port", "0"],
+        ["--port", "0", "--backoffice-port", &port],
+    ] {
+        let arguments = [
+            ["sandbox", "--data-dir", data.to_str().unwrap()].as_slice(),
+            &ports,
+        ]
+        .concat();
         let refused = run(PROGRAM, &arguments, &[]).await.failure();
         assert!(refused.stderr.contains(&port), "{}", refused.output());
         assert!(processes_of(&data).is_empty());

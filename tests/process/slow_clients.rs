@@ -7,11 +7,13 @@ use serde_json::json;
 
 use crate::PROGRAM;
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 /// Short time-outs; the rules are the same as with long ones.
 async fn hasty_world() -> World {
     World::with(PROGRAM, |options| {
         options
-            .set("SELLER_API__SERVER__HEADER_TIMEOUT", "300ms")
+            .set("SELLER_API__SERVER__HEADER_TIMEOUT", "1s")
             .set("SELLER_API__SERVER__BODY_TIMEOUT", "300ms")
             .set("SELLER_API__SERVER__KEEP_ALIVE", "1s")
     })
@@ -34,7 +36,8 @@ async fn drip(wire: &mut Wire, byte: &str) -> Duration {
 async fn a_head_that_drips_is_cut_off() {
     let world = hasty_world().await;
     let mut wire = Wire::connect(&world.server.base_url).await;
-    wire.send("GET /v1/me HTTP/1.1\r\nhost: tests.example\r\nx-slow: ").await;
+    wire.send("GET /v1/me HTTP/1.1\r\nhost: tests.example\r\nx-slow: ")
+        .await;
     let took = drip(&mut wire, "a").await;
     assert!(took < Duration::from_secs(6), "{took:?}");
     let (_, token) = world.reader().await;
@@ -45,24 +48,41 @@ async fn a_head_that_drips_is_cut_off() {
 async fn a_body_that_drips_is_answered_and_cut_off() {
     let world = hasty_world().await;
     let (_, token) = world.reader().await;
-    let (bearer, operator) = (format!("Bearer {token}"), format!("Bearer {}", world.server.operator_token));
+    let (bearer, operator) = (
+        format!("Bearer {token}"),
+        format!("Bearer {}", world.server.operator_token),
+    );
     let (api, office) = (&world.server.base_url, &world.server.backoffice_url);
     let form = ("content-type", "application/x-www-form-urlencoded");
     let json = ("content-type", "application/json");
-    let cases: [(&str, &str, &str, &[(&str, &str)]); 3] = [
-        (api, "GET", "/v1/me", &[("user-agent", "App/1.0"), ("authorization", &bearer)]),
+    let cases: [(&str, &str, &str, Headers<'_>); 3] = [
+        (
+            api,
+            "GET",
+            "/v1/me",
+            &[("user-agent", "App/1.0"), ("authorization", &bearer)],
+        ),
         (api, "POST", "/oauth/token", &[form]),
         (office, "POST", "/sellers", &[json, ("authorization", &operator)]),
     ];
     for (base, method, path, headers) in cases {
         for framing in [("content-length", "10000"), ("transfer-encoding", "chunked")] {
             let mut wire = Wire::connect(base).await;
-            wire.send(request(method, path, &[headers, &[framing]].concat())).await;
+            wire.send(request(method, path, &[headers, &[framing]].concat()))
+                .await;
             let byte = if framing.1 == "chunked" { "1\r\na\r\n" } else { "a" };
             let began = Instant::now();
             wire.send(byte).await;
-            let answer = wire.answer().await.unwrap_or_else(|| panic!("{path} is answered")).expect(400);
-            assert!(began.elapsed() < Duration::from_secs(5), "{path}: {:?}", began.elapsed());
+            let answer = wire
+                .answer()
+                .await
+                .unwrap_or_else(|| panic!("{path} is answered"))
+                .expect(400);
+            assert!(
+                began.elapsed() < Duration::from_secs(5),
+                "{path}: {:?}",
+                began.elapsed()
+            );
             answer.must("x-trace-id");
             assert_eq!(answer.must("connection").to_lowercase(), "close", "{path}");
             assert!(drip(&mut wire, byte).await < Duration::from_secs(5), "{path}");
@@ -76,7 +96,12 @@ async fn a_connection_that_idles_is_closed() {
     let (_, token) = world.reader().await;
     let bearer = format!("Bearer {token}");
     let mut used = Wire::connect(&world.server.base_url).await;
-    used.send(request("GET", "/v1/me", &[("user-agent", "App/1.0"), ("authorization", &bearer)])).await;
+    used.send(request(
+        "GET",
+        "/v1/me",
+        &[("user-agent", "App/1.0"), ("authorization", &bearer)],
+    ))
+    .await;
     used.answer().await.unwrap().expect(200);
     assert!(used.is_closed().await);
     let mut silent = Wire::connect(&world.server.base_url).await;
@@ -91,10 +116,18 @@ async fn an_import_may_take_longer_than_other_bodies() {
     let world = hasty_world().await;
     let seller = world.seller().await;
     let operator = format!("Bearer {}", world.server.operator_token);
-    let headers =
-        [("authorization", operator.as_str()), ("content-type", "application/x-ndjson"), ("transfer-encoding", "chunked")];
+    let headers = [
+        ("authorization", operator.as_str()),
+        ("content-type", "application/x-ndjson"),
+        ("transfer-encoding", "chunked"),
+    ];
     let mut wire = Wire::connect(&world.server.backoffice_url).await;
-    wire.send(request("POST", &format!("/sellers/{}/offers:import", seller.id), &headers)).await;
+    wire.send(request(
+        "POST",
+        &format!("/sellers/{}/offers:import", seller.id),
+        &headers,
+    ))
+    .await;
     for n in 1..=8 {
         let line = offer_line(n, json!({})) + "\n";
         assert!(wire.send(format!("{:x}\r\n{line}\r\n", line.len())).await);

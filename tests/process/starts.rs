@@ -11,7 +11,11 @@ use testkit::{Client, ServerOptions, TestDatabase, TestServer, sealing_key};
 use crate::PROGRAM;
 
 async fn probe(server: &TestServer, path: &str) -> u16 {
-    Client::new().get(&format!("{}{path}", server.backoffice_url)).send().await.status
+    Client::new()
+        .get(&format!("{}{path}", server.backoffice_url))
+        .send()
+        .await
+        .status
 }
 
 #[tokio::test]
@@ -21,11 +25,21 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
     server.not_ready().await;
     assert_eq!(probe(&server, "/healthz").await, 200);
     let token = format!("ps_pt_{}", "A".repeat(64));
-    let early = Client::new().get(&format!("{}/v1/me", server.base_url)).bearer(&token).send().await;
+    let early = Client::new()
+        .get(&format!("{}/v1/me", server.base_url))
+        .bearer(&token)
+        .send()
+        .await;
     assert_eq!(early.code(), "internal_error");
-    run(PROGRAM, &["migrate"], &[("DATABASE_URL", database.url())]).await.success();
+    run(PROGRAM, &["migrate"], &[("DATABASE_URL", database.url())])
+        .await
+        .success();
     server.ready().await;
-    let later = Client::new().get(&format!("{}/v1/me", server.base_url)).bearer(&token).send().await;
+    let later = Client::new()
+        .get(&format!("{}/v1/me", server.base_url))
+        .bearer(&token)
+        .send()
+        .await;
     assert_eq!(later.code(), "unauthorized");
     let log = server.log();
     assert!(log.contains("migrate"), "the log says what to do:\n{log}");
@@ -61,7 +75,9 @@ async fn a_schema_for_newer_programs_alone_is_refused() {
     let database = TestDatabase::create().await;
     let running = TestServer::start(&ServerOptions::new(PROGRAM), &database).await;
     let client = database.connect().await;
-    client.batch_execute("insert into schema_facts values ('9999', '999.1.2')").await.unwrap();
+    let newer = "insert into __diesel_schema_migrations (version) values ('9999');
+                 insert into schema_facts values ('9999', '999.1.2')";
+    client.batch_execute(newer).await.unwrap();
     let key = sealing_key();
     let environment = [
         ("DATABASE_URL", database.url()),
@@ -74,26 +90,41 @@ async fn a_schema_for_newer_programs_alone_is_refused() {
     // What already runs may finish its work, but is given no more.
     running.not_ready().await;
     assert_eq!(probe(&running, "/healthz").await, 200);
-    client.batch_execute("delete from schema_facts where version = '9999'").await.unwrap();
+    let undone = "delete from __diesel_schema_migrations where version = '9999'";
+    client.batch_execute(undone).await.unwrap();
     running.ready().await;
 }
 
 #[tokio::test]
 async fn what_it_cannot_start_without_is_named_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let address = taken.local_addr().unwrap();
+    let (address, port) = (address.to_string(), address.port().to_string());
     let (database, key) = ("postgres://nobody@127.0.0.1:1/nothing", sealing_key());
     let cases: [(&[(&str, &str)], &str); 4] = [
         (&[("SELLER_API__KEYS__SEALING", &key)], "DATABASE_URL"),
         (&[("DATABASE_URL", database)], "keys.sealing"),
-        (&[("DATABASE_URL", "mysql://localhost/x"), ("SELLER_API__KEYS__SEALING", &key)], "database.url"),
         (
-            &[("DATABASE_URL", database), ("SELLER_API__KEYS__SEALING", &key), ("SELLER_API__SERVER__BIND", &address)],
-            &address,
+            &[
+                ("DATABASE_URL", "mysql://localhost/x"),
+                ("SELLER_API__KEYS__SEALING", &key),
+            ],
+            "database.url",
+        ),
+        (
+            &[
+                ("DATABASE_URL", database),
+                ("SELLER_API__KEYS__SEALING", &key),
+                ("SELLER_API__SERVER__BIND", &address),
+            ],
+            &port,
         ),
     ];
     for (given, named) in cases {
-        let free = [("SELLER_API__SERVER__BIND", "127.0.0.1:0"), ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0")];
+        let free = [
+            ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
+            ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
+        ];
         let refused = run(PROGRAM, &["serve"], &[&free, given].concat()).await.failure();
         assert!(refused.stderr.contains(named), "{named}: {}", refused.output());
         assert!(refused.stderr.trim().lines().count() <= 2, "{}", refused.stderr);

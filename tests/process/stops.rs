@@ -19,10 +19,18 @@ fn chunk(text: &str) -> String {
 async fn begun_import(world: &World) -> Wire {
     let seller = world.seller().await;
     let bearer = format!("Bearer {}", world.server.operator_token);
-    let headers =
-        [("authorization", bearer.as_str()), ("content-type", "application/x-ndjson"), ("transfer-encoding", "chunked")];
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/x-ndjson"),
+        ("transfer-encoding", "chunked"),
+    ];
     let mut wire = Wire::connect(&world.server.backoffice_url).await;
-    wire.send(request("POST", &format!("/sellers/{}/offers:import", seller.id), &headers)).await;
+    wire.send(request(
+        "POST",
+        &format!("/sellers/{}/offers:import", seller.id),
+        &headers,
+    ))
+    .await;
     wire.send(chunk(&format!("{}\n", offer_line(1, json!({}))))).await;
     // The server has begun with it once it answers what came after it on another connection.
     world.office_get("/sellers").await.expect(200);
@@ -42,7 +50,9 @@ async fn refuses_connections(base_url: &str) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), refused).await.expect("the listener closes");
+    tokio::time::timeout(Duration::from_secs(10), refused)
+        .await
+        .expect("the listener closes");
 }
 
 #[tokio::test]
@@ -56,7 +66,12 @@ async fn what_runs_is_finished_and_nothing_new_begun() {
         refuses_connections(url).await;
     }
     import.send(chunk(&offer_line(2, json!({}))) + "0\r\n\r\n").await;
-    let report = import.answer().await.expect("the import is finished").expect(200).json();
+    let report = import
+        .answer()
+        .await
+        .expect("the import is finished")
+        .expect(200)
+        .json();
     assert_eq!(report["created"], 2);
     assert_eq!(server.exit_code().await, Some(0));
 }
@@ -70,7 +85,12 @@ async fn idle_connections_do_not_hold_it_up() {
         for _ in 0..5 {
             let bearer = format!("Bearer {token}");
             let mut wire = Wire::connect(&world.server.base_url).await;
-            wire.send(request("GET", "/v1/me", &[("user-agent", "App/1.0"), ("authorization", &bearer)])).await;
+            wire.send(request(
+                "GET",
+                "/v1/me",
+                &[("user-agent", "App/1.0"), ("authorization", &bearer)],
+            ))
+            .await;
             wire.answer().await.unwrap().expect(200);
             idle.push((wire, Wire::connect(&world.server.base_url).await));
         }
@@ -84,13 +104,20 @@ async fn idle_connections_do_not_hold_it_up() {
 
 #[tokio::test]
 async fn what_never_ends_is_given_the_time_that_was_configured() {
-    let mut world = World::with(PROGRAM, |options| options.set("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "1s")).await;
+    let mut world = World::with(PROGRAM, |options| {
+        options.set("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "1s")
+    })
+    .await;
     let _import = begun_import(&world).await;
     let server = replaced(&mut world).await;
     let began = Instant::now();
     server.terminate();
     assert_eq!(server.exit_code().await, Some(0));
-    assert!((1..6).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    assert!(
+        (1..6).contains(&began.elapsed().as_secs()),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 #[tokio::test]

@@ -50,7 +50,10 @@ impl Expect for Answer {
         let json = self.json();
         assert_eq!(json["traceId"], self.must("x-trace-id"), "{body}");
         for error in json["errors"].as_array().expect("errors") {
-            assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "{body}");
+            assert!(
+                error["message"].as_str().is_some_and(|text| !text.is_empty()),
+                "{body}"
+            );
         }
     }
 
@@ -60,7 +63,13 @@ impl Expect for Answer {
     }
 
     fn invalid(&self, paths: &[&str]) {
-        self.is_problem(400, &paths.iter().map(|path| entry("validation_error", path)).collect::<Vec<_>>());
+        self.is_problem(
+            400,
+            &paths
+                .iter()
+                .map(|path| entry("validation_error", path))
+                .collect::<Vec<_>>(),
+        );
     }
 
     fn oauth_error(&self, status: u16, error: &str) {
@@ -68,7 +77,12 @@ impl Expect for Answer {
         assert_eq!(self.status, status, "{body}");
         let json = self.json();
         assert_eq!(json["error"], error, "{body}");
-        assert!(json["error_description"].as_str().is_some_and(|text| !text.is_empty()), "{body}");
+        assert!(
+            json["error_description"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty()),
+            "{body}"
+        );
         assert_eq!(json["traceId"], self.must("x-trace-id"), "{body}");
         assert_eq!(self.must("content-type"), "application/json");
         assert_eq!(self.must("cache-control"), "no-store");
@@ -78,12 +92,17 @@ impl Expect for Answer {
 
     fn must(&self, name: &str) -> &str {
         self.header(name).unwrap_or_else(|| {
-            panic!("no `{name}` in {:?}: {}", self.headers, String::from_utf8_lossy(&self.bytes))
+            panic!(
+                "no `{name}` in {:?}: {}",
+                self.headers,
+                String::from_utf8_lossy(&self.bytes)
+            )
         })
     }
 
     fn number(&self, name: &str) -> i64 {
         let text = self.must(name);
-        text.parse().unwrap_or_else(|_| panic!("`{name}: {text}` is not a number"))
+        text.parse()
+            .unwrap_or_else(|_| panic!("`{name}: {text}` is not a number"))
     }
 }

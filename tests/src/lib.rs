@@ -5,6 +5,9 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::return_self_not_must_use,
     reason = "a failed set-up is a failed test"
 )]
 

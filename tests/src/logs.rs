@@ -5,13 +5,20 @@ use serde_json::Value;
 /// Every event of a JSON log. A line that is not JSON fails the test.
 pub fn events(log: &str) -> Vec<Value> {
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON ({e}): {line}"));
-    log.lines().filter(|line| !line.trim().is_empty()).map(parse).collect()
+    log.lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(parse)
+        .collect()
 }
 
 /// The fields of the events that tell of requests, in order.
 pub fn requests(log: &str) -> Vec<Value> {
     let fields = |event: &Value| event["fields"].clone();
-    events(log).iter().filter(|event| event["target"] == "access").map(fields).collect()
+    events(log)
+        .iter()
+        .filter(|event| event["target"] == "access")
+        .map(fields)
+        .collect()
 }
 
 /// Panics where a text contains something that looks like one of the product's secrets, whoever's it is.
@@ -21,7 +28,11 @@ pub fn assert_no_secret(text: &str) {
         for (start, _) in text.match_indices(prefix) {
             let secret = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             let length = text[start + prefix.len()..].chars().take_while(secret).count();
-            assert!(length < 16, "a secret is in the log: …{}…", &text[start..start + prefix.len() + 4]);
+            assert!(
+                length < 16,
+                "a secret is in the log: …{}…",
+                &text[start..start + prefix.len() + 4]
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{path::Path, process::Stdio, time::Duration};
 
 use tokio::process::Command;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How a command ended.
 #[derive(Debug)]
@@ -33,7 +33,11 @@ impl Finished {
     /// Asserts that the command refused.
     #[track_caller]
     pub fn failure(self) -> Self {
-        assert!(self.code.is_some_and(|code| code != 0), "it succeeded: {}", self.output());
+        assert!(
+            self.code.is_some_and(|code| code != 0),
+            "it succeeded: {}",
+            self.output()
+        );
         self
     }
 }
@@ -41,13 +45,22 @@ impl Finished {
 /// Runs the program to its end, with these arguments and nothing in its environment but `PATH`, `HOME` and `environment`.
 pub async fn run(program: impl AsRef<Path>, arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
     let mut command = Command::new(program.as_ref());
-    command.args(arguments).env_clear().envs(environment.iter().copied());
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(environment.iter().copied());
     for inherited in ["PATH", "HOME"] {
         command.envs(std::env::var(inherited).map(|value| (inherited, value)));
     }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     let output = tokio::time::timeout(PATIENCE, command.output()).await;
-    let output = output.unwrap_or_else(|_| panic!("`{arguments:?}` does not end")).expect("the program starts");
+    let output = output
+        .unwrap_or_else(|_| panic!("`{arguments:?}` does not end"))
+        .expect("the program starts");
     Finished {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -58,7 +71,11 @@ pub async fn run(program: impl AsRef<Path>, arguments: &[&str], environment: &[(
 /// A memory figure of a process in KiB: `VmRSS` is what is resident now, `VmHWM` the most that ever was (proc(5)).
 pub fn resident_kib(process: u32, figure: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("the process lives");
-    let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
     let number = line.and_then(|line| line.split_whitespace().next());
-    number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no {figure} in {status}"))
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_else(|| panic!("no {figure} in {status}"))
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use testkit::{Answer, Client};
 use tokio::process::{Child, Command};
 
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A running sandbox. It is killed with the value, unless it was stopped before.
 #[derive(Debug)]
@@ -23,18 +23,36 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Starts the sandbox on free ports and waits until it is ready.
-    pub async fn start(program: &str, data_dir: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub async fn start(
+        program: &str,
+        data_dir: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let output = data_dir.with_extension("log");
         let file = std::fs::File::create(&output).expect("a file for the output");
         let mut command = Command::new(program);
-        command.args(["sandbox", "--port", "0", "--backoffice-port", "0", "--data-dir"]).arg(data_dir).args(arguments);
-        command.env_remove("DATABASE_URL").envs(environment.iter().copied()).kill_on_drop(true);
-        command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+        command
+            .args(["sandbox", "--port", "0", "--backoffice-port", "0", "--data-dir"])
+            .arg(data_dir)
+            .args(arguments);
+        command
+            .env_remove("DATABASE_URL")
+            .envs(environment.iter().copied())
+            .kill_on_drop(true);
+        command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().unwrap())
+            .stderr(file);
         // The file of an earlier start names ports on which somebody else may listen by now.
         let credentials = data_dir.join("credentials.json");
         let before = read(&credentials);
         let child = command.spawn().expect("the program starts");
-        let mut sandbox = Self { child, output, credentials: Value::Null };
+        let mut sandbox = Self {
+            child,
+            output,
+            credentials: Value::Null,
+        };
         sandbox.credentials = sandbox.ready(&credentials, before.as_ref()).await;
         sandbox
     }
@@ -45,7 +63,11 @@ impl Sandbox {
             if let Some(status) = self.child.try_wait().unwrap() {
                 panic!("the sandbox ended with {status}:\n{}", self.output());
             }
-            assert!(began.elapsed() < START_TIMEOUT, "the sandbox does not become ready:\n{}", self.output());
+            assert!(
+                began.elapsed() < START_TIMEOUT,
+                "the sandbox does not become ready:\n{}",
+                self.output()
+            );
             if let Some(credentials) = read(file).filter(|credentials| Some(credentials) != before) {
                 let url = credentials["backoffice_url"].as_str().expect("a URL");
                 let answer = client.get(&format!("{url}/readyz")).try_send().await;
@@ -70,19 +92,31 @@ impl Sandbox {
     /// Reads something of the API.
     pub async fn get(&self, token: &str, path: &str) -> Answer {
         let base = self.credentials["base_url"].as_str().expect("a URL");
-        Client::new().get(&format!("{base}{path}")).bearer(token).send().await
+        Client::new()
+            .get(&format!("{base}{path}"))
+            .bearer(token)
+            .send()
+            .await
     }
 
     /// Sends a signal and waits for the end; gives the exit code, none where the signal itself ended it.
     pub async fn end(mut self, signal: rustix::process::Signal) -> Option<i32> {
-        let id = i32::try_from(self.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let id = i32::try_from(self.id())
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
         rustix::process::kill_process(id.expect("a process id"), signal).expect("the signal is sent");
         let ended = tokio::time::timeout(START_TIMEOUT, self.child.wait()).await;
-        ended.unwrap_or_else(|_| panic!("the sandbox does not end:\n{}", self.output())).unwrap().code()
+        ended
+            .unwrap_or_else(|_| panic!("the sandbox does not end:\n{}", self.output()))
+            .unwrap()
+            .code()
     }
 }
 
 fn read(file: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(file).ok()?;
-    Some(serde_json::from_str(&text).unwrap_or_else(|e| panic!("the file is whole whenever it is there ({e}): {text}")))
+    Some(
+        serde_json::from_str(&text)
+            .unwrap_or_else(|e| panic!("the file is whole whenever it is there ({e}): {text}")),
+    )
 }

@@ -38,9 +38,14 @@ impl Wire {
     /// Connects to a listener by its URL.
     pub async fn connect(base_url: &str) -> Self {
         let address = base_url.strip_prefix("http://").expect("a plain URL");
-        let stream = TcpStream::connect(address).await.expect("the listener takes a connection");
+        let stream = TcpStream::connect(address)
+            .await
+            .expect("the listener takes a connection");
         stream.set_nodelay(true).unwrap();
-        Self { stream, unread: Vec::new() }
+        Self {
+            stream,
+            unread: Vec::new(),
+        }
     }
 
     /// Sends one request on a fresh connection and reads its answer.
@@ -59,16 +64,31 @@ impl Wire {
     /// The next answer; none where the connection ends before it is whole.
     pub async fn answer(&mut self) -> Option<Answer> {
         let (status, headers) = self.head().await?;
-        let length = headers.get("content-length").map_or("0", |v| v.to_str().unwrap()).parse().unwrap();
-        assert!(!headers.contains_key("transfer-encoding"), "answers of this size are not chunked");
+        let length = headers
+            .get("content-length")
+            .map_or("0", |v| v.to_str().unwrap())
+            .parse()
+            .unwrap();
+        assert!(
+            !headers.contains_key("transfer-encoding"),
+            "answers of this size are not chunked"
+        );
         let bytes = self.take(length).await?;
-        Some(Answer { status, headers, bytes })
+        Some(Answer {
+            status,
+            headers,
+            bytes,
+        })
     }
 
     /// The next answer's head, after which no body follows whatever its headers say: the answer to HEAD.
     pub async fn bare_answer(&mut self) -> Option<Answer> {
         let (status, headers) = self.head().await?;
-        Some(Answer { status, headers, bytes: Vec::new() })
+        Some(Answer {
+            status,
+            headers,
+            bytes: Vec::new(),
+        })
     }
 
     /// True when the other side closes without sending anything more.
@@ -87,10 +107,16 @@ impl Wire {
         };
         let head = String::from_utf8(self.take(end + 4).await?).expect("a head in ASCII");
         let mut lines = head.trim_end().split("\r\n");
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status");
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1))
+            .expect("a status");
         let fields = lines.map(|line| {
             let (name, value) = line.split_once(':').expect("a header");
-            (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value.trim()).unwrap())
+            (
+                name.parse::<HeaderName>().unwrap(),
+                HeaderValue::from_str(value.trim()).unwrap(),
+            )
         });
         let mut headers = HeaderMap::new();
         for (name, value) in fields {

@@ -80,7 +80,14 @@ impl World {
         let options = settings(ServerOptions::new(program));
         let server = TestServer::start(&options, &database).await;
         let (client, numbers) = (Client::new(), AtomicU32::new(0));
-        Self { server, client, options, program: program.into(), database, numbers }
+        Self {
+            server,
+            client,
+            options,
+            program: program.into(),
+            database,
+            numbers,
+        }
     }
 
     /// Another process on the same database, with the same settings.
@@ -101,7 +108,9 @@ impl World {
     /// A call of the back office in the making.
     pub fn office(&self, method: Method, path: &str) -> Request {
         let url = format!("{}{path}", self.server.backoffice_url);
-        self.client.request(method, &url).bearer(&self.server.operator_token)
+        self.client
+            .request(method, &url)
+            .bearer(&self.server.operator_token)
     }
 
     /// A POST of the back office with a body.
@@ -125,7 +134,11 @@ impl World {
         let body = json!({"name": "Kettles & Co", "email": email});
         let made = self.office_post("/sellers", &body).await.expect(201).json();
         let seller_no = made["seller_no"].as_i64().expect("a seller number");
-        Seller { id: text(&made, "id"), seller_no, email }
+        Seller {
+            id: text(&made, "id"),
+            seller_no,
+            email,
+        }
     }
 
     /// Registers an active, confidential application for the seller's own use.
@@ -167,12 +180,19 @@ impl World {
             "client_id": application.client_id,
             "client_secret": application.client_secret,
         });
-        self.client.post(&self.url("/oauth/token")).json(&body).send().await
+        self.client
+            .post(&self.url("/oauth/token"))
+            .json(&body)
+            .send()
+            .await
     }
 
     /// An access token with all scopes of the application.
     pub async fn token(&self, application: &Application) -> String {
-        text(&self.token_answer(application).await.expect(200).json(), "access_token")
+        text(
+            &self.token_answer(application).await.expect(200).json(),
+            "access_token",
+        )
     }
 
     /// A personal token that does not expire.
@@ -180,7 +200,10 @@ impl World {
         let body = json!({"name": "script", "scopes": scopes});
         let path = format!("/sellers/{}/personal-tokens", seller.id);
         let made = self.office_post(&path, &body).await.expect(201).json();
-        PersonalToken { id: text(&made, "id"), token: text(&made, "token") }
+        PersonalToken {
+            id: text(&made, "id"),
+            token: text(&made, "token"),
+        }
     }
 
     /// A seller with a token that reads offers.
@@ -192,12 +215,17 @@ impl World {
 
     /// An operator's move over an application, such as `suspension`.
     pub async fn move_application(&self, client_id: &str, step: &str) -> Answer {
-        self.office(Method::POST, &format!("/applications/{client_id}/{step}")).send().await
+        self.office(Method::POST, &format!("/applications/{client_id}/{step}"))
+            .send()
+            .await
     }
 
     /// Changes an application's limit or scopes.
     pub async fn adjust(&self, client_id: &str, changes: &Value) -> Answer {
-        self.office(Method::PATCH, &format!("/applications/{client_id}")).json(changes).send().await
+        self.office(Method::PATCH, &format!("/applications/{client_id}"))
+            .json(changes)
+            .send()
+            .await
     }
 
     /// Feeds one offer and returns the answer, whatever it is.
@@ -216,7 +244,9 @@ impl World {
     /// Feeds many offers as NDJSON.
     pub async fn import(&self, seller: &Seller, lines: impl Into<Vec<u8>>) -> Answer {
         let path = format!("/sellers/{}/offers:import", seller.id);
-        let request = self.office(Method::POST, &path).header("content-type", "application/x-ndjson");
+        let request = self
+            .office(Method::POST, &path)
+            .header("content-type", "application/x-ndjson");
         request.body(lines).send().await
     }
 }
@@ -240,5 +270,8 @@ pub fn merged(mut under: Value, over: Value) -> Value {
 }
 
 fn text(json: &Value, field: &str) -> String {
-    json[field].as_str().unwrap_or_else(|| panic!("no `{field}` in {json}")).to_owned()
+    json[field]
+        .as_str()
+        .unwrap_or_else(|| panic!("no `{field}` in {json}"))
+        .to_owned()
 }

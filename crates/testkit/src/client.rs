@@ -26,14 +26,27 @@ impl Client {
             // Installed already by the test itself is fine.
             drop(rustls::crypto::ring::default_provider().install_default());
         });
-        let inner = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
-        Self { inner: inner.build().expect("a client is built") }
+        let inner = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none());
+        Self {
+            inner: inner.build().expect("a client is built"),
+        }
     }
 
     /// A request with any method.
     pub fn request(&self, method: Method, url: &str) -> Request {
-        let agent = ("user-agent".to_owned(), "Tests/1.0 (+https://tests.example)".to_owned());
-        Request { client: self.inner.clone(), method, url: url.to_owned(), headers: vec![agent], body: None }
+        let agent = (
+            "user-agent".to_owned(),
+            "Tests/1.0 (+https://tests.example)".to_owned(),
+        );
+        Request {
+            client: self.inner.clone(),
+            method,
+            url: url.to_owned(),
+            headers: vec![agent],
+            body: None,
+        }
     }
 
     /// A GET request.
@@ -68,7 +81,8 @@ impl Request {
     /// Takes all lines of a header away.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
-        self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        self.headers
+            .retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         self
     }
 
@@ -81,13 +95,15 @@ impl Request {
     /// A JSON body with its content type.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
-        self.header("content-type", "application/json").body(body.to_string())
+        self.header("content-type", "application/json")
+            .body(body.to_string())
     }
 
     /// A form body with its content type.
     #[must_use]
     pub fn form(self, body: &str) -> Self {
-        self.header("content-type", "application/x-www-form-urlencoded").body(body.to_owned())
+        self.header("content-type", "application/x-www-form-urlencoded")
+            .body(body.to_owned())
     }
 
     /// A body as it is.
@@ -99,7 +115,9 @@ impl Request {
 
     /// Sends it and reads the whole answer.
     pub async fn send(self) -> Answer {
-        self.try_send().await.unwrap_or_else(|e| panic!("no answer: {e:?}"))
+        self.try_send()
+            .await
+            .unwrap_or_else(|e| panic!("no answer: {e:?}"))
     }
 
     /// Sends it; an error is a broken connection.
@@ -114,7 +132,11 @@ impl Request {
         let response = request.send().await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await?.to_vec();
-        Ok(Answer { status, headers, bytes })
+        Ok(Answer {
+            status,
+            headers,
+            bytes,
+        })
     }
 }
 
@@ -151,10 +173,19 @@ impl Answer {
     pub fn errors(&self) -> Vec<(String, Option<String>)> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let body = self.json();
-        let entries = body.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
+        let entries = body
+            .get("errors")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
         entries
             .iter()
-            .map(|e| (e.get("code").and_then(text).unwrap_or_default(), e.get("path").and_then(text)))
+            .map(|e| {
+                (
+                    e.get("code").and_then(text).unwrap_or_default(),
+                    e.get("path").and_then(text),
+                )
+            })
             .collect()
     }
 
@@ -163,7 +194,10 @@ impl Answer {
         let errors = self.errors();
         match errors.as_slice() {
             [(code, _)] => code.clone(),
-            other => panic!("one error entry was expected, there are {other:?} in {:?}", self.json()),
+            other => panic!(
+                "one error entry was expected, there are {other:?} in {:?}",
+                self.json()
+            ),
         }
     }
 

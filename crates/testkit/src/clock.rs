@@ -28,12 +28,18 @@ impl TestClock {
 
     /// Stops the clock at an instant.
     pub async fn freeze(&self, at: DateTime<Utc>) {
-        self.client.execute("update test_clock set frozen = $1", &[&at]).await.expect("the clock stops");
+        self.client
+            .execute("update test_clock set frozen = $1", &[&at])
+            .await
+            .expect("the clock stops");
     }
 
     /// Lets the clock run again, from the present.
     pub async fn thaw(&self) {
-        self.client.execute("update test_clock set frozen = null", &[]).await.expect("the clock runs");
+        self.client
+            .execute("update test_clock set frozen = null", &[])
+            .await
+            .expect("the clock runs");
     }
 
     /// Moves the clock on, whether it runs or stands.
@@ -50,6 +56,10 @@ impl TestClock {
 
     /// What the clock says.
     pub async fn now(&self) -> DateTime<Utc> {
-        self.client.query_one("select api_now()", &[]).await.expect("the clock is read").get(0)
+        self.client
+            .query_one("select api_now()", &[])
+            .await
+            .expect("the clock is read")
+            .get(0)
     }
 }

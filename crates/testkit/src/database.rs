@@ -20,13 +20,17 @@ pub struct TestDatabase {
 impl TestDatabase {
     /// Clones the template; the first call of a test run starts PostgreSQL and makes the template.
     pub async fn create() -> Self {
-        let template = tokio::task::spawn_blocking(template).await.expect("the template's thread ended");
+        let template = tokio::task::spawn_blocking(template)
+            .await
+            .expect("the template's thread ended");
         Self::clone_of(&template).await
     }
 
     /// A database without any table.
     pub async fn empty() -> Self {
-        tokio::task::spawn_blocking(cluster).await.expect("the cluster's thread ended");
+        tokio::task::spawn_blocking(cluster)
+            .await
+            .expect("the cluster's thread ended");
         Self::clone_of("template0").await
     }
 
@@ -35,7 +39,10 @@ impl TestDatabase {
         let admin = connect(&cluster().connection().url("postgres")).await;
         let clone = format!("create database {name} template {template} strategy file_copy");
         admin.batch_execute(&clone).await.expect("the template is cloned");
-        Self { url: cluster().connection().url(&name), name }
+        Self {
+            url: cluster().connection().url(&name),
+            name,
+        }
     }
 
     /// The URL to connect to.
@@ -61,14 +68,20 @@ impl TestDatabase {
             "alter database {name} allow_connections false;
              select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}';"
         );
-        admin.batch_execute(&statements).await.expect("the database goes away");
+        admin
+            .batch_execute(&statements)
+            .await
+            .expect("the database goes away");
     }
 
     /// Admits connections again.
     pub async fn come_back(&self) {
         let admin = connect(&cluster().connection().url("postgres")).await;
         let statement = format!("alter database {} allow_connections true", self.name);
-        admin.batch_execute(&statement).await.expect("the database comes back");
+        admin
+            .batch_execute(&statement)
+            .await
+            .expect("the database comes back");
     }
 }
 
@@ -88,7 +101,9 @@ impl Drop for TestDatabase {
 }
 
 fn cluster() -> &'static SharedCluster {
-    CLUSTER.get_or_init(|| SharedCluster::join(&SharedOptions::default()).unwrap_or_else(|e| panic!("PostgreSQL: {e}")))
+    CLUSTER.get_or_init(|| {
+        SharedCluster::join(&SharedOptions::default()).unwrap_or_else(|e| panic!("PostgreSQL: {e}"))
+    })
 }
 
 /// The name of the migrated template, which is made once in the life of the cluster for each set of migrations.
@@ -99,7 +114,9 @@ fn template() -> String {
         blocking(async {
             let admin = connect(&cluster().connection().url("postgres")).await;
             // A first attempt that was killed half-way leaves half a template.
-            admin.batch_execute(&format!("drop database if exists {name}")).await?;
+            admin
+                .batch_execute(&format!("drop database if exists {name}"))
+                .await?;
             admin.batch_execute(&format!("create database {name}")).await
         })
         .map_err(|e| e.to_string())?;
@@ -111,12 +128,17 @@ fn template() -> String {
 }
 
 fn blocking<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime starts");
     runtime.block_on(work)
 }
 
 async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("PostgreSQL answers");
+    let (client, connection) = tokio_postgres::connect(url, NoTls)
+        .await
+        .expect("PostgreSQL answers");
     tokio::spawn(async move { drop(connection.await) });
     client
 }

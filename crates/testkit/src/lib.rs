@@ -1,7 +1,14 @@
 //! Test support: a shared private PostgreSQL, a database per test, the program under test, and a client for it.
 //!
 //! Everything here panics with a clear message where it cannot go on: that is a failed test.
-#![expect(clippy::expect_used, clippy::panic, reason = "a failed set-up is a failed test")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    clippy::return_self_not_must_use,
+    clippy::needless_pass_by_value,
+    reason = "a failed set-up is a failed test"
+)]
 
 mod client;
 mod clock;

@@ -29,12 +29,23 @@ impl Link {
         let target = target.join(".s.PGSQL.5432");
         let folder = tempfile::tempdir().expect("a folder for the socket");
         let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("the socket is bound");
-        let host = folder.path().to_str().expect("a path in UTF-8").replace('/', "%2F");
-        let (user, name) = (config.get_user().expect("a user"), config.get_dbname().expect("a name"));
+        let host = folder
+            .path()
+            .to_str()
+            .expect("a path in UTF-8")
+            .replace('/', "%2F");
+        let (user, name) = (
+            config.get_user().expect("a user"),
+            config.get_dbname().expect("a name"),
+        );
         let url = format!("postgres://{user}@{host}/{name}");
         let (open, gate) = watch::channel(true);
         tokio::spawn(accept(listener, target, gate));
-        Self { url, open, _folder: folder }
+        Self {
+            url,
+            open,
+            _folder: folder,
+        }
     }
 
     /// The URL to connect to.
@@ -60,7 +71,9 @@ async fn accept(listener: UnixListener, target: PathBuf, gate: watch::Receiver<b
 }
 
 async fn forward(client: UnixStream, target: PathBuf, gate: watch::Receiver<bool>) {
-    let Ok(server) = UnixStream::connect(target).await else { return };
+    let Ok(server) = UnixStream::connect(target).await else {
+        return;
+    };
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     tokio::select! {
         () = pump(from_client, to_server, gate.clone()) => {}
@@ -69,7 +82,11 @@ async fn forward(client: UnixStream, target: PathBuf, gate: watch::Receiver<bool
 }
 
 /// Copies until either side ends.
-async fn pump(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, mut gate: watch::Receiver<bool>) {
+async fn pump(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut gate: watch::Receiver<bool>,
+) {
     let mut buffer = Vec::with_capacity(16 * 1024);
     while matches!(from.read_buf(&mut buffer).await, Ok(1..)) {
         if gate.wait_for(|open| *open).await.is_err() || to.write_all(&buffer).await.is_err() {

@@ -28,7 +28,11 @@ impl ServerOptions {
     /// The program at `path`, with a sealing key of its own and defaults for everything else.
     pub fn new(program: impl AsRef<Path>) -> Self {
         let sealing_key = sealing_key();
-        Self { program: program.as_ref().to_owned(), environment: Vec::new(), sealing_key }
+        Self {
+            program: program.as_ref().to_owned(),
+            environment: Vec::new(),
+            sealing_key,
+        }
     }
 
     /// Sets a configuration key by its environment variable, such as `SELLER_API__RATE_LIMIT__DEFAULT`.
@@ -84,7 +88,11 @@ impl TestServer {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         });
-        assert!(reached.await.is_ok(), "readiness does not become {status}:\n{}", self.log());
+        assert!(
+            reached.await.is_ok(),
+            "readiness does not become {status}:\n{}",
+            self.log()
+        );
     }
 
     /// Starts the program over the database at `url`, whatever state that is in, and waits only until it listens.
@@ -104,13 +112,26 @@ impl TestServer {
             .expect("the program starts");
         let (lines, addresses) = mpsc::channel();
         let log = Arc::new(Mutex::new(String::new()));
-        follow(child.stdout.take().expect("stdout is piped"), Arc::clone(&log), lines.clone());
-        follow(child.stderr.take().expect("stderr is piped"), Arc::clone(&log), lines);
+        follow(
+            child.stdout.take().expect("stdout is piped"),
+            Arc::clone(&log),
+            lines.clone(),
+        );
+        follow(
+            child.stderr.take().expect("stderr is piped"),
+            Arc::clone(&log),
+            lines,
+        );
         let wait = move || addresses.recv_timeout(START_TIMEOUT);
-        let addresses = tokio::task::spawn_blocking(wait).await.expect("the log's thread ended");
+        let addresses = tokio::task::spawn_blocking(wait)
+            .await
+            .expect("the log's thread ended");
         let Ok((public, backoffice)) = addresses else {
             drop(child.kill());
-            panic!("the server does not listen:\n{}", log.lock().expect("the log is whole"));
+            panic!(
+                "the server does not listen:\n{}",
+                log.lock().expect("the log is whole")
+            );
         };
         Self {
             child,
@@ -145,7 +166,11 @@ impl TestServer {
     /// Waits for the end of the process and returns its exit code.
     pub async fn exit_code(mut self) -> Option<i32> {
         let wait = move || self.child.wait();
-        tokio::task::spawn_blocking(wait).await.expect("the waiting thread ended").expect("the process ended").code()
+        tokio::task::spawn_blocking(wait)
+            .await
+            .expect("the waiting thread ended")
+            .expect("the process ended")
+            .code()
     }
 }
 
@@ -158,7 +183,11 @@ impl Drop for TestServer {
 }
 
 /// Collects a stream of log lines, and hands over the two addresses once the program says that it listens.
-fn follow(stream: impl Read + Send + 'static, log: Arc<Mutex<String>>, listening: mpsc::Sender<(String, String)>) {
+fn follow(
+    stream: impl Read + Send + 'static,
+    log: Arc<Mutex<String>>,
+    listening: mpsc::Sender<(String, String)>,
+) {
     std::thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
             if let Some(addresses) = listening_addresses(&line) {
@@ -177,7 +206,12 @@ fn listening_addresses(line: &str) -> Option<(String, String)> {
     if fields.get("message")? != "listening" {
         return None;
     }
-    let address = |name| fields.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    let address = |name| {
+        fields
+            .get(name)
+            .and_then(|value| value.as_str())
+            .map(str::to_owned)
+    };
     Some((address("public")?, address("backoffice")?))
 }
 
@@ -191,7 +225,14 @@ async fn operator_token(database: &TestDatabase) -> String {
         gathering: Gathering::Grouped,
         default_rate_limit: std::num::NonZeroU32::MIN,
     };
-    let tokens = Database::new(settings).expect("the URL is fine").operator_tokens();
-    let created = usecases::operator_tokens::create_operator_token(&*tokens, &SystemRandomness::new(), "tests").await;
-    created.expect("the operator token is stored").1.reveal().to_owned()
+    let tokens = Database::new(settings)
+        .expect("the URL is fine")
+        .operator_tokens();
+    let created =
+        usecases::operator_tokens::create_operator_token(&*tokens, &SystemRandomness::new(), "tests").await;
+    created
+        .expect("the operator token is stored")
+        .1
+        .reveal()
+        .to_owned()
 }
