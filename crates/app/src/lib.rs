@@ -1,5 +1,6 @@
 //! The program: configuration, wiring, servers, command line. The only place that names concrete adapters.
 
+mod causes;
 mod cli;
 pub mod config;
 mod listeners;

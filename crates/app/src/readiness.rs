@@ -11,8 +11,9 @@ use std::{
 use adapter_backoffice::{Health, NotReady};
 use adapter_postgres::{Database, SchemaState};
 use async_trait::async_trait;
-use kernel::StoreError;
 use tokio::time::{sleep, timeout};
+
+use crate::causes;
 
 /// Longest wait for the database's answer: whoever asks is to be answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_900);
@@ -72,7 +73,7 @@ impl Readiness {
     async fn look(&self) -> State {
         match timeout(PATIENCE, self.database.schema_state()).await {
             Ok(Ok(state)) => state.into(),
-            Ok(Err(error)) => State::Away(chain(&error)),
+            Ok(Err(error)) => State::Away(causes::told(&error)),
             Err(_) => State::Away("no answer".to_owned()),
         }
     }
@@ -137,18 +138,10 @@ impl State {
     }
 }
 
-fn chain(error: &StoreError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use kernel::StoreError;
+
     use super::*;
 
     #[test]
@@ -166,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_causes_of_an_outage_are_for_the_log_alone() {
-        let cause = chain(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
+        let cause = causes::told(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
         assert!(cause.ends_with("connection to 10.0.0.7 refused"), "{cause}");
         assert!(!State::Away(cause).not_ready().unwrap().contains("10.0.0.7"));
     }
