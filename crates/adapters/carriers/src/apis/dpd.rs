@@ -1,0 +1,190 @@
+//! DPD Polska (`InfoServices`): SOAP `getEventsForWaybillV1`, with the credentials in the envelope.
+
+use chrono::{DateTime, Utc};
+use orders::{
+    Carrier, TrackingNumber,
+    TrackingStatus::{Delivered, Exception, InTransit, OutForDelivery, Registered, Returning},
+};
+use reqwest::{Request, StatusCode, header::HeaderValue};
+use roxmltree::{Document, Node, ParsingOptions};
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use super::{address, below};
+use crate::{
+    DpdSettings, SetupError,
+    api::{Answer, Api},
+    reading::{
+        codes::{CodeTable, meaning},
+        history::{Event, outcome},
+        times,
+    },
+    runtime::{Failure, Token, post},
+};
+
+/// Business codes are text: their leading zeros count.
+const CODES: CodeTable = &[
+    (Registered, &["030103", "0402*", "0405*", "0406*"]),
+    (
+        InTransit,
+        &["0401*", "05*", "11*", "12*", "15*", "16*", "500500", "230402"],
+    ),
+    (OutForDelivery, &["170101"]),
+    (Delivered, &["1901*", "1902*"]),
+    (Exception, &["20*"]),
+    (Returning, &["230403", "230408"]),
+];
+
+/// The most nodes that an answer may have. A parcel's history has some hundreds.
+const MOST_NODES: u32 = 50_000;
+
+pub(crate) struct Dpd {
+    url: Url,
+    /// The `authDataV1` element.
+    credentials: SecretString,
+}
+
+impl Dpd {
+    pub(crate) fn new(settings: &DpdSettings) -> Result<Self, SetupError> {
+        let credentials = format!(
+            "<authDataV1><channel>{}</channel><login>{}</login><password>{}</password></authDataV1>",
+            escaped(&settings.channel),
+            escaped(settings.login.expose_secret()),
+            escaped(settings.password.expose_secret()),
+        );
+        let base_url = address(Carrier::Dpd, &settings.base_url)?;
+        Ok(Self {
+            url: below(
+                &base_url,
+                &["DPDInfoServicesObjEventsService", "DPDInfoServicesObjEvents"],
+            ),
+            credentials: SecretString::from(credentials),
+        })
+    }
+}
+
+impl Api for Dpd {
+    fn request(&self, number: &TrackingNumber, _: Option<&Token>) -> Request {
+        let envelope = format!(
+            concat!(
+                r#"<?xml version="1.0" encoding="UTF-8"?>"#,
+                r#"<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/" "#,
+                r#"xmlns:ev="http://events.dpdinfoservices.dpd.com.pl/"><soap:Body><ev:getEventsForWaybillV1>"#,
+                "<waybill>{}</waybill><eventsSelectType>ALL</eventsSelectType><language>PL</language>{}",
+                "</ev:getEventsForWaybillV1></soap:Body></soap:Envelope>",
+            ),
+            escaped(number.as_str()),
+            self.credentials.expose_secret(),
+        );
+        let mut request = post(self.url.clone(), "text/xml; charset=utf-8", envelope);
+        request
+            .headers_mut()
+            .insert("soapaction", HeaderValue::from_static("\"\""));
+        request
+    }
+
+    /// A fault comes with 200 or with 500.
+    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Answer, Failure> {
+        if !matches!(status, StatusCode::OK | StatusCode::INTERNAL_SERVER_ERROR) {
+            return Err(Failure::Status(status.as_u16()));
+        }
+        let answer = envelope(body);
+        if status != StatusCode::OK && !matches!(answer, Err(Failure::Refused(_) | Failure::Credentials)) {
+            return Err(Failure::Status(status.as_u16()));
+        }
+        answer
+    }
+}
+
+fn envelope(body: &[u8]) -> Result<Answer, Failure> {
+    let text = std::str::from_utf8(body).map_err(|_| Failure::Unreadable("no UTF-8"))?;
+    let options = ParsingOptions {
+        allow_dtd: false,
+        nodes_limit: MOST_NODES,
+        ..ParsingOptions::default()
+    };
+    let document = Document::parse_with_options(text, options).map_err(|_| Failure::Unreadable("no XML"))?;
+    let elements = || document.root().descendants().filter(Node::is_element);
+    if let Some(fault) = elements().find(|node| node.tag_name().name() == "Fault") {
+        return Err(failure(fault));
+    }
+    if !elements().any(|node| node.tag_name().name() == "getEventsForWaybillV1Response") {
+        return Err(Failure::Unreadable("no response element"));
+    }
+    let listed = elements().filter(|node| node.tag_name().name() == "eventsList");
+    let mut events: Vec<Event> = listed.filter_map(event).collect();
+    // DPD lists the newest first.
+    events.reverse();
+    Ok(outcome(events).map_or(Answer::NotFound, Answer::Found))
+}
+
+fn event(element: Node<'_, '_>) -> Option<Event> {
+    let code = child(element, "businessCode")?;
+    let at: Option<DateTime<Utc>> = child(element, "eventTime").and_then(times::instant);
+    Some(Event {
+        status: meaning(CODES, code),
+        code: code.to_owned(),
+        at,
+    })
+}
+
+/// DPD does not tell by a code whether it refuses the credentials or the question, only by words.
+fn failure(fault: Node<'_, '_>) -> Failure {
+    let words = child(fault, "faultstring").unwrap_or_default();
+    if words.to_ascii_lowercase().contains("access denied") {
+        Failure::Credentials
+    } else {
+        Failure::Refused("a SOAP fault".to_owned())
+    }
+}
+
+fn child<'a>(element: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    let child = element.children().find(|child| child.tag_name().name() == name)?;
+    child.text().map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// Text as it may stand in an element.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_into_the_envelope_is_escaped() {
+        let dpd = Dpd::new(&DpdSettings {
+            base_url: Url::parse("https://dpd.example/").unwrap(),
+            channel: String::new(),
+            login: SecretString::from("a&b"),
+            password: SecretString::from("<]]>\"'&amp;"),
+        });
+        let number = TrackingNumber::new("0000012345".to_owned()).unwrap();
+        let request = dpd.unwrap().request(&number, None);
+        let body = String::from_utf8(request.body().unwrap().as_bytes().unwrap().to_vec()).unwrap();
+        let document = Document::parse(&body).unwrap();
+        let text = |name: &str| {
+            document
+                .descendants()
+                .find(|node| node.tag_name().name() == name)
+                .and_then(|node| node.text())
+        };
+        assert_eq!(text("waybill"), Some("0000012345"));
+        assert_eq!(text("login"), Some("a&b"));
+        assert_eq!(text("password"), Some("<]]>\"'&amp;"));
+        assert_eq!(text("channel"), None);
+    }
+
+    #[test]
+    fn dtds_and_floods_of_nodes_are_refused() {
+        let bomb = r#"<!DOCTYPE a [<!ENTITY b "c">]><getEventsForWaybillV1Response>&b;</getEventsForWaybillV1Response>"#;
+        assert_eq!(envelope(bomb.as_bytes()), Err(Failure::Unreadable("no XML")));
+        let deep = "<a>".repeat(300_000);
+        assert_eq!(envelope(deep.as_bytes()), Err(Failure::Unreadable("no XML")));
+        let wide = format!("<r>{}</r>", "<a/>".repeat(200_000));
+        assert_eq!(envelope(wide.as_bytes()), Err(Failure::Unreadable("no XML")));
+    }
+}
