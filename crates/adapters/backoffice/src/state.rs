@@ -56,7 +56,7 @@ pub struct BackOfficeSettings {
 /// Whether this process can do its work.
 #[async_trait]
 pub trait Health: Send + Sync {
-    /// Asked at each `/readyz`. An adapter MUST answer within 2 s.
+    /// Asked at each `/readyz`, and given up after 1.2 s, which counts as not ready.
     async fn ready(&self) -> Result<(), NotReady>;
 }
 
