@@ -5,6 +5,7 @@ mod cli;
 pub mod config;
 mod listeners;
 mod logging;
+mod open_files;
 mod readiness;
 mod retention;
 mod sandbox;

@@ -13,6 +13,7 @@ use web::Tasks;
 use crate::{
     config::{Config, Loaded},
     listeners::{Reserved, reserve},
+    open_files,
     readiness::Readiness,
     retention,
     signals::Signals,
@@ -79,6 +80,7 @@ impl Service {
             public,
             backoffice,
         } = self;
+        open_files::allow(shared.config.server.max_connections);
         let addresses = (public.address(), backoffice.address());
         let servers = [
             shared.public(public.listen()?)?,

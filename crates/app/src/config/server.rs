@@ -56,7 +56,7 @@ impl Default for ServerConfig {
             header_timeout: Period(Duration::from_secs(5)),
             body_timeout: Period(Duration::from_secs(10)),
             keep_alive: Period(Duration::from_secs(75)),
-            max_connections: 20_000,
+            max_connections: 16_000,
             threads: None,
         }
     }
