@@ -1,0 +1,131 @@
+//! Addresses and names that come from outside, made fit for headers and for the SMTP dialogue.
+
+use lettre::{Address, address::AddressError};
+use url::Host;
+
+/// The longest address that fits a path (RFC 5321 §4.5.3.1.3, less the angle brackets), in bytes.
+const LONGEST_ADDRESS: usize = 254;
+
+/// The longest name that is shown, in characters.
+const LONGEST_NAME: usize = 100;
+
+/// Why an address is refused. Does not repeat it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AddressRefusal {
+    /// Longer than a path may be.
+    #[error("the address is longer than {LONGEST_ADDRESS} bytes")]
+    TooLong,
+    /// White space or a control character, which could end a header or a command.
+    #[error("the address holds white space or control characters")]
+    Unprintable,
+    /// Not `local@domain`.
+    #[error("the address is malformed")]
+    Malformed(#[source] AddressError),
+}
+
+/// Reads one address. A domain beyond ASCII is turned into its A-labels (RFC 5890), so that any server takes it; a local
+/// part beyond ASCII stays, and needs SMTPUTF8.
+pub(crate) fn parse(text: &str) -> Result<Address, AddressRefusal> {
+    if text.len() > LONGEST_ADDRESS {
+        return Err(AddressRefusal::TooLong);
+    }
+    if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err(AddressRefusal::Unprintable);
+    }
+    let address = match text.rsplit_once('@') {
+        Some((local, domain)) if !domain.is_ascii() => {
+            let invalid = |_| AddressRefusal::Malformed(AddressError::InvalidDomain);
+            Address::new(local, Host::parse(domain).map_err(invalid)?.to_string())
+        }
+        _ => text.parse(),
+    };
+    address.map_err(AddressRefusal::Malformed)
+}
+
+/// A text on one line: line breaks, control characters and those that turn the writing direction become spaces, runs of
+/// spaces one, and what exceeds 100 characters is cut off.
+pub(crate) fn one_line(text: &str) -> String {
+    let visible = text
+        .chars()
+        .map(|c| if is_layout(c) { ' ' } else { c })
+        .collect::<String>();
+    let words = visible.split_whitespace().collect::<Vec<_>>().join(" ");
+    words
+        .chars()
+        .take(LONGEST_NAME)
+        .collect::<String>()
+        .trim_end()
+        .to_owned()
+}
+
+/// Characters that shape the text around them instead of being seen.
+fn is_layout(c: char) -> bool {
+    let turns_direction =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns_direction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_is_taken_as_it_is() {
+        for fine in [
+            "anna@example.com",
+            "Anna.Nowak+sklep@poczta.example.pl",
+            "żółw@example.com",
+            "a@[192.0.2.1]",
+        ] {
+            assert_eq!(parse(fine).unwrap().to_string(), fine);
+        }
+    }
+
+    #[test]
+    fn a_domain_beyond_ascii_becomes_labels_that_every_server_takes() {
+        assert_eq!(
+            parse("anna@żółw.pl").unwrap().to_string(),
+            "anna@xn--w-uga1v8h.pl"
+        );
+        assert!(parse("anna@ż\u{0}łw.pl").is_err());
+        assert!(parse("anna@żółw<.pl").is_err());
+    }
+
+    #[test]
+    fn anything_but_one_address_is_refused() {
+        let long = format!("{}@example.com", "a".repeat(65));
+        let longer = format!("a@{}.com", "b.".repeat(150));
+        for refused in [
+            "",
+            "anna",
+            "@example.com",
+            "anna@",
+            "anna@example.com ",
+            "anna@example.com\r\nBcc: eve@example.com",
+            "anna@example.com\nRCPT TO:<eve@example.com>",
+            "\"anna\r\nDATA\"@example.com",
+            "anna@example.com,eve@example.com",
+            "anna@example.com>,<eve@example.com",
+            "Anna<anna@example.com>",
+            "<anna@example.com>",
+            "anna@example.com>",
+            "anna@exam\u{2028}ple.com",
+            &long,
+            &longer,
+        ] {
+            assert!(parse(refused).is_err(), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_stays_on_its_line() {
+        assert_eq!(one_line("  Żaneta\t Łęcka "), "Żaneta Łęcka");
+        assert_eq!(
+            one_line("Anna\r\nBcc: eve@example.com"),
+            "Anna Bcc: eve@example.com"
+        );
+        assert_eq!(one_line("Anna\u{2028}\u{202e}x\u{85}y\u{0}"), "Anna x y");
+        assert_eq!(one_line(&"ż".repeat(200)).chars().count(), 100);
+        assert_eq!(one_line("\r\n"), "");
+    }
+}

@@ -1,0 +1,107 @@
+//! The sandbox's outbox.
+
+use std::{fs, path::Path};
+
+use adapter_mail::FolderMailer;
+use orders::{Mailer as _, ShipmentMail};
+
+use crate::support::{another, clock, is_permanent, mail, read, sender};
+
+fn mailer(folder: &Path) -> FolderMailer {
+    FolderMailer::new(&sender(), folder, clock()).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_mail_is_one_file_named_after_its_id() {
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("sandbox/mail");
+    mailer(&folder).send(&mail()).await.unwrap();
+    assert_eq!(names(&folder), ["0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e.eml"]);
+}
+
+#[tokio::test]
+async fn a_repeated_sending_replaces_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mailer = mailer(folder.path());
+    mailer.send(&mail()).await.unwrap();
+    let corrected = ShipmentMail {
+        name: Some("Żaneta Nowak".to_owned()),
+        ..mail()
+    };
+    mailer.send(&corrected).await.unwrap();
+    let names = names(folder.path());
+    assert_eq!(names.len(), 1);
+    let letter = read(&fs::read(folder.path().join(&names[0])).unwrap());
+    assert_eq!(letter.to.0.as_deref(), Some("Żaneta Nowak"));
+}
+
+#[tokio::test]
+async fn a_reader_never_sees_half_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mailer = mailer(folder.path());
+    mailer.send(&mail()).await.unwrap();
+    let path = folder.path().join(format!("{}.eml", mail().id));
+    let whole = fs::read(&path).unwrap();
+    let writing = tokio::spawn(async move {
+        for _ in 0..50 {
+            mailer.send(&mail()).await.unwrap();
+        }
+    });
+    while !writing.is_finished() {
+        assert!(fs::read(&path).unwrap() == whole);
+        tokio::task::yield_now().await;
+    }
+    writing.await.unwrap();
+    assert_eq!(names(folder.path()).len(), 1);
+}
+
+#[tokio::test]
+async fn many_sendings_at_once_leave_one_file_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let mailer = mailer(folder.path());
+    let mails = [1, 2, 1, 2].map(another);
+    let (a, b, c, d) = tokio::join!(
+        mailer.send(&mails[0]),
+        mailer.send(&mails[1]),
+        mailer.send(&mails[2]),
+        mailer.send(&mails[3])
+    );
+    assert!([a, b, c, d].iter().all(Result::is_ok));
+    assert_eq!(names(folder.path()).len(), 2);
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    // A file in the folder's place stops root, too.
+    let blocked = folder.path().join("mail");
+    fs::write(&blocked, "").unwrap();
+    assert!(!is_permanent(&mailer(&blocked).send(&mail()).await));
+
+    // So does a folder in the file's place; and no temporary file is left behind.
+    let open = folder.path().join("open");
+    fs::create_dir_all(open.join(format!("{}.eml", mail().id))).unwrap();
+    assert!(!is_permanent(&mailer(&open).send(&mail()).await));
+    assert_eq!(names(&open).len(), 1);
+
+    fs::remove_file(&blocked).unwrap();
+    mailer(&blocked).send(&mail()).await.unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_mail_is_readable_by_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    mailer(folder.path()).send(&mail()).await.unwrap();
+    let file = fs::metadata(folder.path().join(format!("{}.eml", mail().id))).unwrap();
+    assert_eq!(file.permissions().mode() & 0o777, 0o600);
+}

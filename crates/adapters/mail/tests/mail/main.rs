@@ -1,0 +1,18 @@
+//! Mails through the public interface: rendered, laid into a folder, handed to a scripted SMTP server.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+mod connections;
+mod dialogue;
+mod failures;
+mod folder;
+mod hostile;
+mod rendering;
+mod stub;
+mod support;
+mod tls;

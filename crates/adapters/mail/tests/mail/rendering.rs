@@ -1,0 +1,108 @@
+//! What a buyer reads.
+
+use orders::{Carrier, ShipmentMail};
+
+use crate::support::{another, mail, read, rendered, sender};
+
+#[tokio::test]
+async fn an_example() {
+    let bytes = rendered(&sender(), &mail()).await.unwrap();
+    let source = String::from_utf8(bytes.clone()).unwrap().replace("\r\n", "\n");
+    let (head, _) = source.split_once("\n\n").unwrap();
+    let letter = read(&bytes);
+    insta::assert_snapshot!(format!("{head}\n\n{}\n{}", letter.text, letter.html));
+}
+
+#[tokio::test]
+async fn the_source_passes_every_server() {
+    let source = rendered(&sender(), &mail()).await.unwrap();
+    assert!(source.is_ascii());
+    let source = String::from_utf8(source).unwrap();
+    assert_eq!(source.matches('\n').count(), source.matches("\r\n").count());
+    assert!(source.lines().all(|line| line.len() <= 78), "{source}");
+    assert_eq!(
+        source
+            .matches("Content-Transfer-Encoding: quoted-printable")
+            .count(),
+        2
+    );
+    assert_eq!(source.matches("charset=utf-8").count(), 2);
+}
+
+#[tokio::test]
+async fn the_headers_are_whose_they_should_be() {
+    let letter = read(&rendered(&sender(), &mail()).await.unwrap());
+    assert_eq!(
+        letter.from,
+        (
+            Some("Księgarnia Żółw".to_owned()),
+            "sklep@zolw.example.pl".to_owned()
+        )
+    );
+    let mut headers = letter.headers;
+    headers.sort();
+    let expected = [
+        "Auto-Submitted",
+        "Content-Type",
+        "Date",
+        "From",
+        "MIME-Version",
+        "Message-ID",
+        "Subject",
+        "To",
+    ];
+    assert_eq!(headers, expected);
+}
+
+#[tokio::test]
+async fn both_parts_say_the_same() {
+    for carrier in Carrier::ALL {
+        let mail = ShipmentMail { carrier, ..mail() };
+        let letter = read(&rendered(&sender(), &mail).await.unwrap());
+        let name = if carrier == Carrier::Other {
+            "inny"
+        } else {
+            carrier.display_name()
+        };
+        for part in [&letter.text, &letter.html] {
+            assert!(part.contains("Dzień dobry, Żaneta Łęcka!"), "{part}");
+            assert!(part.contains("PS-2026-000123"), "{part}");
+            assert!(part.contains(&format!("Przewoźnik: {name}")), "{part}");
+            assert!(part.contains("Numer przesyłki: JJD000-390-1234"), "{part}");
+            assert!(part.contains("Księgarnia Żółw"), "{part}");
+        }
+        if let Some(link) = carrier.tracking_url(&mail.tracking_number) {
+            let line = format!("Śledzenie przesyłki: {link}\n");
+            assert!(letter.text.contains(&line), "{}", letter.text);
+            let target = format!("href=\"{}\"", link.replace('&', "&#38;"));
+            assert!(letter.html.contains(&target), "{}", letter.html);
+        } else {
+            assert!(!letter.text.contains("http") && !letter.text.contains("Śledzenie"));
+            assert!(!letter.html.contains("href"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_buyer_without_a_name_is_greeted_all_the_same() {
+    for name in [None, Some(" \u{200e}\r\n".to_owned())] {
+        let letter = read(
+            &rendered(&sender(), &ShipmentMail { name, ..mail() })
+                .await
+                .unwrap(),
+        );
+        assert!(letter.text.starts_with("Dzień dobry!\n"));
+        assert!(letter.html.contains("<p>Dzień dobry!</p>"));
+        assert_eq!(letter.to.0, None);
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_sending_is_recognisable() {
+    let first = rendered(&sender(), &mail()).await.unwrap();
+    assert_eq!(first, rendered(&sender(), &mail()).await.unwrap());
+    let source = String::from_utf8(first).unwrap();
+    assert!(source.contains("Message-ID: <0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e@zolw.example.pl>\r\n"));
+    let other = String::from_utf8(rendered(&sender(), &another(5)).await.unwrap()).unwrap();
+    assert!(other.contains("Message-ID: <00000000-0000-0000-0000-000000000005@zolw.example.pl>\r\n"));
+}

@@ -1,0 +1,272 @@
+//! An SMTP server on a free port that follows a script, and keeps what it hears.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Arc, Mutex},
+};
+
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    net::TcpListener,
+    sync::mpsc,
+    task::JoinHandle,
+};
+use tokio_rustls::TlsAcceptor;
+
+/// What the server does at a point of the dialogue.
+#[derive(Clone)]
+pub(crate) enum Act {
+    /// Writes this and a line's end.
+    Say(&'static str),
+    /// Ends the connection.
+    Close,
+    /// Says nothing more, and keeps the connection.
+    Hush,
+}
+
+/// What the server says. Points are verbs, and: `CONNECT` (the greeting), `BODY` (the content's first line has come),
+/// `CONTENT` (its end has come).
+#[derive(Clone, Default)]
+pub(crate) struct Script {
+    acts: HashMap<&'static str, Vec<Act>>,
+    extensions: Vec<&'static str>,
+    tls: Option<TlsAcceptor>,
+    tls_first: bool,
+}
+
+impl Script {
+    /// What happens at `point`, each time.
+    pub(crate) fn at(mut self, point: &'static str, act: Act) -> Self {
+        self.acts.insert(point, vec![act]);
+        self
+    }
+
+    /// What happens at `point` at first; afterwards the usual.
+    pub(crate) fn once(mut self, point: &'static str, act: Act) -> Self {
+        self.acts.insert(point, vec![act, Act::Say(usual(point))]);
+        self
+    }
+
+    /// An extension named in the answer to `EHLO`.
+    pub(crate) fn offers(mut self, extension: &'static str) -> Self {
+        self.extensions.push(extension);
+        self
+    }
+
+    /// What encrypts after `STARTTLS`.
+    pub(crate) fn tls(mut self, acceptor: TlsAcceptor) -> Self {
+        self.tls = Some(acceptor);
+        self
+    }
+
+    /// What encrypts from the first byte.
+    pub(crate) fn tls_first(mut self, acceptor: TlsAcceptor) -> Self {
+        self.tls_first = true;
+        self.tls(acceptor)
+    }
+
+    /// What happens at `point` now; none where a greeting with the extensions is due.
+    fn next(&mut self, point: &str) -> Option<Act> {
+        match self.acts.get_mut(point) {
+            Some(acts) if acts.len() > 1 => Some(acts.remove(0)),
+            Some(acts) => acts.first().cloned(),
+            None if point == "EHLO" => None,
+            None => Some(Act::Say(usual(point))),
+        }
+    }
+
+    fn greeting(&self) -> String {
+        let extensions = self
+            .extensions
+            .iter()
+            .map(|extension| format!("250-{extension}\r\n"));
+        format!(
+            "250-stub.example.com\r\n{}250 HELP\r\n",
+            extensions.collect::<String>()
+        )
+    }
+}
+
+fn usual(point: &str) -> &'static str {
+    match point {
+        "CONNECT" => "220 stub.example.com ESMTP",
+        "STARTTLS" => "220 go ahead",
+        "AUTH" => "235 2.7.0 welcome",
+        "DATA" => "354 go on",
+        "QUIT" => "221 bye",
+        _ => "250 2.0.0 fine",
+    }
+}
+
+/// What the server has heard.
+#[derive(Default)]
+struct Heard {
+    commands: Vec<(usize, String)>,
+    contents: Vec<String>,
+    connections: usize,
+}
+
+/// A running server; ends with its owner.
+pub(crate) struct Stub {
+    port: u16,
+    heard: Arc<Mutex<Heard>>,
+    points: mpsc::UnboundedReceiver<String>,
+    server: JoinHandle<()>,
+}
+
+impl Drop for Stub {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Stub {
+    pub(crate) async fn start(script: Script) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let (tell, points) = mpsc::unbounded_channel();
+        let shared = Arc::new(Mutex::new(script));
+        let ears = Arc::clone(&heard);
+        let server = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let number = {
+                    let mut heard = ears.lock().unwrap();
+                    heard.connections += 1;
+                    heard.connections
+                };
+                let guest = Guest {
+                    number,
+                    script: Arc::clone(&shared),
+                    heard: Arc::clone(&ears),
+                    tell: tell.clone(),
+                };
+                // How a connection ends is seen in what was heard.
+                tokio::spawn(async move { guest.receive(Box::new(stream)).await.ok() });
+            }
+        });
+        Self {
+            port,
+            heard,
+            points,
+            server,
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// All commands, in the order of their coming.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        let heard = self.heard.lock().unwrap();
+        heard
+            .commands
+            .iter()
+            .map(|(_, command)| command.clone())
+            .collect()
+    }
+
+    /// The contents that came whole, dots unstuffed.
+    pub(crate) fn contents(&self) -> Vec<String> {
+        self.heard.lock().unwrap().contents.clone()
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.heard.lock().unwrap().connections
+    }
+
+    /// Waits until a dialogue comes to `point`.
+    pub(crate) async fn reaches(&mut self, point: &str) {
+        while self.points.recv().await.expect("the server runs") != point {}
+    }
+}
+
+trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
+type Wire = BufReader<Box<dyn Duplex>>;
+
+/// One connection.
+struct Guest {
+    number: usize,
+    script: Arc<Mutex<Script>>,
+    heard: Arc<Mutex<Heard>>,
+    tell: mpsc::UnboundedSender<String>,
+}
+
+impl Guest {
+    async fn receive(self, mut stream: Box<dyn Duplex>) -> io::Result<()> {
+        let (tls, tls_first) = {
+            let script = self.script.lock().unwrap();
+            (script.tls.clone(), script.tls_first)
+        };
+        if let (Some(tls), true) = (&tls, tls_first) {
+            stream = Box::new(tls.accept(stream).await?);
+        }
+        let mut wire = BufReader::new(stream);
+        self.act(&mut wire, "CONNECT").await?;
+        loop {
+            let line = line(&mut wire).await?;
+            self.heard
+                .lock()
+                .unwrap()
+                .commands
+                .push((self.number, line.clone()));
+            let verb = line.split(' ').next().unwrap_or_default().to_owned();
+            self.act(&mut wire, &verb).await?;
+            match (verb.as_str(), &tls) {
+                ("DATA", _) => self.content(&mut wire).await?,
+                ("STARTTLS", Some(tls)) => {
+                    let upgraded = tls.accept(wire.into_inner()).await?;
+                    wire = BufReader::new(Box::new(upgraded));
+                }
+                ("QUIT", _) => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    async fn content(&self, wire: &mut Wire) -> io::Result<()> {
+        let mut content = String::new();
+        loop {
+            let line = line(wire).await?;
+            if content.is_empty() && self.scripted("BODY") {
+                self.act(wire, "BODY").await?;
+            }
+            if line == "." {
+                break;
+            }
+            content.push_str(line.strip_prefix('.').unwrap_or(&line));
+            content.push_str("\r\n");
+        }
+        self.heard.lock().unwrap().contents.push(content);
+        self.act(wire, "CONTENT").await
+    }
+
+    fn scripted(&self, point: &str) -> bool {
+        self.script.lock().unwrap().acts.contains_key(point)
+    }
+
+    async fn act(&self, wire: &mut Wire, point: &str) -> io::Result<()> {
+        self.tell.send(point.to_owned()).ok();
+        let act = self.script.lock().unwrap().next(point);
+        match act {
+            Some(Act::Say(words)) => wire.write_all(format!("{words}\r\n").as_bytes()).await,
+            Some(Act::Close) => Err(io::ErrorKind::ConnectionAborted.into()),
+            Some(Act::Hush) => std::future::pending().await,
+            None => {
+                let reply = self.script.lock().unwrap().greeting();
+                wire.write_all(reply.as_bytes()).await
+            }
+        }
+    }
+}
+
+async fn line(wire: &mut Wire) -> io::Result<String> {
+    let mut line = String::new();
+    if wire.read_line(&mut line).await? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(line.trim_end_matches("\r\n").to_owned())
+}

@@ -1,0 +1,147 @@
+//! A mail, a sender, a clock, and mails read back.
+
+use std::{sync::Arc, time::Duration};
+
+use adapter_mail::{FolderMailer, Security, SenderSettings, SmtpMailer, SmtpSettings};
+use chrono::{DateTime, TimeZone as _, Utc};
+use kernel::Clock;
+use mail_parser::{Message, MessageParser, MimeHeaders as _};
+use orders::{Carrier, MailId, Mailer as _, OrderNumber, SendError, ShipmentMail, TrackingNumber};
+use uuid::Uuid;
+
+use crate::stub::Stub;
+
+struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now(&self) -> DateTime<Utc> {
+        Utc.with_ymd_and_hms(2026, 3, 7, 9, 5, 1).unwrap()
+    }
+}
+
+pub(crate) fn clock() -> Arc<dyn Clock> {
+    Arc::new(StoppedClock)
+}
+
+pub(crate) fn sender() -> SenderSettings {
+    SenderSettings {
+        name: "Księgarnia Żółw".to_owned(),
+        address: "sklep@zolw.example.pl".to_owned(),
+    }
+}
+
+/// A mail of its own id.
+pub(crate) fn mail() -> ShipmentMail {
+    ShipmentMail {
+        id: MailId::from(Uuid::from_u128(0x0197_a5c4_8b1e_7c3a_9d2f_4e5b_6a7c_8d9e)),
+        order: Uuid::from_u128(7).into(),
+        number: OrderNumber::new("PS-2026-000123".to_owned()).unwrap(),
+        to: "zaneta@example.com".to_owned(),
+        name: Some("Żaneta Łęcka".to_owned()),
+        carrier: Carrier::Dhl,
+        tracking_number: TrackingNumber::new("JJD000-390-1234".to_owned()).unwrap(),
+    }
+}
+
+/// The same mail as another one in the queue.
+pub(crate) fn another(number: u128) -> ShipmentMail {
+    ShipmentMail {
+        id: MailId::from(Uuid::from_u128(number)),
+        ..mail()
+    }
+}
+
+/// Plain SMTP to a stub; time-outs that end a test before anybody waits for it.
+pub(crate) fn settings(port: u16) -> SmtpSettings {
+    SmtpSettings {
+        port: Some(port),
+        security: Security::Plain,
+        hello_name: Some("api.example.com".to_owned()),
+        timeout: Duration::from_secs(10),
+        ..SmtpSettings::new("127.0.0.1")
+    }
+}
+
+/// As `settings`, for servers that keep silent.
+pub(crate) fn impatient(port: u16) -> SmtpSettings {
+    SmtpSettings {
+        timeout: Duration::from_millis(150),
+        ..settings(port)
+    }
+}
+
+pub(crate) fn mailer(settings: &SmtpSettings) -> SmtpMailer {
+    SmtpMailer::new(&sender(), settings, clock()).unwrap()
+}
+
+pub(crate) async fn send_to(stub: &Stub, mail: &ShipmentMail) -> Result<(), SendError> {
+    mailer(&settings(stub.port())).send(mail).await
+}
+
+/// The bytes of a mail, by way of a folder.
+pub(crate) async fn rendered(sender: &SenderSettings, mail: &ShipmentMail) -> Result<Vec<u8>, SendError> {
+    let folder = tempfile::tempdir().unwrap();
+    let mailer = FolderMailer::new(sender, folder.path(), clock()).unwrap();
+    mailer.send(mail).await?;
+    Ok(std::fs::read(folder.path().join(format!("{}.eml", mail.id))).unwrap())
+}
+
+/// A mail as its reader sees it.
+pub(crate) struct Read {
+    pub subject: String,
+    pub from: (Option<String>, String),
+    pub to: (Option<String>, String),
+    pub headers: Vec<String>,
+    pub text: String,
+    pub html: String,
+}
+
+pub(crate) fn read(bytes: &[u8]) -> Read {
+    let message = MessageParser::default().parse(bytes).unwrap();
+    assert_eq!(kind(&message), "multipart/alternative");
+    assert_eq!((message.text_body_count(), message.html_body_count()), (1, 1));
+    let one = |list: Option<&mail_parser::Address<'_>>| {
+        let list = list.unwrap().iter().collect::<Vec<_>>();
+        assert_eq!(list.len(), 1, "one address");
+        (
+            list[0].name().map(str::to_owned),
+            list[0].address().unwrap().to_owned(),
+        )
+    };
+    Read {
+        subject: message.subject().unwrap().to_owned(),
+        from: one(message.from()),
+        to: one(message.to()),
+        headers: message
+            .headers()
+            .iter()
+            .map(|header| header.name().to_owned())
+            .collect(),
+        text: message.body_text(0).unwrap().replace("\r\n", "\n"),
+        html: message.body_html(0).unwrap().replace("\r\n", "\n"),
+    }
+}
+
+fn kind(message: &Message<'_>) -> String {
+    let kind = message.content_type().unwrap();
+    format!("{}/{}", kind.ctype(), kind.subtype().unwrap())
+}
+
+/// An error with all that a log would show of it.
+pub(crate) fn told(error: &SendError) -> String {
+    let mut story = format!("{error:?}");
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = next {
+        story = format!("{story}\n{error}");
+        next = error.source();
+    }
+    story
+}
+
+pub(crate) fn is_permanent(outcome: &Result<(), SendError>) -> bool {
+    match outcome {
+        Ok(()) => panic!("the mail was sent"),
+        Err(SendError::Permanent(_)) => true,
+        Err(SendError::Transient(_)) => false,
+    }
+}
