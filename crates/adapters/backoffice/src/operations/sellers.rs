@@ -49,6 +49,13 @@ impl<'a> From<&'a Seller> for SellerView<'a> {
     }
 }
 
+/// `{items, next}`
+#[derive(Serialize)]
+struct PageView<'a> {
+    items: Vec<SellerView<'a>>,
+    next: Option<String>,
+}
+
 /// `POST /sellers`
 pub(crate) struct CreateSeller;
 
@@ -148,8 +155,8 @@ impl Operation for ListSellers {
             .last()
             .filter(|_| more)
             .map(|last| last.seller_no.to_string());
-        let items: Vec<_> = sellers.iter().map(SellerView::from).collect();
-        Ok(Reply::ok(&json!({ "items": items, "next": next }))?)
+        let items = sellers.iter().map(SellerView::from).collect();
+        Ok(Reply::ok(&PageView { items, next })?)
     }
 }
 
