@@ -53,6 +53,17 @@ impl Readiness {
     /// Looks at the schema again and again, and logs what has changed. Ends where this program is too old for the schema
     /// that it found at its start.
     pub(crate) async fn watch(&self) -> TooOld {
+        loop {
+            // A task of its own: a panic is logged, and takes nothing else along.
+            let watching = self.clone();
+            match tokio::spawn(async move { watching.watch_once().await }).await {
+                Ok(too_old) => return too_old,
+                Err(_) => sleep(INTERVAL).await,
+            }
+        }
+    }
+
+    async fn watch_once(&self) -> TooOld {
         let (mut last, mut was_ready) = (None, false);
         loop {
             let state = self.look().await;

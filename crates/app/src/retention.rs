@@ -1,6 +1,6 @@
 //! Clears what has expired, in small batches.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use adapter_postgres::Database;
 use tokio::time::sleep;
@@ -13,15 +13,22 @@ const BREATH: Duration = Duration::from_millis(50);
 /// Clears for ever. Several processes may do so at once.
 pub(crate) async fn clear(database: Database) {
     loop {
-        let more = match database.clear_expired().await {
-            Ok(cleared) => cleared.more,
-            Err(error) => {
-                // An outage is told by whoever watches the database.
-                let error: &dyn std::error::Error = &error;
-                tracing::debug!(error, "nothing could be cleared");
-                false
-            }
-        };
+        // A task of its own: a batch that panics is logged as every panic is, and the next one comes all the same.
+        let batch = tokio::spawn(clear_batch(database.clone()));
+        let more = batch.await.unwrap_or(false);
         sleep(if more { BREATH } else { PAUSE }).await;
+    }
+}
+
+/// Tells whether more is left.
+async fn clear_batch(database: Database) -> bool {
+    match database.clear_expired().await {
+        Ok(cleared) => cleared.more,
+        Err(error) => {
+            // An outage is told by whoever watches the database.
+            let error: &dyn Error = &error;
+            tracing::debug!(error, "nothing could be cleared");
+            false
+        }
     }
 }
