@@ -170,3 +170,17 @@ async fn a_cursor_outlives_its_process_and_a_rotation_of_keys_but_not_its_key() 
         .await
         .invalid(&["after"]);
 }
+
+#[tokio::test]
+async fn a_cursor_of_another_list_is_refused() {
+    let world = world().await;
+    let (token, offers) = prepared(&world, "").await;
+    world.seller().await;
+    let first = world.office_get("/sellers?limit=1").await.expect(200).json();
+    let sellers = first["next"].as_str().expect("more than one seller");
+    refused(&world, &token, &format!("after={sellers}")).await;
+    world
+        .office_get(&format!("/sellers?after={offers}"))
+        .await
+        .invalid(&["after"]);
+}

@@ -255,3 +255,28 @@ async fn an_imported_offer_of_another_seller_is_another_offer() {
         );
     }
 }
+
+#[tokio::test]
+async fn imports_of_the_same_offers_at_once_all_succeed() {
+    let world = world().await;
+    let seller = world.seller().await;
+    let path = format!("/sellers/{}/offers:import", seller.id);
+    let imports = (0..6).map(|n| {
+        let mut lines: Vec<_> = (1..=500).map(|id| offer_line(id, json!({"stock": n}))).collect();
+        if n % 2 == 1 {
+            lines.reverse();
+        }
+        let request = world
+            .office(Method::POST, &path)
+            .header("content-type", "application/x-ndjson");
+        tokio::spawn(request.body(lines.join("\n")).send())
+    });
+    let mut created = 0;
+    for import in imports.collect::<Vec<_>>() {
+        let report = import.await.unwrap().expect(200).json();
+        let counts = counts(&report);
+        assert_eq!(counts.iter().sum::<u64>(), 500, "{report}");
+        created += counts[0];
+    }
+    assert_eq!(created, 500);
+}

@@ -38,6 +38,7 @@ mod token_metadata;
 mod token_requests;
 mod token_scopes;
 mod trace_ids;
+mod undisturbed;
 mod user_agents;
 
 use blackbox::World;

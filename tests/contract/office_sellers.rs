@@ -147,3 +147,19 @@ async fn closing_is_harmless_to_repeat_and_opens_nothing_new() {
         .await
         .refused(409, "conflict");
 }
+
+#[tokio::test]
+async fn of_many_who_ask_for_one_email_at_once_one_gets_it() {
+    let world = world().await;
+    let asking = (0..10).map(|_| {
+        let body = json!({"name": "K", "email": "wanted@shop.example"});
+        tokio::spawn(world.office(Method::POST, "/sellers").json(&body).send())
+    });
+    let mut made = 0;
+    for asked in asking.collect::<Vec<_>>() {
+        let answer = asked.await.unwrap();
+        assert!(matches!(answer.status, 201 | 409), "{answer:?}");
+        made += usize::from(answer.status == 201);
+    }
+    assert_eq!(made, 1);
+}

@@ -207,3 +207,78 @@ async fn the_limits_are_settings() {
     }
     is_limited(&form(&world, "grant_type=password").await);
 }
+
+#[tokio::test]
+async fn a_client_over_its_limit_still_has_to_prove_who_it_is() {
+    let world = World::with(PROGRAM, |options| {
+        options.set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 1)
+    })
+    .await;
+    frozen(&world).await;
+    let application = world.application(&world.seller().await, &["offers:read"]).await;
+    form(&world, &proper(&application)).await.expect(200);
+    is_limited(&form(&world, &proper(&application)).await);
+    form(&world, &(proper(&application) + "x"))
+        .await
+        .oauth_error(401, "invalid_client");
+    form(
+        &world,
+        &proper(&application).replace("client_credentials", "password"),
+    )
+    .await
+    .oauth_error(400, "unsupported_grant_type");
+}
+
+#[tokio::test]
+async fn of_many_at_once_exactly_30_pass_over_two_processes() {
+    let world = world().await;
+    frozen(&world).await;
+    let second = world.another().await;
+    let asking = (0..80).map(|n| {
+        let base = if n % 2 == 0 {
+            &world.server.base_url
+        } else {
+            &second.base_url
+        };
+        let request = world
+            .client
+            .post(&format!("{base}/oauth/token"))
+            .form("grant_type=password");
+        tokio::spawn(request.send())
+    });
+    let mut passed = 0;
+    for asked in asking.collect::<Vec<_>>() {
+        match asked.await.unwrap().status {
+            400 => passed += 1,
+            status => assert_eq!(status, 429),
+        }
+    }
+    assert_eq!(passed, 30);
+}
+
+#[tokio::test]
+async fn a_proxy_that_nobody_trusts_is_warned_of_and_counted() {
+    let world = world().await;
+    for _ in 0..5 {
+        form_from(&world, "203.0.113.7", "grant_type=password")
+            .await
+            .expect(400);
+    }
+    let warned = |log: &str| {
+        log.lines()
+            .filter(|line| line.contains("WARN") && line.contains("X-Forwarded-For"))
+            .count()
+    };
+    let log = world.server.log_with(|log| warned(log) > 0).await;
+    assert!(warned(&log) < 5, "not once for each request: {log}");
+    let metrics = world
+        .client
+        .get(&format!("{}/metrics", world.server.backoffice_url))
+        .send()
+        .await;
+    let text = String::from_utf8(metrics.bytes).unwrap();
+    let counted = text
+        .lines()
+        .find(|line| !line.starts_with('#') && line.contains("untrusted_forwarding"));
+    assert!(counted.is_some_and(|line| line.ends_with(" 5")), "{counted:?}");
+}

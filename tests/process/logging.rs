@@ -1,6 +1,6 @@
 //! The log: one line for each request, and never a secret.
 
-use blackbox::{Expect, assert_no_secret, requests};
+use blackbox::{Expect, assert_no_secret, requests, tells_of};
 use reqwest::Method;
 use serde_json::json;
 use testkit::ServerOptions;
@@ -40,7 +40,7 @@ async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
             .send()
             .await
             .expect(status);
-        let log = requests(&world.server.log());
+        let log = requests(&world.server.log_with(|log| tells_of(log, &trace_id)).await);
         let lines: Vec<_> = log
             .iter()
             .filter(|line| line["trace_id"] == trace_id.as_str())
@@ -67,7 +67,7 @@ async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
         .office(Method::GET, &format!("/sellers/{}", seller.id))
         .header("x-request-id", "office-one");
     office.send().await.expect(200);
-    let log = requests(&world.server.log());
+    let log = requests(&world.server.log_with(|log| tells_of(log, "office-one")).await);
     let line = log
         .iter()
         .find(|line| line["trace_id"] == "office-one")
@@ -147,7 +147,12 @@ async fn no_secret_is_logged_even_at_the_finest_level() {
         .token_answer(&application)
         .await
         .oauth_error(500, "server_error");
-    let log = world.server.log();
+    let last = world
+        .client
+        .get(&world.url("/v1/me"))
+        .header("x-request-id", "the-last-one");
+    last.send().await.expect(401);
+    let log = world.server.log_with(|log| tells_of(log, "the-last-one")).await;
     assert!(
         log.contains("\"TRACE\"") || log.contains("\"DEBUG\""),
         "the finest level is on"

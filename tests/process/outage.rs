@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, World, events, offer_body, offer_id};
+use blackbox::{Expect, World, events, offer_body, offer_id, tells_of};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Client, Link, Request, ServerOptions, TestDatabase, TestServer};
@@ -149,7 +149,8 @@ async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_told() {
             answers[0].json()["errors"][0]["message"]
         );
     }
-    let log = events(&world.server.log());
+    let whole = |log: &str| tells_of(log, "outage-one") && tells_of(log, "outage-two");
+    let log = events(&world.server.log_with(whole).await);
     for id in ["outage-one", "outage-two"] {
         let of_it = log.iter().filter(|event| event.to_string().contains(id));
         let (requests, causes): (Vec<_>, Vec<_>) = of_it.partition(|event| event["target"] == "access");

@@ -23,13 +23,22 @@ async fn an_empty_database_becomes_a_sandbox_and_stays_one() {
     let database = TestDatabase::empty().await;
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let environment = [("DATABASE_URL", database.url())];
+    let environment = [
+        ("DATABASE_URL", database.url()),
+        ("SELLER_API__RATE_LIMIT__DEFAULT", "1234"),
+    ];
     let first = Sandbox::start(PROGRAM, &data, &[], &environment).await;
     let token = first.credentials["sellers"][0]["personal_token"]
         .as_str()
         .unwrap()
         .to_owned();
     assert_eq!(first.credentials["database_url"], database.url());
+    let limited = first.get(&token, "/v1/me").await.expect(200);
+    assert_eq!(
+        limited.header("x-ratelimit-limit"),
+        Some("1234"),
+        "settings hold in the sandbox too"
+    );
     assert_eq!(first.end(Signal::TERM).await, Some(0));
     let second = Sandbox::start(PROGRAM, &data, &[], &environment).await;
     second.get(&token, "/v1/offers").await.expect(200);

@@ -41,8 +41,7 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
         .send()
         .await;
     assert_eq!(later.code(), "unauthorized");
-    let log = server.log();
-    assert!(log.contains("migrate"), "the log says what to do:\n{log}");
+    server.log_with(|log| log.contains("seller-api migrate")).await;
 }
 
 #[tokio::test]

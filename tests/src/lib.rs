@@ -21,7 +21,7 @@ mod world;
 
 pub use catalogue::{number_of, offer_body, offer_id, offer_line};
 pub use expectations::{Expect, entry, whole};
-pub use logs::{assert_no_secret, events, requests};
+pub use logs::{assert_no_secret, events, requests, tells_of};
 pub use process::{Finished, resident_kib, run};
 pub use sandbox::Sandbox;
 pub use wire::{Wire, request, request_with_body};

@@ -21,6 +21,11 @@ pub fn requests(log: &str) -> Vec<Value> {
         .collect()
 }
 
+/// True when the log tells of the request with this trace id.
+pub fn tells_of(log: &str, trace_id: &str) -> bool {
+    requests(log).iter().any(|line| line["trace_id"] == trace_id)
+}
+
 /// Panics where a text contains something that looks like one of the product's secrets, whoever's it is.
 #[track_caller]
 pub fn assert_no_secret(text: &str) {

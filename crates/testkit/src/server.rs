@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::{Client, TestDatabase};
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+const LOG_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How a server is started.
 #[derive(Debug, Clone)]
@@ -145,6 +146,21 @@ impl TestServer {
     /// All that the program has logged so far.
     pub fn log(&self) -> String {
         self.log.lock().expect("the log is whole").clone()
+    }
+
+    /// The log once `holds` is true of it. Lines reach a test a little after the answers that they tell of.
+    pub async fn log_with(&self, holds: impl Fn(&str) -> bool) -> String {
+        let waited = tokio::time::timeout(LOG_TIMEOUT, async {
+            while !holds(&self.log()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(
+            waited.await.is_ok(),
+            "the log does not say what is waited for:\n{}",
+            self.log()
+        );
+        self.log()
     }
 
     /// The process id.
