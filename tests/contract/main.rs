@@ -8,6 +8,7 @@
 )]
 
 mod account;
+mod at_rest;
 mod authorization;
 mod caps;
 mod cursors;

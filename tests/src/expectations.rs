@@ -3,6 +3,18 @@
 use serde_json::Value;
 use testkit::Answer;
 
+/// The codes about which a seller can do something: their entries, and no others, have a message for the seller.
+const FOR_SELLERS: [&str; 8] = [
+    "already_shipped",
+    "order_unpaid",
+    "order_cancelled",
+    "multi_seller_order",
+    "no_price_row",
+    "no_inventory_row",
+    "status_locked_by_moderation",
+    "webhook_limit_reached",
+];
+
 /// An expected entry of an error: code and path.
 pub fn entry(code: &str, path: &str) -> (String, Option<String>) {
     (code.to_owned(), Some(path.to_owned()))
@@ -54,6 +66,10 @@ impl Expect for Answer {
                 error["message"].as_str().is_some_and(|text| !text.is_empty()),
                 "{body}"
             );
+            let for_seller = error["code"]
+                .as_str()
+                .is_some_and(|code| FOR_SELLERS.contains(&code));
+            assert_eq!(error["userMessage"].is_string(), for_seller, "{body}");
         }
     }
 
