@@ -37,6 +37,7 @@ impl Carriers {
     /// Clients of the carriers that `settings` name. `clock` serves pauses and the ages of tokens, all within this process.
     pub fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let http = Http::new(&settings.user_agent, settings.deadline).map_err(SetupError::Http)?;
+        let started = clock.now();
         let shared = Shared {
             http,
             clock,
@@ -70,7 +71,7 @@ impl Carriers {
         }
         if let Some(ups) = &settings.ups {
             let tokens = ClientCredentials::basic(Carrier::Ups, ups)?;
-            lines.add(Carrier::Ups, Ups::new(ups)?, Some(Box::new(tokens)));
+            lines.add(Carrier::Ups, Ups::new(ups, started)?, Some(Box::new(tokens)));
         }
         if let Some(fedex) = &settings.fedex {
             let tokens = ClientCredentials::form(Carrier::Fedex, fedex)?;

@@ -77,7 +77,7 @@ fn carriers() -> Vec<(Box<dyn Api>, Value)> {
                 "statusDateTime": "2026-01-06T12:00:00+0100", "events": [{"eventDateTime": ""}]}]}),
         ),
         (
-            Box::new(Ups::new(&oauth()).unwrap()),
+            Box::new(Ups::new(&oauth(), chrono::DateTime::UNIX_EPOCH).unwrap()),
             json!({"response": {"errors": [{"code": "TV1002"}]}, "trackResponse": {"shipment": [{
                 "warnings": [{"code": "none"}], "package": [{"trackingNumber": "1234",
                 "currentStatus": {"statusCode": "011"}, "deliveryDate": [{"type": "DEL", "date": "20260106"}],

@@ -48,14 +48,16 @@ const CODES: CodeTable = &[
 
 pub(crate) struct Ups {
     base_url: Url,
-    /// Makes each request's id another one.
+    /// Together they make each request's id another one, also after a restart.
+    started: DateTime<Utc>,
     asked: AtomicU64,
 }
 
 impl Ups {
-    pub(crate) fn new(settings: &OauthSettings) -> Result<Self, SetupError> {
+    pub(crate) fn new(settings: &OauthSettings, started: DateTime<Utc>) -> Result<Self, SetupError> {
         Ok(Self {
             base_url: address(Carrier::Ups, &settings.base_url)?,
+            started,
             asked: AtomicU64::new(1),
         })
     }
@@ -70,10 +72,10 @@ impl Api for Ups {
         url.query_pairs_mut().append_pair("locale", "pl_PL");
         let mut request = get(url);
         let headers = request.headers_mut();
-        headers.insert(
-            "transid",
-            HeaderValue::from(self.asked.fetch_add(1, Ordering::Relaxed)),
-        );
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        if let Ok(id) = HeaderValue::from_str(&format!("{:x}-{asked}", self.started.timestamp_micros())) {
+            headers.insert("transid", id);
+        }
         headers.insert("transactionsrc", HeaderValue::from_static("tracking"));
         if let Some(token) = token {
             headers.insert(AUTHORIZATION, token.header.clone());

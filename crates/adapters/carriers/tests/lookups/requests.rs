@@ -117,7 +117,17 @@ async fn ups() {
     let target = format!("/api/track/v1/details/{NUMBER}?locale=pl_PL");
     assert_eq!((seen.method.as_str(), seen.target), ("GET", target));
     assert_eq!(seen.headers["authorization"], "Bearer access3token-1");
-    assert!(seen.headers.contains_key("transid") && seen.headers.contains_key("transactionsrc"));
+    assert!(seen.headers.contains_key("transactionsrc"));
+    let world = World::new(Carrier::Ups).await;
+    world.ask().await;
+    world.ask().await;
+    let ids: Vec<_> = world
+        .stub
+        .asked()
+        .iter()
+        .map(|seen| seen.headers["transid"].clone())
+        .collect();
+    assert_ne!(ids[0], ids[1]);
     assert_basic(&token.unwrap());
 }
 

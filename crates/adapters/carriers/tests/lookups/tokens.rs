@@ -1,5 +1,7 @@
 //! Tokens: one request for everybody, renewed in time, replaced once when refused.
 
+use std::time::Duration;
+
 use adapter_carriers::DEADLINE;
 use futures_util::future::join_all;
 use orders::{Carrier, Lookup};
@@ -194,6 +196,58 @@ async fn a_token_is_renewed_five_minutes_before_its_end_and_nobody_waits() {
         }
         assert_eq!(world.token_requests(), 2, "{carrier:?}");
     }
+}
+
+#[tokio::test]
+async fn a_token_of_short_life_is_renewed_at_half_of_it() {
+    let world = World::new(Carrier::Gls).await;
+    world.stub.gives([token_for(1, 60), token_for(2, 60)]);
+    for seconds in [0, 29] {
+        world.clock.forward(seconds);
+        world.ask().await;
+        assert_eq!(world.token_requests(), 1);
+    }
+    world.clock.forward(1);
+    world.ask().await;
+    until(|| world.token_requests() == 2).await;
+}
+
+#[tokio::test]
+async fn silence_instead_of_a_token_is_the_carriers_silence() {
+    world::each(&WITH_TOKENS, Duration::from_millis(400), async |world| {
+        world.stub.gives([Reply::Silence]);
+        for _ in 0..3 {
+            assert_eq!(
+                reason(world.ask().await),
+                "no answer in time",
+                "{:?}",
+                world.carrier
+            );
+        }
+        assert!(
+            reason(world.ask().await).starts_with("not asked"),
+            "{:?}",
+            world.carrier
+        );
+        assert_eq!(world.asked(), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_gateway_in_trouble_is_asked_for_a_token_once_more() {
+    each(async |world| {
+        world
+            .stub
+            .gives([Reply::new(503, ""), fixtures::token(world.carrier, 1)]);
+        assert!(
+            matches!(world.ask().await, Lookup::Found(_)),
+            "{:?}",
+            world.carrier
+        );
+        assert_eq!((world.asked(), world.token_requests()), (1, 2));
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use adapter_carriers::DEADLINE;
 use futures_util::future::join_all;
 use orders::{Carrier, CarrierLookup, Lookup, TrackingStatus};
+use tokio::{net::TcpStream, time::timeout};
 use url::Url;
 
 use crate::{
@@ -190,6 +191,29 @@ async fn a_closed_port_is_tried_twice_and_told_without_the_address() {
             "{carrier:?}: {why}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_connection_that_does_not_come_about_is_tried_twice_for_a_second() {
+    // A listener that accepts nobody, and whose queue is full.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut queue = Vec::new();
+    while let Ok(connected) = timeout(Duration::from_millis(100), TcpStream::connect(address)).await {
+        queue.push(connected.unwrap());
+        assert!(queue.len() < 16, "the queue has an end");
+    }
+    let url = Url::parse(&format!("http://{address}/")).unwrap();
+    let settings = settings(Carrier::Inpost, &url, DEADLINE);
+    let carriers = adapter_carriers::Carriers::new(&settings, std::sync::Arc::new(Hand::default())).unwrap();
+    let began = Instant::now();
+    assert_eq!(
+        reason(carriers.look_up(Carrier::Inpost, &number()).await),
+        "no connection in time"
+    );
+    assert!(began.elapsed() >= Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 #[tokio::test]
