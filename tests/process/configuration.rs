@@ -136,6 +136,11 @@ async fn an_impossible_value_is_named_with_its_key_and_source() {
             "oauth.access_token_ttl",
         ),
         (
+            "SELLER_API__SERVER__HEADER_TIMEOUT",
+            "300ms",
+            "server.header_timeout",
+        ),
+        (
             "SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP",
             "0",
             "oauth.token_limit_per_ip",

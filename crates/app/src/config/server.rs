@@ -30,7 +30,8 @@ pub struct ServerConfig {
     pub trusted_proxies: List<Proxy>,
     /// How long what runs may take to finish after SIGTERM; at least 1 s.
     pub shutdown_timeout: Period,
-    /// How long a client may take to send a request's head.
+    /// How long a client may take to send a request's head; at least 1 s. The HTTP library measures it by a clock that ticks
+    /// twice a second, so that less would cut off clients that are in time.
     pub header_timeout: Period,
     /// How long a client may take to send a request's body, imports aside.
     pub body_timeout: Period,
@@ -85,9 +86,9 @@ impl ServerConfig {
             "must be from 1s to 1h",
         );
         check(
-            within(self.header_timeout, 100),
+            within(self.header_timeout, 1_000),
             "server.header_timeout",
-            "must be from 100ms to 1h",
+            "must be from 1s to 1h",
         );
         check(
             within(self.body_timeout, 100),
