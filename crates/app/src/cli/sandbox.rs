@@ -27,10 +27,6 @@ pub(super) struct Args {
     data_dir: PathBuf,
     /// Which receivers webhooks may go to, once there are webhooks: those of the public internet, or any
     #[arg(long, value_enum, default_value_t = WebhookAddresses::Public)]
-    #[expect(
-        dead_code,
-        reason = "there are no webhooks yet, but tools pass the flag already"
-    )]
     webhook_addresses: WebhookAddresses,
     /// Begin anew: delete what earlier sandboxes have left in the data directory
     #[arg(long)]
