@@ -1,6 +1,6 @@
 //! The sandbox's life: it starts, keeps what it has, ends without leaving anything, and gets over being killed.
 
-use std::{os::unix::fs::PermissionsExt, path::Path};
+use std::{os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use blackbox::{Sandbox, run};
 use rustix::process::Signal;
@@ -20,6 +20,23 @@ fn processes_of(folder: &Path) -> Vec<String> {
         (works_in || line.contains(&folder)).then_some(line)
     });
     told.collect()
+}
+
+/// The process id of the sandbox's PostgreSQL, which may live where its command line does not tell; none while it is down.
+async fn postmaster(sandbox: &Sandbox) -> Option<i32> {
+    let url = sandbox.credentials["database_url"].as_str().unwrap();
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.ok()?;
+    tokio::spawn(async move { drop(connection.await) });
+    let row = client
+        .query_one("select pg_read_file('postmaster.pid')", &[])
+        .await
+        .ok()?;
+    row.get::<_, String>(0).lines().next()?.trim().parse().ok()
+}
+
+/// True while the process lives; a zombie does not.
+fn lives(process: i32) -> bool {
+    std::fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
 fn personal_token(sandbox: &Sandbox) -> String {
@@ -64,7 +81,10 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_a_kill() {
     );
     first.get(&token, "/v1/me").await.expect(200);
 
+    let postgres = postmaster(&first).await.unwrap();
+    assert!(lives(postgres) && !processes_of(&data).is_empty());
     assert_eq!(first.end(Signal::INT).await, Some(0));
+    assert!(!lives(postgres));
     assert_eq!(processes_of(&data), Vec::<String>::new());
 
     let again = Sandbox::start(PROGRAM, &data, &[], &[]).await;
@@ -75,7 +95,9 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_a_kill() {
     let after_a_kill = Sandbox::start(PROGRAM, &data, &[], &[]).await;
     assert_eq!(personal_token(&after_a_kill), token);
     after_a_kill.get(&token, "/v1/offers").await.expect(200);
+    let postgres = postmaster(&after_a_kill).await.unwrap();
     assert_eq!(after_a_kill.end(Signal::TERM).await, Some(0));
+    assert!(!lives(postgres));
     assert_eq!(processes_of(&data), Vec::<String>::new());
 }
 
@@ -84,27 +106,18 @@ async fn its_postgresql_is_started_again_when_it_dies() {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(PROGRAM, &folder.path().join("data"), &[], &[]).await;
     let token = personal_token(&sandbox);
-    let url = sandbox.credentials["database_url"].as_str().unwrap();
-    let (client, connection) = tokio_postgres::connect(url, NoTls)
-        .await
-        .expect("the database's address works");
-    let connection = tokio::spawn(connection);
-    let pid_file: String = client
-        .query_one("select pg_read_file('postmaster.pid')", &[])
-        .await
-        .unwrap()
-        .get(0);
-    let postmaster = pid_file.lines().next().unwrap().trim().parse().unwrap();
-    let postmaster = rustix::process::Pid::from_raw(postmaster).unwrap();
-    rustix::process::kill_process(postmaster, Signal::KILL).unwrap();
-    assert!(connection.await.unwrap().is_err(), "the connection breaks");
-    let office = sandbox.credentials["backoffice_url"].as_str().unwrap().to_owned();
-    let ready = async {
-        while Client::new().get(&format!("{office}/readyz")).send().await.status != 200 {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    let postgres = postmaster(&sandbox).await.unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(postgres).unwrap(), Signal::KILL).unwrap();
+    let office = sandbox.credentials["backoffice_url"].as_str().unwrap();
+    let (client, ready) = (Client::new(), format!("{office}/readyz"));
+    let recovered = async {
+        while postmaster(&sandbox).await.is_none_or(|now| now == postgres)
+            || client.get(&ready).send().await.status != 200
+        {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), ready)
+    tokio::time::timeout(Duration::from_secs(30), recovered)
         .await
         .expect("it recovers by itself");
     sandbox.get(&token, "/v1/offers").await.expect(200);
