@@ -214,6 +214,9 @@ async fn the_gate_reads_a_row_of_each_table_for_a_token() {
     for (table, before) in tables.into_iter().zip(before) {
         let after = reads(&client, table).await;
         assert_eq!(after.0, before.0, "{table} was read from end to end");
-        assert!(after.1 - before.1 < 10 * REQUESTS, "{table}: {before:?} {after:?}");
+        assert!(
+            after.1 - before.1 < 10 * REQUESTS,
+            "{table}: {before:?} {after:?}"
+        );
     }
 }

@@ -88,7 +88,7 @@ async fn now_is_the_databases_clock() {
 }
 
 #[tokio::test]
-async fn a_transaction_is_read_committed_and_bounded() {
+async fn who_waits_for_a_row_too_long_is_told_so() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let holder = fixture.begin().await;
@@ -97,14 +97,43 @@ async fn a_transaction_is_read_committed_and_bounded() {
     let error = fixture.begin().await.lock_seller(seller.id).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
-    drop(holder);
-    let client = fixture.place.connect().await;
-    let set: String = client
-        .query_one("show default_transaction_isolation", &[])
+}
+
+#[tokio::test]
+async fn a_transaction_is_read_committed_and_bounded_and_leaves_nothing_on_its_connection() {
+    const LOOK: &str = "
+        create table seen (n serial, bounds text);
+        create function look() returns trigger language plpgsql as $$ begin
+            insert into seen (bounds) select string_agg(setting, ' ' order by name) from pg_settings
+                where name in ('transaction_isolation', 'statement_timeout', 'lock_timeout',
+                    'idle_in_transaction_session_timeout');
+            return null;
+        end $$;
+        create trigger look after insert on sellers for each statement execute function look();
+        create trigger look after insert on operator_tokens for each statement execute function look()";
+    let fixture = Fixture::new().await;
+    fixture.tamper(LOOK).await;
+    let database = Database::new(DatabaseSettings {
+        pool_size: 1,
+        ..settings(fixture.place.url())
+    })
+    .unwrap();
+    let tx = database.units().begin().await.unwrap();
+    tx.add_seller(new_seller("a@b")).await.unwrap();
+    tx.commit().await.unwrap();
+    let hash = oauth::SecretHash::of("x");
+    database
+        .operator_tokens()
+        .add_operator_token(id(), "x", hash)
         .await
-        .unwrap()
-        .get(0);
-    assert_eq!(set, "read committed");
+        .unwrap();
+    let client = fixture.place.connect().await;
+    let rows = client
+        .query("select bounds from seen order by n", &[])
+        .await
+        .unwrap();
+    let bounds = rows.iter().map(|row| row.get(0)).collect::<Vec<String>>();
+    assert_eq!(bounds, ["10000 2000 5000 read committed", "0 0 0 read committed"]);
 }
 
 #[tokio::test]
