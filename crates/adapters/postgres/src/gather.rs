@@ -111,15 +111,16 @@ fn tell<A>(
     answers: Result<Vec<Result<A, StoreError>>, StoreError>,
 ) {
     match answers {
-        Ok(answers) => replies
-            .into_iter()
-            .zip(answers)
-            .for_each(|(reply, answer)| drop(reply.send(answer))),
+        Ok(answers) => {
+            for (reply, answer) in replies.into_iter().zip(answers) {
+                drop(reply.send(answer));
+            }
+        }
         Err(failure) => {
             let failure = SharedFailure::new(failure);
-            replies
-                .into_iter()
-                .for_each(|reply| drop(reply.send(Err(failure.for_one()))));
+            for reply in replies {
+                drop(reply.send(Err(failure.for_one())));
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Three kinds of connection, each opened when it is first needed and again when it has died:
 //! - a **pool** for transactions and rare reads;
-//! - one **gathered** connection for each gate and each reader, that is for each server thread: while one statement is under
-//!   way on it, the next questions gather and then go as one;
+//! - a **gathered** one for each gate and each reader of offers, that is for each server thread: while one statement is under
+//!   way on it, the next questions gather and then go as one. A reader has another one for its lists, which are pipelined;
 //! - the **migrations'** own.
 //!
 //! Whatever processes compare is timed by `api_now()` in SQL. Whoever waits for the database waits for [`ANSWER_WITHIN`] and no

@@ -47,17 +47,19 @@ statement!(Tokens => SqlUuid:
        where expires_at < api_now() - interval '1 hour' order by expires_at limit ", batch: BigInt,
     " for update skip locked) returning family_id");
 
-/// Families by id whose last token has gone, and some of those that were revoked, with what sellers see of them.
+/// Families whose last token has gone, and some of those that were revoked, with what sellers see of them. A family without
+/// a token is given none any more, so nothing can come in between.
 struct Families {
     emptied: Vec<Uuid>,
     batch: i64,
 }
 
 statement!(Families => BigInt:
-    "with gone as (delete from families f where (f.id = any(", emptied: Array<SqlUuid>,
-    ") and not exists (select from access_tokens t where t.family_id = f.id)) or f.id in (select id from families \
-       where revoked_at < api_now() - interval '1 hour' order by revoked_at limit ", batch: BigInt,
-    " for update skip locked) returning f.seller_id, f.id), \
+    "with revoked as (select id from families where revoked_at < api_now() - interval '1 hour' \
+       order by revoked_at limit ", batch: BigInt, " for update skip locked), \
+     doomed as (select id from revoked union select f.id from families f where f.id = any(", emptied: Array<SqlUuid>,
+    ") and not exists (select from access_tokens t where t.family_id = f.id)), \
+     gone as (delete from families f using doomed where f.id = doomed.id returning f.seller_id, f.id), \
      named as (delete from personal_tokens p using gone where p.seller_id = gone.seller_id and p.id = gone.id) \
      select count(*) from gone");
 

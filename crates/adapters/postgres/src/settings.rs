@@ -9,7 +9,8 @@ use tokio_postgres::{Config, config::SslMode};
 pub struct DatabaseSettings {
     /// `postgres://user:password@host:port/database`. The host may be the percent-encoded folder of a unix socket.
     pub url: String,
-    /// Connections for transactions and rare reads. Each gate and each reader has one more of its own.
+    /// Connections for transactions and rare reads, at least 1. Each gate opens one more of its own, each reader of offers
+    /// up to two.
     pub pool_size: usize,
     /// How long opening a connection may take.
     pub connect_timeout: Duration,
@@ -69,6 +70,10 @@ pub(crate) fn parse(url: &str) -> Result<Config, DatabaseUrlError> {
     if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
         return Err(DatabaseUrlError::Malformed);
     }
+    // What the driver does not know it refuses, and does not tell why.
+    if url.contains("sslmode=verify") {
+        return Err(DatabaseUrlError::Tls);
+    }
     let mut config = url.parse::<Config>().map_err(|_| DatabaseUrlError::Malformed)?;
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         return Err(DatabaseUrlError::NoHost);
@@ -99,10 +104,14 @@ mod tests {
             ("", DatabaseUrlError::Malformed),
             ("host=db password=secret", DatabaseUrlError::Malformed),
             ("mysql://u:secret@db/x", DatabaseUrlError::Malformed),
-            ("postgres://u:sec/ret@db:5432/x", DatabaseUrlError::Malformed),
+            ("postgres://u:secret@db:port/x", DatabaseUrlError::Malformed),
             ("postgres:///x", DatabaseUrlError::NoHost),
             ("postgres://u:secret@db", DatabaseUrlError::NoDatabase),
             ("postgres://u:secret@db/x?sslmode=require", DatabaseUrlError::Tls),
+            (
+                "postgres://u:secret@db/x?sslmode=verify-full",
+                DatabaseUrlError::Tls,
+            ),
         ] {
             let error = parse(url).unwrap_err();
             assert_eq!(error, expected, "{url}");

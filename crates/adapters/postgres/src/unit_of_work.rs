@@ -61,9 +61,9 @@ impl Units {
             lock_timeout: milliseconds(LOCK_TIMEOUT.min(self.statement_timeout)),
             idle_timeout: milliseconds(TRANSACTION_MAX),
         };
-        let begin = first.batch_execute("begin isolation level read committed read write");
+        let begun = first.batch_execute("begin isolation level read committed read write");
         let (begun, opened) = join!(
-            begin,
+            begun,
             opening.get_result::<(DateTime<Utc>, String, String, String)>(&mut second)
         );
         begun.map_err(store_error)?;

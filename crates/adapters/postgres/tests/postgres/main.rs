@@ -1,0 +1,20 @@
+//! The adapter over a real PostgreSQL: a database for each test, cloned from a migrated template.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that meets what it does not expect has failed"
+)]
+
+mod accounts;
+mod gate;
+mod migrations;
+mod offers;
+mod outages;
+mod pages;
+mod plans;
+mod rates;
+mod retention;
+mod schema;
+mod support;
+mod transactions;
