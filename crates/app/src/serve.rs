@@ -2,12 +2,16 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use actix_web::dev::ServerHandle;
+use actix_server::{Server, ServerHandle};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, KeyError, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use tokio::{runtime::Handle, task::JoinSet, time::timeout};
+use tokio::{
+    runtime::Handle,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 use web::Tasks;
 
 use crate::{
@@ -58,6 +62,7 @@ impl Service {
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
             readiness: Readiness::new(database.clone()),
+            stopping: Arc::default(),
             metrics: metrics.context("the recorder of metrics")?,
             config: Arc::new(config.clone()),
             database,
@@ -86,7 +91,7 @@ impl Service {
             shared.public(public.listen()?)?,
             shared.backoffice(backoffice.listen()?)?,
         ];
-        let handles = servers.each_ref().map(actix_web::dev::Server::handle);
+        let handles = servers.each_ref().map(Server::handle);
         let mut running = JoinSet::new();
         for server in servers {
             running.spawn(server);
@@ -96,27 +101,39 @@ impl Service {
         let cleaner = tokio::spawn(retention::clear(shared.database.clone()));
         let upkeep = tokio::spawn(keep_metrics(shared.metrics.clone()));
         let outcome = tokio::select! {
-            signal = signals.next() => {
-                tracing::info!(signal, "stopping: finishing what runs");
-                Ok(ExitCode::SUCCESS)
-            }
+            signal = signals.next() => Ok(signal),
             too_old = shared.readiness.watch() => Err(too_old.into()),
             Some(ended) = running.join_next() => Err(ended_early(ended)),
         };
         signals.end_at_the_next();
         cleaner.abort();
         upkeep.abort();
+        shared.readiness.stop();
+        if let Ok(signal) = outcome {
+            drain(&shared, signal).await;
+        }
         finish(&shared, &handles).await;
-        outcome
+        outcome.map(|_| ExitCode::SUCCESS)
     }
 }
 
-/// Takes no new connections, and waits for what runs as long as the configuration says.
+/// Goes on serving for a while, so that whoever sends requests here can see that this process is not ready any more. Every
+/// answer closes its connection, which is how a client learns not to send another request on it.
+async fn drain(shared: &Shared, signal: &'static str) {
+    let drain = shared.config.server.drain;
+    shared.stopping.drain();
+    tracing::info!(signal, %drain, "stopping");
+    sleep(drain.0).await;
+}
+
+/// Takes no new connections, and waits for what runs as long as the configuration says. Connections on which nothing has
+/// come end at once; what has come is read and answered.
 async fn finish(shared: &Shared, handles: &[ServerHandle; 2]) {
-    shared.readiness.stop();
-    let [public, backoffice] = handles;
     let finished = async {
-        tokio::join!(public.stop(true), backoffice.stop(true));
+        let stopped = handles.each_ref().map(|handle| handle.stop(true));
+        shared.stopping.end();
+        let [public, backoffice] = stopped;
+        tokio::join!(public, backoffice);
         shared.tasks.drained().await;
     };
     let patience = shared.config.server.shutdown_timeout;

@@ -1,8 +1,8 @@
 //! Puts adapters behind the ports, for each thread of the two servers.
 
-use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread, time::Duration};
+use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread};
 
-use actix_web::{App, HttpServer, dev::Server, web::ServiceConfig};
+use actix_server::Server;
 use adapter_backoffice::{BackOffice, BackOfficeSettings};
 use adapter_http::{HttpSettings, Public};
 use adapter_postgres::Database;
@@ -11,12 +11,14 @@ use anyhow::Context as _;
 use metrics_exporter_prometheus::PrometheusHandle;
 use web::Tasks;
 
-use crate::{config::Config, readiness::Readiness};
+use crate::{
+    config::Config,
+    connections::{self, Settings, Stopping},
+    readiness::Readiness,
+};
 
 /// The marketplace has few connections, but an import must not hold up everything else.
 const BACKOFFICE_THREADS: usize = 2;
-/// How long a client may take to close its side of a connection.
-const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What all threads share.
 #[derive(Clone)]
@@ -29,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) randomness: Arc<SystemRandomness>,
     pub(crate) tasks: Tasks,
     pub(crate) readiness: Readiness,
+    pub(crate) stopping: Arc<Stopping>,
     pub(crate) metrics: PrometheusHandle,
 }
 
@@ -41,39 +44,30 @@ impl Shared {
             .server
             .threads
             .map_or_else(processors, |threads| threads.get().into());
-        self.start(listener, threads, move || {
-            adapter_http::configure(shared.public_state(&settings))
-        })
+        let configure = move || adapter_http::configure(shared.public_state(&settings));
+        connections::serve(listener, &self.connections("api", threads), configure).context("cannot serve")
     }
 
     /// The server of the marketplace.
     pub(crate) fn backoffice(&self, listener: TcpListener) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
         let threads = processors().min(BACKOFFICE_THREADS);
-        self.start(listener, threads, move || {
-            adapter_backoffice::configure(shared.backoffice_state(&settings))
-        })
+        let configure = move || adapter_backoffice::configure(shared.backoffice_state(&settings));
+        connections::serve(listener, &self.connections("backoffice", threads), configure)
+            .context("cannot serve")
     }
 
-    /// `configure` is called in each thread.
-    fn start<C: FnOnce(&mut ServiceConfig)>(
-        &self,
-        listener: TcpListener,
-        threads: usize,
-        configure: impl Fn() -> C + Send + Clone + 'static,
-    ) -> anyhow::Result<Server> {
+    fn connections(&self, listener: &'static str, threads: usize) -> Settings {
         let server = &self.config.server;
-        let connections = usize::try_from(server.max_connections).unwrap_or(usize::MAX);
-        let http = HttpServer::new(move || App::new().configure(configure()))
-            .workers(threads)
-            .max_connections(connections.div_ceil(threads))
-            .keep_alive(server.keep_alive.0)
-            .client_request_timeout(server.header_timeout.0)
-            .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .shutdown_timeout(whole_seconds(server.shutdown_timeout.0))
-            .disable_signals();
-        Ok(http.listen(listener).context("cannot serve")?.run())
+        Settings {
+            listener,
+            threads,
+            max_connections: usize::try_from(server.max_connections).unwrap_or(usize::MAX),
+            header_timeout: server.header_timeout.0,
+            keep_alive: server.keep_alive.0,
+            shutdown_timeout: server.shutdown_timeout.0,
+            stopping: Arc::clone(&self.stopping),
+        }
     }
 
     /// A gate and readers of one thread: they gather what is in flight there, on connections of their own.
@@ -139,8 +133,4 @@ impl Shared {
 
 fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
-}
-
-fn whole_seconds(duration: Duration) -> u64 {
-    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
