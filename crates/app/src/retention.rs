@@ -4,6 +4,7 @@ use std::{error::Error, time::Duration};
 
 use adapter_postgres::Database;
 use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Pause once nothing is left to clear.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -14,7 +15,7 @@ const BREATH: Duration = Duration::from_millis(50);
 pub(crate) async fn clear(database: Database) {
     loop {
         // A task of its own: a batch that panics is logged as every panic is, and the next one comes all the same.
-        let batch = tokio::spawn(clear_batch(database.clone()));
+        let batch = AbortOnDropHandle::new(tokio::spawn(clear_batch(database.clone())));
         let more = batch.await.unwrap_or(false);
         sleep(if more { BREATH } else { PAUSE }).await;
     }

@@ -98,20 +98,20 @@ impl Service {
         }
         tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
         listening()?;
-        let cleaner = tokio::spawn(retention::clear(shared.database.clone()));
-        let upkeep = tokio::spawn(keep_metrics(shared.metrics.clone()));
+        let mut background = JoinSet::new();
+        background.spawn(retention::clear(shared.database.clone()));
+        background.spawn(keep_metrics(shared.metrics.clone()));
         let outcome = tokio::select! {
             signal = signals.next() => Ok(signal),
             too_old = shared.readiness.watch() => Err(too_old.into()),
             Some(ended) = running.join_next() => Err(ended_early(ended)),
         };
         signals.end_at_the_next();
-        cleaner.abort();
-        upkeep.abort();
         shared.readiness.stop();
         if let Ok(signal) = outcome {
             drain(&shared, signal).await;
         }
+        background.shutdown().await;
         finish(&shared, &handles).await;
         outcome.map(|_| ExitCode::SUCCESS)
     }
