@@ -35,7 +35,7 @@ pub(crate) struct Readiness {
     env!("CARGO_PKG_VERSION")
 )]
 pub(crate) struct TooOld {
-    oldest: String,
+    pub(crate) oldest: String,
 }
 
 impl Readiness {
