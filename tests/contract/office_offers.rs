@@ -175,3 +175,23 @@ async fn many_feeds_of_one_offer_at_once_leave_one_whole_offer() {
     let n = usize::try_from(read["stock"].as_u64().unwrap()).unwrap();
     assert_eq!(read["title"], offer_body(n, json!({}))["title"]);
 }
+
+#[tokio::test]
+async fn updated_at_moves_on_though_the_clock_of_a_later_writer_is_behind() {
+    let world = world().await;
+    let clock = world.database.control_clock().await;
+    let (seller, token) = world.reader().await;
+    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
+    let path = format!("/v1/offers/{}", world.offer(&seller, 1, json!({})).await);
+    clock.freeze(instant("2040-01-01T11:59:59Z")).await;
+    world.offer(&seller, 1, json!({"stock": 1})).await;
+    world
+        .import(&seller, blackbox::offer_line(1, json!({"stock": 2})))
+        .await
+        .expect(200);
+    let read = world.get(&token, &path).await.expect(200).json();
+    assert_eq!(
+        (&read["stock"], &read["updated_at"]),
+        (&json!(2), &json!("2040-01-01T12:00:00.000002Z"))
+    );
+}

@@ -63,13 +63,39 @@ async fn an_operator_token_is_made_listed_and_revoked() {
     )
     .await
     .failure();
-    run(
+    for nameless in [&["--name", ""][..], &[""], &[], &["one", "--name", "two"]] {
+        let command = [&["admin", "operator-tokens", "create"], nameless].concat();
+        run(PROGRAM, &command, &environment).await.failure();
+    }
+    let made = run(
         PROGRAM,
-        &["admin", "operator-tokens", "create", "--name", ""],
+        &["admin", "operator-tokens", "create", "shop backend"],
         &environment,
     )
     .await
-    .failure();
+    .success();
+    world
+        .client
+        .get(&url)
+        .bearer(made.stdout.trim())
+        .send()
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn what_is_no_id_is_answered_with_what_one_looks_like() {
+    for command in [
+        ["import", "offers", "-", "--seller", "abc"].as_slice(),
+        &["admin", "operator-tokens", "revoke", "abc"],
+    ] {
+        let refused = run(PROGRAM, command, &[]).await.failure();
+        assert!(
+            refused.stderr.contains("such as 0197a5c4-") && !refused.stderr.contains("invalid length"),
+            "{command:?}: {}",
+            refused.output()
+        );
+    }
 }
 
 #[tokio::test]

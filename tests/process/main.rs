@@ -14,6 +14,7 @@ mod import_command;
 mod import_memory;
 mod logging;
 mod migrations;
+mod odd_requests;
 mod outage;
 mod sandbox_database;
 mod sandbox_life;

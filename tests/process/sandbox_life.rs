@@ -84,6 +84,12 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_a_kill() {
     let postgres = postmaster(&first).await.unwrap();
     assert!(lives(postgres) && !processes_of(&data).is_empty());
     assert_eq!(first.end(Signal::INT).await, Some(0));
+    let output = std::fs::read_to_string(data.with_extension("log")).unwrap();
+    let (_, end) = output.split_once("SIGINT").expect("it says that it stops");
+    assert!(
+        !end.contains("WARN") && !end.contains("ERROR"),
+        "a clean end alarms:\n{end}"
+    );
     assert!(!lives(postgres));
     assert_eq!(processes_of(&data), Vec::<String>::new());
 

@@ -1,4 +1,5 @@
-//! Clients that take their time are cut off; imports that go on are not.
+//! Clients that take their time are cut off, on a connection's first request and on every later one; imports that go on are
+//! not.
 
 use std::time::{Duration, Instant};
 
@@ -135,4 +136,114 @@ async fn an_import_may_take_longer_than_other_bodies() {
     }
     wire.send("0\r\n\r\n").await;
     assert_eq!(wire.answer().await.unwrap().expect(200).json()["created"], 8);
+}
+
+/// A connection that has been used once; `more` is sent along with that first request.
+async fn used(base: &str, more: &str) -> Wire {
+    let mut wire = Wire::connect(base).await;
+    wire.send(request("GET", "/healthz", &[]) + more).await;
+    wire.answer().await.expect("the first request is answered");
+    wire
+}
+
+/// Waits for the end of a connection, before which it may be told that it was too slow.
+async fn ends(wire: &mut Wire) -> Duration {
+    let began = Instant::now();
+    if let Some(answer) = wire.answer().await {
+        assert_eq!(answer.status, 408);
+        assert_eq!(answer.must("connection").to_lowercase(), "close");
+    }
+    assert!(wire.is_closed().await);
+    began.elapsed()
+}
+
+#[tokio::test]
+async fn a_later_head_has_no_more_time_than_the_first() {
+    let world = World::with(PROGRAM, |options| {
+        options.set("SELLER_API__SERVER__HEADER_TIMEOUT", "1s")
+    })
+    .await;
+    for base in [&world.server.base_url, &world.server.backoffice_url] {
+        let mut stalled = used(base, "").await;
+        stalled.send("G").await;
+        let took = ends(&mut stalled).await;
+        assert!((900..6_000).contains(&took.as_millis()), "{base}: {took:?}");
+        let mut dripping = used(base, "").await;
+        dripping.send("GET /healthz HTTP/1.1\r\nx-slow: ").await;
+        let took = drip(&mut dripping, "a").await;
+        assert!(took < Duration::from_secs(6), "{base}: {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_later_head_that_came_with_the_request_before_it_is_cut_off() {
+    let world = hasty_world().await;
+    for base in [&world.server.base_url, &world.server.backoffice_url] {
+        let mut wire = used(base, "GET /").await;
+        let took = ends(&mut wire).await;
+        assert!(took < Duration::from_secs(6), "{base}: {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_later_head_is_cut_off_after_a_request_that_took_long() {
+    let world = hasty_world().await;
+    let seller = world.seller().await;
+    let operator = format!("Bearer {}", world.server.operator_token);
+    let headers = [
+        ("authorization", operator.as_str()),
+        ("content-type", "application/x-ndjson"),
+        ("transfer-encoding", "chunked"),
+    ];
+    let mut wire = Wire::connect(&world.server.backoffice_url).await;
+    wire.send(request(
+        "POST",
+        &format!("/sellers/{}/offers:import", seller.id),
+        &headers,
+    ))
+    .await;
+    // Longer than head and pause may take together.
+    for n in 1..=25 {
+        let line = offer_line(n, json!({})) + "\n";
+        assert!(wire.send(format!("{:x}\r\n{line}\r\n", line.len())).await);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    wire.send("0\r\n\r\nGET /").await;
+    wire.answer().await.unwrap().expect(200);
+    let took = ends(&mut wire).await;
+    assert!(took < Duration::from_secs(6), "{took:?}");
+}
+
+#[tokio::test]
+async fn who_is_in_time_is_not_cut_off() {
+    let world = World::with(PROGRAM, |options| {
+        options.set("SELLER_API__SERVER__HEADER_TIMEOUT", "2s")
+    })
+    .await;
+    for base in [&world.server.base_url, &world.server.backoffice_url] {
+        let mut wire = used(base, "").await;
+        // Idling is not slow.
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
+        for _ in 0..3 {
+            for part in ["GET /heal", "thz HTTP/1.1\r\nhost: tests", ".example\r\n\r\n"] {
+                assert!(wire.send(part).await);
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+            wire.answer().await.expect("an answer");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_take_its_answers_is_cut_off() {
+    let world = hasty_world().await;
+    let mut wire = Wire::connect(&world.server.backoffice_url).await;
+    let ask = request("GET", "/metrics", &[]).repeat(50);
+    let began = Instant::now();
+    while wire.send(&ask).await {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "the connection is still open"
+        );
+    }
 }

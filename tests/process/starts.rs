@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use blackbox::run;
+use blackbox::{Expect, run};
 use testkit::{Client, ServerOptions, TestDatabase, TestServer, sealing_key};
 
 use crate::PROGRAM;
@@ -31,6 +31,22 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
         .send()
         .await;
     assert_eq!(early.code(), "internal_error");
+    early.must("retry-after");
+    let form = "grant_type=client_credentials&client_id=x&client_secret=y";
+    let early = Client::new()
+        .post(&format!("{}/oauth/token", server.base_url))
+        .form(form)
+        .send()
+        .await;
+    early.oauth_error(500, "server_error");
+    early.must("retry-after");
+    let early = Client::new()
+        .get(&format!("{}/sellers", server.backoffice_url))
+        .bearer(&format!("ps_op_{}", "A".repeat(64)))
+        .send()
+        .await;
+    assert_eq!(early.status, 500);
+    early.must("retry-after");
     run(PROGRAM, &["migrate"], &[("DATABASE_URL", database.url())])
         .await
         .success();
@@ -42,6 +58,27 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
         .await;
     assert_eq!(later.code(), "unauthorized");
     server.log_with(|log| log.contains("seller-api migrate")).await;
+}
+
+#[tokio::test]
+async fn commands_without_a_schema_say_what_to_run() {
+    let database = TestDatabase::empty().await;
+    let environment = [("DATABASE_URL", database.url())];
+    let id = blackbox::offer_id(1);
+    for command in [
+        ["admin", "operator-tokens", "create", "early"].as_slice(),
+        &["admin", "operator-tokens", "list"],
+        &["admin", "operator-tokens", "revoke", &id],
+        &["import", "offers", "-", "--seller", &id],
+    ] {
+        let refused = run(PROGRAM, command, &environment).await.failure();
+        assert!(
+            refused.stderr.contains("run `seller-api migrate`"),
+            "{command:?}: {}",
+            refused.output()
+        );
+        assert_eq!(refused.stderr.trim().lines().count(), 1, "{}", refused.stderr);
+    }
 }
 
 #[tokio::test]
@@ -86,6 +123,20 @@ async fn a_schema_for_newer_programs_alone_is_refused() {
     ];
     let refused = run(PROGRAM, &["serve"], &environment).await.failure();
     assert!(refused.output().contains("999.1.2"), "{}", refused.output());
+    // There is nothing to migrate, but all is not well either.
+    let refused = run(PROGRAM, &["migrate"], &environment).await.failure();
+    assert!(refused.output().contains("999.1.2"), "{}", refused.output());
+    for command in [
+        ["admin", "operator-tokens", "list"].as_slice(),
+        &["admin", "operator-tokens", "create", "early"],
+    ] {
+        let refused = run(PROGRAM, command, &environment).await.failure();
+        assert!(
+            refused.stderr.contains("999.1.2"),
+            "{command:?}: {}",
+            refused.output()
+        );
+    }
     // What already runs may finish its work, but is given no more.
     running.not_ready().await;
     assert_eq!(probe(&running, "/healthz").await, 200);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Wire, World, offer_line, request};
+use blackbox::{Expect, Wire, World, offer_line, request};
 use rustix::process::Signal;
 use serde_json::json;
 use testkit::TestServer;
@@ -131,4 +131,98 @@ async fn it_stops_while_the_database_is_away() {
     assert_eq!(server.exit_code().await, Some(0));
     world.database.come_back().await;
     world.server.ready().await;
+}
+
+/// Asks again and again on one connection, up to the answer that says it was the last one.
+async fn busy(base_url: String, token: String) -> u32 {
+    let bearer = format!("Bearer {token}");
+    let ask = request(
+        "GET",
+        "/v1/me",
+        &[("user-agent", "App/1.0"), ("authorization", &bearer)],
+    );
+    let mut wire = Wire::connect(&base_url).await;
+    let mut answered = 0;
+    loop {
+        assert!(
+            wire.send(&ask).await,
+            "closed without notice after {answered} answers"
+        );
+        let answer = wire.answer().await;
+        let answer = answer.unwrap_or_else(|| panic!("no answer after {answered} answers"));
+        answered += 1;
+        if answer
+            .header("connection")
+            .is_some_and(|value| value.eq_ignore_ascii_case("close"))
+        {
+            assert!(wire.is_closed().await);
+            return answered;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_keeps_asking_is_told_to_go_and_loses_no_request() {
+    let mut world = World::with(PROGRAM, |options| {
+        options
+            .set("SELLER_API__SERVER__DRAIN", "1s")
+            .set("SELLER_API__RATE_LIMIT__DEFAULT", "1000000")
+    })
+    .await;
+    let (_, token) = world.reader().await;
+    let server = replaced(&mut world).await;
+    let clients: Vec<_> = (0..8)
+        .map(|_| tokio::spawn(busy(server.base_url.clone(), token.clone())))
+        .collect();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    server.terminate();
+    for client in clients {
+        assert!(client.await.unwrap() > 1);
+    }
+    assert_eq!(server.exit_code().await, Some(0));
+}
+
+#[tokio::test]
+async fn while_it_drains_it_answers_and_says_that_it_is_not_ready() {
+    let mut world = World::with(PROGRAM, |options| options.set("SELLER_API__SERVER__DRAIN", "3s")).await;
+    let server = replaced(&mut world).await;
+    let began = Instant::now();
+    server.terminate();
+    server.log_with(|log| log.contains("SIGTERM")).await;
+    let unready = Wire::exchange(&server.backoffice_url, request("GET", "/readyz", &[])).await;
+    assert_eq!(unready.status, 503);
+    assert_eq!(unready.must("connection").to_lowercase(), "close");
+    let elsewhere = Wire::exchange(&server.base_url, request("GET", "/nothing", &[])).await;
+    assert_eq!(elsewhere.status, 404);
+    assert_eq!(elsewhere.must("connection").to_lowercase(), "close");
+    assert_eq!(server.exit_code().await, Some(0));
+    assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_request_that_has_begun_to_arrive_is_answered() {
+    let mut world = World::with(PROGRAM, |options| options.set("SELLER_API__SERVER__DRAIN", "0s")).await;
+    let server = replaced(&mut world).await;
+    let mut begun = Vec::new();
+    for base in [&server.base_url, &server.backoffice_url] {
+        let mut fresh = Wire::connect(base).await;
+        fresh.send("GET /healthz HTT").await;
+        let mut used = Wire::connect(base).await;
+        used.send(request("GET", "/healthz", &[])).await;
+        used.answer().await.unwrap();
+        used.send("GET /healthz HTT").await;
+        // Both have been read once what came after them has been answered.
+        Wire::exchange(base, request("GET", "/healthz", &[])).await;
+        begun.extend([fresh, used]);
+    }
+    server.terminate();
+    for url in [&server.base_url, &server.backoffice_url] {
+        refuses_connections(url).await;
+    }
+    for wire in &mut begun {
+        assert!(wire.send("P/1.1\r\nhost: tests.example\r\n\r\n").await);
+        let answer = wire.answer().await.expect("an answer");
+        assert_eq!(answer.must("connection").to_lowercase(), "close");
+    }
+    assert_eq!(server.exit_code().await, Some(0));
 }

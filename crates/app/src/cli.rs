@@ -6,7 +6,9 @@ mod import;
 mod migrate;
 mod output;
 mod sandbox;
+mod schema;
 mod serve;
+mod values;
 mod worker;
 
 use std::{future::Future, path::PathBuf, process::ExitCode};

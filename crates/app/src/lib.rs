@@ -3,6 +3,7 @@
 mod causes;
 mod cli;
 pub mod config;
+mod connections;
 mod listeners;
 mod logging;
 mod open_files;

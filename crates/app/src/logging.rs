@@ -6,8 +6,12 @@ use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::config::{LogConfig, LogFormat};
 
-/// The HTTP library tells of each of its threads at each start.
-const QUIET: &str = "actix_server=warn";
+/// What the HTTP libraries say too loudly, by the part of them that says it: each thread at each start, and as an error each
+/// request that is none, of which anybody can send any number. Those are counted (`http_connections_cut_total`).
+const QUIET: [(&str, &str); 2] = [
+    ("actix_server", "actix_server=warn"),
+    ("actix_http", "actix_http::h1::dispatcher=off"),
+];
 
 /// Sends all that is logged to stderr from now on, panics too. Only the first call has an effect.
 pub(crate) fn start(config: &LogConfig) {
@@ -30,11 +34,9 @@ pub(crate) fn start(config: &LogConfig) {
 }
 
 fn directives(level: &str) -> String {
-    if level.contains("actix_server") {
-        level.to_owned()
-    } else {
-        format!("{QUIET},{level}")
-    }
+    let unnamed = QUIET.iter().filter(|(name, _)| !level.contains(name));
+    let quiet = unnamed.map(|(_, directive)| *directive);
+    quiet.chain([level]).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -42,12 +44,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_http_library_is_quiet_unless_it_is_named() {
-        assert_eq!(directives("info"), "actix_server=warn,info");
-        assert_eq!(directives("debug,actix_server=info"), "debug,actix_server=info");
+    fn the_http_libraries_are_quiet_unless_they_are_named() {
+        let quiet = "actix_server=warn,actix_http::h1::dispatcher=off,info";
+        assert_eq!(directives("info"), quiet);
         assert_eq!(
-            EnvFilter::new(directives("info")).to_string(),
-            "actix_server=warn,info"
+            directives("debug,actix_server=info,actix_http=debug"),
+            "debug,actix_server=info,actix_http=debug"
         );
+        let parsed = EnvFilter::new(quiet).to_string();
+        assert!(parsed.contains("actix_http::h1::dispatcher=off"), "{parsed}");
     }
 }

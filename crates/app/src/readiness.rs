@@ -15,6 +15,7 @@ use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::causes;
 
@@ -38,7 +39,7 @@ pub(crate) struct Readiness {
     env!("CARGO_PKG_VERSION")
 )]
 pub(crate) struct TooOld {
-    oldest: String,
+    pub(crate) oldest: String,
 }
 
 impl Readiness {
@@ -65,9 +66,9 @@ impl Readiness {
     /// that it found at its start.
     pub(crate) async fn watch(&self) -> TooOld {
         loop {
-            // A task of its own: a panic is logged, and takes nothing else along.
+            // A task of its own: a panic is logged, and takes nothing else along. It ends with whoever waits for it.
             let watching = self.clone();
-            match tokio::spawn(async move { watching.watch_once().await }).await {
+            match AbortOnDropHandle::new(tokio::spawn(async move { watching.watch_once().await })).await {
                 Ok(too_old) => return too_old,
                 Err(_) => sleep(INTERVAL).await,
             }
@@ -168,6 +169,24 @@ mod tests {
     use kernel::StoreError;
 
     use super::*;
+
+    #[tokio::test]
+    async fn nobody_watches_on_once_nobody_waits() {
+        let settings = crate::config::DatabaseConfig::default()
+            .settings("postgres://nobody@127.0.0.1:1/nothing", std::num::NonZeroU32::MIN);
+        let readiness = Readiness::new(Database::new(settings).unwrap());
+        assert!(
+            timeout(Duration::from_millis(100), readiness.watch())
+                .await
+                .is_err()
+        );
+        let watched = async {
+            while Arc::strong_count(&readiness.stopping) > 1 {
+                tokio::task::yield_now().await;
+            }
+        };
+        assert!(timeout(Duration::from_secs(5), watched).await.is_ok());
+    }
 
     #[test]
     fn what_is_not_ready_says_what_to_do() {

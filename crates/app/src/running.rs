@@ -2,13 +2,15 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use actix_web::dev::{Server, ServerHandle};
+use actix_server::{Server, ServerHandle};
 use anyhow::anyhow;
+use futures_util::future::join_all;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::{
     task::{JoinError, JoinSet},
     time::{sleep, timeout},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{signals::Signals, wiring::Shared};
 
@@ -28,31 +30,41 @@ pub(crate) async fn until_stopped(
         running.spawn(server);
     }
     listening()?;
-    let upkeep = tokio::spawn(keep_metrics(shared.metrics.clone()));
+    let upkeep = AbortOnDropHandle::new(tokio::spawn(keep_metrics(shared.metrics.clone())));
     let outcome = tokio::select! {
-        signal = signals.next() => {
-            tracing::info!(signal, "stopping: finishing what runs");
-            Ok(ExitCode::SUCCESS)
-        }
+        signal = signals.next() => Ok(signal),
         too_old = shared.readiness.watch() => Err(too_old.into()),
         Some(ended) = running.join_next() => Err(ended_early(ended)),
     };
     signals.end_at_the_next();
-    upkeep.abort();
+    shared.readiness.stop();
+    // What waits and what goes on beside requests ends here: long polls answer, workers finish their batch.
+    shared.tasks.stop();
+    if let Ok(signal) = outcome {
+        drain(shared, signal).await;
+    }
+    drop(upkeep);
     finish(shared, handles).await;
-    outcome
+    outcome.map(|_| ExitCode::SUCCESS)
 }
 
-/// Takes no new connections, and waits for what runs as long as the configuration says.
+/// Goes on serving for a while, so that whoever sends requests here can see that this process is not ready any more. Every
+/// answer closes its connection, which is how a client learns not to send another request on it.
+async fn drain(shared: &Shared, signal: &'static str) {
+    let drain = shared.config.server.drain;
+    shared.stopping.drain();
+    tracing::info!(signal, %drain, "stopping");
+    sleep(drain.0).await;
+}
+
+/// Takes no new connections, and waits for what runs as long as the configuration says. Connections on which nothing has
+/// come end at once; what has come is read and answered.
 async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
-    shared.readiness.stop();
-    shared.tasks.stop();
     let finished = async {
-        let mut stopping = JoinSet::new();
-        for handle in handles {
-            stopping.spawn(async move { handle.stop(true).await });
-        }
-        stopping.join_all().await;
+        // The handles take their message at once; what they return is the wait.
+        let stopped = handles.iter().map(|handle| handle.stop(true)).collect::<Vec<_>>();
+        shared.stopping.end();
+        join_all(stopped).await;
         shared.tasks.drained().await;
     };
     let patience = shared.config.server.shutdown_timeout;

@@ -17,7 +17,7 @@ use adapter_sealing::SystemRandomness;
 use self::{credentials::Credentials, data_dir::DataDir, database::Home, seed::Seeder};
 use crate::{
     cli::print,
-    config::{Config, List, Loaded},
+    config::{Config, List, Loaded, Period},
     listeners::{Reserved, reserve},
     outside::Outside,
     serve::Service,
@@ -71,6 +71,10 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
     let data_dir = DataDir::open(&options.data_dir)?;
     let mut config = loaded.config.clone();
     let (public, backoffice) = addresses(&mut config, &options)?;
+    if loaded.source("server.drain").is_none() {
+        // Nobody spreads requests over several sandboxes, and Ctrl-C is to end one at once.
+        config.server.drain = Period::default();
+    }
     if options.fresh {
         database::refuse_fresh(&loaded)?;
         data_dir.clear()?;

@@ -1,8 +1,8 @@
 //! Puts adapters behind the ports, for each thread of the two servers.
 
-use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread, time::Duration};
+use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread};
 
-use actix_web::{App, HttpServer, dev::Server, web::ServiceConfig};
+use actix_server::Server;
 use adapter_backoffice::{BackOffice, BackOfficeSettings};
 use adapter_http::{HttpSettings, Public};
 use adapter_postgres::Database;
@@ -15,6 +15,7 @@ use web::Tasks;
 
 use crate::{
     config::Config,
+    connections::{self, Settings, Stopping},
     outside::Outside,
     probes::{self, Probes},
     readiness::Readiness,
@@ -22,21 +23,10 @@ use crate::{
 
 /// The marketplace has few connections, but an import must not hold up everything else.
 const BACKOFFICE_THREADS: usize = 2;
-/// How long a client may take to close its side of a connection.
-const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bounds of the histograms, in seconds.
 const BUCKETS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
 ];
-
-/// What a client is taken for that has closed its side of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HalfClosed {
-    /// One that still reads.
-    Reads,
-    /// One that is gone: nobody is to wait for changes on its behalf.
-    Gone,
-}
 
 /// What all threads share.
 #[derive(Clone)]
@@ -49,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) randomness: Arc<SystemRandomness>,
     pub(crate) tasks: Tasks,
     pub(crate) readiness: Readiness,
+    pub(crate) stopping: Arc<Stopping>,
     pub(crate) metrics: PrometheusHandle,
     pub(crate) outside: Outside,
 }
@@ -84,6 +75,7 @@ impl Shared {
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
             readiness: Readiness::new(database.clone()),
+            stopping: Arc::default(),
             metrics: metrics.context("the recorder of metrics")?,
             config: Arc::new(config.clone()),
             outside,
@@ -99,18 +91,21 @@ impl Shared {
             .server
             .threads
             .map_or_else(processors, |threads| threads.get().into());
-        self.start(listener, threads, HalfClosed::Reads, move || {
-            adapter_http::configure(shared.public_state(&settings))
-        })
+        let configure = move || adapter_http::configure(shared.public_state(&settings));
+        connections::serve(listener, &self.connections("api", threads), configure).context("cannot serve")
     }
 
     /// The server of the marketplace.
     pub(crate) fn backoffice(&self, listener: TcpListener) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
         let threads = processors().min(BACKOFFICE_THREADS);
-        self.start(listener, threads, HalfClosed::Gone, move || {
-            adapter_backoffice::configure(shared.backoffice_state(&settings))
-        })
+        let configure = move || adapter_backoffice::configure(shared.backoffice_state(&settings));
+        let settings = Settings {
+            // Nobody is to wait for changes on behalf of a client that has gone.
+            half_closed: false,
+            ..self.connections("backoffice", threads)
+        };
+        connections::serve(listener, &settings, configure).context("cannot serve")
     }
 
     /// The server of a process that only works: whether it lives and can work, and its metrics.
@@ -120,32 +115,22 @@ impl Shared {
             metrics: self.metrics.clone(),
             randomness: self.randomness.clone(),
         };
-        self.start(listener, 1, HalfClosed::Reads, move || {
-            probes::configure(probes.clone())
-        })
+        let configure = move || probes::configure(probes.clone());
+        connections::serve(listener, &self.connections("probes", 1), configure).context("cannot serve")
     }
 
-    /// `configure` is called in each thread.
-    fn start<C: FnOnce(&mut ServiceConfig)>(
-        &self,
-        listener: TcpListener,
-        threads: usize,
-        half_closed: HalfClosed,
-        configure: impl Fn() -> C + Send + Clone + 'static,
-    ) -> anyhow::Result<Server> {
+    fn connections(&self, listener: &'static str, threads: usize) -> Settings {
         let server = &self.config.server;
-        let connections = usize::try_from(server.max_connections).unwrap_or(usize::MAX);
-        let http = HttpServer::new(move || App::new().configure(configure()))
-            .workers(threads)
-            .max_connections(connections.div_ceil(threads))
-            .keep_alive(server.keep_alive.0)
-            .client_request_timeout(server.header_timeout.0)
-            .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .h1_allow_half_closed(half_closed == HalfClosed::Reads)
-            .shutdown_timeout(whole_seconds(server.shutdown_timeout.0))
-            .disable_signals();
-        Ok(http.listen(listener).context("cannot serve")?.run())
+        Settings {
+            listener,
+            threads,
+            max_connections: usize::try_from(server.max_connections).unwrap_or(usize::MAX),
+            header_timeout: server.header_timeout.0,
+            keep_alive: server.keep_alive.0,
+            half_closed: true,
+            shutdown_timeout: server.shutdown_timeout.0,
+            stopping: Arc::clone(&self.stopping),
+        }
     }
 
     /// A gate and readers of one thread: they gather what is in flight there, on connections of their own.
@@ -230,8 +215,4 @@ fn without_keys(error: KeyError) -> anyhow::Error {
 
 fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
-}
-
-fn whole_seconds(duration: Duration) -> u64 {
-    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }

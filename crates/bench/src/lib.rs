@@ -1,10 +1,12 @@
 //! Load generator and side-by-side report: what the program does beside what PostgreSQL alone does, in one run on one
 //! machine. `docs/PERFORMANCE.md` says how to run it and how to read it.
 //!
-//! - `cli`: the command line; `read`: the bench of the reading endpoints, from the empty cluster to the report.
+//! - `cli`: the command line; `read`: the bench of the reading endpoints, from the empty cluster to the report;
+//!   `profile`: one subject again and again.
 //! - What is measured stands on: `cluster` (a throw-away PostgreSQL), `program` and `server` (the real binary),
 //!   `back_office` and `catalogue` (what it is filled with), `import` (filling, itself measured).
-//! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `startup`, `connections`; `rounds` alternates them.
+//! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `statements`, `startup`, `connections`. `measure` puts them
+//!   together for one subject, `rounds` alternates subjects, `noise` says what disturbed them.
 //! - What tells: `figures`, `report`, `document`, `machine`, `progress`.
 
 mod back_office;
@@ -19,8 +21,11 @@ mod http;
 mod import;
 mod load;
 mod machine;
+mod measure;
 mod memory;
+mod noise;
 mod pgbench;
+mod profile;
 mod program;
 mod progress;
 mod read;
@@ -30,5 +35,6 @@ mod rounds;
 mod server;
 mod stand;
 mod startup;
+mod statements;
 
 pub use cli::run;

@@ -1,9 +1,10 @@
 //! The bench of the reading endpoints, from the empty cluster to the report.
 
-mod subjects;
+pub(crate) mod subjects;
 
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -11,6 +12,7 @@ use crate::catalogue::Catalogue;
 use crate::cli::ReadOptions;
 use crate::cluster::Cluster;
 use crate::machine::Machine;
+use crate::noise::Patience;
 use crate::program::Program;
 use crate::progress::{self, Progress};
 use crate::report::{self, Findings};
@@ -42,14 +44,16 @@ async fn measure(options: &ReadOptions, progress: Progress) -> anyhow::Result<Fi
     let program = prepare(options, progress).await?;
     let cluster = start_cluster(options, progress).await?;
     let machine = Machine::describe(&cluster, &program).await?;
-    let catalogue = Catalogue::new(options.small_offers, options.sellers);
+    let catalogue = Catalogue::new(options.small_offers, options.stand.sellers);
     let small = Stand::raise(&cluster, &program, "bench_small", catalogue, progress).await?;
-    let catalogue = Catalogue::new(options.offers, options.sellers);
+    let catalogue = Catalogue::new(options.offers, options.stand.sellers);
     let large = Stand::raise(&cluster, &program, "bench_large", catalogue, progress).await?;
     let copied = import::copy(&cluster, &large.database, large.catalogue.offers, progress).await?;
     settle(&cluster, &[&small, &large], progress).await?;
-    let subjects = subjects::all(options, &small, &large).await?;
-    let measured = rounds::run(&cluster, subjects, options.rounds, progress).await?;
+    let mut subjects = subjects::of(&options.stand, &large).await?;
+    subjects.extend(subjects::for_growth(&options.stand, &small));
+    let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
+    let measured = rounds::run(&cluster, subjects, options.rounds, &mut patience, progress).await?;
     let starts = startup::measure(&cluster, &program, &large, options.starts, progress).await?;
     let kept = connections::measure(&cluster, &program, &large, options.kept_connections, progress).await?;
     let findings = Findings {
@@ -70,12 +74,12 @@ async fn measure(options: &ReadOptions, progress: Progress) -> anyhow::Result<Fi
 
 async fn prepare(options: &ReadOptions, progress: Progress) -> anyhow::Result<Program> {
     let _step = progress.step("building the program");
-    Program::locate(options.server.as_deref()).await
+    Program::locate(options.stand.server.as_deref()).await
 }
 
 async fn start_cluster(options: &ReadOptions, progress: Progress) -> anyhow::Result<Cluster> {
     let _step = progress.step("starting PostgreSQL");
-    Cluster::start(&options.shared_buffers, options.folder.as_deref()).await
+    Cluster::start(&options.stand.shared_buffers, options.stand.folder.as_deref()).await
 }
 
 async fn settle(cluster: &Cluster, stands: &[&Stand], progress: Progress) -> anyhow::Result<()> {

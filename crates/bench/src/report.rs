@@ -95,7 +95,7 @@ fn machine(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
     writeln!(
         text,
         "| Run | {} rounds of {} s each, {} connections, {} sellers |\n",
-        options.rounds, options.seconds, options.concurrency, options.sellers
+        options.rounds, options.stand.seconds, options.stand.concurrency, options.stand.sellers
     )?;
     Ok(())
 }
@@ -132,24 +132,23 @@ fn reads(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
 fn cpu(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
     writeln!(
         text,
-        "### CPU time per request\n\n| | PostgreSQL µs | server µs | client µs | sum µs |\n|---|--:|--:|--:|--:|"
+        "### CPU time and statements per request\n\n| | PostgreSQL µs | server µs | client µs | sum µs | statements | others % |\n\
+         |---|--:|--:|--:|--:|--:|--:|"
     )?;
     for measured in &findings.measured {
-        let (postgres, server, client) = (
-            measured.cpu(|each| each.postgres),
-            measured.cpu(|each| each.server),
-            measured.cpu(|each| each.client),
-        );
-        let server_text = if server > 0.0 {
-            format!("{server:.1}")
-        } else {
-            "–".to_owned()
-        };
+        let postgres = measured.middle(|sample| sample.cpu.postgres);
+        let server = measured.middle(|sample| sample.cpu.server);
+        let client = measured.middle(|sample| sample.cpu.client);
+        let others = measured.middle(|sample| sample.others * 100.0);
+        let statements = measured.middle(|sample| sample.statements.count);
+        let or_dash = |value: f64, text: String| if value > 0.0 { text } else { "–".to_owned() };
         writeln!(
             text,
-            "| {} | {postgres:.1} | {server_text} | {client:.1} | {:.1} |",
+            "| {} | {postgres:.1} | {} | {client:.1} | {:.1} | {} | {others:.0} |",
             measured.title,
-            postgres + server + client
+            or_dash(server, format!("{server:.1}")),
+            postgres + server + client,
+            or_dash(statements, format!("{statements:.2}")),
         )?;
     }
     writeln!(text)?;
@@ -164,7 +163,7 @@ fn filling(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
     writeln!(
         text,
         "| offers imported, in {} requests | {} |",
-        findings.options.sellers,
+        findings.options.stand.sellers,
         whole(real(filling.offers))
     )?;
     writeln!(

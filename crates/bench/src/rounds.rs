@@ -1,57 +1,14 @@
 //! Several rounds, each of which measures every subject once: what disturbs the machine for a while hits all of them, and
 //! ratios are taken within a round.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use crate::cluster::Cluster;
-use crate::cpu;
-use crate::figures::{Spread, real};
-use crate::load::{self, Latency, Load};
-use crate::pgbench::{self, Script};
+use crate::figures::Spread;
+use crate::load::Latency;
+use crate::measure::{Sample, Subject, Work, measure};
+use crate::noise::Patience;
 use crate::progress::Progress;
-use crate::server::Server;
-
-/// Something that is measured.
-#[derive(Clone, Debug)]
-pub(crate) struct Subject<'a> {
-    /// By what the report finds it.
-    pub(crate) key: &'static str,
-    /// What the report calls it.
-    pub(crate) title: String,
-    /// What is done.
-    pub(crate) work: Work<'a>,
-}
-
-/// What is done.
-#[derive(Clone, Debug)]
-pub(crate) enum Work<'a> {
-    /// A script, by so many clients for so long.
-    Pgbench(Script, usize, Duration),
-    /// A load on a server.
-    Http(&'a Server, Load),
-}
-
-/// What one measurement of a subject gave.
-#[derive(Debug)]
-pub(crate) struct Sample {
-    /// Requests, or statements, a second.
-    pub(crate) rate: f64,
-    /// How long each took.
-    pub(crate) latency: Latency,
-    /// CPU microseconds of each process per request.
-    pub(crate) cpu: CpuEach,
-}
-
-/// CPU microseconds per request, by process.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct CpuEach {
-    /// PostgreSQL, all its processes.
-    pub(crate) postgres: f64,
-    /// The server; nothing for `pgbench`.
-    pub(crate) server: f64,
-    /// The load generator, or `pgbench`.
-    pub(crate) client: f64,
-}
 
 /// A subject with its samples, one for each round.
 #[derive(Debug)]
@@ -70,15 +27,20 @@ impl Measured {
         Spread::of(self.samples.iter().map(|sample| sample.rate))
     }
 
-    /// This one's rate over another's, taken round by round.
-    pub(crate) fn ratio_to(&self, other: &Self) -> Spread {
+    /// A figure of this one over the same of another, taken round by round.
+    pub(crate) fn over(&self, other: &Self, figure: impl Fn(&Sample) -> f64) -> Spread {
         let pairs = self.samples.iter().zip(&other.samples);
-        Spread::of(pairs.map(|(own, other)| own.rate / other.rate))
+        Spread::of(pairs.map(|(own, other)| figure(own) / figure(other)))
     }
 
-    /// A figure of the CPU time per request, in the middle of the rounds.
-    pub(crate) fn cpu(&self, figure: impl Fn(&CpuEach) -> f64) -> f64 {
-        Spread::of(self.samples.iter().map(|sample| figure(&sample.cpu))).median
+    /// This one's rate over another's, taken round by round.
+    pub(crate) fn ratio_to(&self, other: &Self) -> Spread {
+        self.over(other, |sample| sample.rate)
+    }
+
+    /// A figure of the samples, in the middle of the rounds.
+    pub(crate) fn middle(&self, figure: impl Fn(&Sample) -> f64) -> f64 {
+        Spread::of(self.samples.iter().map(figure)).median
     }
 
     /// The latencies of all rounds.
@@ -100,18 +62,12 @@ pub(crate) async fn run(
     cluster: &Cluster,
     subjects: Vec<Subject<'_>>,
     rounds: u64,
+    patience: &mut Patience,
     progress: Progress,
 ) -> anyhow::Result<Vec<Measured>> {
     let total = u64::try_from(subjects.len())? * (rounds + 1);
     let step = progress.counted("measuring", total);
-    let mut measured: Vec<Measured> = subjects
-        .iter()
-        .map(|subject| Measured {
-            key: subject.key,
-            title: subject.title.clone(),
-            samples: Vec::new(),
-        })
-        .collect();
+    let mut measured: Vec<Measured> = subjects.iter().map(unmeasured).collect();
     for round in 0..=rounds {
         let mut order: Vec<_> = subjects.iter().zip(&mut measured).collect();
         // There and back again, so that nobody always follows the same neighbour.
@@ -120,9 +76,11 @@ pub(crate) async fn run(
         }
         for (subject, measured) in order {
             step.now(&format!("round {round} of {rounds}: {}", subject.title));
-            let sample = measure(cluster, &subject.work).await?;
             // The first round warms caches and plans up.
-            if round > 0 {
+            if round == 0 {
+                measure(cluster, &subject.work).await?;
+            } else {
+                let sample = measure_in_quiet(cluster, &subject.work, patience).await?;
                 measured.samples.push(sample);
             }
             step.advance(1);
@@ -131,59 +89,33 @@ pub(crate) async fn run(
     Ok(measured)
 }
 
-async fn measure(cluster: &Cluster, work: &Work<'_>) -> anyhow::Result<Sample> {
-    match work {
-        Work::Pgbench(script, clients, duration) => {
-            measure_pgbench(cluster, script, *clients, *duration).await
-        }
-        Work::Http(server, load) => measure_http(cluster, server, load).await,
+fn unmeasured(subject: &Subject<'_>) -> Measured {
+    Measured {
+        key: subject.key,
+        title: subject.title.clone(),
+        samples: Vec::new(),
     }
 }
 
-async fn measure_pgbench(
+/// Measures one subject, again while others disturb it and there is patience left; the least disturbed time counts.
+async fn measure_in_quiet(
     cluster: &Cluster,
-    script: &Script,
-    clients: usize,
-    duration: Duration,
+    work: &Work<'_>,
+    patience: &mut Patience,
 ) -> anyhow::Result<Sample> {
-    let postgres = cluster.server()?;
-    let backends = cpu::children(postgres)?.len();
-    let before = (cpu::family(postgres)?, cpu::ended_children()?);
-    let run = pgbench::run(cluster, script, clients, duration).await?;
-    cpu::few_children(postgres, backends).await?;
-    let each = |used: Duration| used.as_secs_f64() * 1e6 / real(run.transactions);
-    let cpu = CpuEach {
-        postgres: each(cpu::family(postgres)?.saturating_sub(before.0)),
-        server: 0.0,
-        client: each(cpu::ended_children()?.saturating_sub(before.1)),
-    };
-    Ok(Sample {
-        rate: run.rate,
-        latency: run.latency,
-        cpu,
-    })
-}
-
-async fn measure_http(cluster: &Cluster, server: &Server, load: &Load) -> anyhow::Result<Sample> {
-    let postgres = cluster.server()?;
-    let used = || {
-        let own = cpu::process(std::process::id())?;
-        anyhow::Ok((cpu::family(postgres)?, cpu::process(server.pid)?, own))
-    };
-    let (interval, before, after) = load::run(load, used, used).await?;
-    // A log of every request would fill the disk.
-    server.clear_log()?;
-    let requests = real(interval.latency.count());
-    let each =
-        |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / requests;
-    let cpu = CpuEach {
-        postgres: each(after.0, before.0),
-        server: each(after.1, before.1),
-        client: each(after.2, before.2),
-    };
-    Ok(Sample {
-        rate: requests / interval.elapsed.as_secs_f64(),
-        latency: interval.latency,
-        cpu,
-    })
+    let mut best: Option<Sample> = None;
+    loop {
+        patience.await_quiet().await?;
+        let begun = Instant::now();
+        let sample = measure(cluster, work).await?;
+        let repeats = patience.repeats(sample.others, begun.elapsed());
+        let better = match best {
+            Some(best) if best.others <= sample.others => best,
+            _ => sample,
+        };
+        if !repeats {
+            return Ok(better);
+        }
+        best = Some(better);
+    }
 }

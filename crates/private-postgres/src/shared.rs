@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::account::Account;
 use crate::guard::Until;
@@ -95,6 +96,9 @@ impl SharedOptions {
     }
 }
 
+/// How long a living server that grants no lease is given, before it counts as left over.
+const LEASE_PATIENCE: Duration = Duration::from_secs(3);
+
 /// A process's share in a server that is kept alive by those who use it, and ends with its data a while after they all
 /// have gone, in whatever way. To be kept for as long as the server is used.
 pub struct SharedCluster {
@@ -120,8 +124,7 @@ impl SharedCluster {
         let account = Account::choose()?;
         let found = Place::find(&folder, account)?;
         if let Some(place) = &found {
-            let lease = Lease::take(&leases(place)).filter(|_| leftover::serves(&place.data()));
-            if let Some(lease) = lease {
+            if let Some(lease) = lease_of(place) {
                 let stake = Stake::Joined { _lease: lease };
                 return Ok(Self {
                     folder,
@@ -200,6 +203,22 @@ pub enum OnceError<E> {
     /// The work itself failed.
     #[error("{0}")]
     Work(E),
+}
+
+/// Takes a lease of the server that lives in a place. A guard on a busy machine may be a moment late to open its pipe,
+/// and one that is about to end takes its server with it: so it is asked again while the server lives, for a while.
+fn lease_of(place: &Place) -> Option<Lease> {
+    let patience = Instant::now() + LEASE_PATIENCE;
+    while leftover::serves(&place.data()) {
+        if let Some(lease) = Lease::take(&leases(place)) {
+            return leftover::serves(&place.data()).then_some(lease);
+        }
+        if Instant::now() > patience {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    None
 }
 
 fn leases(place: &Place) -> PathBuf {

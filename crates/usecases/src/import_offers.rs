@@ -1,10 +1,10 @@
 //! The marketplace feeds many offers, in chunks that are one transaction each.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use kernel::{Change, OfferId, SellerId, StoreError};
-use offers::{Fed, Offer, OfferEvent, OfferFeed, OfferStore};
+use kernel::{OfferId, SellerId, StoreError};
+use offers::{Fed, Offer, OfferFeed, OfferStore};
 
 use crate::feed_offer::lost_to_another;
 
@@ -31,73 +31,67 @@ impl Counts {
     }
 }
 
-/// Feeds a chunk of an existing seller's offers, line after line: of two lines with the same id the later one wins.
-/// Offers that are exactly so already are not touched.
+/// Feeds a chunk of an existing seller's offers. Of two lines with the same id the later one wins: it alone is compared with
+/// what is stored, so that a feed can be repeated without touching anything. Each line is counted as what it does to the
+/// offer as the lines before it leave it.
 pub async fn import_offers(
     offers: &dyn OfferStore,
     seller: SellerId,
     chunk: &[OfferFeed],
     now: DateTime<Utc>,
 ) -> Result<Counts, StoreError> {
-    let ids = chunk
+    let winners = chunk
         .iter()
-        .map(|feed| feed.id)
-        .collect::<std::collections::BTreeSet<_>>();
-    let ids = ids.into_iter().collect::<Vec<_>>();
-    let mut existing = offers
-        .lock_offers(seller, &ids)
-        .await?
-        .into_iter()
-        .map(|o| (o.id, o))
+        .map(|feed| (feed.id, feed))
         .collect::<BTreeMap<_, _>>();
-    let mut changes = BTreeMap::<OfferId, Change<Offer, OfferEvent>>::new();
-    let mut counts = Counts::default();
-    for feed in chunk {
-        let id = feed.id;
-        let pending = changes.get(&id).map(|change| change.after.clone());
-        match feed
-            .clone()
-            .over(pending.or_else(|| existing.remove(&id)), seller, now)
-        {
-            Fed::Created(change) => {
-                counts.created += 1;
-                changes.insert(id, change);
-            }
-            Fed::Updated(change) => {
-                counts.updated += 1;
-                merge(&mut changes, id, change);
-            }
-            Fed::Unchanged(offer) => {
-                counts.unchanged += 1;
-                existing.insert(id, offer);
-            }
+    let ids = winners.keys().copied().collect::<Vec<_>>();
+    let stored = offers.lock_offers(seller, &ids).await?;
+    let stored = stored
+        .into_iter()
+        .map(|offer| (offer.id, offer))
+        .collect::<BTreeMap<_, _>>();
+    let counts = count(chunk, stored.clone(), seller, now);
+    let changes = winners.into_iter().filter_map(|(id, feed)| {
+        match feed.clone().over(stored.get(&id).cloned(), seller, now) {
+            Fed::Created(change) | Fed::Updated(change) => Some(change),
+            Fed::Unchanged(_) => None,
         }
-    }
+    });
+    let changes = changes.collect::<Vec<_>>();
     if !changes.is_empty() {
         offers
-            .save_offers(seller, changes.into_values().collect())
+            .save_offers(seller, changes)
             .await
             .map_err(lost_to_another)?;
     }
     Ok(counts)
 }
 
-/// A later change of the same offer continues the earlier one: one row to save, the events of both.
-fn merge(
-    changes: &mut BTreeMap<OfferId, Change<Offer, OfferEvent>>,
-    id: OfferId,
-    change: Change<Offer, OfferEvent>,
-) {
-    match changes.entry(id) {
-        Entry::Vacant(vacant) => {
-            vacant.insert(change);
-        }
-        Entry::Occupied(mut earlier) => {
-            let earlier = earlier.get_mut();
-            earlier.after = change.after;
-            earlier.events.extend(change.events);
-        }
+fn count(
+    chunk: &[OfferFeed],
+    mut offers: BTreeMap<OfferId, Offer>,
+    seller: SellerId,
+    now: DateTime<Utc>,
+) -> Counts {
+    let mut counts = Counts::default();
+    for feed in chunk {
+        let after = match feed.clone().over(offers.remove(&feed.id), seller, now) {
+            Fed::Created(change) => {
+                counts.created += 1;
+                change.after
+            }
+            Fed::Updated(change) => {
+                counts.updated += 1;
+                change.after
+            }
+            Fed::Unchanged(offer) => {
+                counts.unchanged += 1;
+                offer
+            }
+        };
+        offers.insert(feed.id, after);
     }
+    counts
 }
 
 #[cfg(test)]
@@ -151,7 +145,7 @@ mod tests {
                     return false;
                 };
                 one.before == Version::Absent
-                    && (one.after.title.as_str(), one.events.len()) == ("y", 1)
+                    && (one.after.title.as_str(), one.events.len()) == ("y", 0)
                     && (two.after.title.as_str(), two.events.len()) == ("b", 0)
             })
             .returning(|_, _| Ok(()));
@@ -164,6 +158,32 @@ mod tests {
                 created: 2,
                 updated: 3,
                 unchanged: 1
+            }
+        );
+    }
+
+    #[tokio::test]
+    async fn a_feed_that_names_an_id_twice_can_be_repeated() {
+        let lines = [
+            feed(1, "a", OfferStatus::Rejected),
+            feed(1, "b", OfferStatus::Published),
+        ];
+        let Fed::Created(made) = lines[1].clone().over(None, Uuid::from_u128(1).into(), now()) else {
+            panic!("it is new")
+        };
+        let mut store = MockOfferStore::new();
+        store
+            .expect_lock_offers()
+            .returning(move |_, _| Ok(vec![made.after.clone()]));
+        let counts = import_offers(&store, Uuid::from_u128(1).into(), &lines, now())
+            .await
+            .unwrap();
+        assert_eq!(
+            counts,
+            Counts {
+                created: 0,
+                updated: 2,
+                unchanged: 0
             }
         );
     }

@@ -1,6 +1,6 @@
 //! What a body says it is.
 
-use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::problem::Entry;
 use crate::violations::Violations;
@@ -50,8 +50,15 @@ fn is_fine(parameter: &str) -> bool {
     !name.eq_ignore_ascii_case("charset") || bare.eq_ignore_ascii_case("utf-8")
 }
 
-/// A body must be JSON: one violation with the path `Content-Type` where it is not (D8).
+/// A body must be JSON, not compressed: one violation with the path `Content-Type` or `Content-Encoding` where it is not
+/// (D8).
 pub fn require_json(headers: &HeaderMap) -> Result<(), Violations> {
+    let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    if !headers.get_all(CONTENT_ENCODING).all(plain) {
+        return Err(
+            Entry::validation("Content-Encoding", "Must be absent: bodies are read as they are.").into(),
+        );
+    }
     match MediaType::of(headers) {
         Some(MediaType::Json) => Ok(()),
         _ => Err(Entry::validation("Content-Type", "Must be application/json, in UTF-8.").into()),

@@ -22,6 +22,7 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
         | DatabaseErrorKind::ReadOnlyTransaction => StoreError::Unavailable(error.into()),
         _ if is_deadlock(information.as_ref()) => StoreError::Retryable(error.into()),
         _ if is_outage(information.as_ref()) => StoreError::Unavailable(error.into()),
+        _ if is_unmigrated(information.as_ref()) => StoreError::Unavailable(Box::new(Unmigrated(error))),
         _ => StoreError::unexpected(error),
     }
 }
@@ -56,6 +57,21 @@ fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool
 pub(crate) fn is_lock_timeout(error: &DieselError) -> bool {
     matches!(error, DieselError::DatabaseError(_, information) if information.message().contains("lock timeout"))
 }
+
+/// True for SQLSTATE 42P01, 42703 and 42883, by the words that an English server has for them: a table, a column or a function is
+/// not there. The statements of this crate all fit its own migrations, so these are not there yet.
+fn is_unmigrated(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    let message = information.message();
+    let lacks = ["relation ", "column ", "function "]
+        .iter()
+        .any(|kind| message.starts_with(kind));
+    lacks && message.ends_with("does not exist")
+}
+
+/// The schema is not there, or is older than this program; the program waits for it.
+#[derive(Debug, thiserror::Error)]
+#[error("the database's schema is missing or older than this program")]
+pub(crate) struct Unmigrated(#[source] DieselError);
 
 /// The failure to get a connection, which is always one to reach the database.
 pub(crate) fn pool_error(error: PoolError) -> StoreError {

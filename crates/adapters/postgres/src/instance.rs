@@ -6,6 +6,7 @@ use kernel::StoreError;
 
 use crate::{
     database::Database,
+    error::Unmigrated,
     schema::{api_now, instance},
     statement::statement,
 };
@@ -24,12 +25,17 @@ impl Database {
             .await
     }
 
-    /// The value of a mark.
+    /// The value of a mark; none where there is no place for marks.
     pub async fn mark(&self, key: &str) -> Result<Option<String>, StoreError> {
         let value = instance::table.find(key.to_owned()).select(instance::value);
-        self.reads()
+        let read = self
+            .reads()
             .ask(|lent| async move { value.get_result(&mut lent.connection()).await.optional() })
-            .await
+            .await;
+        match read {
+            Err(StoreError::Unavailable(cause)) if cause.is::<Unmigrated>() => Ok(None),
+            read => read,
+        }
     }
 
     /// Sets a mark, over an earlier value too.

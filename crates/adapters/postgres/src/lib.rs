@@ -6,8 +6,9 @@
 //!   way on it, the next questions gather and then go as one. A reader has another one for its lists, which are pipelined;
 //! - the **migrations'** own.
 //!
-//! Whatever processes compare is timed by `api_now()` in SQL. Whoever waits for the database waits for [`ANSWER_WITHIN`] and no
-//! longer, and is then told [`kernel::StoreError::Unavailable`].
+//! Whatever processes compare is timed by `api_now()` in SQL. Whoever reads or begins a transaction waits for the
+//! database for [`ANSWER_WITHIN`] and no longer, and is then told [`kernel::StoreError::Unavailable`]; a statement of a
+//! transaction may take the time that the settings give it.
 
 mod accounts;
 mod catalogue;
@@ -41,5 +42,5 @@ pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
 pub use schema_state::SchemaState;
 pub use settings::{DatabaseSettings, DatabaseUrlError, Gathering};
 
-/// The longest that a read waits for the database, opening a connection included.
+/// The longest that a read, or the begin of a transaction, waits for the database, opening a connection included.
 pub const ANSWER_WITHIN: std::time::Duration = std::time::Duration::from_millis(2500);

@@ -12,6 +12,7 @@ use std::time::Duration;
 use usecases::{Transaction, UnitOfWork};
 
 use crate::{
+    ANSWER_WITHIN,
     error::{pool_error, store_error, within},
     statement::statement,
     transaction::{Leased, TRANSACTION_MAX, Tools, Tx},
@@ -48,9 +49,12 @@ impl UnitOfWork for Units {
 
 impl Units {
     pub(crate) async fn open_transaction(&self) -> Result<Tx, StoreError> {
-        let leased = Leased::new(self.pool.get().await.map_err(pool_error)?);
-        let now = within(self.statement_timeout, self.open(leased.connection())).await?;
-        Ok(Tx::new(leased, now, self.statement_timeout, self.tools.clone()))
+        within(ANSWER_WITHIN, async {
+            let leased = Leased::new(self.pool.get().await.map_err(pool_error)?);
+            let now = self.open(leased.connection()).await?;
+            Ok(Tx::new(leased, now, self.statement_timeout, self.tools.clone()))
+        })
+        .await
     }
 
     /// BEGIN and what follows it are sent together and cost one round trip.

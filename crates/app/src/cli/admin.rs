@@ -10,7 +10,7 @@ use oauth::OperatorTokenRow;
 use usecases::operator_tokens::{create_operator_token, operator_token_name};
 use uuid::Uuid;
 
-use super::{block_on, output, quiet};
+use super::{block_on, output, quiet, schema, values};
 use crate::{
     config::{Loaded, Sources},
     logging,
@@ -41,12 +41,11 @@ enum OperatorTokens {
     /// Prints the token on stdout, this one time; only its hash is kept. Its id goes to stderr.
     #[command(after_long_help = "\
 Examples:
-  seller-api admin operator-tokens create --name 'catalogue feed'
-  TOKEN=$(seller-api admin operator-tokens create --name ci)")]
+  seller-api admin operator-tokens create 'catalogue feed'
+  TOKEN=$(seller-api admin operator-tokens create ci)")]
     Create {
-        /// 1 to 100 characters, to recognise the token by
-        #[arg(long)]
-        name: String,
+        #[command(flatten)]
+        name: Name,
     },
     /// List all tokens, oldest first
     #[command(after_long_help = "\
@@ -59,8 +58,21 @@ Examples:
   seller-api admin operator-tokens revoke 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
     Revoke {
         /// The token's id, as `list` shows it
+        #[arg(value_parser = values::id)]
         id: Uuid,
     },
+}
+
+/// A name, with or without its flag.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Name {
+    /// 1 to 100 characters, to recognise the token by
+    #[arg(value_name = "NAME")]
+    positional: Option<String>,
+    /// The same as a flag
+    #[arg(long = "name", value_name = "NAME")]
+    flag: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -92,10 +104,13 @@ impl Args {
 
 impl OperatorTokens {
     async fn run(self, loaded: &Loaded) -> anyhow::Result<()> {
-        let tokens = database(&loaded.config)?.operator_tokens();
+        let database = database(&loaded.config)?;
+        schema::require(&database).await?;
+        let tokens = database.operator_tokens();
         match self {
             Self::Create { name } => {
-                let name = operator_token_name(name).context("--name")?;
+                let name = name.positional.or(name.flag).unwrap_or_default();
+                let name = operator_token_name(name).context("the name")?;
                 let (id, token) = create_operator_token(&*tokens, &SystemRandomness::new(), &name).await?;
                 output::note(format_args!(
                     "made the operator token {id}; it is shown this one time:"

@@ -19,7 +19,7 @@ use tokio::{
 use uuid::Uuid;
 use web::Tasks;
 
-use super::{block_on, output, quiet};
+use super::{block_on, output, quiet, schema, values};
 use crate::{config::Loaded, logging, wiring::database};
 
 /// Import data
@@ -44,7 +44,7 @@ Examples:
         /// The file; - reads stdin
         file: PathBuf,
         /// Whose offers they are: the seller's id
-        #[arg(long)]
+        #[arg(long, value_parser = values::id)]
         seller: Uuid,
     },
 }
@@ -76,6 +76,7 @@ impl Args {
 
 async fn offers(loaded: &Loaded, file: &Path, seller: SellerId) -> anyhow::Result<ImportReport> {
     let database = database(&loaded.config)?;
+    schema::require(&database).await?;
     if database.sellers().seller(seller).await?.is_none() {
         bail!("there is no seller {seller}");
     }

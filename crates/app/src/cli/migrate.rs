@@ -1,17 +1,17 @@
 //! `seller-api migrate`.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
-use adapter_postgres::MigrationStep;
+use adapter_postgres::{Database, DatabaseSettings, MigrationStep};
 use anyhow::Context as _;
 
-use super::{output, quiet};
+use super::{block_on, output, quiet, schema};
 use crate::{config::Loaded, logging};
 
 /// Bring the database's schema up to date
 ///
 /// Applies the migrations that this version has and the database lacks, each in a transaction of its own, under a lock:
-/// two at once are harmless. Uses `database.direct_url` where it is set, so that no pooler is between, else the database's
+/// two at once are harmless. Refuses a schema that needs a newer program. Uses `database.direct_url` where it is set, so that no pooler is between, else the database's
 /// URL. A running `serve` of the version before goes on working.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -22,6 +22,8 @@ Examples:
   DATABASE_URL=postgres://seller_api:secret@db.internal/seller_api seller-api migrate
   SELLER_API__DATABASE__DIRECT_URL=postgres://… seller-api migrate --config /etc/seller-api.toml";
 
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 impl Args {
     #[expect(clippy::unused_self, reason = "every command has the same shape")]
     pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
@@ -31,6 +33,12 @@ impl Args {
             "no database is configured: set DATABASE_URL, or `database.direct_url` or `database.url`, to \
              postgres://user:password@host:5432/name",
         )?;
+        let settings = DatabaseSettings {
+            // As long as the migrations themselves wait.
+            connect_timeout: CONNECT_TIMEOUT,
+            ..database.settings(url.expose(), loaded.config.rate_limit.default)
+        };
+        block_on(async { schema::refuse_newer(&Database::new(settings)?).await })?;
         let report = adapter_postgres::migrate(url.expose(), &mut |step| say(&step))?;
         let count = report.applied.len();
         output::print(match count {

@@ -11,8 +11,8 @@ use crate::{config::Sources, logging};
 ///
 /// Needs a database (`DATABASE_URL` or `database.url`) and a key (`keys.sealing`). Starts in any order: while the database
 /// is away or its schema is missing or older, it listens, answers 503 at /readyz of the marketplace's listener, and waits.
-/// On SIGTERM or SIGINT it takes no new connections, finishes what runs (`server.shutdown_timeout`) and exits with 0; a
-/// second signal ends it at once. The log goes to stderr, as text or JSON (`log.format`).
+/// On SIGTERM or SIGINT it is not ready any more, lets clients go (`server.drain`), then takes no new connections, finishes
+/// what runs (`server.shutdown_timeout`) and exits with 0; a second signal ends it at once. The log goes to stderr, as text or JSON (`log.format`).
 ///
 /// The background workers (mails to buyers, parcels on their way, clearing) run in the same process, or with --workers none
 /// in processes of their own (`seller-api worker`).

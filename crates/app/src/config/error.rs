@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use figment::error::Kind;
+use figment::error::{Actual, Kind};
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,7 @@ fn problem(error: figment::Error) -> Problem {
     let key = error.path.join(".");
     let secret = is_secret(&key);
     let reason = match error.kind {
+        Kind::Message(reason) if reason.contains("socket address") => format!("must be {ADDRESS}"),
         Kind::Message(reason) => reason,
         Kind::UnknownField(_, known) => format!("is unknown; known here are {}", known.join(", ")),
         Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
@@ -72,7 +73,7 @@ fn problem(error: figment::Error) -> Problem {
             format!("must be {expected}")
         }
         Kind::InvalidType(found, expected) | Kind::InvalidValue(found, expected) => {
-            format!("must be {expected}, not {found}")
+            format!("must be {}, not {}", wanted(&expected), given(&found))
         }
         _ if secret => "cannot be used".to_owned(),
         other => format!("cannot be used: {other}"),
@@ -93,4 +94,27 @@ fn is_secret(key: &str) -> bool {
             name,
             "password" | "login" | "token" | "api_key" | "client_id" | "client_secret"
         )
+}
+
+const ADDRESS: &str = "an address with a port such as 127.0.0.1:8080";
+
+/// What to give, where the decoder has a type's name for it.
+fn wanted(expected: &str) -> &str {
+    match expected {
+        "a nonzero u16" => "a whole number from 1 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "usize" => "a whole number from 0 on",
+        "socket address" => ADDRESS,
+        other => other,
+    }
+}
+
+fn given(found: &Actual) -> String {
+    match found {
+        Actual::Unsigned(number) => number.to_string(),
+        Actual::Signed(number) => number.to_string(),
+        Actual::Float(number) => number.to_string(),
+        Actual::Str(text) => format!("`{text}`"),
+        other => other.to_string(),
+    }
 }

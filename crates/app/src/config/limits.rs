@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::values::Period;
 
@@ -70,6 +70,7 @@ impl OauthConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimitConfig {
     /// Requests a minute on `/v1` of an application that has no limit of its own.
+    #[serde(deserialize_with = "limit")]
     pub default: NonZeroU32,
 }
 
@@ -86,9 +87,16 @@ impl RateLimitConfig {
         if self.default.get() <= RATE_LIMIT_MAX {
             return Vec::new();
         }
-        vec![(
-            "rate_limit.default",
-            format!("must be from 1 to {RATE_LIMIT_MAX}"),
-        )]
+        vec![("rate_limit.default", limit_rule())]
     }
+}
+
+fn limit_rule() -> String {
+    format!("must be from 1 to {RATE_LIMIT_MAX}")
+}
+
+/// A number from 1 on; the type's own complaint would name the type instead of the rule.
+fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonZeroU32, D::Error> {
+    let given = NonZeroU32::deserialize(deserializer);
+    given.map_err(|_| D::Error::custom(limit_rule()))
 }

@@ -27,7 +27,10 @@ pub struct ServerConfig {
     pub service_name: String,
     /// Peers whose `X-Forwarded-For` is believed: addresses or networks.
     pub trusted_proxies: List<Proxy>,
-    /// How long what runs may take to finish after SIGTERM; at least 1 s.
+    /// How long connections are still taken after SIGTERM, while `/readyz` says no and every answer closes its connection;
+    /// at most 1 h. The sandbox does without unless it is set.
+    pub drain: Period,
+    /// How long what runs may take to finish after that; at least 1 s.
     pub shutdown_timeout: Period,
     /// How long a client may take to send a request's head; at least 1 s. The HTTP library measures it by a clock that ticks
     /// twice a second, so that less would cut off clients that are in time.
@@ -64,6 +67,7 @@ impl Default for ServerConfig {
             docs_url: None,
             service_name: "seller-api".to_owned(),
             trusted_proxies: List::default(),
+            drain: Period(Duration::from_secs(2)),
             shutdown_timeout: Period(Duration::from_secs(10)),
             header_timeout: Period(Duration::from_secs(5)),
             body_timeout: Period(Duration::from_secs(10)),
@@ -92,6 +96,7 @@ impl ServerConfig {
             "server.service_name",
             PRODUCT_RULE,
         );
+        check(within(self.drain, 0), "server.drain", "must be from 0s to 1h");
         check(
             within(self.shutdown_timeout, 1_000),
             "server.shutdown_timeout",

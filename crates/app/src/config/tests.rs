@@ -49,6 +49,12 @@ fn the_defaults_are_the_contracts_and_need_nothing() {
     assert_eq!(config.oauth.token_limit_per_client, 60);
     assert_eq!(config.rate_limit.default.get(), 600);
     assert_eq!(config.server.shutdown_timeout.0, Duration::from_secs(10));
+    assert_eq!(config.server.drain.0, Duration::from_secs(2));
+    let silent = config.database.statement_timeout.0 + Duration::from_millis(500);
+    assert!(
+        silent <= Duration::from_secs(3),
+        "what writes is answered within 3 s"
+    );
     assert_eq!(config.server.service_name, "seller-api");
     assert!(config.server.trusted_proxies.0.is_empty());
     assert_eq!(config.server.workers, WorkersMode::All);
@@ -248,6 +254,7 @@ fn an_impossible_value_is_named_with_its_key_and_source() {
             "-1",
             "carriers.dhl.daily_limit",
         ),
+        ("SELLER_API__SERVER__DRAIN", "2h", "server.drain"),
         ("SELLER_API__LOG__FORMAT", "xml", "log.format"),
         ("SELLER_API__LOG__LEVEL", "loud=shout", "log.level"),
     ] {
@@ -257,6 +264,46 @@ fn an_impossible_value_is_named_with_its_key_and_source() {
             "{name}={value}: {message}"
         );
         assert!(message.contains(name), "{name}={value}: {message}");
+    }
+}
+
+#[test]
+fn a_number_that_is_out_of_range_is_answered_with_the_range() {
+    for (name, value, range) in [
+        (
+            "SELLER_API__RATE_LIMIT__DEFAULT",
+            "0",
+            "must be from 1 to 10000000",
+        ),
+        (
+            "SELLER_API__RATE_LIMIT__DEFAULT",
+            "-1",
+            "must be from 1 to 10000000",
+        ),
+        (
+            "SELLER_API__RATE_LIMIT__DEFAULT",
+            "many",
+            "must be from 1 to 10000000",
+        ),
+        (
+            "SELLER_API__SERVER__THREADS",
+            "0",
+            "must be a whole number from 1 to 65535, not 0",
+        ),
+        (
+            "SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP",
+            "-1",
+            "must be a whole number from 0 to 4294967295, not -1",
+        ),
+        (
+            "SELLER_API__DATABASE__POOL_SIZE",
+            "many",
+            "must be a whole number from 0 on, not `many`",
+        ),
+        ("SELLER_API__SERVER__BIND", "localhost", "such as 127.0.0.1:8080"),
+    ] {
+        let message = refusal(&[(name, value)]);
+        assert!(message.contains(range), "{name}={value}: {message}");
     }
 }
 

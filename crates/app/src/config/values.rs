@@ -14,7 +14,7 @@ use url::Url;
 pub(crate) const HIDDEN: &str = "(hidden)";
 
 /// A duration, written `500ms`, `1m`, `12h`, `90d`, or several of them in a row (`1h 30m`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Period(pub Duration);
 

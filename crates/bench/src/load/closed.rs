@@ -33,15 +33,17 @@ pub(crate) struct Interval {
     pub(crate) latency: Latency,
     /// For how long.
     pub(crate) elapsed: Duration,
+    /// How many requests were made in all, before and after it too.
+    pub(crate) requests: u64,
 }
 
-/// Applies the load. `begun` is called when counting begins and `ended` when it ends, for what else is measured over the
-/// same time. Any answer but 200 is an error.
+/// Applies the load. `begun` is called when counting begins, and `ended` with what it gave when counting ends, for what
+/// else is measured over the same time. Any answer but 200 is an error.
 pub(crate) async fn run<B, E>(
     load: &Load,
     begun: impl FnOnce() -> anyhow::Result<B>,
-    ended: impl FnOnce() -> anyhow::Result<E>,
-) -> anyhow::Result<(Interval, B, E)> {
+    ended: impl FnOnce(B) -> anyhow::Result<E>,
+) -> anyhow::Result<(Interval, E)> {
     let latency = Arc::new(Mutex::new(Latency::new()?));
     let mut connections = Vec::with_capacity(load.connections);
     for _ in 0..load.connections {
@@ -62,12 +64,20 @@ pub(crate) async fn run<B, E>(
     tokio::time::sleep_until(start.into()).await;
     let (began_at, at_begin) = (Instant::now(), begun()?);
     tokio::time::sleep_until(end.into()).await;
-    let (elapsed, at_end) = (began_at.elapsed(), ended()?);
+    let (elapsed, also) = (began_at.elapsed(), ended(at_begin)?);
+    let mut requests = 0;
     while let Some(task) = tasks.join_next().await {
-        task.context("a connection's task ended early")??;
+        requests += task.context("a connection's task ended early")??;
     }
     let latency = latency.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok((Interval { latency, elapsed }, at_begin, at_end))
+    Ok((
+        Interval {
+            latency,
+            elapsed,
+            requests,
+        },
+        also,
+    ))
 }
 
 /// When requests count, and where.
@@ -82,11 +92,13 @@ async fn send_all(
     requests: Requests,
     mut random: fastrand::Rng,
     counted: Counted,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let mut request = Vec::new();
+    let mut sent = 0;
     let mut sent_at = Instant::now();
     loop {
         requests.write(&mut random, &mut request);
+        sent += 1;
         let response = connection.exchange(&request).await?;
         if response.status != 200 {
             bail!(
@@ -97,7 +109,7 @@ async fn send_all(
         }
         let received_at = Instant::now();
         if received_at >= counted.end {
-            return Ok(());
+            return Ok(sent);
         }
         if received_at >= counted.start {
             let mut latency = counted.latency.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +146,7 @@ mod tests {
         }
     }
 
-    async fn load_on(answer: &'static [u8]) -> anyhow::Result<(Interval, u8, u8)> {
+    async fn load_on(answer: &'static [u8]) -> anyhow::Result<(Interval, u8)> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let load = Load {
             server: listener.local_addr().unwrap(),
@@ -144,14 +156,14 @@ mod tests {
             measured: Duration::from_millis(50),
         };
         tokio::spawn(serve(listener, answer));
-        run(&load, || Ok(1), || Ok(2)).await
+        run(&load, || Ok(1), |begun| Ok(begun + 1)).await
     }
 
     #[tokio::test]
     async fn counts_answers() {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-        let (interval, begun, ended) = load_on(answer).await.unwrap();
-        assert_eq!((begun, ended), (1, 2));
+        let (interval, also) = load_on(answer).await.unwrap();
+        assert_eq!(also, 2);
         assert!(interval.latency.count() > 3, "{}", interval.latency.count());
         assert!(interval.elapsed >= Duration::from_millis(40));
     }

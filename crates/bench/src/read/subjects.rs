@@ -5,14 +5,14 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use crate::cli::ReadOptions;
+use crate::cli::StandOptions;
 use crate::figures::{real, whole};
 use crate::http::Connection;
 use crate::load::Load;
+use crate::measure::{Subject, Work};
 use crate::pgbench::Script;
 use crate::report::key;
 use crate::requests::{Requests, get};
-use crate::rounds::{Subject, Work};
 use crate::stand::Stand;
 
 /// What the product reads of an offer.
@@ -23,103 +23,92 @@ const WARM_UP: Duration = Duration::from_millis(500);
 /// The largest page there is, for walking quickly.
 const LARGEST_PAGE: u64 = 200;
 
-/// All subjects, in the report's order.
-pub(crate) async fn all<'a>(
-    options: &ReadOptions,
-    small: &'a Stand,
-    large: &'a Stand,
-) -> anyhow::Result<Vec<Subject<'a>>> {
-    let first = large.first_seller()?;
-    let cursor = cursor_at(large, large.catalogue.largest() * 9 / 10).await?;
+/// The subjects on one stand, in the report's order.
+pub(crate) async fn of<'a>(options: &StandOptions, stand: &'a Stand) -> anyhow::Result<Vec<Subject<'a>>> {
+    let first = stand.first_seller()?;
+    let cursor = cursor_at(stand, stand.catalogue.largest() * 9 / 10).await?;
     let deep = format!("/v1/offers?limit=50&after={cursor}");
-    let tokens = large.tokens();
     let one = [first.token.as_str()];
-    let (small_size, large_size) = (size(small), size(large));
     let maker = Maker { options };
     let page = |path: &str| Requests::get(path, &one);
-    let all_offers = |stand: &Stand| Requests::all_offers(stand.catalogue, &stand.tokens());
-    let one_token = Requests::first_sellers_offers(large.catalogue, &first.token);
-    let page_script = Script::page(&large.database, COLUMNS, &first.id);
+    let one_token = Requests::first_sellers_offers(stand.catalogue, &first.token);
+    let page_script = Script::page(&stand.database, COLUMNS, &first.id);
     Ok(vec![
-        maker.pgbench(
-            key::ROW,
-            format!("`pgbench`: one row by its key, {large_size}"),
-            row(large),
-        ),
-        maker.http(
-            key::OFFER,
-            format!("`GET /v1/offers/{{id}}`, {large_size}"),
-            large,
-            all_offers(large),
-        ),
+        maker.row(key::ROW, stand),
+        maker.offer(key::OFFER, stand),
         maker.http(
             key::ONE_TOKEN,
-            "the same with one seller's one token".to_owned(),
-            large,
+            "the same with one seller's one token",
+            stand,
             one_token,
         ),
         maker.http(
             key::ME,
-            "`GET /v1/me`".to_owned(),
-            large,
-            Requests::get("/v1/me", &tokens),
+            "`GET /v1/me`",
+            stand,
+            Requests::get("/v1/me", &stand.tokens()),
         ),
         maker.pgbench(
             key::PAGE_ROWS,
-            "`pgbench`: the 51 newest rows of a seller".to_owned(),
+            "`pgbench`: the 51 newest rows of a seller",
             page_script,
         ),
         maker.http(
             key::PAGE,
-            "`GET /v1/offers?limit=50`, first page".to_owned(),
-            large,
+            "`GET /v1/offers?limit=50`, first page",
+            stand,
             page("/v1/offers?limit=50"),
         ),
-        maker.http(key::DEEP, "the same at 90 % depth".to_owned(), large, page(&deep)),
-        maker.pgbench(
-            key::SMALL_ROW,
-            format!("`pgbench`: one row by its key, {small_size}"),
-            row(small),
-        ),
-        maker.http(
-            key::SMALL,
-            format!("`GET /v1/offers/{{id}}`, {small_size}"),
-            small,
-            all_offers(small),
-        ),
+        maker.http(key::DEEP, "the same at 90 % depth", stand, page(&deep)),
     ])
+}
+
+/// The subjects on a small stand that those on a large one are compared with.
+pub(crate) fn for_growth<'a>(options: &StandOptions, stand: &'a Stand) -> [Subject<'a>; 2] {
+    let maker = Maker { options };
+    [maker.row(key::SMALL_ROW, stand), maker.offer(key::SMALL, stand)]
 }
 
 fn size(stand: &Stand) -> String {
     format!("{} offers", whole(real(stand.catalogue.offers)))
 }
 
-fn row(stand: &Stand) -> Script {
-    let ids: Vec<&str> = stand.sellers.iter().map(|seller| seller.id.as_str()).collect();
-    Script::row(&stand.database, COLUMNS, stand.catalogue, &ids)
-}
-
 struct Maker<'o> {
-    options: &'o ReadOptions,
+    options: &'o StandOptions,
 }
 
 impl Maker<'_> {
-    fn pgbench<'a>(&self, key: &'static str, title: String, script: Script) -> Subject<'a> {
+    fn row<'a>(&self, key: &'static str, stand: &'a Stand) -> Subject<'a> {
+        let ids: Vec<&str> = stand.sellers.iter().map(|seller| seller.id.as_str()).collect();
+        let script = Script::row(&stand.database, COLUMNS, stand.catalogue, &ids);
+        self.pgbench(
+            key,
+            &format!("`pgbench`: one row by its key, {}", size(stand)),
+            script,
+        )
+    }
+
+    fn offer<'a>(&self, key: &'static str, stand: &'a Stand) -> Subject<'a> {
+        let requests = Requests::all_offers(stand.catalogue, &stand.tokens());
+        self.http(
+            key,
+            &format!("`GET /v1/offers/{{id}}`, {}", size(stand)),
+            stand,
+            requests,
+        )
+    }
+
+    fn pgbench<'a>(&self, key: &'static str, title: &str, script: Script) -> Subject<'a> {
         let duration = Duration::from_secs(self.options.seconds);
+        let work = Work::Pgbench(script, self.options.concurrency.into(), duration);
         Subject {
             key,
-            title,
-            work: Work::Pgbench(script, self.options.concurrency.into(), duration),
+            title: title.to_owned(),
+            work,
         }
     }
 
-    fn http<'a>(
-        &self,
-        key: &'static str,
-        title: String,
-        stand: &'a Stand,
-        requests: Requests,
-    ) -> Subject<'a> {
+    fn http<'a>(&self, key: &'static str, title: &str, stand: &'a Stand, requests: Requests) -> Subject<'a> {
         let load = Load {
             server: stand.server.public,
             connections: self.options.concurrency.into(),
@@ -129,7 +118,7 @@ impl Maker<'_> {
         };
         Subject {
             key,
-            title,
+            title: title.to_owned(),
             work: Work::Http(&stand.server, load),
         }
     }

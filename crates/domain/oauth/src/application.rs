@@ -7,6 +7,9 @@ use kernel::{Change, SellerId};
 
 use crate::{ApplicationStatus, ClientId, ClientSecret, ImpossibleMove, Registration, ScopeSet, SecretHash};
 
+/// The name that `/v1/me` shows for a personal token's application; nobody can register it.
+pub(crate) const BUILT_IN_NAME: &str = "Personal tokens";
+
 /// Whom an application is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
@@ -167,7 +170,7 @@ impl Application {
         let application = Self {
             client_id,
             owner,
-            name: "Personal tokens".to_owned(),
+            name: BUILT_IN_NAME.to_owned(),
             description: None,
             documentation_url: None,
             purpose: Purpose::OwnUse,

@@ -73,6 +73,9 @@ pub enum ScopeRefused {
     /// There is no such scope.
     #[error(transparent)]
     Unknown(#[from] crate::UnknownScope),
+    /// The list has spaces alone.
+    #[error("`scope` names nothing: leave it out to get all of the application's scopes")]
+    Empty,
     /// The application does not hold it.
     #[error("the application does not hold the scope `{0}`")]
     NotHeld(crate::Scope),
@@ -81,11 +84,13 @@ pub enum ScopeRefused {
 /// The grant of the `client_credentials` flow: the owner's own account, with the requested scopes, or all of the
 /// application's when none is requested.
 pub fn client_credentials(application: &Application, requested: Option<&str>) -> Result<Grant, ScopeRefused> {
-    let requested = requested
-        .map(ScopeSet::parse)
-        .transpose()?
-        .filter(|scopes| !scopes.is_empty());
-    let scopes = requested.unwrap_or(application.scopes);
+    let scopes = match requested.filter(|list| !list.is_empty()) {
+        None => application.scopes,
+        Some(list) => ScopeSet::parse(list)?,
+    };
+    if scopes.is_empty() {
+        return Err(ScopeRefused::Empty);
+    }
     if let Some(missing) = scopes.iter().find(|scope| !application.scopes.contains(*scope)) {
         return Err(ScopeRefused::NotHeld(missing));
     }

@@ -59,7 +59,9 @@ impl Quota {
     /// Whole seconds to the end of the window, rounded up so that waiting that long suffices; at least 1.
     pub fn retry_after(&self) -> u64 {
         let left = (self.resets_at - self.counted_at).num_microseconds();
-        u64::try_from(left.unwrap_or(i64::MAX).max(1)).unwrap_or(1).div_ceil(1_000_000)
+        u64::try_from(left.unwrap_or(i64::MAX).max(1))
+            .unwrap_or(1)
+            .div_ceil(1_000_000)
     }
 }
 
@@ -101,7 +103,10 @@ mod tests {
     fn waiting_as_long_as_told_suffices() {
         assert_eq!(quota(1, 60_000).retry_after(), 60);
         assert_eq!(quota(1, 59_001).retry_after(), 60);
-        assert_eq!(leaving(1, chrono::TimeDelta::microseconds(1_000_001)).retry_after(), 2);
+        assert_eq!(
+            leaving(1, chrono::TimeDelta::microseconds(1_000_001)).retry_after(),
+            2
+        );
         assert_eq!(quota(1, 1).retry_after(), 1);
         assert_eq!(quota(1, 0).retry_after(), 1);
         assert_eq!(quota(1, -5).retry_after(), 1);

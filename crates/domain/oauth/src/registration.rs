@@ -2,6 +2,7 @@
 
 use kernel::{Invalid, Violations};
 
+use crate::application::BUILT_IN_NAME;
 use crate::{ClientType, Purpose, Scope, ScopeSet, documentation_link, redirect_uri};
 
 const NAME: std::ops::RangeInclusive<usize> = 3..=40;
@@ -104,6 +105,11 @@ pub fn application_name(name: String) -> Result<String, Invalid> {
     if !NAME.contains(&name.chars().count()) || !name.chars().all(allowed) || spaces {
         return Err(Invalid::new(
             "must be 3 to 40 characters: ASCII letters, digits, '.', '_', '-', and single spaces between them",
+        ));
+    }
+    if name.eq_ignore_ascii_case(BUILT_IN_NAME) {
+        return Err(Invalid::new(
+            "must be another name: this one stands for sellers' personal tokens",
         ));
     }
     Ok(name)
@@ -226,6 +232,7 @@ mod tests {
             "żółw",
             "a/b",
             "a\tb",
+            "personal TOKENS",
             &"x".repeat(41),
         ] {
             assert!(application_name(refused.to_owned()).is_err(), "{refused}");

@@ -1,6 +1,6 @@
 //! An offer and what its seller and the pricing engine may do with it.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Change, Invalid, Money, OfferId, SellerId};
 
 use crate::{OfferStatus, OptionalText, WebAddress};
@@ -118,10 +118,11 @@ pub enum OfferEvent {
 }
 
 impl Offer {
-    /// Closes a transition: `updated_at` moves if, and only if, a field that the API returns has changed.
+    /// Closes a transition: `updated_at` moves if, and only if, a field that the API returns has changed. It moves on also
+    /// where `now` lies behind it: a transaction may have begun before the one whose outcome it waited for.
     pub(crate) fn changed(self, mut after: Self, now: DateTime<Utc>) -> Change<Self, OfferEvent> {
         if !self.looks_like(&after) {
-            after.updated_at = now;
+            after.updated_at = now.max(self.updated_at + TimeDelta::microseconds(1));
         }
         let rejected = after.status == OfferStatus::Rejected && self.status != OfferStatus::Rejected;
         let events = if rejected {

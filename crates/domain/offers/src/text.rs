@@ -36,21 +36,27 @@ pub fn optional_text(text: String) -> Result<String, Invalid> {
     within(text, TEXT_MAX)
 }
 
-/// An absolute `http` or `https` address of at most 2048 characters.
+/// An absolute `http` or `https` URI (RFC 3986: ASCII, without user information) of at most 2048 characters.
 pub fn web_address(text: String) -> Result<WebAddress, Invalid> {
     let absolute =
         Url::parse(&text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let rest = text
         .strip_prefix("http://")
         .or_else(|| text.strip_prefix("https://"));
-    let spelled_out = rest.is_some_and(|rest| !rest.starts_with('/'));
-    if !absolute || !spelled_out || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\')
-    {
+    let spelled_out = rest.is_some_and(|rest| !rest.starts_with('/') && !authority(rest).contains('@'));
+    let ascii = text
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && !b"\\\"<>^`{|}".contains(&byte));
+    if !absolute || !spelled_out || !ascii {
         return Err(Invalid::new(
-            "must be an absolute address that begins with https:// or http://",
+            "must be an absolute URI that begins with https:// or http://, in ASCII, without user information",
         ));
     }
     within(text, ADDRESS_MAX)
+}
+
+fn authority(rest: &str) -> &str {
+    rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
 fn within(text: String, max: usize) -> Result<String, Invalid> {
@@ -66,7 +72,7 @@ mod tests {
 
     #[test]
     fn addresses_are_absolute_and_kept_as_given() {
-        let given = "https://shop.example/p/żółw?x=1";
+        let given = "https://shop.example/p/%C5%BC%C3%B3%C5%82w?x=1&mail=a@b";
         assert_eq!(web_address(given.to_owned()).unwrap(), given);
         for refused in [
             "",
@@ -77,6 +83,9 @@ mod tests {
             "https://a b",
             "https://",
             "https:///p",
+            "https://shop.example/żółw",
+            "https://user:word@shop.example/",
+            "https://shop.example/{id}",
         ] {
             assert!(web_address(refused.to_owned()).is_err(), "{refused}");
         }

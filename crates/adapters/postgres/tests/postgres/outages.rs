@@ -175,7 +175,7 @@ async fn a_group_that_fails_tells_each_of_its_waiters() {
     assert!(
         answers
             .iter()
-            .all(|answer| matches!(answer, Err(StoreError::Unexpected(_)))),
+            .all(|answer| matches!(answer, Err(StoreError::Unavailable(_)))),
         "{answers:?}"
     );
     fixture

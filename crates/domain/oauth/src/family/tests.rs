@@ -116,6 +116,7 @@ fn scopes_of_a_grant() {
     assert_eq!(scopes(None).unwrap(), "offers:read orders:read");
     assert_eq!(scopes(Some("")).unwrap(), "offers:read orders:read");
     assert_eq!(scopes(Some("orders:read orders:read")).unwrap(), "orders:read");
+    assert!(matches!(scopes(Some(" ")), Err(ScopeRefused::Empty)));
     assert!(matches!(scopes(Some("messaging")), Err(ScopeRefused::NotHeld(_))));
     assert!(matches!(scopes(Some("no:such")), Err(ScopeRefused::Unknown(_))));
 }

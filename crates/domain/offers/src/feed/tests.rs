@@ -46,6 +46,17 @@ fn offer(price: Option<i64>, source: PriceSource) -> Offer {
 }
 
 #[test]
+fn a_change_whose_clock_is_behind_moves_updated_at_on_all_the_same() {
+    let before = offer(Some(500), PriceSource::Automatic);
+    for now in [at(-5), at(0)] {
+        let mut new = feed(OfferStatus::Published, Some(500));
+        new.title = "Steel kettle".to_owned();
+        let changed = after(new.over(Some(before.clone()), seller(), now));
+        assert_eq!(changed.updated_at, at(0) + chrono::TimeDelta::microseconds(1));
+    }
+}
+
+#[test]
 fn a_manual_price_stays() {
     let before = offer(Some(500), PriceSource::Manual);
     let mut new = feed(OfferStatus::Published, Some(900));

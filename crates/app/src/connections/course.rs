@@ -1,0 +1,131 @@
+//! Where a connection stands between its requests, and until when it may stand there.
+
+use std::{cell::Cell, time::Duration};
+
+use tokio::time::Instant;
+
+/// The course of one connection, shared within its thread by the stream and the handling of requests.
+#[derive(Debug)]
+pub(crate) struct Course {
+    stage: Cell<Stage>,
+    /// From the end of a request, or the beginning of the connection, to the next request's whole head.
+    between: Duration,
+    /// For a head of which something has come.
+    head: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing has come yet; the HTTP library itself limits the first head.
+    New { until: Instant },
+    /// The last request is over. Part of the next head may lie in a buffer already, having come with that request.
+    Idle { until: Instant },
+    /// Something of the next head has come.
+    Head { until: Instant },
+    /// A request is being read and handled, which has time limits of its own.
+    Request,
+}
+
+impl Course {
+    pub(crate) fn new(keep_alive: Duration, head: Duration) -> Self {
+        let between = keep_alive + head;
+        let until = Instant::now() + between;
+        Self {
+            stage: Cell::new(Stage::New { until }),
+            between,
+            head,
+        }
+    }
+
+    /// A request's head is whole.
+    pub(crate) fn request_begins(&self) {
+        self.stage.set(Stage::Request);
+    }
+
+    /// A request's response is ready to be sent, which counts towards the time until the next request.
+    pub(crate) fn request_ends(&self) {
+        let until = Instant::now() + self.between;
+        self.stage.set(Stage::Idle { until });
+    }
+
+    /// Bytes were read.
+    pub(crate) fn bytes_came(&self) {
+        match self.stage.get() {
+            Stage::New { until } => self.stage.set(Stage::Head { until }),
+            Stage::Idle { until } => {
+                let until = until.min(Instant::now() + self.head);
+                self.stage.set(Stage::Head { until });
+            }
+            Stage::Head { .. } | Stage::Request => {}
+        }
+    }
+
+    /// When the connection has to be given up; never during a request.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        match self.stage.get() {
+            Stage::New { until } | Stage::Idle { until } | Stage::Head { until } => Some(until),
+            Stage::Request => None,
+        }
+    }
+
+    /// Whether nothing is known to have come of a request that was not answered.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.stage.get(), Stage::New { .. } | Stage::Idle { .. })
+    }
+
+    /// Whether part of a head has come.
+    pub(crate) fn is_at_a_head(&self) -> bool {
+        matches!(self.stage.get(), Stage::Head { .. })
+    }
+
+    /// A time after which it is worth to look again, whatever the stage.
+    pub(crate) fn later(&self) -> Instant {
+        Instant::now() + self.between
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn left(course: &Course) -> Option<u64> {
+        course.until().map(|until| (until - Instant::now()).as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_later_head_has_its_own_time_and_no_byte_of_it_gains_more() {
+        let course = Course::new(10 * SECOND, 3 * SECOND);
+        assert_eq!(left(&course), Some(13));
+        course.bytes_came();
+        assert_eq!(
+            left(&course),
+            Some(13),
+            "the first head is the library's to limit"
+        );
+        course.request_begins();
+        assert_eq!(left(&course), None);
+        course.bytes_came();
+        assert_eq!(left(&course), None);
+        course.request_ends();
+        assert!(course.is_idle());
+        tokio::time::advance(5 * SECOND).await;
+        assert_eq!(left(&course), Some(8));
+        course.bytes_came();
+        assert!(!course.is_idle());
+        tokio::time::advance(SECOND).await;
+        course.bytes_came();
+        assert_eq!(left(&course), Some(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_begins_late_ends_with_the_pause() {
+        let course = Course::new(10 * SECOND, 3 * SECOND);
+        course.request_begins();
+        course.request_ends();
+        tokio::time::advance(12 * SECOND).await;
+        course.bytes_came();
+        assert_eq!(left(&course), Some(1));
+    }
+}

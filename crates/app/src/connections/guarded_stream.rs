@@ -1,0 +1,162 @@
+//! A connection that ends by itself when its time is over, or when the program stops and there is nothing to answer.
+
+use std::{
+    future::Future as _,
+    io::{self, ErrorKind, IoSlice},
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::{Instant, Sleep, sleep_until},
+};
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::{course::Course, stopping::Stopping};
+
+/// What a client is told whose head was too slow, as the HTTP library does for a connection's first head.
+const TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// The stream. Whoever serves it polls it for reading whenever anything wakes the connection's task.
+pub(crate) struct GuardedStream {
+    stream: TcpStream,
+    course: Rc<Course>,
+    /// Wakes the task at the end of the time that the connection has, or earlier: it is put off only when it rings.
+    alarm: Option<Pin<Box<Sleep>>>,
+    stopping: Arc<Stopping>,
+    ending: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Whom `ending` wakes.
+    told: Option<Waker>,
+    /// Whether bytes may be left that were not sent yet.
+    unsent: bool,
+}
+
+impl GuardedStream {
+    pub(crate) fn new(stream: TcpStream, course: Course, stopping: &Arc<Stopping>) -> Self {
+        Self {
+            stream,
+            course: Rc::new(course),
+            alarm: None,
+            ending: Box::pin(stopping.ended()),
+            stopping: Arc::clone(stopping),
+            told: None,
+            unsent: false,
+        }
+    }
+
+    pub(crate) const fn course(&self) -> &Rc<Course> {
+        &self.course
+    }
+
+    /// Whether the connection's time is over. If not, the task will be woken when it may be.
+    fn is_overdue(&mut self, cx: &mut Context<'_>) -> bool {
+        let until = self.course.until();
+        let alarm = self
+            .alarm
+            .get_or_insert_with(|| Box::pin(sleep_until(until.unwrap_or_else(|| self.course.later()))));
+        if let Some(until) = until.filter(|until| alarm.deadline() > *until) {
+            alarm.as_mut().reset(until);
+        }
+        while alarm.as_mut().poll(cx).is_ready() {
+            if until.is_some_and(|until| until <= Instant::now()) {
+                return true;
+            }
+            alarm.as_mut().reset(until.unwrap_or_else(|| self.course.later()));
+        }
+        false
+    }
+
+    /// Whether the program ends its connections. If not, the task will be woken when it does.
+    fn is_ending(&mut self, cx: &mut Context<'_>) -> bool {
+        // Asking again takes a lock that all connections share, and only another waker makes it necessary.
+        if !self.told.as_ref().is_some_and(|told| told.will_wake(cx.waker())) {
+            if self.ending.as_mut().poll(cx).is_ready() {
+                return true;
+            }
+            self.told = Some(cx.waker().clone());
+        }
+        self.stopping.is_ending()
+    }
+
+    fn time_out(&self) -> io::Error {
+        if self.course.is_at_a_head() && !self.unsent {
+            // It is a courtesy: the connection ends whether or not it can be sent.
+            drop(self.stream.try_write(TOO_SLOW));
+        }
+        io::Error::new(ErrorKind::TimedOut, "the client was too slow")
+    }
+}
+
+impl AsyncRead for GuardedStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut this.stream).poll_read(cx, buffer);
+        if read.is_ready() {
+            if buffer.filled().len() > before {
+                this.course.bytes_came();
+            }
+            return read;
+        }
+        if this.is_overdue(cx) {
+            return Poll::Ready(Err(this.time_out()));
+        }
+        // To the one who reads, an end without a byte is as if the client had closed.
+        if this.is_ending(cx) && this.course.is_idle() {
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Pending
+    }
+}
+
+impl GuardedStream {
+    /// What a write has come to, but for one that waits beyond the connection's time.
+    fn written(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.unsent = true;
+        if outcome.is_pending() && self.is_overdue(cx) {
+            return Poll::Ready(Err(self.time_out()));
+        }
+        outcome
+    }
+}
+
+impl AsyncWrite for GuardedStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.written(cx, outcome)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.stream).poll_write_vectored(cx, bytes);
+        this.written(cx, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        // The HTTP library flushes once all that it had to send was taken.
+        this.unsent = false;
+        Pin::new(&mut this.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,63 @@
+//! One subject again and again, with what a profiler needs to know.
+
+use crate::catalogue::Catalogue;
+use crate::cli::ProfileOptions;
+use crate::cluster::Cluster;
+use crate::measure::measure;
+use crate::program::Program;
+use crate::progress::{Progress, say};
+use crate::read::subjects;
+use crate::stand::Stand;
+
+/// Raises a stand, tells its process ids and URLs, and measures the chosen subjects until it is interrupted.
+pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
+    let progress = Progress::new();
+    let stand_options = &options.stand;
+    let program = Program::locate(stand_options.server.as_deref()).await?;
+    let cluster = Cluster::start(&stand_options.shared_buffers, stand_options.folder.as_deref()).await?;
+    let catalogue = Catalogue::new(options.offers, stand_options.sellers);
+    let stand = Stand::raise(&cluster, &program, "bench", catalogue, progress).await?;
+    stand.settle(&cluster).await?;
+    say(&format!(
+        "server: process {}, http://{}",
+        stand.server.pid, stand.server.public
+    ));
+    say(&format!("back office: http://{}", stand.server.back_office));
+    say(&format!(
+        "PostgreSQL: process {}, {}",
+        cluster.server()?,
+        cluster.url(&stand.database)
+    ));
+    let first = stand.first_seller()?;
+    say(&format!("first seller: {}, token {}", first.id, first.token));
+    let all = subjects::of(&options.stand, &stand).await?;
+    let wanted =
+        |key: &str| options.subjects.is_empty() || options.subjects.iter().any(|subject| subject == key);
+    if options.rounds == Some(0) {
+        say("held until it is interrupted");
+        std::future::pending::<()>().await;
+    }
+    let mut round = 0;
+    while options.rounds.is_none_or(|rounds| round < rounds) {
+        round += 1;
+        for subject in all.iter().filter(|subject| wanted(subject.key)) {
+            let sample = measure(&cluster, &subject.work).await?;
+            say(&format!(
+                "{:<10} {:>8.0}/s  p50 {:>7.2} ms  p99 {:>7.2} ms  µs each: PostgreSQL {:>5.1}, server {:>5.1}, client {:>4.1}  \
+                 statements each: {:.2}, questions each: {:.2}  \
+                 others {:.0} %",
+                subject.key,
+                sample.rate,
+                sample.latency.quantile(0.5).as_secs_f64() * 1e3,
+                sample.latency.quantile(0.99).as_secs_f64() * 1e3,
+                sample.cpu.postgres,
+                sample.cpu.server,
+                sample.cpu.client,
+                sample.statements.count,
+                sample.statements.questions,
+                sample.others * 100.0,
+            ));
+        }
+    }
+    Ok(())
+}
