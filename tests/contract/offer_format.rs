@@ -70,7 +70,7 @@ async fn the_ends_of_every_range_are_kept_exactly() {
     let texts = json!({
         "title": "\"quoted\" \\ back/slash \u{1}\u{1f} \u{2028} \u{7f} 🫖 </script> \t\n",
         "brand": "",
-        "url": "https://shop.example/p/żółw?x=1&y=%20#part",
+        "url": "https://shop.example/p/%C5%BC%C3%B3%C5%82w?x=1&y=%20#part",
     });
     for (n, changes) in (1..).zip([longest, zero, texts]) {
         let id = world.offer(&seller, n, changes.clone()).await;
