@@ -10,18 +10,23 @@
 mod admin;
 mod configuration;
 mod connections;
+mod crashes;
 mod import_command;
 mod import_memory;
 mod logging;
+mod lost_commit;
 mod migrations;
 mod odd_requests;
 mod outage;
 mod sandbox_database;
 mod sandbox_life;
+mod sandbox_orders;
 mod sandbox_seeds;
 mod slow_clients;
 mod starts;
 mod stops;
+mod worker;
+mod workers;
 
 use blackbox::World;
 

@@ -44,6 +44,7 @@ pub(crate) fn start(shared: &Shared) {
 
 impl Shared {
     fn start_all(&self) {
+        describe_meters();
         let Outside {
             carriers,
             mailer,
@@ -91,4 +92,13 @@ impl Shared {
                 .run(keep_doing(Arc::new(routine), self.tasks.clone(), randomness)),
         );
     }
+}
+
+fn describe_meters() {
+    metrics::describe_counter!(
+        "mails_total",
+        "Sendings of mails to buyers, by what becomes of the mail."
+    );
+    metrics::describe_counter!("parcels_followed_total", "Parcels that were due and looked at.");
+    metrics::describe_counter!("worker_failures_total", "Batches that failed, by worker.");
 }

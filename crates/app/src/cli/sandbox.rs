@@ -11,8 +11,9 @@ use crate::{config::Sources, logging, sandbox};
 ///
 /// Starts a PostgreSQL of its own in the data directory, from the server programs that are installed, migrates it, seeds it
 /// once, and serves. Prints calls to copy, and writes all credentials to credentials.json in the data directory. The data
-/// stay for the next start. Where `DATABASE_URL` is set, that database is used instead, if it is empty or a sandbox's already.
-/// All configuration is honoured. Ends on Ctrl-C, and its PostgreSQL with it.
+/// stay for the next start. Mails to buyers are laid into the folder mail there, and carriers are simulated: the tracking number
+/// tells what they say (DELIVERED, TRANSIT, LATER, TIMEOUT, ERROR in it). Where `DATABASE_URL` is set, that database is used instead, if it is empty or a sandbox's already.
+/// All configuration but that of mail servers and carriers is honoured. Ends on Ctrl-C, and its PostgreSQL with it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
@@ -48,6 +49,7 @@ Examples:
   seller-api sandbox --fresh
   seller-api sandbox --port 0 --backoffice-port 0 --data-dir /tmp/sandbox
   SELLER_API__RATE_LIMIT__DEFAULT=5 seller-api sandbox
+  SELLER_API__TRACKING__POLL_INTERVAL=1s seller-api sandbox
   DATABASE_URL=postgres://localhost/empty seller-api sandbox";
 
 impl Args {

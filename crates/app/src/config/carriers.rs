@@ -1,17 +1,13 @@
 //! `carriers.*`: the carriers that are asked about parcels. One without credentials is not asked.
 
+mod clients;
+
 use std::sync::Arc;
 
-use adapter_carriers::{
-    CarrierSettings, Carriers, DhlSettings, DpdSettings, InpostSettings, OauthSettings, PocztaPolskaSettings,
-    SetupError, urls,
-};
+use adapter_carriers::SetupError;
 use adapter_sealing::SystemClock;
-use kernel::Clock;
 use orders::Carrier;
-use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use url::Url;
 
 use super::values::{Secret, ServiceUrl};
 use crate::causes;
@@ -179,56 +175,6 @@ impl CarriersConfig {
         problems
     }
 
-    /// The clients of the carriers that can be asked; none where nobody can.
-    pub fn clients(&self, user_agent: String, clock: Arc<dyn Clock>) -> Result<Option<Carriers>, SetupError> {
-        let settings = self.settings(user_agent);
-        let clients = asks_anybody(&settings).then(|| Carriers::new(&settings, clock));
-        clients.transpose()
-    }
-
-    /// What the adapter needs to know.
-    pub fn settings(&self, user_agent: String) -> CarrierSettings {
-        let Self {
-            inpost,
-            dhl,
-            poczta_polska,
-            dpd,
-            gls,
-            ups,
-            fedex,
-        } = self;
-        let asks_inpost = inpost.enabled.unwrap_or(inpost.token.is_some());
-        CarrierSettings {
-            inpost: asks_inpost.then(|| InpostSettings {
-                base_url: url(inpost.base_url.as_ref(), urls::INPOST),
-                token: inpost.token.as_ref().map(secret),
-            }),
-            dhl: dhl.api_key.as_ref().map(|key| DhlSettings {
-                base_url: url(dhl.base_url.as_ref(), urls::DHL),
-                api_key: secret(key),
-                service: Some(dhl.service.clone()).filter(|service| !service.is_empty()),
-            }),
-            poczta_polska: both(poczta_polska.login.as_ref(), poczta_polska.password.as_ref()).map(
-                |(login, password)| PocztaPolskaSettings {
-                    base_url: url(poczta_polska.base_url.as_ref(), urls::POCZTA_POLSKA),
-                    token_url: url(poczta_polska.token_url.as_ref(), urls::POCZTA_POLSKA_TOKEN),
-                    login,
-                    password,
-                },
-            ),
-            dpd: both(dpd.login.as_ref(), dpd.password.as_ref()).map(|(login, password)| DpdSettings {
-                base_url: url(dpd.base_url.as_ref(), urls::DPD),
-                channel: dpd.channel.clone(),
-                login,
-                password,
-            }),
-            gls: gls.settings(urls::GLS, urls::GLS_TOKEN),
-            ups: ups.settings(urls::UPS, urls::UPS_TOKEN),
-            fedex: fedex.settings(urls::FEDEX, urls::FEDEX_TOKEN),
-            ..CarrierSettings::none(user_agent)
-        }
-    }
-
     /// Questions a day that a carrier allows; none where no limit is known.
     pub fn daily_limit(&self, carrier: Carrier) -> Option<u32> {
         let configured = match carrier {
@@ -249,52 +195,6 @@ impl ClientConfig {
     const fn pair(&self) -> [&Option<Secret>; 2] {
         [&self.client_id, &self.client_secret]
     }
-
-    fn settings(&self, base: &str, token: &str) -> Option<OauthSettings> {
-        let (client_id, client_secret) = both(self.client_id.as_ref(), self.client_secret.as_ref())?;
-        Some(OauthSettings {
-            base_url: url(self.base_url.as_ref(), base),
-            token_url: url(self.token_url.as_ref(), token),
-            client_id,
-            client_secret,
-        })
-    }
-}
-
-fn asks_anybody(settings: &CarrierSettings) -> bool {
-    let CarrierSettings {
-        inpost,
-        dhl,
-        poczta_polska,
-        dpd,
-        gls,
-        ups,
-        fedex,
-        ..
-    } = settings;
-    inpost.is_some()
-        || dhl.is_some()
-        || poczta_polska.is_some()
-        || dpd.is_some()
-        || [gls, ups, fedex].into_iter().any(Option::is_some)
-}
-
-/// The address that is configured, else the production service's.
-#[expect(
-    clippy::expect_used,
-    reason = "the production addresses are constants, which a test parses"
-)]
-fn url(configured: Option<&ServiceUrl>, production: &str) -> Url {
-    let production = || Url::parse(production).expect("an address");
-    configured.map_or_else(production, |url| url.0.clone())
-}
-
-fn secret(secret: &Secret) -> SecretString {
-    secret.0.clone()
-}
-
-fn both(one: Option<&Secret>, other: Option<&Secret>) -> Option<(SecretString, SecretString)> {
-    Some((secret(one?), secret(other?)))
 }
 
 fn refused(error: &SetupError) -> (&'static str, String) {
@@ -315,76 +215,4 @@ fn refused(error: &SetupError) -> (&'static str, String) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key() -> Secret {
-        "k".to_owned().into()
-    }
-
-    fn asked(config: &CarriersConfig) -> Vec<Carrier> {
-        let clients = config
-            .clients("test/1.0".to_owned(), Arc::new(SystemClock))
-            .unwrap();
-        clients.iter().flat_map(Carriers::asked).collect()
-    }
-
-    #[test]
-    fn only_carriers_with_credentials_are_asked() {
-        let mut config = CarriersConfig::default();
-        assert_eq!(asked(&config), []);
-        config.inpost.enabled = Some(true);
-        config.dhl.api_key = Some(key());
-        config.ups.client_id = Some(key());
-        assert_eq!(asked(&config), [Carrier::Inpost, Carrier::Dhl]);
-        config.inpost = InpostConfig {
-            token: Some(key()),
-            ..InpostConfig::default()
-        };
-        assert_eq!(asked(&config), [Carrier::Inpost, Carrier::Dhl]);
-    }
-
-    #[test]
-    fn every_carrier_can_be_asked_where_it_is_in_production() {
-        let client = || ClientConfig {
-            client_id: Some(key()),
-            client_secret: Some(key()),
-            ..ClientConfig::default()
-        };
-        let mut config = CarriersConfig {
-            gls: client(),
-            ups: client(),
-            fedex: client(),
-            ..CarriersConfig::default()
-        };
-        config.inpost.token = Some(key());
-        config.dhl.api_key = Some(key());
-        (config.dpd.login, config.dpd.password) = (Some(key()), Some(key()));
-        (config.poczta_polska.login, config.poczta_polska.password) = (Some(key()), Some(key()));
-        assert_eq!(asked(&config).len(), Carrier::ALL.len() - 1);
-        assert_eq!(config.problems(), []);
-    }
-
-    #[test]
-    fn half_of_a_pair_is_named() {
-        let mut config = CarriersConfig::default();
-        config.dpd.password = Some(key());
-        config.fedex.client_id = Some(key());
-        let keys = config
-            .problems()
-            .into_iter()
-            .map(|(key, _)| key)
-            .collect::<Vec<_>>();
-        assert_eq!(keys, ["carriers.dpd.login", "carriers.fedex.client_secret"]);
-    }
-
-    #[test]
-    fn a_configured_limit_goes_before_the_usual_one() {
-        let mut config = CarriersConfig::default();
-        assert_eq!(config.daily_limit(Carrier::Dhl), Some(250));
-        assert_eq!(config.daily_limit(Carrier::Gls), Some(500));
-        assert_eq!(config.daily_limit(Carrier::Ups), None);
-        config.dhl.daily_limit = Some(5_000);
-        assert_eq!(config.daily_limit(Carrier::Dhl), Some(5_000));
-    }
-}
+mod tests;
