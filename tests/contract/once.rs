@@ -214,7 +214,7 @@ async fn parallel_moves_over_orders_of_several_sellers_end_consistently() {
     }
     let mut requests = Vec::new();
     for (n, order) in orders.iter().enumerate() {
-        for round in 0..3 {
+        for trader in &traders {
             for step in ["payment", "cancellation", "delivery"] {
                 if step == "cancellation" && n % 2 == 0 {
                     continue;
@@ -223,8 +223,7 @@ async fn parallel_moves_over_orders_of_several_sellers_end_consistently() {
             }
             let path = format!("/orders/{}/shipment", order.id);
             requests.push(world.office(reqwest::Method::POST, &path).json(&parcel("ALL-1")));
-            let part =
-                json!({"seller_id": traders[round].seller.id, "carrier": "gls", "tracking_number": "PART-1"});
+            let part = json!({"seller_id": trader.seller.id, "carrier": "gls", "tracking_number": "PART-1"});
             requests.push(world.office(reqwest::Method::POST, &path).json(&part));
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{instant, world};
 
 /// A seller with `count` orders, one a second, the first at 12:00:01 in 2040; oldest first.
-async fn prepared(count: u32) -> (World, Trader, Vec<String>) {
+pub(crate) async fn prepared(count: u32) -> (World, Trader, Vec<String>) {
     let world = world().await;
     let clock = world.database.control_clock().await;
     let trader = world.trader().await;
@@ -26,7 +26,7 @@ async fn prepared(count: u32) -> (World, Trader, Vec<String>) {
     (world, trader, ids)
 }
 
-async fn page(world: &World, token: &str, query: &str) -> Value {
+pub(crate) async fn page(world: &World, token: &str, query: &str) -> Value {
     world
         .get(token, &format!("/v1/orders?{query}"))
         .await
@@ -230,61 +230,6 @@ async fn bad_parameters_are_told_by_their_names() {
         let answer = world.get(&trader.token, &format!("/v1/orders?{query}")).await;
         assert_eq!(answer.status, 400, "{query}");
         answer.invalid(&[path]);
-    }
-}
-
-#[tokio::test]
-async fn a_cursor_belongs_to_resource_seller_and_filters() {
-    let (world, trader, _) = prepared(3).await;
-    let cursor = async |query: &str| {
-        page(&world, &trader.token, &format!("limit=1{query}")).await["next"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    };
-    let plain = cursor("").await;
-    page(
-        &world,
-        &trader.token,
-        &format!("limit=2&fields=status&after={plain}"),
-    )
-    .await;
-    let stranger = world.trader().await;
-    world
-        .get(&stranger.token, &format!("/v1/orders?after={plain}"))
-        .await
-        .invalid(&["after"]);
-    world
-        .get(&trader.token, &format!("/v1/offers?after={plain}"))
-        .await
-        .invalid(&["after"]);
-    let filters = [
-        "&status=pending",
-        "&placed_after=2000-01-01T00:00:00Z",
-        "&updated_after=2000-01-01T00:00:00Z",
-    ];
-    for filter in filters {
-        let own = cursor(filter).await;
-        page(&world, &trader.token, &format!("after={own}{filter}")).await;
-        for other in filters.into_iter().chain([""]).filter(|other| *other != filter) {
-            let answer = world
-                .get(&trader.token, &format!("/v1/orders?after={own}{other}"))
-                .await;
-            answer.invalid(&["after"]);
-        }
-        world
-            .get(&trader.token, &format!("/v1/orders?after={plain}{filter}"))
-            .await
-            .invalid(&["after"]);
-    }
-    for position in [0, plain.len() / 2, plain.len() - 1] {
-        let mut bytes = plain.clone().into_bytes();
-        bytes[position] = if bytes[position] == b'A' { b'B' } else { b'A' };
-        let bad = String::from_utf8(bytes).unwrap();
-        world
-            .get(&trader.token, &format!("/v1/orders?after={bad}"))
-            .await
-            .invalid(&["after"]);
     }
 }
 

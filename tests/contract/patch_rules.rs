@@ -111,7 +111,7 @@ async fn a_body_that_is_no_proper_object_is_one_entry_without_a_path() {
         r#""stock""#,
         r#"{"stock":8}{}"#,
         r#"{"stock":8,}"#,
-        r#"{stock:8}"#,
+        "{stock:8}",
         r#"{"stock":08}"#,
         r#"{"stock":+8}"#,
         r#"{"stock":NaN}"#,

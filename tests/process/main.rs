@@ -22,6 +22,7 @@ mod sandbox_database;
 mod sandbox_life;
 mod sandbox_orders;
 mod sandbox_seeds;
+mod sandbox_trade;
 mod slow_clients;
 mod starts;
 mod stops;

@@ -1,4 +1,4 @@
-//! The sandbox trades: orders in every status, carriers that go by the number, mail in a folder.
+//! The sandbox's orders: what the examples name, and who gets orders when.
 
 use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
@@ -81,7 +81,7 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 #[tokio::test]
-async fn there_are_orders_in_every_status_and_the_examples_are_what_they_say() {
+async fn the_examples_are_what_they_say_and_history_stays_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let environment = [("SELLER_API__TRACKING__POLL_INTERVAL", "200ms")];
@@ -90,9 +90,6 @@ async fn there_are_orders_in_every_status_and_the_examples_are_what_they_say() {
     let first = &sellers[0];
     let token = text(first, "personal_token");
     let (statuses, numbers) = orders(&sandbox, first).await;
-    for status in ["pending", "processing", "shipped", "delivered", "cancelled"] {
-        assert!(statuses.contains_key(status), "{statuses:?}");
-    }
     assert!(numbers.len() > 25, "{numbers:?}");
     assert!(
         mails(&data).is_empty(),

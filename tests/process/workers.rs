@@ -1,6 +1,6 @@
-//! The workers: beside the listeners, or in processes of their own.
+//! How workers start, are watched and end.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use blackbox::{Finished, World, run};
 use reqwest::Method;
@@ -25,13 +25,12 @@ struct Worker {
 }
 
 impl Worker {
-    async fn start(database: &str, environment: &[(&str, &str)]) -> Self {
+    async fn start(database: &str) -> Self {
         let mut child = Command::new(PROGRAM)
             .args(["worker", "--bind", "127.0.0.1:0"])
             .env("DATABASE_URL", database)
             .env("SELLER_API__KEYS__SEALING", sealing_key())
             .env("SELLER_API__LOG__FORMAT", "json")
-            .envs(environment.iter().copied())
             .stderr(std::process::Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -80,21 +79,6 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     }
 }
 
-fn mails_in(folder: &Path) -> usize {
-    std::fs::read_dir(folder).map_or(0, |entries| {
-        let is_mail = |path: &Path| path.extension().is_some_and(|extension| extension == "eml");
-        entries
-            .filter(|entry| is_mail(&entry.as_ref().unwrap().path()))
-            .count()
-    })
-}
-
-/// A world whose server leaves the work to others.
-async fn idle_world() -> World {
-    let none = |options: ServerOptions| options.set("SELLER_API__SERVER__WORKERS", "none");
-    World::with(PROGRAM, none).await
-}
-
 /// Has an order placed, paid and shipped.
 async fn ship(world: &World) {
     let seller = world.seller().await;
@@ -126,54 +110,17 @@ async fn ship(world: &World) {
         .expect(201);
 }
 
-async fn unsent(world: &World) -> i64 {
-    let client = world.database.connect().await;
-    let row = client
-        .query_one("select count(*) from mails where sent_at is null", &[])
-        .await;
-    row.unwrap().get(0)
-}
-
-#[tokio::test]
-async fn a_worker_does_what_serve_was_told_to_leave_and_two_do_it_once() {
-    let world = idle_world().await;
-    ship(&world).await;
-    assert_eq!(unsent(&world).await, 1);
-    let folder = tempfile::tempdir().unwrap();
-    let environment = [
-        ("SELLER_API__MAIL__FOLDER", folder.path().to_str().unwrap()),
-        ("SELLER_API__MAIL__SENDER_NAME", "Shop"),
-        ("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example"),
-    ];
-    let (one, other) = tokio::join!(
-        Worker::start(world.database.url(), &environment),
-        Worker::start(world.database.url(), &environment)
-    );
-    eventually("the mail", async || unsent(&world).await == 0).await;
-    for _ in 0..5 {
-        ship(&world).await;
-    }
-    eventually("five more", async || unsent(&world).await == 0).await;
-    assert_eq!(mails_in(folder.path()), 6);
-    for worker in [one, other] {
-        assert_eq!(worker.status("/healthz").await, 200);
-        assert_eq!(worker.status("/readyz").await, 200);
-        assert_eq!(worker.status("/metrics").await, 200);
-        assert_eq!(worker.status("/v1/me").await, 404);
-        assert_eq!(worker.end().await, Some(0));
-    }
-    assert!(!world.server.log().contains(r#""working""#));
-}
-
 #[tokio::test]
 async fn a_worker_waits_for_the_schema() {
     let database = TestDatabase::empty().await;
-    let worker = Worker::start(database.url(), &[]).await;
+    let worker = Worker::start(database.url()).await;
     assert_eq!(worker.status("/healthz").await, 200);
     assert_eq!(worker.status("/readyz").await, 503);
     let migrated: Finished = run(PROGRAM, &["migrate"], &[("DATABASE_URL", database.url())]).await;
     migrated.success();
     eventually("readiness", async || worker.status("/readyz").await == 200).await;
+    assert_eq!(worker.status("/metrics").await, 200);
+    assert_eq!(worker.status("/v1/me").await, 404);
     assert_eq!(worker.end().await, Some(0));
 }
 

@@ -15,9 +15,11 @@ mod clock;
 mod database;
 mod link;
 mod server;
+mod worker;
 
 pub use client::{Answer, Client, Request};
 pub use clock::TestClock;
 pub use database::TestDatabase;
-pub use link::Link;
+pub use link::{Link, LostCommit};
 pub use server::{ServerOptions, TestServer, sealing_key};
+pub use worker::TestWorker;

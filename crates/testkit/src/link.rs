@@ -1,6 +1,13 @@
-//! A way to a database that a test can block, for a server that is there but does not answer.
+//! A way to a database that a test can block, for a server that is there but does not answer, and on which it can lose what
+//! is said at a COMMIT.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use tempfile::TempDir;
 use tokio::{
@@ -11,12 +18,34 @@ use tokio::{
 
 use crate::TestDatabase;
 
+/// A connection that breaks at its COMMIT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostCommit {
+    /// The server commits, and its answer gets lost.
+    Done,
+    /// The COMMIT itself gets lost, so the server rolls back.
+    Undone,
+}
+
 /// Forwards connections to a test's database until it is blocked; what is sent meanwhile waits.
 #[derive(Debug)]
 pub struct Link {
     url: String,
-    open: watch::Sender<bool>,
+    way: Way,
     _folder: TempDir,
+}
+
+/// What all connections share.
+#[derive(Debug, Clone)]
+struct Way {
+    open: Arc<watch::Sender<bool>>,
+    losing: Arc<watch::Sender<Option<Losing>>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Losing {
+    commit: LostCommit,
+    then_block: bool,
 }
 
 impl Link {
@@ -39,11 +68,14 @@ impl Link {
             config.get_dbname().expect("a name"),
         );
         let url = format!("postgres://{user}@{host}/{name}");
-        let (open, gate) = watch::channel(true);
-        tokio::spawn(accept(listener, target, gate));
+        let way = Way {
+            open: Arc::new(watch::Sender::new(true)),
+            losing: Arc::new(watch::Sender::new(None)),
+        };
+        tokio::spawn(accept(listener, target, way.clone()));
         Self {
             url,
-            open,
+            way,
             _folder: folder,
         }
     }
@@ -55,41 +87,114 @@ impl Link {
 
     /// From now on connections are taken and bytes swallowed, and nothing comes back.
     pub fn block(&self) {
-        self.open.send_replace(false);
+        self.way.open.send_replace(false);
     }
 
     /// Lets everything through that has waited.
     pub fn unblock(&self) {
-        self.open.send_replace(true);
+        self.way.open.send_replace(true);
+    }
+
+    /// Breaks the connection that sends the next COMMIT.
+    pub fn lose(&self, commit: LostCommit) {
+        let losing = Losing {
+            commit,
+            then_block: false,
+        };
+        self.way.losing.send_replace(Some(losing));
+    }
+
+    /// Breaks the connection that sends the next COMMIT, and blocks the way in the same moment.
+    pub fn lose_and_block(&self, commit: LostCommit) {
+        let losing = Losing {
+            commit,
+            then_block: true,
+        };
+        self.way.losing.send_replace(Some(losing));
+    }
+
+    /// Waits until a COMMIT was lost.
+    pub async fn lost(&self) {
+        let mut losing = self.way.losing.subscribe();
+        drop(losing.wait_for(Option::is_none).await);
     }
 }
 
-async fn accept(listener: UnixListener, target: PathBuf, gate: watch::Receiver<bool>) {
+impl Way {
+    /// What becomes of these bytes of a client's: where they hold a COMMIT that is to be lost, how.
+    fn takes_loss(&self, bytes: &[u8]) -> Option<LostCommit> {
+        // The end of a statement's text, in a simple query and in a parsed one alike.
+        let commits = bytes
+            .windows(7)
+            .any(|word| word.eq_ignore_ascii_case(b"commit\0"));
+        let mut taken = None;
+        if commits {
+            self.losing.send_if_modified(|losing| {
+                taken = losing.take();
+                taken.is_some()
+            });
+        }
+        let Losing { commit, then_block } = taken?;
+        if then_block {
+            self.open.send_replace(false);
+        }
+        Some(commit)
+    }
+}
+
+async fn accept(listener: UnixListener, target: PathBuf, way: Way) {
     while let Ok((client, _)) = listener.accept().await {
-        tokio::spawn(forward(client, target.clone(), gate.clone()));
+        tokio::spawn(forward(client, target.clone(), way.clone()));
     }
 }
 
-async fn forward(client: UnixStream, target: PathBuf, gate: watch::Receiver<bool>) {
+async fn forward(client: UnixStream, target: PathBuf, way: Way) {
     let Ok(server) = UnixStream::connect(target).await else {
         return;
     };
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+    let lost = AtomicBool::new(false);
     tokio::select! {
-        () = pump(from_client, to_server, gate.clone()) => {}
-        () = pump(from_server, to_client, gate) => {}
+        () = ask(from_client, to_server, &way, &lost) => {}
+        () = answer(from_server, to_client, &way, &lost) => {}
     }
 }
 
-/// Copies until either side ends.
-async fn pump(
+/// Copies what a client says until either side ends.
+async fn ask(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    mut gate: watch::Receiver<bool>,
+    way: &Way,
+    lost: &AtomicBool,
 ) {
-    let mut buffer = Vec::with_capacity(16 * 1024);
+    let (mut buffer, mut gate) = (Vec::with_capacity(16 * 1024), way.open.subscribe());
     while matches!(from.read_buf(&mut buffer).await, Ok(1..)) {
-        if gate.wait_for(|open| *open).await.is_err() || to.write_all(&buffer).await.is_err() {
+        match way.takes_loss(&buffer) {
+            Some(LostCommit::Undone) => return,
+            Some(LostCommit::Done) => lost.store(true, Ordering::Release),
+            None if gate.wait_for(|open| *open).await.is_err() => return,
+            None => {}
+        }
+        if to.write_all(&buffer).await.is_err() {
+            return;
+        }
+        buffer.clear();
+    }
+}
+
+/// Copies what the server says until either side ends, or until it answers what is to be lost.
+async fn answer(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    way: &Way,
+    lost: &AtomicBool,
+) {
+    let (mut buffer, mut gate) = (Vec::with_capacity(16 * 1024), way.open.subscribe());
+    while matches!(from.read_buf(&mut buffer).await, Ok(1..)) {
+        if lost.load(Ordering::Acquire)
+            || gate.wait_for(|open| *open).await.is_err()
+            || to.write_all(&buffer).await.is_err()
+        {
             return;
         }
         buffer.clear();

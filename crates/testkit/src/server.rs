@@ -42,6 +42,18 @@ impl ServerOptions {
         self.environment.push((key.to_owned(), value.to_string()));
         self
     }
+
+    /// A command of the program over the database at `url`, with these settings.
+    pub(crate) fn command(&self, name: &str, url: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .arg(name)
+            .env("DATABASE_URL", url)
+            .env("SELLER_API__KEYS__SEALING", &self.sealing_key)
+            .env("SELLER_API__LOG__FORMAT", "json")
+            .envs(self.environment.iter().cloned());
+        command
+    }
 }
 
 /// A fresh sealing key, as the configuration takes it.
@@ -98,13 +110,10 @@ impl TestServer {
 
     /// Starts the program over the database at `url`, whatever state that is in, and waits only until it listens.
     pub async fn listen(options: &ServerOptions, url: &str) -> Self {
-        let mut child = Command::new(&options.program)
-            .arg("serve")
-            .env("DATABASE_URL", url)
+        let mut child = options
+            .command("serve", url)
             .env("SELLER_API__SERVER__BIND", "127.0.0.1:0")
             .env("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0")
-            .env("SELLER_API__KEYS__SEALING", &options.sealing_key)
-            .env("SELLER_API__LOG__FORMAT", "json")
             .envs(options.environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

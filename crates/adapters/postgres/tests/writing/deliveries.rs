@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use kernel::{Change, SellerId};
 use orders::{Carrier, Cause, OrderRef, Sighting, TrackingStatus};
 use serde_json::{Value, json};
-use tokio_postgres::{Client, Row};
-use usecases::{settle_order::Settlement, transact};
+use tokio_postgres::{Client, Row, Transaction};
+use usecases::{Work, settle_order::Settlement, transact};
 use uuid::Uuid;
 
-use crate::support::{Fixture, Place, Settle, database, id, instant, number, paid, part, request, shipment};
+use crate::support::{
+    Fixture, Place, Settle, answer, claim, id, instant, number, paid, part, request, shipment,
+};
 
 /// An application in a status, deleted or not.
 async fn application(client: &Client, owner: SellerId, status: &str, deleted: bool) -> Uuid {
@@ -237,58 +238,78 @@ async fn a_lane_that_sleeps_is_woken_and_one_that_is_worked_on_is_left_alone() {
     }
 }
 
-/// Works a lane off as its owner does: it is put to sleep under a lock that shuts new work out, by what a later statement
-/// finds.
-async fn work_off(client: &mut Client) {
+/// An owner of lanes has found nothing to do, and puts them to sleep: under a lock that shuts new work out, by what a later
+/// statement finds.
+async fn put_to_sleep(client: &mut Client) -> Transaction<'_> {
     let tx = client.transaction().await.unwrap();
-    let lanes = tx
-        .query(
-            "select seller_id, id from subscriptions order by seller_id, id for update",
-            &[],
-        )
+    tx.execute("select from subscriptions for update", &[])
         .await
         .unwrap();
-    for lane in lanes {
-        let key: [&(dyn tokio_postgres::types::ToSql + Sync); 2] =
-            [&lane.get::<_, Uuid>(0), &lane.get::<_, Uuid>(1)];
-        tx.execute("update subscriptions s set wake_at = (select min(due_at) from deliveries d where d.seller_id = s.seller_id \
-            and d.subscription_id = s.id and d.due_at is not null) where seller_id = $1 and id = $2", &key).await.unwrap();
-    }
-    tx.commit().await.unwrap();
-    client.execute("update deliveries set due_at = null, attempt = 1, delivered_at = api_now() where due_at is not null", &[]).await.unwrap();
+    let sleep = "update subscriptions s set wake_at = (select min(due_at) from deliveries d where d.seller_id = s.seller_id \
+        and d.subscription_id = s.id and d.due_at is not null)";
+    tx.execute(sleep, &[]).await.unwrap();
+    tx
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_lane_sleeps_on_with_work() {
+/// A lane that is awake though nothing waits in it, and an order that brings it work.
+async fn awake_lane() -> (Fixture, Place) {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let client = fixture.place.connect().await;
     let app = application(&client, seller, "active", false).await;
-    for _ in 0..3 {
-        subscribe(&client, seller, app, &["order.created"], true).await;
-    }
-    let offer = fixture.offer(seller, 10_000).await;
-    let busy = database(fixture.place.url(), 12);
+    subscribe(&client, seller, app, &["order.created"], true).await;
+    fixture
+        .tamper("update subscriptions set wake_at = api_now() - interval '1 s'")
+        .await;
+    let offer = fixture.offer(seller, 1).await;
+    (fixture, Place(request(&[(seller, offer)])))
+}
+
+const AWAKE: &str = "select count(*) from subscriptions where wake_at <= api_now()";
+
+#[tokio::test]
+async fn a_lane_is_not_put_to_sleep_over_work_that_is_about_to_be_committed() {
+    let (fixture, order) = awake_lane().await;
+    let claim = claim(id().into(), "k", "a");
+    fixture
+        .database
+        .claims()
+        .claim(&claim, Duration::from_mins(1))
+        .await
+        .unwrap();
+    let tx = fixture.begin().await;
+    order.run(&*tx).await.unwrap();
+    // With the completion all that is told has been written.
+    tx.complete(&claim, &answer("a")).await.unwrap();
     let mut owner = fixture.place.connect().await;
-    for _ in 0..10 {
-        let writers = (0..12).map(|_| {
-            let busy = &busy;
-            async move {
-                transact(&*busy.units(), &Place(request(&[(seller, offer)])))
-                    .await
-                    .unwrap()
-            }
-        });
-        let works = async {
-            for _ in 0..4 {
-                work_off(&mut owner).await;
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        futures_util::join!(join_all(writers), works);
-        let asleep = "select count(*) from subscriptions s where wake_at is null and exists (select from deliveries d \
-            where d.seller_id = s.seller_id and d.subscription_id = s.id and d.due_at is not null)";
-        assert_eq!(fixture.count(asleep).await, 0);
+    let sleep = async { put_to_sleep(&mut owner).await.commit().await.unwrap() };
+    let mut sleep = std::pin::pin!(sleep);
+    let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    let slept = tokio::select! {
+        () = &mut sleep => true,
+        () = async { while fixture.count(waits).await == 0 {} } => false,
+    };
+    tx.commit().await.unwrap();
+    if !slept {
+        sleep.await;
     }
-    assert_eq!(fixture.count("select count(*) from deliveries").await, 3 * 120);
+    assert_eq!(fixture.count(AWAKE).await, 1, "asleep with work");
+}
+
+#[tokio::test]
+async fn a_lane_that_falls_asleep_while_work_comes_is_woken() {
+    let (fixture, order) = awake_lane().await;
+    let mut owner = fixture.place.connect().await;
+    let sleep = put_to_sleep(&mut owner).await;
+    let units = fixture.database.units();
+    let placed = transact(&*units, &order);
+    let mut placed = std::pin::pin!(placed);
+    let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    tokio::select! {
+        placed = &mut placed => panic!("the order was placed past the lock: {placed:?}"),
+        () = async { while fixture.count(waits).await == 0 {} } => {}
+    }
+    sleep.commit().await.unwrap();
+    placed.await.unwrap();
+    assert_eq!(fixture.count(AWAKE).await, 1, "asleep with work");
 }

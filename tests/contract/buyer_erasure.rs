@@ -1,0 +1,55 @@
+//! Erasing a buyer: from every part, from what is queued, for good.
+
+use blackbox::{line, parcel};
+use serde_json::{Value, json};
+
+use crate::world;
+
+#[tokio::test]
+async fn erasure_takes_the_buyer_from_everywhere() {
+    let world = world().await;
+    let traders = [world.trader().await, world.trader().await];
+    let mut lines = Vec::new();
+    for trader in &traders {
+        lines.push(line(
+            &trader.seller,
+            &world.any_offer(&trader.seller, json!({})).await,
+            1,
+        ));
+    }
+    let order = world.paid(&lines, json!({})).await;
+    let kept = world.paid(&lines, json!({})).await;
+    world.market_ship(&order.id, &parcel("AAAA1")).await.expect(201);
+    assert_eq!(world.mails(&order.id).await, 1);
+    for _ in 0..2 {
+        world.settle(&order.id, "buyer-erasure").await.expect(200);
+        for trader in &traders {
+            let seen = world.order(&trader.token, &order.id).await;
+            assert_eq!(
+                (&seen["buyer"], &seen["shipping_address"]),
+                (&Value::Null, &Value::Null),
+                "{seen}"
+            );
+            assert_eq!(seen["status"], "shipped");
+            assert!(world.order(&trader.token, &kept.id).await["buyer"].is_object());
+        }
+        assert!(!world.whole_order(&order.id).await.to_string().contains("Ewa"));
+    }
+    let waiting = "select count(*) from mails where order_id::text = $1 and due_at is not null";
+    assert_eq!(
+        world.count(waiting, &order.id).await,
+        0,
+        "nothing is sent to an erased buyer"
+    );
+    world.settle(&order.id, "delivery").await.expect(200);
+    // An order that is erased before it is shipped is shipped without a mail.
+    let early = world.paid_order(&traders[0]).await;
+    world.settle(&early.id, "buyer-erasure").await.expect(200);
+    let shipped = world
+        .ship(&traders[0].token, &early.id, &parcel("AAAA2"))
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(shipped["buyer_notified"], false);
+    assert_eq!(world.mails(&early.id).await, 0);
+}
