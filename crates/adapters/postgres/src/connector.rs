@@ -6,7 +6,7 @@ use diesel::ConnectionError;
 use diesel_async::AsyncPgConnection;
 use kernel::StoreError;
 use tokio::task::JoinHandle;
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{Config, NoTls, error::SqlState};
 
 use crate::error::Silence;
 
@@ -90,8 +90,15 @@ impl Connector {
 }
 
 async fn drive(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
-    if let Err(error) = connection.await {
-        tracing::warn!(error = chain(&error), "a connection to the database was lost");
+    match connection.await {
+        Ok(()) => {}
+        // The server is being stopped, and says so. What that means for the service is told by whoever watches the database.
+        Err(error) if error.code() == Some(&SqlState::ADMIN_SHUTDOWN) => {
+            tracing::info!("the database server is being stopped and closed a connection");
+        }
+        Err(error) => {
+            tracing::warn!(error = chain(&error), "a connection to the database was lost");
+        }
     }
 }
 
