@@ -14,6 +14,7 @@ mod buyer_erasure;
 mod caps;
 mod carrier_says;
 mod changes;
+mod crowds;
 mod cursors;
 mod idempotency_claims;
 mod idempotency_kept;

@@ -262,6 +262,7 @@ async fn killed_at_any_point_nothing_is_lost_and_nothing_done_twice() {
             placed += u64::try_from(done.skus.len()).unwrap();
         }
     }
+    assert!(placed > 0, "a load that writes nothing shows nothing");
     let left = world.fed_offer(&trader.seller, &sold).await["stock"]
         .as_u64()
         .unwrap();

@@ -139,42 +139,50 @@ async fn without_a_key_nothing_is_done_twice_and_nothing_is_claimed_that_was_not
     }
 }
 
-#[tokio::test]
-async fn while_nobody_can_know_the_key_stays_taken() {
-    for loss in [LostCommit::Done, LostCommit::Undone] {
-        let (world, link, trader, offer) = prepared().await;
-        let clock = world.database.control_clock().await;
-        link.lose_and_block(loss);
-        let answer = patch(&world, &trader, &offer, Some("k")).send().await;
-        link.lost().await;
-        answer.refused(500, "internal_error");
-        link.unblock();
-        world.server.ready().await;
-        let repeat = || patch(&world, &trader, &offer, Some("k"));
-        if loss == LostCommit::Done {
-            // What was done is found as soon as the database is.
-            let found = settled(repeat).await.expect(200);
-            assert_eq!(found.must("idempotent-replayed"), "true");
-        } else {
-            let held = eventually("the database", async || {
-                Some(repeat().send().await).filter(|answer| answer.status != 500)
-            })
-            .await;
-            if held.status == 409 {
-                held.refused(409, "idempotency_in_progress");
-                assert_eq!(stock(&world, &offer).await, 7);
-                clock.advance(TimeDelta::seconds(61)).await;
-                settled(repeat).await.expect(200);
-            } else {
-                // Released meanwhile behind the row's lock, which is as good.
-                held.expect(200);
-            }
-        }
-        assert_eq!(stock(&world, &offer).await, 3);
-        eventually("the feed", async || {
-            (world.told("offer.stock_changed", &offer).await > 0).then_some(())
+/// The way is blocked in the moment of the COMMIT, so that the request has to be answered without knowing.
+async fn nobody_can_know(loss: LostCommit) {
+    let (world, link, trader, offer) = prepared().await;
+    let clock = world.database.control_clock().await;
+    link.lose_and_block(loss);
+    let answer = patch(&world, &trader, &offer, Some("k")).send().await;
+    link.lost().await;
+    answer.refused(500, "internal_error");
+    link.unblock();
+    world.server.ready().await;
+    let repeat = || patch(&world, &trader, &offer, Some("k"));
+    if loss == LostCommit::Done {
+        // What was done is found as soon as the database is.
+        let found = settled(repeat).await.expect(200);
+        assert_eq!(found.must("idempotent-replayed"), "true");
+    } else {
+        let held = eventually("the database", async || {
+            Some(repeat().send().await).filter(|answer| answer.status != 500)
         })
         .await;
-        assert_eq!(world.told("offer.stock_changed", &offer).await, 1);
+        if held.status == 409 {
+            held.refused(409, "idempotency_in_progress");
+            assert_eq!(stock(&world, &offer).await, 7);
+            clock.advance(TimeDelta::seconds(61)).await;
+            settled(repeat).await.expect(200);
+        } else {
+            // Released meanwhile behind the row's lock, which is as good.
+            held.expect(200);
+        }
     }
+    assert_eq!(stock(&world, &offer).await, 3);
+    eventually("the feed", async || {
+        (world.told("offer.stock_changed", &offer).await > 0).then_some(())
+    })
+    .await;
+    assert_eq!(world.told("offer.stock_changed", &offer).await, 1);
+}
+
+#[tokio::test]
+async fn a_commit_that_was_done_is_found_as_soon_as_the_database_is() {
+    nobody_can_know(LostCommit::Done).await;
+}
+
+#[tokio::test]
+async fn a_key_stays_taken_while_nobody_can_know() {
+    nobody_can_know(LostCommit::Undone).await;
 }

@@ -1,6 +1,7 @@
 //! Offers: their rows, and how they are read and saved.
 
 mod bulk;
+mod one;
 mod page;
 mod reader;
 mod row;

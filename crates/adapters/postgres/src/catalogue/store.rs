@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::{
     bulk::{Columns, Insert, Update},
+    one::UpdateOne,
     row::{OfferColumns, OfferRow, offer_columns},
 };
 use crate::{
@@ -18,6 +19,16 @@ use crate::{
     statement::statement,
     transaction::Tx,
 };
+
+/// A statement over one row takes no arrays: PostgreSQL keeps its plan, where it would make another one for each array.
+struct LockOne {
+    seller: Uuid,
+    id: Uuid,
+}
+
+statement!(LockOne => OfferColumns:
+    concat!("select ", offer_columns!(), " from offers where seller_id = "), seller: SqlUuid,
+    " and id = ", id: SqlUuid, " for no key update");
 
 struct Lock {
     seller: Uuid,
@@ -31,13 +42,20 @@ statement!(Lock => OfferColumns:
 #[async_trait]
 impl OfferStore for Tx {
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError> {
-        let lock = Lock {
-            seller: seller.uuid(),
-            ids: ids.iter().map(|id| id.uuid()).collect(),
+        let seller = seller.uuid();
+        let rows = if let [id] = ids {
+            let lock = LockOne {
+                seller,
+                id: id.uuid(),
+            };
+            self.run(lock.get_results::<OfferRow>(&mut self.connection()))
+                .await?
+        } else {
+            let ids = ids.iter().map(|id| id.uuid()).collect();
+            let lock = Lock { seller, ids };
+            self.run(lock.get_results::<OfferRow>(&mut self.connection()))
+                .await?
         };
-        let rows = self
-            .run(lock.get_results::<OfferRow>(&mut self.connection()))
-            .await?;
         rows.into_iter().map(Offer::try_from).collect()
     }
 
@@ -95,11 +113,15 @@ struct KnownOffers {
 #[async_trait]
 impl Write for KnownOffers {
     async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let update = Update {
-            seller: self.seller.uuid(),
-            rows: Columns::of(&self.offers),
+        let updated = if let [offer] = self.offers.as_slice() {
+            UpdateOne::of(offer).execute(&mut connection).await
+        } else {
+            let update = Update {
+                seller: self.seller.uuid(),
+                rows: Columns::of(&self.offers),
+            };
+            update.execute(&mut connection).await
         };
-        let rows = update.execute(&mut connection).await.map_err(store_error)?;
-        expect_rows("offers", rows, self.offers.len())
+        expect_rows("offers", updated.map_err(store_error)?, self.offers.len())
     }
 }
