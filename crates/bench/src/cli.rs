@@ -32,7 +32,7 @@ enum Bench {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StandOptions {
     /// Sellers, each with one application and one token; the first holds a fifth of the offers
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(2..))]
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(2..))]
     pub(crate) sellers: u64,
     /// Connections, and pgbench's clients
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]

@@ -171,10 +171,10 @@ fn filling(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
         "| NDJSON bytes a line | {} |",
         whole(real(filling.bytes) / real(filling.offers))
     )?;
-    writeln!(text, "| import, rows/s | {} |", whole(filling.rate()))?;
+    writeln!(text, "| all imports, rows/s | {} |", whole(filling.rate()))?;
     writeln!(
         text,
-        "| largest import alone, rows/s | {} |",
+        "| the largest import (a fifth of the rows), rows/s | {} |",
         whole(filling.largest_rate)
     )?;
     writeln!(
@@ -184,7 +184,7 @@ fn filling(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
     )?;
     writeln!(
         text,
-        "| import ÷ `\\copy` | {} |",
+        "| largest import ÷ `\\copy` | {} |",
         ratio_spread(bars::import_ratio(findings))
     )?;
     writeln!(
