@@ -123,7 +123,7 @@ async fn the_feed_tells_what_a_seller_shipped_and_not_what_the_marketplace_did()
     world.settle(&own.id, "delivery").await.expect(200);
     let told = async || (world.told("order.shipped", &own.id).await == 1).then_some(());
     eventually("order.shipped", told).await;
-    let items = world.feed().await;
+    let items = world.caught_up_feed().await;
     let of = |order: &Order| {
         items
             .iter()

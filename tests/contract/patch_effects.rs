@@ -257,7 +257,7 @@ async fn each_field_that_a_seller_changed_is_one_change_of_the_feed() {
         .await
         .expect(200);
     let of_offer = async || {
-        let items = world.feed().await;
+        let items = world.caught_up_feed().await;
         let items: Vec<_> = items
             .into_iter()
             .filter(|item| item["offer_id"] == offer.as_str())

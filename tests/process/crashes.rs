@@ -273,7 +273,7 @@ async fn killed_at_any_point_nothing_is_lost_and_nothing_done_twice() {
     );
     // And the feed's reader sees each once.
     let feed = eventually("the feed", async || {
-        let feed = world.feed().await;
+        let feed = world.caught_up_feed().await;
         let stocks = world
             .count("select count(*) from changes where $1 = ''", "")
             .await;

@@ -199,10 +199,8 @@ impl World {
         }
     }
 
-    /// How many changes of a kind the feed tells of an order or an offer. The feed lags behind while a transaction that
-    /// began earlier is under way, be it one of another test on the same cluster, so it is read once it has caught up with
-    /// what is committed; a test that holds such a transaction itself gets what the feed tells then.
-    pub async fn told(&self, kind: &str, subject: &str) -> usize {
+    /// The same, once the feed has caught up with what is committed.
+    pub async fn caught_up_feed(&self) -> Vec<Value> {
         let behind = "select count(*) from changes where $1 = '' and xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
         let caught_up = async {
             while self.count(behind, "").await > 0 {
@@ -211,10 +209,17 @@ impl World {
         };
         // Not to have caught up in time is for the caller's assertion to tell.
         drop(tokio::time::timeout(std::time::Duration::from_secs(15), caught_up).await);
+        self.feed().await
+    }
+
+    /// How many changes of a kind the feed tells of an order or an offer. The feed lags behind while a transaction that
+    /// began earlier is under way, be it one of another test on the same cluster, so it is read once it has caught up with
+    /// what is committed; a test that holds such a transaction itself gets what the feed tells then.
+    pub async fn told(&self, kind: &str, subject: &str) -> usize {
         let of_it = |item: &&Value| {
             item["kind"] == kind && (item["order_id"] == subject || item["offer_id"] == subject)
         };
-        self.feed().await.iter().filter(of_it).count()
+        self.caught_up_feed().await.iter().filter(of_it).count()
     }
 
     /// How many rows a statement finds; `$1` is a text.
