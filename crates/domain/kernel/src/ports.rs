@@ -30,6 +30,8 @@ pub enum Purpose {
     Cursor,
     /// The body of an answer that is remembered for an idempotency key.
     RememberedBody,
+    /// The secret of a webhook's subscription.
+    WebhookSecret,
 }
 
 impl Purpose {
@@ -38,6 +40,7 @@ impl Purpose {
         match self {
             Self::Cursor => "cursor",
             Self::RememberedBody => "remembered-body",
+            Self::WebhookSecret => "webhook-secret",
         }
     }
 }

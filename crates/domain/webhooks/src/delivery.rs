@@ -1,0 +1,221 @@
+//! A delivery and its machine (contract: States, Webhook delivery).
+
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::Invalid;
+
+use crate::{Attempted, DeliveryId, Outcome, RetrySchedule, WebhookEvent};
+
+/// How many attempts a delivery has in all (contract: Limits).
+pub const MOST_ATTEMPTS: u8 = 6;
+
+/// One event on its way to one subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its id, the same on every attempt.
+    pub id: DeliveryId,
+    /// What happened.
+    pub event: WebhookEvent,
+    /// When it was queued.
+    pub created_at: DateTime<Utc>,
+    /// How far it is.
+    pub state: DeliveryState,
+}
+
+/// How far a delivery is. `attempt` counts the attempts that have ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeliveryState {
+    /// No attempt has ended yet.
+    Queued,
+    /// The last attempt failed; the next one is due.
+    Waiting {
+        /// 1 to 5.
+        attempt: u8,
+        /// The last attempt.
+        last: Attempted,
+        /// When the next one is due.
+        due_at: DateTime<Utc>,
+    },
+    /// The receiver took it.
+    Delivered {
+        /// 1 to 6.
+        attempt: u8,
+        /// The attempt that succeeded.
+        last: Attempted,
+        /// When that ended.
+        at: DateTime<Utc>,
+    },
+    /// The sixth attempt failed.
+    Exhausted {
+        /// The sixth attempt.
+        last: Attempted,
+    },
+    /// It was given up with attempts left, since its subscription ended.
+    Stopped {
+        /// 0 to 5.
+        attempt: u8,
+        /// The last attempt, if there was any.
+        last: Option<Attempted>,
+    },
+}
+
+/// What becomes of a delivery whose attempt has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It has arrived.
+    Delivered,
+    /// It is due again so long after the end of the attempt.
+    Retry(TimeDelta),
+    /// It is given up.
+    Exhausted,
+}
+
+impl Fate {
+    /// The fate after the attempt of this number, from 1. `jitter` as for [`RetrySchedule::delay`].
+    pub fn after(attempt: u8, outcome: &Outcome, schedule: &RetrySchedule, jitter: f64) -> Self {
+        if outcome.is_success() {
+            return Self::Delivered;
+        }
+        schedule
+            .delay(attempt, jitter)
+            .map_or(Self::Exhausted, Self::Retry)
+    }
+}
+
+/// The delivery is finished: no attempt of it can end any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the delivery is finished")]
+pub struct Finished;
+
+impl Delivery {
+    /// An attempt has ended at `now`.
+    pub fn conclude(
+        self,
+        last: Attempted,
+        now: DateTime<Utc>,
+        schedule: &RetrySchedule,
+        jitter: f64,
+    ) -> Result<Self, Finished> {
+        let before = match self.state {
+            DeliveryState::Queued => 0,
+            DeliveryState::Waiting { attempt, .. } => attempt,
+            DeliveryState::Delivered { .. }
+            | DeliveryState::Exhausted { .. }
+            | DeliveryState::Stopped { .. } => return Err(Finished),
+        };
+        let attempt = before.saturating_add(1);
+        let state = match Fate::after(attempt, &last.outcome, schedule, jitter) {
+            Fate::Delivered => DeliveryState::Delivered {
+                attempt,
+                last,
+                at: now,
+            },
+            Fate::Retry(delay) => DeliveryState::Waiting {
+                attempt,
+                last,
+                due_at: now + delay,
+            },
+            Fate::Exhausted => DeliveryState::Exhausted { last },
+        };
+        Ok(Self { state, ..self })
+    }
+
+    /// The subscription has ended. What is finished stays as it is.
+    #[must_use]
+    pub fn stop(self) -> Self {
+        let state = match self.state {
+            DeliveryState::Queued => DeliveryState::Stopped {
+                attempt: 0,
+                last: None,
+            },
+            DeliveryState::Waiting { attempt, last, .. } => DeliveryState::Stopped {
+                attempt,
+                last: Some(last),
+            },
+            finished => finished,
+        };
+        Self { state, ..self }
+    }
+}
+
+/// A delivery's state as a row keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryRecord {
+    /// How many attempts have ended.
+    pub attempt: i16,
+    /// When the next one is due.
+    pub due_at: Option<DateTime<Utc>>,
+    /// When one succeeded.
+    pub delivered_at: Option<DateTime<Utc>>,
+    /// How the last one ended.
+    pub last: Option<Attempted>,
+}
+
+impl TryFrom<DeliveryRecord> for DeliveryState {
+    type Error = Invalid;
+
+    fn try_from(record: DeliveryRecord) -> Result<Self, Invalid> {
+        let attempt = u8::try_from(record.attempt).unwrap_or(u8::MAX);
+        match (attempt, record.delivered_at, record.due_at, record.last) {
+            (0, None, Some(_), None) => Ok(Self::Queued),
+            (1..MOST_ATTEMPTS, None, Some(due_at), Some(last)) => Ok(Self::Waiting {
+                attempt,
+                last,
+                due_at,
+            }),
+            (1..=MOST_ATTEMPTS, Some(at), None, Some(last)) => Ok(Self::Delivered { attempt, last, at }),
+            (MOST_ATTEMPTS, None, None, Some(last)) => Ok(Self::Exhausted { last }),
+            (0, None, None, None) => Ok(Self::Stopped {
+                attempt,
+                last: None,
+            }),
+            (1..MOST_ATTEMPTS, None, None, Some(last)) => Ok(Self::Stopped {
+                attempt,
+                last: Some(last),
+            }),
+            _ => Err(Invalid::new("is no state that a delivery can be in")),
+        }
+    }
+}
+
+impl DeliveryState {
+    /// How many attempts have ended.
+    pub const fn attempt(&self) -> u8 {
+        match self {
+            Self::Queued => 0,
+            Self::Waiting { attempt, .. } | Self::Delivered { attempt, .. } | Self::Stopped { attempt, .. } => {
+                *attempt
+            }
+            Self::Exhausted { .. } => MOST_ATTEMPTS,
+        }
+    }
+
+    /// How the last attempt ended, if there was any.
+    pub const fn last(&self) -> Option<&Attempted> {
+        match self {
+            Self::Queued => None,
+            Self::Waiting { last, .. } | Self::Delivered { last, .. } | Self::Exhausted { last } => {
+                Some(last)
+            }
+            Self::Stopped { last, .. } => last.as_ref(),
+        }
+    }
+
+    /// When it arrived.
+    pub const fn delivered_at(&self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::Delivered { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// When the next attempt after a failed one is due.
+    pub const fn next_retry_at(&self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::Waiting { due_at, .. } => Some(*due_at),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Lanes: the deliveries of one subscription, as a worker holds and works through them.
+
+use std::sync::Arc;
+
+use kernel::SellerId;
+use uuid::Uuid;
+
+use crate::{DeliveryId, Fate, Outcome, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl};
+
+/// How often a delivery may be lost with its worker without a loss counting as a failed attempt.
+pub const LOSSES_FORGIVEN: u8 = 2;
+
+/// Which lane: each subscription is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneKey {
+    /// Whose subscription.
+    pub seller: SellerId,
+    /// The subscription.
+    pub subscription: SubscriptionId,
+}
+
+/// A lane in the hands of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hold {
+    /// Which lane.
+    pub lane: LaneKey,
+    /// What the lane was claimed under: a claim's own random id. Whoever took the lane over has another one, and what is
+    /// done under this one then changes nothing.
+    pub fence: Uuid,
+}
+
+/// How much a worker can start now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Attempts in all; at least 1.
+    pub attempts: u16,
+    /// Of them at most so many for lanes that fail; may be 0.
+    pub failing_attempts: u16,
+    /// Attempts of one lane.
+    pub per_lane: u16,
+    /// Attempts of one lane that fails.
+    pub per_failing_lane: u16,
+}
+
+/// A lane with what is to be done in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lane {
+    /// The claim on it.
+    pub hold: Hold,
+    /// Where its deliveries go.
+    pub url: WebhookUrl,
+    /// What they are signed with.
+    pub secret: WebhookSecret,
+    /// True when its last attempts failed.
+    pub failing: bool,
+    /// What is due.
+    pub deliveries: Vec<Due>,
+}
+
+/// A delivery that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    /// Which delivery.
+    pub id: DeliveryId,
+    /// What happened.
+    pub event: WebhookEvent,
+    /// Its bytes, the same on every attempt.
+    pub body: Arc<[u8]>,
+    /// How many attempts of it have ended, 0 to 5.
+    pub attempt: u8,
+    /// How often it has been lost together with its worker, where it was just found lost; else 0.
+    pub lost: u8,
+}
+
+impl Due {
+    /// True when it was lost once too often: the loss is a failed attempt, and nothing is sent now. A body that kills its
+    /// worker thus comes to an end like any other.
+    pub const fn has_failed_by_loss(&self) -> bool {
+        self.lost > LOSSES_FORGIVEN
+    }
+}
+
+/// The end of an attempt, as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conclusion {
+    /// The lane, under the claim that gave the delivery out.
+    pub hold: Hold,
+    /// Which delivery.
+    pub delivery: DeliveryId,
+    /// How many attempts had ended when it was given out: the one that ended now has the next number.
+    pub attempt: u8,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it took, in whole milliseconds, not below 0.
+    pub duration_ms: i32,
+    /// What becomes of the delivery. Delays count from the database's present.
+    pub fate: Fate,
+}
+
+/// A lane that its worker gives back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// The claim that ends.
+    pub hold: Hold,
+    /// Whether the lane fails from now on; nothing where nothing new is known.
+    pub failing: Option<bool>,
+}
+
+/// A lane that is held, in which there is room again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopUp {
+    /// The claim on it.
+    pub hold: Hold,
+    /// Its deliveries that are still in the worker's hands.
+    pub running: Vec<DeliveryId>,
+    /// How many more can start now, at least 1.
+    pub room: u16,
+}
+
+/// What else is due in a lane that is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToppedUp {
+    /// The claim, which holds from now on as long as a new one would.
+    pub hold: Hold,
+    /// What is due, as many as there was room for.
+    pub deliveries: Vec<Due>,
+}

@@ -1,0 +1,79 @@
+//! The secret of a subscription, and what is signed with it (contract: Delivery).
+
+use std::fmt;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use kernel::Invalid;
+use ring::hmac;
+
+const PREFIX: &str = "ps_wh_";
+const RANDOM_BYTES: usize = 32;
+
+/// The key of a subscription's signatures: `ps_wh_` and 32 random bytes in base64url. It cannot be printed by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookSecret(String);
+
+impl WebhookSecret {
+    /// Writes random bytes as a secret.
+    pub fn from_random(bytes: &[u8; RANDOM_BYTES]) -> Self {
+        Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// Reads a secret that was kept.
+    pub fn parse(text: String) -> Result<Self, Invalid> {
+        let random = text.strip_prefix(PREFIX).map(|random| URL_SAFE_NO_PAD.decode(random));
+        match random {
+            Some(Ok(bytes)) if bytes.len() == RANDOM_BYTES => Ok(Self(text)),
+            _ => Err(Invalid::new("is not a secret of a webhook")),
+        }
+    }
+
+    /// The secret in clear, to be shown once or sealed.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for WebhookSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebhookSecret(…)")
+    }
+}
+
+/// What stands in `X-Signature`: `sha256=` and the lowercase hexadecimal HMAC-SHA256 (RFC 2104) of the body's bytes. The key
+/// is the whole secret as it is written, prefix included (D93).
+pub fn signature(secret: &WebhookSecret, body: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.0.as_bytes());
+    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().map_or('0', char::from);
+    let tag = hmac::sign(&key, body);
+    let digits = tag.as_ref().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    "sha256=".chars().chain(digits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_are_those_of_an_independent_implementation() {
+        // printf %s '{"id":"x"}' | openssl dgst -sha256 -hmac "$secret"
+        let secret = WebhookSecret::from_random(&[7; 32]);
+        assert_eq!(secret.reveal(), "ps_wh_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc");
+        assert_eq!(signature(&secret, br#"{"id":"x"}"#), "sha256=3f4f581a59a633bb4a36e0add2ba95b4e902753b46e1c19caa78b2b1c32559c1");
+    }
+
+    #[test]
+    fn a_kept_secret_reads_back_and_nothing_else_does() {
+        let secret = WebhookSecret::from_random(&[255; 32]);
+        assert_eq!(WebhookSecret::parse(secret.reveal().to_owned()), Ok(secret));
+        for other in ["", "ps_wh_", "ps_wh_AAAA", "ps_at_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc"] {
+            assert!(WebhookSecret::parse(other.to_owned()).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        assert_eq!(format!("{:?}", WebhookSecret::from_random(&[7; 32])), "WebhookSecret(…)");
+    }
+}

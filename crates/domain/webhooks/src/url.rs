@@ -1,0 +1,245 @@
+//! The URL of a subscription: parsed once, kept character for character (contract: Address rules, D54, D92).
+
+use std::fmt;
+use std::net::IpAddr;
+
+use kernel::Invalid;
+use url::Url;
+
+use crate::AddressPolicy;
+
+/// How long a URL may be, in characters.
+pub const URL_MAX: usize = 2048;
+/// How long a name may be (RFC 1035 §2.3.4), without the final dot.
+const NAME_MAX: usize = 253;
+/// How long a label of a name may be (RFC 1035 §2.3.4).
+const LABEL_MAX: usize = 63;
+
+/// How a URL is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// In the clear.
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// As it stands in a URL.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The port where the URL names none.
+    pub const fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+/// Where a URL leads. Whatever was written, it is one of these two, and this value is what is resolved, vetted and
+/// connected to: nothing parses the text a second time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// A name to resolve: ASCII, lower case, absolute, without the final dot.
+    Name(String),
+    /// An address, in whichever form it was written.
+    Address(IpAddr),
+}
+
+impl fmt::Display for Host {
+    /// As it stands in a `Host` header: IPv6 in brackets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+/// A URL that deliveries may go to. Equal when the texts are.
+#[derive(Debug, Clone)]
+pub struct WebhookUrl {
+    text: String,
+    scheme: Scheme,
+    host: Host,
+    port: u16,
+}
+
+impl WebhookUrl {
+    /// Reads a URL (RFC 3986) of at most [`URL_MAX`] characters, without user information and fragment, with any port. Under
+    /// [`AddressPolicy::Public`] it must be `https`, and its host neither `localhost` nor an address that is not public;
+    /// names are resolved later. What is stored is read under [`AddressPolicy::Any`], since whoever sends judges anew.
+    pub fn parse(text: impl Into<String>, policy: AddressPolicy) -> Result<Self, Invalid> {
+        let text = text.into();
+        if text.len() > URL_MAX {
+            return Err(Invalid::new(format!("must have at most {URL_MAX} characters")));
+        }
+        let pieces = Pieces::of(&text).ok_or_else(|| {
+            Invalid::new(
+                "must be an absolute URL (RFC 3986) such as https://example.com/hook, in ASCII, with anything else \
+                 percent-encoded",
+            )
+        })?;
+        if pieces.rest.contains('#') {
+            return Err(Invalid::new("must not have a fragment"));
+        }
+        if pieces.authority.contains('@') {
+            return Err(Invalid::new("must not have user information before the host"));
+        }
+        let url = Url::parse(&text).map_err(|_| Invalid::new("must have a host and port that can be reached"))?;
+        let url = Self {
+            scheme: scheme(&url, policy)?,
+            host: host(&url)?,
+            port: url.port_or_known_default().unwrap_or_default(),
+            text,
+        };
+        if url.is_admitted(policy) {
+            Ok(url)
+        } else {
+            Err(Invalid::new("must lead to a public address"))
+        }
+    }
+
+    fn is_admitted(&self, policy: AddressPolicy) -> bool {
+        match &self.host {
+            Host::Name(name) => policy == AddressPolicy::Any || !is_local(name),
+            Host::Address(address) => policy.admits(*address),
+        }
+    }
+
+    /// The URL as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// How it is spoken to.
+    pub const fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Where it leads.
+    pub const fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// At which port, its scheme's own where none was given.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The value of the `Host` header (RFC 9112 §3.2): the host, and the port where it is not the scheme's own.
+    pub fn authority(&self) -> String {
+        if self.port == self.scheme.default_port() {
+            self.host.to_string()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    /// The target of the request (RFC 9112 §3.2.1), as it was given; `/` where the path is empty.
+    pub fn path_and_query(&self) -> String {
+        let given = Pieces::of(&self.text).map_or("", |pieces| pieces.rest);
+        if given.starts_with('/') {
+            given.to_owned()
+        } else {
+            format!("/{given}")
+        }
+    }
+}
+
+impl PartialEq for WebhookUrl {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for WebhookUrl {}
+
+impl fmt::Display for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn scheme(url: &Url, policy: AddressPolicy) -> Result<Scheme, Invalid> {
+    match (url.scheme(), policy) {
+        ("https", _) => Ok(Scheme::Https),
+        ("http", AddressPolicy::Any) => Ok(Scheme::Http),
+        (_, AddressPolicy::Any) => Err(Invalid::new("must begin with https:// or http://")),
+        (_, AddressPolicy::Public) => Err(Invalid::new("must begin with https://")),
+    }
+}
+
+/// The one place that says what a host is. The parser has turned every spelling of an IPv4 address (WHATWG URL §3.5: parts
+/// missing, decimal, octal, hexadecimal, percent-encoded) into that address.
+fn host(url: &Url) -> Result<Host, Invalid> {
+    match url.host() {
+        Some(url::Host::Ipv4(address)) => Ok(Host::Address(address.into())),
+        Some(url::Host::Ipv6(address)) => Ok(Host::Address(address.into())),
+        Some(url::Host::Domain(name)) => {
+            let absolute = name.strip_suffix('.').unwrap_or(name);
+            if is_name(absolute) {
+                Ok(Host::Name(absolute.to_owned()))
+            } else {
+                Err(Invalid::new("must have a host that is a name or an address"))
+            }
+        }
+        None => Err(Invalid::new("must have a host")),
+    }
+}
+
+/// Labels of letters, digits, hyphens and underscores.
+fn is_name(name: &str) -> bool {
+    let fine = |label: &str| {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_');
+        (1..=LABEL_MAX).contains(&label.len()) && label.bytes().all(plain)
+    };
+    name.len() <= NAME_MAX && name.split('.').all(fine)
+}
+
+/// `localhost` and what is below it never leave the machine (RFC 6761 §6.3).
+fn is_local(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// A text cut into its pieces, which are not looked into any further.
+struct Pieces<'a> {
+    authority: &'a str,
+    rest: &'a str,
+}
+
+impl<'a> Pieces<'a> {
+    /// Nothing where the text has no scheme, `://` and authority, or other characters than those of RFC 3986 §2. Parsers for
+    /// browsers repair much that is none of this, and two parsers repair differently.
+    fn of(text: &'a str) -> Option<Self> {
+        let (scheme, after) = text.split_once("://")?;
+        let end = after.find(['/', '?', '#']).unwrap_or(after.len());
+        let (authority, rest) = after.split_at_checked(end)?;
+        let bracket = |b: u8| matches!(b, b'[' | b']');
+        let fine = scheme.bytes().all(|b| b.is_ascii_alphabetic())
+            && !authority.is_empty()
+            && authority.bytes().all(|b| is_of_a_uri(b) || bracket(b))
+            && rest.bytes().all(is_of_a_uri)
+            && text.split('%').skip(1).all(begins_with_two_digits);
+        fine.then_some(Self { authority, rest })
+    }
+}
+
+fn is_of_a_uri(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"-._~:/?#@!$&'()*+,;=%".contains(&b)
+}
+
+fn begins_with_two_digits(text: &str) -> bool {
+    let digit = |b: &u8| b.is_ascii_hexdigit();
+    matches!(text.as_bytes(), [a, b, ..] if digit(a) && digit(b))
+}
+
+#[cfg(test)]
+mod tests;
