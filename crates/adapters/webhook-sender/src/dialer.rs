@@ -1,0 +1,123 @@
+//! Connections to addresses that were checked: TCP, and TLS for the host's name.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring::default_provider,
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+};
+use tokio::{
+    net::TcpStream,
+    time::{Instant, timeout_at},
+};
+use tokio_rustls::TlsConnector;
+use webhooks::{Failure, Host};
+
+use crate::{
+    SenderSettings, SettingsError,
+    connection::{Connection, Stream},
+    failure,
+    kept::Peer,
+};
+
+/// Of a host's addresses, how many are tried. What is left of the time is shared among those that are still to be tried.
+const ADDRESSES_TRIED: usize = 4;
+
+/// Opens connections.
+pub(crate) struct Dialer {
+    tls: TlsConnector,
+    timeout: Duration,
+}
+
+impl Dialer {
+    pub(crate) fn new(settings: &SenderSettings) -> Result<Self, SettingsError> {
+        Ok(Self {
+            tls: TlsConnector::from(Arc::new(tls(settings.extra_roots.as_deref())?)),
+            timeout: settings.connect_timeout,
+        })
+    }
+
+    /// Connects to one of the addresses, in their order. `peer` says what is expected there.
+    pub(crate) async fn open(
+        &self,
+        peer: &Peer,
+        addresses: &[IpAddr],
+    ) -> Result<(IpAddr, Connection), Failure> {
+        let (address, stream) = self.reach(peer.port, addresses).await?;
+        // Small messages that are waited for.
+        stream.set_nodelay(true).map_err(|_| Failure::Connect)?;
+        let stream = if peer.secure {
+            Stream::Tls(Box::new(self.protect(&peer.host, stream).await?))
+        } else {
+            Stream::Plain(stream)
+        };
+        Ok((address, Connection::open(stream).await?))
+    }
+
+    async fn reach(&self, port: u16, addresses: &[IpAddr]) -> Result<(IpAddr, TcpStream), Failure> {
+        let end = Instant::now() + self.timeout;
+        let mut last = Failure::Connect;
+        let tried = addresses.len().min(ADDRESSES_TRIED);
+        for (address, still) in addresses.iter().copied().zip((1..=tried).rev()) {
+            let now = Instant::now();
+            let share = end.saturating_duration_since(now) / u32::try_from(still).unwrap_or(1);
+            match timeout_at(now + share, TcpStream::connect(SocketAddr::new(address, port))).await {
+                Ok(Ok(stream)) => return Ok((address, stream)),
+                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => last = Failure::Refused,
+                Ok(Err(_)) => last = Failure::Connect,
+                Err(_) => last = Failure::TimedOut,
+            }
+        }
+        Err(last)
+    }
+
+    /// The certificate has to be valid for the host as the address of the webhook names it, a literal address included.
+    async fn protect(
+        &self,
+        host: &Host,
+        stream: TcpStream,
+    ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, Failure> {
+        let name = match host {
+            Host::Address(address) => ServerName::from(*address),
+            Host::Name(name) => ServerName::try_from(name.clone())
+                .map_err(|_| Failure::tls("no certificate can be valid for the host's name"))?,
+        };
+        let protected = self.tls.connect(name, stream).await;
+        protected.map_err(|error| failure::of_stream(&error))
+    }
+}
+
+/// TLS 1.2 and 1.3 over `ring`, HTTP/1.1 alone. Trusted is what the machine trusts: its owner decides about that, for all
+/// that the service connects to, and updates it without a new release.
+fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, SettingsError> {
+    let refused = |why: rustls::Error| SettingsError::Tls(why.into());
+    let mut roots = RootCertStore::empty();
+    let machine = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(machine.certs);
+    if let Some(pem) = extra_roots {
+        let before = roots.len();
+        for root in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+            let root = root.map_err(|why| SettingsError::Tls(why.into()))?;
+            roots.add(root).map_err(refused)?;
+        }
+        if roots.len() == before {
+            return Err(SettingsError::Tls("the additional certificates hold none".into()));
+        }
+    }
+    if roots.is_empty() {
+        let why = machine.errors.into_iter().next();
+        let nothing = || "the machine trusts no certificate".into();
+        return Err(SettingsError::Tls(why.map_or_else(nothing, Into::into)));
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().map_err(refused)?;
+    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}

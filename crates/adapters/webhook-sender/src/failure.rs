@@ -1,0 +1,80 @@
+//! What went wrong on a connection, in the domain's words. Reasons never repeat what the receiver wrote.
+
+use std::{error::Error, io};
+
+use rustls::{CertificateError, InvalidMessage};
+use webhooks::Failure;
+
+use crate::allowance::TooLong;
+
+const TOO_LONG: &str = "the answer's head is longer than 16 KiB";
+
+/// Of a stream's error: TLS, or the connection's end.
+pub(crate) fn of_stream(error: &io::Error) -> Failure {
+    let inner = error.get_ref();
+    if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Failure::tls(&of_tls(error))
+    } else if inner.is_some_and(|inner| inner.is::<TooLong>()) {
+        Failure::protocol(TOO_LONG)
+    } else {
+        Failure::Closed
+    }
+}
+
+/// Of an exchange's error.
+pub(crate) fn of_exchange(error: &hyper::Error) -> Failure {
+    if error.is_parse() {
+        return Failure::protocol(&of_parsing(error));
+    }
+    match error
+        .source()
+        .and_then(|source| source.downcast_ref::<io::Error>())
+    {
+        Some(error) => of_stream(error),
+        None if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => Failure::Closed,
+        None => Failure::protocol("the answer is no HTTP/1.1"),
+    }
+}
+
+fn of_parsing(error: &hyper::Error) -> String {
+    if error.is_parse_status() {
+        "the answer's status is malformed".to_owned()
+    } else if error.is_parse_version_h2() {
+        "the receiver speaks HTTP/2 alone".to_owned()
+    } else {
+        // One of the parser's own sentences.
+        error.to_string()
+    }
+}
+
+fn of_tls(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(why) => of_certificate(why).to_owned(),
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "the receiver does not speak TLS on this port".to_owned()
+        }
+        rustls::Error::AlertReceived(alert) => format!("the receiver ended the handshake: {alert:?}"),
+        rustls::Error::PeerIncompatible(_) => {
+            "the receiver has no version or cipher of TLS in common with us".to_owned()
+        }
+        rustls::Error::NoApplicationProtocol => "the receiver does not offer HTTP/1.1".to_owned(),
+        _ => "the receiver broke the protocol of TLS".to_owned(),
+    }
+}
+
+fn of_certificate(error: &CertificateError) -> &'static str {
+    match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "the certificate has expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the certificate is not valid yet"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "the certificate is not valid for the host's name"
+        }
+        CertificateError::UnknownIssuer => {
+            "the certificate's issuer is not trusted, or an intermediate certificate is missing"
+        }
+        CertificateError::Revoked => "the certificate is revoked",
+        _ => "the certificate cannot be trusted",
+    }
+}
