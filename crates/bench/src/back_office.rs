@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 use crate::http::Connection;
 use crate::server::Server;
 
+/// What the applications may do.
+const SCOPES: [&str; 4] = ["offers:read", "offers:write", "orders:read", "shipments:write"];
+
 /// A registered seller with an application of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Seller {
     /// The seller's id.
     pub(crate) id: String,
-    /// An access token with the scope to read offers.
+    /// An access token with all scopes that a load needs.
     pub(crate) token: String,
 }
 
@@ -50,7 +53,7 @@ impl BackOffice {
         let id = text(&seller, "id")?;
         let application = json!({
             "name": format!("Bench {number}"), "documentation_url": "https://docs.example/bench", "purpose": "own_use",
-            "client_type": "confidential", "redirect_uris": [], "scopes": ["offers:read"], "accept_terms": true,
+            "client_type": "confidential", "redirect_uris": [], "scopes": SCOPES, "accept_terms": true,
         });
         let application = self
             .post(&format!("/sellers/{id}/applications"), &application)

@@ -10,8 +10,6 @@ const LARGEST_SHARE: u64 = 5;
 pub(crate) const ID_HIGH: &str = "0197000000007000";
 /// The other 16 digits, as a decimal number, are this plus the offer's number; its first digit is the UUID's variant.
 pub(crate) const ID_LOW: u64 = 8_000_000_000_000_000;
-/// The length of an id in its canonical form.
-pub(crate) const ID_LENGTH: usize = 36;
 
 /// Offers numbered from 0, dealt to sellers numbered from 0: the first holds a fifth, the others equal parts of the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +47,12 @@ impl Catalogue {
         start.min(self.offers)..(start + self.part()).min(self.offers)
     }
 
+    /// Whose an offer is, as an expression of pgbench's that gives the seller's number from the offer's.
+    pub(crate) fn seller_expression(&self, offer: &str) -> String {
+        let (largest, part) = (self.largest(), self.part());
+        format!("case when {offer} < {largest} then 0 else 1 + ({offer} - {largest}) / {part} end")
+    }
+
     /// Whose an offer is.
     pub(crate) fn seller_of(&self, offer: u64) -> u64 {
         match offer.checked_sub(self.largest()) {
@@ -60,8 +64,21 @@ impl Catalogue {
 
 /// An offer's id in its canonical form.
 pub(crate) fn offer_id(offer: u64) -> String {
-    let low = (ID_LOW + offer).to_string();
-    let (high_1, rest) = ID_HIGH.split_at(8);
+    canonical(ID_HIGH, &(ID_LOW + offer).to_string())
+}
+
+/// The same with a hole of 12 digits for the offer's number; see [`crate::requests::Template`].
+pub(crate) fn offer_id_hole() -> String {
+    hole(ID_HIGH)
+}
+
+/// An id with the digits `high` whose number is left open.
+pub(crate) fn hole(high: &str) -> String {
+    canonical(high, "8000############")
+}
+
+fn canonical(high: &str, low: &str) -> String {
+    let (high_1, rest) = high.split_at(8);
     let (high_2, high_3) = rest.split_at(4);
     let (low_1, low_2) = low.split_at(4);
     format!("{high_1}-{high_2}-{high_3}-{low_1}-{low_2}")
@@ -131,7 +148,8 @@ mod tests {
     #[test]
     fn ids_are_canonical_and_made_of_two_halves() {
         assert_eq!(offer_id(123), "01970000-0000-7000-8000-000000000123");
-        assert_eq!(offer_id(0).len(), ID_LENGTH);
+        assert_eq!(offer_id(0).len(), 36);
+        assert_eq!(offer_id_hole(), "01970000-0000-7000-8000-############");
         assert_eq!(offer_id(7).replace('-', ""), format!("{ID_HIGH}{}", ID_LOW + 7));
     }
 

@@ -49,6 +49,22 @@ impl Cluster {
         self.cluster.url(database)
     }
 
+    /// The URL of a database for those who reach the cluster by the socket of another folder.
+    pub(crate) fn url_through(&self, folder: &Path, database: &str) -> String {
+        let folder = folder.to_string_lossy().replace('%', "%25").replace('/', "%2F");
+        format!(
+            "postgres://{}@{folder}/{database}",
+            self.cluster.connection().user()
+        )
+    }
+
+    /// The unix socket that the server listens on.
+    pub(crate) fn socket(&self) -> PathBuf {
+        let connection = self.cluster.connection();
+        let name = format!(".s.PGSQL.{}", connection.port());
+        connection.socket_folder().join(name)
+    }
+
     /// A folder for files of this run, which ends with the cluster.
     pub(crate) fn scratch(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -8,7 +8,7 @@ use crate::http::Connection;
 use crate::memory::Memory;
 use crate::program::Program;
 use crate::progress::Progress;
-use crate::requests::Requests;
+use crate::requests::Offers;
 use crate::server::Server;
 use crate::stand::Stand;
 
@@ -41,14 +41,14 @@ pub(crate) async fn measure(
     let url = cluster.url(&stand.database);
     let server = Server::start(program, &url, &stand.key, &cluster.scratch("connections.log")).await?;
     let before = Memory::of(server.pid)?;
-    let requests = Requests::all_offers(stand.catalogue, &stand.tokens());
+    let requests = Offers::of_all(stand.catalogue, &stand.tokens());
     let mut random = fastrand::Rng::with_seed(1);
     let mut request = Vec::new();
     let mut open = Vec::new();
     for _ in 0..connections {
         let mut connection = Connection::open(server.public).await?;
         for _ in 0..REQUESTS_EACH {
-            requests.write(&mut random, &mut request);
+            requests.write(&mut random, &mut request)?;
             let status = connection.exchange(&request).await?.status;
             ensure!(status == 200, "a request was answered {status}");
         }

@@ -1,6 +1,9 @@
 //! What the figures were measured on.
 
 use std::fs;
+use std::process::Stdio;
+
+use tokio::process::Command;
 
 use crate::cluster::Cluster;
 use crate::program::Program;
@@ -18,7 +21,7 @@ impl Machine {
         let cores = std::thread::available_parallelism()?.get();
         let buffers = cluster.sql("postgres", "show shared_buffers").await?.concat();
         let version = cluster.sql("postgres", "show server_version").await?.concat();
-        let facts = vec![
+        let mut facts = vec![
             ("Processor", format!("{cores} × {}", processor())),
             ("Memory", memory()),
             ("Kernel", first_line("/proc/sys/kernel/osrelease")),
@@ -28,8 +31,24 @@ impl Machine {
             ),
             ("Program", program.version().await?),
         ];
+        facts.extend(commit().await.map(|commit| ("Commit", commit)));
         Ok(Self { facts })
     }
+}
+
+/// The commit that is checked out here, with a mark where files differ from it; nothing where git does not know.
+async fn commit() -> Option<String> {
+    let mut git = Command::new("git");
+    git.args([
+        "describe",
+        "--always",
+        "--exclude=*",
+        "--dirty=, changed",
+        "--abbrev=12",
+    ]);
+    let output = git.stdin(Stdio::null()).kill_on_drop(true).output().await.ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
 }
 
 fn processor() -> String {

@@ -1,4 +1,4 @@
-//! `pgbench` over the same table: what PostgreSQL can do with nothing but its own client.
+//! `pgbench` over the same tables: what PostgreSQL can do with nothing but its own client.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use tokio::process::Command;
 
-use crate::catalogue::{Catalogue, ID_HIGH, ID_LOW};
 use crate::cluster::Cluster;
 use crate::load::Latency;
 
@@ -17,52 +16,19 @@ const SAMPLED: &str = "0.02";
 /// pgbench's threads, which share out its clients.
 const THREADS: usize = 2;
 
-/// A script of one statement, over a database.
+/// A script of one transaction, over a database.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     /// The database.
     pub(crate) database: String,
-    /// pgbench's commands and the statement.
+    /// pgbench's commands and the statements.
     pub(crate) text: String,
-}
-
-impl Script {
-    /// One row by its primary key, of all offers at random.
-    ///
-    /// pgbench has no variables of texts, so the statement makes both ids of its parameters: the seller's by a place in
-    /// an array, the offer's from decimal digits. That costs it about 1 % (see `docs/PERFORMANCE.md`).
-    pub(crate) fn row(database: &str, columns: &str, catalogue: Catalogue, sellers: &[&str]) -> Self {
-        let (last, largest, part) = (catalogue.offers - 1, catalogue.largest(), catalogue.part());
-        let sellers = sellers.join(",");
-        let text = format!(
-            "\\set n random(0, {last})\n\
-             \\set seller case when :n < {largest} then 1 else 2 + (:n - {largest}) / {part} end\n\
-             \\set low {ID_LOW} + :n\n\
-             select {columns} from offers where seller_id = ('{{{sellers}}}'::uuid[])[:seller] \
-             and id = ('{ID_HIGH}' || :low)::uuid;\n"
-        );
-        Self {
-            database: database.to_owned(),
-            text,
-        }
-    }
-
-    /// The first page of the first seller's offers, newest first: 50 rows and one that tells whether more follow.
-    pub(crate) fn page(database: &str, columns: &str, seller: &str) -> Self {
-        let text = format!(
-            "select {columns} from offers where seller_id = '{seller}' order by created_at desc, id desc limit 51;\n"
-        );
-        Self {
-            database: database.to_owned(),
-            text,
-        }
-    }
 }
 
 /// What a run of pgbench told.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Transactions, which are statements here.
+    /// Transactions.
     pub(crate) transactions: u64,
     /// Transactions a second, without the time to connect.
     pub(crate) rate: f64,
@@ -156,18 +122,6 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_named_by_two_parameters() {
-        let script = Script::row("d", "id", Catalogue::new(1_000, 3), &["a", "b", "c"]);
-        assert!(script.text.contains("random(0, 999)"), "{}", script.text);
-        assert!(
-            script.text.contains("('{a,b,c}'::uuid[])[:seller]"),
-            "{}",
-            script.text
-        );
-        assert_eq!(script.text.matches("\\set").count(), 3);
-    }
-
-    #[test]
     fn reads_all_threads_logs() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(
@@ -179,39 +133,5 @@ mod tests {
         fs::write(folder.path().join("script.sql"), "select 1;\n").unwrap();
         let latency = read_logs(folder.path()).unwrap();
         assert_eq!((latency.count(), latency.longest()), (3, None));
-    }
-
-    #[tokio::test]
-    async fn every_script_runs() {
-        let cluster = Cluster::start("16MB", None).await.unwrap();
-        let catalogue = Catalogue::new(20, 2);
-        let sellers = [
-            "01970000-0000-7000-8000-000000000001",
-            "01970000-0000-7000-8000-000000000002",
-        ];
-        let table = "create table offers (seller_id uuid, id uuid, created_at timestamptz default now(), \
-                     primary key (seller_id, id))";
-        cluster.sql("postgres", table).await.unwrap();
-        for offer in 0..catalogue.offers {
-            let seller = if offer < catalogue.largest() {
-                sellers[0]
-            } else {
-                sellers[1]
-            };
-            let id = crate::catalogue::offer_id(offer);
-            let row = format!("insert into offers values ('{seller}', '{id}')");
-            cluster.sql("postgres", &row).await.unwrap();
-        }
-        // A row that is not found would go unnoticed; this divides by zero then.
-        let row = Script::row("postgres", "1", catalogue, &sellers);
-        let row = Script {
-            text: row.text.replace("select 1", "select 1 / count(*)"),
-            ..row
-        };
-        let page = Script::page("postgres", "id", sellers[0]);
-        for script in [row, page] {
-            let run = run(&cluster, &script, 2, Duration::from_secs(1)).await.unwrap();
-            assert!(run.transactions > 10 && run.rate > 10.0, "{run:?}");
-        }
     }
 }

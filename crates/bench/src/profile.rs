@@ -1,9 +1,9 @@
 //! One subject again and again, with what a profiler needs to know.
 
 use crate::catalogue::Catalogue;
-use crate::cli::ProfileOptions;
 use crate::cluster::Cluster;
 use crate::measure::measure;
+use crate::options::ProfileOptions;
 use crate::program::Program;
 use crate::progress::{Progress, say};
 use crate::read::subjects;

@@ -49,6 +49,17 @@ impl Server {
         key: &str,
         log: &Path,
     ) -> anyhow::Result<Self> {
+        Self::start_with(program, database_url, key, log, &[]).await
+    }
+
+    /// The same with further settings, by the names of their environment variables.
+    pub(crate) async fn start_with(
+        program: &Program,
+        database_url: &str,
+        key: &str,
+        log: &Path,
+        settings: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
         let file = File::options().append(true).create(true).open(log)?;
         file.set_len(0)?;
         let begun = Instant::now();
@@ -60,6 +71,7 @@ impl Server {
             .env("SELLER_API__KEYS__SEALING", key)
             .env("SELLER_API__LOG__FORMAT", "json")
             .envs(LIFTED)
+            .envs(settings.iter().copied())
             .stdout(file.try_clone()?)
             .stderr(file)
             .spawn()

@@ -6,9 +6,23 @@ use crate::back_office::{BackOffice, Seller};
 use crate::catalogue::Catalogue;
 use crate::cluster::Cluster;
 use crate::import::{self, Filling};
+use crate::options::StandOptions;
 use crate::program::Program;
 use crate::progress::Progress;
 use crate::server::Server;
+
+/// Finds or builds the program, and starts a cluster.
+pub(crate) async fn prepare(
+    options: &StandOptions,
+    progress: Progress,
+) -> anyhow::Result<(Program, Cluster)> {
+    let step = progress.step("building the program");
+    let program = Program::locate(options.server.as_deref()).await?;
+    drop(step);
+    let _step = progress.step("starting PostgreSQL");
+    let cluster = Cluster::start(&options.shared_buffers, options.folder.as_deref()).await?;
+    Ok((program, cluster))
+}
 
 /// A filled database and the server over it.
 #[derive(Debug)]

@@ -20,6 +20,8 @@ pub(crate) struct Load {
     pub(crate) connections: usize,
     /// What they send.
     pub(crate) requests: Requests,
+    /// The status that every answer has to have.
+    pub(crate) expected: u16,
     /// For how long nothing is counted, at first.
     pub(crate) warm_up: Duration,
     /// For how long it is counted then.
@@ -38,7 +40,7 @@ pub(crate) struct Interval {
 }
 
 /// Applies the load. `begun` is called when counting begins, and `ended` with what it gave when counting ends, for what
-/// else is measured over the same time. Any answer but 200 is an error.
+/// else is measured over the same time. Any answer with another status than the expected one is an error.
 pub(crate) async fn run<B, E>(
     load: &Load,
     begun: impl FnOnce() -> anyhow::Result<B>,
@@ -55,6 +57,7 @@ pub(crate) async fn run<B, E>(
     for (seed, connection) in (0..).zip(connections) {
         let random = fastrand::Rng::with_seed(seed);
         let counted = Counted {
+            expected: load.expected,
             start,
             end,
             latency: Arc::clone(&latency),
@@ -80,8 +83,9 @@ pub(crate) async fn run<B, E>(
     ))
 }
 
-/// When requests count, and where.
+/// Which answers count, when, and where.
 struct Counted {
+    expected: u16,
     start: Instant,
     end: Instant,
     latency: Arc<Mutex<Latency>>,
@@ -97,10 +101,10 @@ async fn send_all(
     let mut sent = 0;
     let mut sent_at = Instant::now();
     loop {
-        requests.write(&mut random, &mut request);
+        requests.write(&mut random, &mut request)?;
         sent += 1;
         let response = connection.exchange(&request).await?;
-        if response.status != 200 {
+        if response.status != counted.expected {
             bail!(
                 "a request was answered {}: {}",
                 response.status,
@@ -125,6 +129,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::requests::any_of;
 
     /// Answers every request on every connection with `answer`, in two pieces.
     async fn serve(listener: TcpListener, answer: &'static [u8]) {
@@ -151,7 +156,8 @@ mod tests {
         let load = Load {
             server: listener.local_addr().unwrap(),
             connections: 3,
-            requests: Requests::any_of(vec![b"GET / HTTP/1.1\r\n\r\n".to_vec()]),
+            requests: any_of(vec![b"GET / HTTP/1.1\r\n\r\n".to_vec()]),
+            expected: 200,
             warm_up: Duration::from_millis(10),
             measured: Duration::from_millis(50),
         };

@@ -1,0 +1,99 @@
+//! How the benches are run, as the command line says it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// What is common to all benches: what they stand on, and how a subject is measured.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StandOptions {
+    /// Sellers, each with one application and one token; the first holds a fifth of all
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(2..))]
+    pub(crate) sellers: u64,
+    /// Connections, and pgbench's clients
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) concurrency: u16,
+    /// Seconds that each subject is measured in each round
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seconds: u64,
+    /// Seconds that may be spent, in all, on waiting for other processes and on repeating what they disturbed
+    #[arg(long, default_value_t = 300)]
+    pub(crate) patience: u64,
+    /// PostgreSQL's setting `shared_buffers`
+    #[arg(long, default_value = "2GB")]
+    pub(crate) shared_buffers: String,
+    /// The folder for the throw-away cluster, instead of the system's for temporary files
+    #[arg(long)]
+    pub(crate) folder: Option<PathBuf>,
+    /// The program to measure, instead of building it
+    #[arg(long)]
+    pub(crate) server: Option<PathBuf>,
+}
+
+/// What is common to all benches that end in a report.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReportOptions {
+    /// Rounds that count; one more goes first and does not
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rounds: u64,
+    /// The date that the report names, instead of today's
+    #[arg(long)]
+    pub(crate) date: Option<String>,
+    /// The document to write into; `-` prints the report instead
+    #[arg(long, default_value = "docs/PERFORMANCE.md")]
+    pub(crate) output: PathBuf,
+}
+
+/// How the bench of the reading endpoints is run.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReadOptions {
+    /// Offers in the large catalogue
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) offers: u64,
+    /// Offers in the small catalogue, which the large one's throughput is compared with
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) small_offers: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    /// Keep-alive connections that the server's memory is measured with
+    #[arg(long, default_value_t = 2_000)]
+    pub(crate) kept_connections: u64,
+    /// Starts of the server that are timed
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) starts: u64,
+    #[command(flatten)]
+    pub(crate) report: ReportOptions,
+}
+
+/// How the bench of the writing endpoints is run.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("seconds", |seconds| seconds.default_value("3")))]
+#[command(mut_arg("patience", |patience| patience.default_value("60")))]
+pub(crate) struct WriteOptions {
+    /// Offers in the catalogue, of which random ones are changed
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) offers: u64,
+    /// Orders. The first seller's are listed, and those of the others shipped: few of them are soon used up
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+    pub(crate) orders: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    #[command(flatten)]
+    pub(crate) report: ReportOptions,
+}
+
+/// What is profiled.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ProfileOptions {
+    /// Offers in the catalogue
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) offers: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    /// The subjects: row, offer, one-token, me, page-rows, page, deep; all where none is named
+    #[arg(long = "subject")]
+    pub(crate) subjects: Vec<String>,
+    /// How often each is measured; without end where it is left out. 0 measures nothing and holds the stand
+    #[arg(long)]
+    pub(crate) rounds: Option<u64>,
+}

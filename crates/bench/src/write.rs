@@ -1,0 +1,64 @@
+//! The bench of the writing endpoints, and of lists of orders, from the empty cluster to the report.
+
+mod bars;
+mod counts;
+mod key;
+mod report;
+mod requests;
+mod scripts;
+mod seed;
+mod subjects;
+mod trade;
+
+use std::time::Duration;
+
+use crate::catalogue::Catalogue;
+use crate::machine::Machine;
+use crate::noise::Patience;
+use crate::options::WriteOptions;
+use crate::progress::Progress;
+use crate::stand::Stand;
+use crate::{publish, rounds, stand};
+use report::Findings;
+use subjects::Writes;
+use trade::Trade;
+
+/// The report's section in the document.
+const SECTION: &str = "write";
+
+/// Runs it all and writes the report.
+pub(crate) async fn run(options: &WriteOptions) -> anyhow::Result<()> {
+    let progress = Progress::new();
+    publish::report(&options.report, SECTION, async {
+        report::render(&measure(options, progress).await?)
+    })
+    .await
+}
+
+async fn measure(options: &WriteOptions, progress: Progress) -> anyhow::Result<Findings> {
+    let (program, cluster) = stand::prepare(&options.stand, progress).await?;
+    let machine = Machine::describe(&cluster, &program).await?;
+    let catalogue = Catalogue::new(options.offers, options.stand.sellers);
+    let stand = Stand::raise(&cluster, &program, "bench_write", catalogue, progress).await?;
+    let trade = Trade {
+        orders: options.orders,
+        sellers: options.stand.sellers,
+    };
+    seed::orders(&cluster, &stand, trade, progress).await?;
+    let step = progress.step("vacuum, analyze, checkpoint");
+    stand.settle(&cluster).await?;
+    drop(step);
+    let writes = Writes::on(&stand, trade)?;
+    let asked = counts::measure(&cluster, &program, &stand, &writes, progress).await?;
+    let subjects = subjects::of(&options.stand, &cluster, &stand, trade, &writes, progress).await?;
+    let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
+    let measured = rounds::run(&cluster, subjects, options.report.rounds, &mut patience, progress).await?;
+    stand.server.stop().await?;
+    Ok(Findings {
+        machine,
+        date: publish::date(&options.report),
+        options: options.clone(),
+        measured,
+        asked,
+    })
+}

@@ -1,0 +1,120 @@
+//! What pgbench writes beside our endpoints: the same rows of the same tables, by the same kinds of statements.
+//!
+//! A claim on a fresh key, whose commit does not wait for the disk; then one transaction that locks the row, updates it,
+//! tells the feed of changes, queues the buyer's mail where there is one, and completes the claim with a body as long as a
+//! sealed one. No delivery, since nobody has subscribed.
+
+use super::requests::{KEY_HIGH, LOWEST_PRICE};
+use super::trade::{ID_HIGH as ORDER_HIGH, Trade};
+use crate::catalogue::{ID_HIGH, ID_LOW};
+use crate::pgbench::Script;
+use crate::stand::Stand;
+
+/// Statements, and so round trips, of a change's script.
+pub(super) const PATCH_STATEMENTS: u64 = 7;
+/// The same of a shipment's script.
+pub(super) const SHIPMENT_STATEMENTS: u64 = 8;
+
+/// What the product reads of an offer.
+const OFFER_COLUMNS: &str = "seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, \
+                             ean, brand, signature, thumbnail, url";
+/// What the product reads of an order.
+const ORDER_COLUMNS: &str = "seller_id, order_id, placed_at, updated_at, paid_at, shipped_at, delivered_at, cancelled_at, \
+     shipment_id, shipment_at, is_test, several_sellers, delivered_already, buyer_notified, status, number, carrier, \
+     tracking_number, tracking_status, payment_method, delivery_method, buyer, shipping_address, items";
+/// A random number of 16 digits, for keys and ids.
+const KEY: &str = "\\set key random(1000000000000000, 8999999999999999)\n";
+/// The first half of the fences and of what else is random.
+const RANDOM_HIGH: &str = "0199000000017000";
+
+/// A change of a random offer's price. `sealed` is the remembered body in hexadecimal digits.
+pub(super) fn patch(stand: &Stand, sealed: &str) -> Script {
+    let last = stand.catalogue.offers - 1;
+    let (expression, seller) = (stand.catalogue.seller_expression(":n"), seller(stand));
+    let (claim, complete) = (claim(&seller), complete(&seller, 200, sealed));
+    let (lowest, highest) = (LOWEST_PRICE, 2 * LOWEST_PRICE - 1);
+    let offer = format!("('{ID_HIGH}' || :low)::uuid");
+    let text = format!(
+        "\\set n random(0, {last})\n\
+         \\set seller 1 + {expression}\n\
+         \\set low {ID_LOW} + :n\n\
+         \\set amount random({lowest}, {highest})\n\
+         {KEY}{claim}\
+         begin;\n\
+         select {OFFER_COLUMNS} from offers where seller_id = {seller} and id = {offer} for no key update;\n\
+         update offers set updated_at = api_now(), price_amount = :amount, price_source = 'manual' \
+         where seller_id = {seller} and id = {offer};\n\
+         insert into changes (seller_id, at, kind, offer_id, price_amount) \
+         values ({seller}, api_now(), 'offer.price_changed', {offer}, :amount);\n\
+         {complete}\
+         commit;\n"
+    );
+    script(stand, text)
+}
+
+/// A shipment of a random order of those that are pgbench's.
+pub(super) fn shipment(stand: &Stand, trade: Trade, sealed: &str) -> Script {
+    let (first, last) = (trade.servers(), trade.shippable() - 1);
+    let ((order, expression), seller) = (trade.to_ship_expressions(), seller(stand));
+    let (claim, complete) = (claim(&seller), complete(&seller, 201, sealed));
+    let id = format!("('{ORDER_HIGH}' || :low)::uuid");
+    let text = format!(
+        "\\set n random({first}, {last})\n\
+         \\set seller 1 + {expression}\n\
+         \\set low {ID_LOW} + {order}\n\
+         {KEY}{claim}\
+         begin;\n\
+         select {ORDER_COLUMNS} from seller_orders where seller_id = {seller} and order_id = {id} for no key update;\n\
+         update seller_orders set updated_at = api_now(), shipped_at = api_now(), \
+         shipment_id = ('{RANDOM_HIGH}' || :key)::uuid, shipment_at = api_now(), delivered_already = false, \
+         buyer_notified = true, status = 'shipped', carrier = 'other', tracking_number = 'BENCH' || :low \
+         where seller_id = {seller} and order_id = {id};\n\
+         insert into mails (id, order_id, order_number, recipient, recipient_name, carrier, tracking_number) \
+         values (('{RANDOM_HIGH}' || :key)::uuid, {id}, 'BENCH-' || :low, 'buyer-' || :low || '@poczta.example', \
+         'Ewa Kowalska ' || :low, 'other', 'BENCH' || :low);\n\
+         insert into changes (seller_id, at, kind, order_id) values ({seller}, api_now(), 'order.shipped', {id});\n\
+         {complete}\
+         commit;\n"
+    );
+    script(stand, text)
+}
+
+/// A statement of its own, as the server's.
+fn claim(seller: &str) -> String {
+    let expired = "t.expires_at <= excluded.created_at";
+    let fingerprint = "5a".repeat(32);
+    format!(
+        "insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at) \
+         select {seller}, '{KEY_HIGH}' || :key, ('{RANDOM_HIGH}' || :key)::uuid, '\\x{fingerprint}'::bytea, at, \
+         at + interval '30 seconds' from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode, \
+         set_config('lock_timeout', '300', true) as patience) clock \
+         on conflict (seller_id, key) do update set \
+         fence = case when {expired} then excluded.fence else t.fence end, \
+         fingerprint = case when {expired} then excluded.fingerprint else t.fingerprint end, \
+         status = case when {expired} then null else t.status end, body = case when {expired} then null else t.body end, \
+         created_at = case when {expired} then excluded.created_at else t.created_at end, \
+         expires_at = case when {expired} then excluded.expires_at else t.expires_at end \
+         returning fence, fingerprint, status, body;\n"
+    )
+}
+
+fn complete(seller: &str, status: u16, sealed: &str) -> String {
+    format!(
+        "update idempotency set status = {status}, body = '\\x{sealed}'::bytea, \
+         expires_at = api_now() + interval '24 hours' where seller_id = {seller} and key = '{KEY_HIGH}' || :key \
+         and fence = ('{RANDOM_HIGH}' || :key)::uuid and status is null;\n"
+    )
+}
+
+/// The seller's id by its place.
+fn seller(stand: &Stand) -> String {
+    let ids: Vec<&str> = stand.sellers.iter().map(|seller| seller.id.as_str()).collect();
+    format!("('{{{}}}'::uuid[])[:seller]", ids.join(","))
+}
+
+fn script(stand: &Stand, text: String) -> Script {
+    Script {
+        database: stand.database.clone(),
+        text,
+    }
+}
