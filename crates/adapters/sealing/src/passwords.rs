@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use argon2::{Argon2, PasswordHasher as _, password_hash::phc};
+use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _, password_hash::phc};
 use async_trait::async_trait;
 use kernel::StoreError;
 use oauth::{PasswordHash, PasswordHasher};
@@ -32,30 +32,60 @@ impl Default for Argon2Hasher {
     }
 }
 
-#[async_trait]
-impl PasswordHasher for Argon2Hasher {
-    async fn hash(&self, password: &str) -> Result<PasswordHash, StoreError> {
+impl Argon2Hasher {
+    /// Does such work once there is a place for it. The place is held until the work is done, also when nobody waits for it
+    /// any more.
+    async fn hashing<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let place = Arc::clone(&self.places)
             .acquire_owned()
             .await
             .map_err(StoreError::unexpected)?;
-        let password = password.to_owned();
-        let hashed = spawn_blocking(move || {
-            // The place is held until the work is done, also when nobody waits for it any more.
+        let task = spawn_blocking(move || {
             let _place = place;
-            let hash: Result<phc::PasswordHash, _> = Argon2::default().hash_password(password.as_bytes());
-            hash.map(|hash| hash.to_string())
+            work()
         });
-        let hash = hashed.await.map_err(StoreError::unexpected)?;
-        hash.map(PasswordHash::new)
-            .map_err(|error| StoreError::unexpected(error.to_string()))
+        task.await.map_err(StoreError::unexpected)?
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> StoreError {
+    StoreError::unexpected(error.to_string())
+}
+
+#[async_trait]
+impl PasswordHasher for Argon2Hasher {
+    async fn hash(&self, password: &str) -> Result<PasswordHash, StoreError> {
+        let password = password.to_owned();
+        self.hashing(move || {
+            let hash = Argon2::default().hash_password(password.as_bytes());
+            let hash: phc::PasswordHash = hash.map_err(failed)?;
+            Ok(PasswordHash::new(hash.to_string()))
+        })
+        .await
+    }
+
+    async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError> {
+        let Some(hash) = hash else {
+            // As much work as the comparison would have been.
+            self.hash(password).await?;
+            return Ok(false);
+        };
+        let password = password.to_owned();
+        self.hashing(move || {
+            let hash = phc::PasswordHash::new(hash.as_str()).map_err(failed)?;
+            Ok(Argon2::default()
+                .verify_password(password.as_bytes(), &hash)
+                .is_ok())
+        })
+        .await
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use argon2::PasswordVerifier as _;
-
     use super::*;
 
     #[tokio::test]
@@ -65,13 +95,12 @@ mod tests {
         let (one, other) = (one.unwrap(), other.unwrap());
         assert!(one.as_str().starts_with("$argon2id$v=19$"), "{}", one.as_str());
         assert_ne!(one.as_str(), other.as_str());
-        let parsed = phc::PasswordHash::new(one.as_str()).unwrap();
-        assert!(
-            Argon2::default()
-                .verify_password("Żółw-17!".as_bytes(), &parsed)
-                .is_ok()
-        );
-        assert!(Argon2::default().verify_password(b"another", &parsed).is_err());
+        assert!(hasher.verify("Żółw-17!", Some(one.clone())).await.unwrap());
+        assert!(hasher.verify("Żółw-17!", Some(other)).await.unwrap());
+        assert!(!hasher.verify("another", Some(one)).await.unwrap());
+        assert!(!hasher.verify("Żółw-17!", None).await.unwrap());
+        let odd = PasswordHash::new("no hash".to_owned());
+        assert!(hasher.verify("x", Some(odd)).await.is_err());
     }
 
     #[tokio::test]

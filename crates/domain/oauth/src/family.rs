@@ -10,18 +10,21 @@ use crate::{Application, ClientId, FamilyId, ScopeSet, SecretHash};
 pub enum FamilyKind {
     /// The application asked for a token of its owner's account.
     ClientCredentials,
+    /// The seller consented.
+    AuthorizationCode,
     /// The seller made a personal token.
     Personal,
 }
 
 impl FamilyKind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::ClientCredentials, Self::Personal];
+    pub const ALL: [Self; 3] = [Self::ClientCredentials, Self::AuthorizationCode, Self::Personal];
 
     /// The word in the rows.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ClientCredentials => "client_credentials",
+            Self::AuthorizationCode => "authorization_code",
             Self::Personal => "personal",
         }
     }

@@ -40,6 +40,9 @@ pub trait RateCounter: Send + Sync {
 pub trait ApplicationReader: Send + Sync {
     /// The application for client authentication: nothing when it is unknown or deleted, or its owner's account is closed.
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
+
+    /// The applications that a seller has registered, newest first, the built-in one not among them.
+    async fn applications_of(&self, owner: SellerId) -> Result<Vec<Application>, StoreError>;
 }
 
 /// Changes applications within a transaction.
@@ -149,4 +152,8 @@ pub trait OperatorTokens: Send + Sync {
 pub trait PasswordHasher: Send + Sync {
     /// The hash of a new password.
     async fn hash(&self, password: &str) -> Result<PasswordHash, StoreError>;
+
+    /// Whether the password is the one that was hashed. Without a hash it takes the same time all the same, so that nobody
+    /// can tell an unknown account from a wrong password, and is false.
+    async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError>;
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::ClientId;
+use crate::{ClientId, SecretHash};
 
 /// What is limited: each limiter counts on its own, in windows of one clock minute of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +18,10 @@ pub enum Limiter {
     TokenByClient,
     /// Calls of `/oauth/authorize` from an address.
     AuthorizeByAddress,
+    /// Attempts to sign in, and requests for a new password, from an address.
+    SignInByAddress,
+    /// Attempts to sign in to an account, and requests for a new password for it.
+    SignInByAccount,
 }
 
 impl Limiter {
@@ -28,6 +32,8 @@ impl Limiter {
             Self::TokenByAddress => 2,
             Self::TokenByClient => 3,
             Self::AuthorizeByAddress => 4,
+            Self::SignInByAddress => 5,
+            Self::SignInByAccount => 6,
         }
     }
 }
@@ -52,6 +58,13 @@ impl Subject {
     /// A client.
     pub fn client(client: ClientId) -> Self {
         Self(client.uuid())
+    }
+
+    /// An account by the e-mail address that somebody gives, whatever its case and whether or not there is one.
+    pub fn account(email: &str) -> Self {
+        let hash = SecretHash::of(&email.to_lowercase());
+        let first = hash.bytes().first_chunk::<16>().copied().unwrap_or_default();
+        Self(Uuid::from_bytes(first))
     }
 
     /// The stored form.

@@ -115,7 +115,7 @@ pub fn application_name(name: String) -> Result<String, Invalid> {
     Ok(name)
 }
 
-fn description(text: Option<String>) -> Result<Option<String>, Invalid> {
+pub(crate) fn description(text: Option<String>) -> Result<Option<String>, Invalid> {
     let text = text.filter(|text| !text.is_empty());
     if text
         .as_ref()
@@ -132,7 +132,7 @@ fn one_of<T>(word: &str, parse: impl Fn(&str) -> Option<T>, words: &str) -> Resu
     parse(word).ok_or_else(|| Invalid::new(format!("must be one of: {words}")))
 }
 
-fn redirect_uris(given: Vec<String>, violations: &mut Violations) -> Vec<String> {
+pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut Violations) -> Vec<String> {
     if given.len() > REDIRECT_URIS_MAX {
         violations.add(
             "redirect_uris",
@@ -152,7 +152,7 @@ fn redirect_uris(given: Vec<String>, violations: &mut Violations) -> Vec<String>
     kept
 }
 
-fn scopes(given: &[String], violations: &mut Violations) -> Option<ScopeSet> {
+pub(crate) fn scopes(given: &[String], violations: &mut Violations) -> Option<ScopeSet> {
     let mut known = Vec::new();
     for (n, name) in given.iter().enumerate() {
         match Scope::parse(name) {

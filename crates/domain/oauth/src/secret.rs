@@ -155,9 +155,7 @@ pub struct BearerToken {
 impl BearerToken {
     /// A new token of a family, from 32 random bytes.
     pub fn from_random(kind: TokenKind, family: FamilyId, random: &[u8; 32]) -> Self {
-        let mut bytes = family.uuid().as_bytes().to_vec();
-        bytes.extend_from_slice(random);
-        let text = format!("{}{}", kind.prefix(), URL_SAFE_NO_PAD.encode(bytes));
+        let text = written(kind.prefix(), family, random);
         Self { kind, family, text }
     }
 
@@ -166,13 +164,9 @@ impl BearerToken {
         let kind = [TokenKind::Access, TokenKind::Personal]
             .into_iter()
             .find(|k| text.starts_with(k.prefix()))?;
-        let bytes = URL_SAFE_NO_PAD.decode(text.get(kind.prefix().len()..)?).ok()?;
-        let (family, random) = bytes.split_first_chunk::<16>()?;
-        (random.len() == 32).then(|| Self {
-            kind,
-            family: Uuid::from_bytes(*family).into(),
-            text: text.to_owned(),
-        })
+        let family = family_in(kind.prefix(), text)?;
+        let text = text.to_owned();
+        Some(Self { kind, family, text })
     }
 
     /// The token in clear.
@@ -207,6 +201,20 @@ pub struct TokenKey {
     pub family: FamilyId,
     /// The hash of the whole token.
     pub hash: SecretHash,
+}
+
+/// How everything that belongs to a family is written: prefix + base64url(16 bytes of the family's id ‖ 32 random bytes).
+pub(crate) fn written(prefix: &str, family: FamilyId, random: &[u8; 32]) -> String {
+    let mut bytes = family.uuid().as_bytes().to_vec();
+    bytes.extend_from_slice(random);
+    format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The family that a text of this prefix names; nothing where it is not written as [`written`] does.
+pub(crate) fn family_in(prefix: &str, text: &str) -> Option<FamilyId> {
+    let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix(prefix)?).ok()?;
+    let (family, random) = bytes.split_first_chunk::<16>()?;
+    (random.len() == 32).then(|| Uuid::from_bytes(*family).into())
 }
 
 #[cfg(test)]

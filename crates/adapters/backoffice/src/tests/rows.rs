@@ -261,4 +261,7 @@ impl ApplicationReader for Store {
         self.check()?;
         Ok(self.rows().applications.get(&id).cloned())
     }
+    async fn applications_of(&self, _: SellerId) -> Result<Vec<Application>, StoreError> {
+        unreachable!("the back office lists no applications")
+    }
 }

@@ -31,6 +31,19 @@ impl ApplicationReader for Applications {
             .ask(|lent| async move { client.get_result(&mut lent.connection()).await.optional() });
         ask.await?.map(Application::try_from).transpose()
     }
+
+    async fn applications_of(&self, owner: SellerId) -> Result<Vec<Application>, StoreError> {
+        let own = applications::table
+            .filter(applications::owner_id.eq(owner.uuid()))
+            .filter(applications::deleted_at.is_null())
+            .filter(diesel::dsl::not(applications::built_in))
+            .order((applications::created_at.desc(), applications::client_id.desc()))
+            .select(ApplicationRow::as_select());
+        let ask = self
+            .0
+            .ask(|lent| async move { own.load(&mut lent.connection()).await });
+        ask.await?.into_iter().map(Application::try_from).collect()
+    }
 }
 
 #[async_trait]

@@ -65,7 +65,7 @@ impl LiveRow {
         let client_id = ClientId::from(self.client_id);
         let corrupt = |reason: String| StoreError::corrupt("families", family, reason);
         let kind = match FamilyKind::parse(&self.kind) {
-            Some(FamilyKind::ClientCredentials) => TokenKind::Access,
+            Some(FamilyKind::ClientCredentials | FamilyKind::AuthorizationCode) => TokenKind::Access,
             Some(FamilyKind::Personal) => TokenKind::Personal,
             None => return Err(corrupt(format!("kind {:?}", self.kind))),
         };

@@ -1,0 +1,90 @@
+//! Authorization codes and refresh tokens: how they are written. Like access tokens they carry their family.
+
+use std::fmt;
+
+use crate::{FamilyId, SecretHash, TokenKey, secret};
+
+/// What a client exchanges for a pair of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialKind {
+    /// Comes back with the seller's consent; single use.
+    AuthorizationCode,
+    /// Comes with an access token; single use.
+    RefreshToken,
+}
+
+impl CredentialKind {
+    /// What the text begins with (contract: Identifier prefixes).
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::AuthorizationCode => "ps_ac_",
+            Self::RefreshToken => "ps_rt_",
+        }
+    }
+}
+
+/// A code or a refresh token in clear: prefix + base64url(16 bytes of the family's id ‖ 32 random bytes). Never printed.
+pub struct Credential {
+    kind: CredentialKind,
+    family: FamilyId,
+    text: String,
+}
+
+impl Credential {
+    /// A new one from 32 random bytes.
+    pub fn from_random(kind: CredentialKind, family: FamilyId, random: &[u8; 32]) -> Self {
+        let text = secret::written(kind.prefix(), family, random);
+        Self { kind, family, text }
+    }
+
+    /// Reads what a client presents as one of this kind; nothing where no such credential can exist.
+    pub fn parse(kind: CredentialKind, text: &str) -> Option<Self> {
+        let family = secret::family_in(kind.prefix(), text)?;
+        let text = text.to_owned();
+        Some(Self { kind, family, text })
+    }
+
+    /// The text, for the client that it is made for.
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// Where it is kept.
+    pub fn key(&self) -> TokenKey {
+        TokenKey {
+            family: self.family,
+            hash: SecretHash::of(&self.text),
+        }
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credential({}…)", self.kind.prefix())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::{CredentialKind::*, *};
+
+    proptest! {
+        #[test]
+        fn one_reads_back_as_its_own_kind_alone(family: u128, random: [u8; 32]) {
+            let family = FamilyId::from(Uuid::from_u128(family));
+            let code = Credential::from_random(AuthorizationCode, family, &random);
+            prop_assert_eq!(Credential::parse(AuthorizationCode, code.reveal()).unwrap().key(), code.key());
+            prop_assert!(Credential::parse(RefreshToken, code.reveal()).is_none());
+            prop_assert!(crate::BearerToken::parse(code.reveal()).is_none());
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let token = Credential::from_random(RefreshToken, Uuid::nil().into(), &[7; 32]);
+        assert_eq!(format!("{token:?}"), "Credential(ps_rt_…)");
+    }
+}

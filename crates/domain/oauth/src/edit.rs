@@ -1,0 +1,92 @@
+//! What an owner may change about a registered application (contract: Application registration).
+
+use kernel::{Change, Violations};
+
+use crate::registration::{description, redirect_uris, scopes};
+use crate::{Application, ApplicationEvent, ScopeSet};
+
+/// A form as it was filled in.
+#[derive(Debug, Clone, Default)]
+pub struct RawEdit {
+    /// Empty = none.
+    pub description: Option<String>,
+    /// The redirect addresses.
+    pub redirect_uris: Vec<String>,
+    /// The names of the scopes.
+    pub scopes: Vec<String>,
+}
+
+/// A change that keeps the rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApplicationEdit {
+    description: Option<String>,
+    redirect_uris: Vec<String>,
+    scopes: ScopeSet,
+}
+
+impl RawEdit {
+    /// Checks every field; all that is wrong is reported together, under the names of the registration.
+    pub fn check(self) -> Result<ApplicationEdit, Violations> {
+        let mut violations = Violations::new();
+        let description = violations.take("description", description(self.description));
+        let redirect_uris = redirect_uris(self.redirect_uris, &mut violations);
+        let scopes = scopes(&self.scopes, &mut violations);
+        match (description, scopes) {
+            (Some(description), Some(scopes)) => {
+                violations.into_result()?;
+                Ok(ApplicationEdit {
+                    description,
+                    redirect_uris,
+                    scopes,
+                })
+            }
+            _ => Err(violations),
+        }
+    }
+}
+
+impl Application {
+    /// The owner edits the application. Narrowed scopes take effect on existing tokens; a redirect address that is taken
+    /// away ends nothing that was issued (D89).
+    #[must_use]
+    pub fn edited(self, edit: ApplicationEdit) -> Change<Self, ApplicationEvent> {
+        let ApplicationEdit {
+            description,
+            redirect_uris,
+            scopes,
+        } = edit;
+        Change::of_existing(
+            Self {
+                description,
+                redirect_uris,
+                scopes,
+                ..self
+            },
+            Vec::new(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_keeps_the_rules_of_registration() {
+        let fine = RawEdit {
+            description: Some(String::new()),
+            redirect_uris: Vec::new(),
+            scopes: vec!["messaging".into()],
+        };
+        let edit = fine.check().unwrap();
+        assert_eq!(edit.description, None);
+        let wrong = RawEdit {
+            description: Some("x".repeat(2001)),
+            redirect_uris: vec!["http://a.example".into()],
+            scopes: Vec::new(),
+        };
+        let wrong = wrong.check().unwrap_err();
+        let paths: Vec<_> = wrong.iter().map(|(path, _)| path.to_owned()).collect();
+        assert_eq!(paths, ["description", "redirect_uris[0]", "scopes"]);
+    }
+}

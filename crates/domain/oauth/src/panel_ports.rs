@@ -1,0 +1,174 @@
+//! What the panel keeps: sessions, one-time links, what is shown once, mails about accounts, the audit log, usage.
+
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{SellerId, StoreError};
+use uuid::Uuid;
+
+use crate::{
+    Action, Actor, AuditEntry, ClientId, FamilyId, HourlyUsage, Link, LinkKind, PasswordHash, ScopeSet,
+    SecretHash, Seller, Session, UsageCount,
+};
+
+/// An account with what signing in needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The account.
+    pub seller: Seller,
+    /// None until the seller sets a password.
+    pub password: Option<PasswordHash>,
+}
+
+/// A personal token as its seller sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonalToken {
+    /// Its id, to revoke it by.
+    pub id: FamilyId,
+    /// To recognise it by.
+    pub name: String,
+    /// What it may do.
+    pub scopes: ScopeSet,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it ends; none = never.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// Who is signed in, for one request of the panel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedIn {
+    /// The account.
+    pub seller: Seller,
+    /// The session.
+    pub session: Session,
+    /// The database's clock.
+    pub now: DateTime<Utc>,
+}
+
+/// Reads what the panel shows, outside a transaction.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait PanelReader: Send + Sync {
+    /// The account with this e-mail address, whatever its case; closed ones included.
+    async fn account(&self, email: &str) -> Result<Option<Account>, StoreError>;
+
+    /// The password of an account.
+    async fn password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
+
+    /// Who is signed in with this cookie; nothing when the session has ended or the account is closed. Notes the use, at
+    /// most once a minute.
+    async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError>;
+
+    /// The link with this hash, where it can still be used, with its account and the database's clock.
+    async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError>;
+
+    /// The seller's personal tokens that are alive, newest first.
+    async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError>;
+
+    /// The calls of one of the owner's applications since an instant, hour by hour; and how many of the present minute's
+    /// limit are used.
+    async fn usage(
+        &self,
+        client_id: ClientId,
+        since: DateTime<Utc>,
+    ) -> Result<(Vec<HourlyUsage>, u64), StoreError>;
+}
+
+/// A mail about an account, with the one-time link that it carries. The link is sealed wherever the mail is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AccountMail {
+    /// Its id, fixed when it is queued.
+    pub id: Uuid,
+    /// Whom it concerns.
+    pub seller: SellerId,
+    /// What its link is for; never [`LinkKind::SignIn`].
+    pub kind: LinkKind,
+    /// Where to.
+    pub to: String,
+    /// The name of the business.
+    pub name: String,
+    /// The link.
+    pub url: String,
+    /// When the link can no longer be used.
+    pub expires_at: DateTime<Utc>,
+}
+
+impl std::fmt::Debug for AccountMail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccountMail")
+            .field("id", &self.id)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Changes what the panel keeps, within a transaction.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait PanelStore: Send + Sync {
+    /// Opens a session.
+    async fn open_session(&self, session: Session) -> Result<(), StoreError>;
+
+    /// Ends a session; nothing happens when there is none.
+    async fn end_session(&self, session: SecretHash) -> Result<(), StoreError>;
+
+    /// Ends every session of an account but the given one.
+    async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError>;
+
+    /// Sets the password of an account.
+    async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
+
+    /// Stores a one-time link, and makes every earlier one of its kind and account useless.
+    async fn add_link(&self, link: Link) -> Result<(), StoreError>;
+
+    /// Uses a link up: the account, or nothing when it is unknown, expired, used, of another kind, or its account is closed.
+    async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;
+
+    /// Queues a mail about an account.
+    async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
+
+    /// Keeps something that is to be shown once to a session, sealed by the caller, under the one-time number of the form
+    /// that asked for it; false when that form was sent before: then nothing else may be done.
+    async fn keep_flash(
+        &self,
+        session: SecretHash,
+        form: Uuid,
+        sealed: Option<Vec<u8>>,
+    ) -> Result<bool, StoreError>;
+
+    /// Takes what was kept under a form's number; nothing when there is none or it was taken.
+    async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Notes what was done, in the transaction of its deed.
+    async fn note(
+        &self,
+        actor: Actor,
+        address: Option<IpAddr>,
+        action: Action,
+        subject: &str,
+    ) -> Result<(), StoreError>;
+}
+
+/// Reads the audit log.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait AuditReader: Send + Sync {
+    /// Up to `limit` entries older than `before`, newest first, of one actor or subject where given.
+    async fn entries(
+        &self,
+        about: Option<String>,
+        before: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Vec<AuditEntry>, StoreError>;
+}
+
+/// Takes the counts of calls that a process gathers. They tell a seller roughly what goes on: a process that is killed loses
+/// those of the last seconds.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait UsageLog: Send + Sync {
+    /// Adds to the counters of the present hour, by the database's clock.
+    async fn add_usage(&self, counts: Vec<UsageCount>) -> Result<(), StoreError>;
+}

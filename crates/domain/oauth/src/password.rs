@@ -1,0 +1,90 @@
+//! The rules of a new password (NIST SP 800-63B §5.1.1.2: length counts, composition does not).
+
+use kernel::Invalid;
+
+/// The least number of characters.
+const LEAST: usize = 10;
+/// The most bytes: hashing must not become work that somebody else decides upon.
+const MOST: usize = 256;
+
+/// Passwords that everybody tries first, and that are long enough to pass.
+const COMMON: [&str; 12] = [
+    "1234567890",
+    "0123456789",
+    "0987654321",
+    "qwertyuiop",
+    "qwertyuiop123",
+    "password123",
+    "password1234",
+    "passw0rd123",
+    "haslo12345",
+    "haslo123456",
+    "zaq12wsxcde3",
+    "1q2w3e4r5t",
+];
+
+/// A password that may be set. Never printed.
+#[derive(Clone)]
+pub struct NewPassword(String);
+
+impl NewPassword {
+    /// Takes a password for the account with this e-mail address.
+    pub fn new(text: String, email: &str) -> Result<Self, Invalid> {
+        if text.chars().count() < LEAST {
+            return Err(Invalid::new(format!("must have at least {LEAST} characters")));
+        }
+        if text.len() > MOST {
+            return Err(Invalid::new(format!("must have at most {MOST} bytes")));
+        }
+        let lower = text.to_lowercase();
+        let mut characters = text.chars();
+        let first = characters.next();
+        let monotonous = characters.all(|c| Some(c) == first);
+        let (local, _) = email.split_once('@').unwrap_or((email, ""));
+        if monotonous
+            || COMMON.contains(&lower.as_str())
+            || lower == email.to_lowercase()
+            || lower == local.to_lowercase()
+        {
+            return Err(Invalid::new(
+                "must be harder to guess: it is one of the first that anybody would try",
+            ));
+        }
+        Ok(Self(text))
+    }
+
+    /// The text, for the hasher.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for NewPassword {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("NewPassword(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_counts_and_what_everybody_tries_does_not_pass() {
+        let new = |text: &str| NewPassword::new(text.to_owned(), "anna.kowalska@example.com");
+        for fine in ["dziesięć z", "correct horse battery", &"xy".repeat(128)] {
+            assert!(new(fine).is_ok(), "{fine}");
+        }
+        for refused in [
+            "",
+            "123456789",
+            "aaaaaaaaaaaa",
+            "Password123",
+            "anna.kowalska",
+            "Anna.Kowalska@Example.com",
+            &"xy".repeat(129),
+        ] {
+            assert!(new(refused).is_err(), "{refused}");
+        }
+    }
+}

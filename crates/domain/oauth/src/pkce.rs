@@ -1,0 +1,102 @@
+//! Proof Key for Code Exchange by `S256` (RFC 7636), which every client has to use.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use kernel::Invalid;
+use ring::digest::{SHA256, digest};
+use subtle::ConstantTimeEq;
+
+/// The length of base64url(SHA-256(…)) without padding.
+const CHALLENGE_LENGTH: usize = 43;
+
+/// What the client commits itself to when it asks for consent: base64url(SHA-256(verifier)), 43 characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeChallenge(String);
+
+impl CodeChallenge {
+    /// Takes a challenge of the right shape.
+    pub fn new(text: String) -> Result<Self, Invalid> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if text.len() != CHALLENGE_LENGTH || !text.bytes().all(allowed) {
+            return Err(Invalid::new(
+                "must be base64url(SHA-256(code_verifier)): 43 characters from [A-Za-z0-9_-]",
+            ));
+        }
+        Ok(Self(text))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// True when the challenge was made from this verifier. Takes the same time wherever they differ.
+    pub fn is_met_by(&self, verifier: &CodeVerifier) -> bool {
+        let made = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.0.as_bytes()));
+        self.0.as_bytes().ct_eq(made.as_bytes()).into()
+    }
+}
+
+/// What the client proves with that it is the one that asked for consent: 43 to 128 characters. Never printed.
+#[derive(Clone)]
+pub struct CodeVerifier(String);
+
+impl CodeVerifier {
+    /// Takes a verifier of the right shape.
+    pub fn new(text: String) -> Result<Self, Invalid> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'~' | b'-');
+        if !(43..=128).contains(&text.len()) || !text.bytes().all(allowed) {
+            return Err(Invalid::new("must be 43 to 128 characters from [A-Za-z0-9._~-]"));
+        }
+        Ok(Self(text))
+    }
+}
+
+impl std::fmt::Debug for CodeVerifier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CodeVerifier(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_example_of_rfc_7636() {
+        let verifier = CodeVerifier::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned()).unwrap();
+        let challenge = CodeChallenge::new("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned()).unwrap();
+        assert!(challenge.is_met_by(&verifier));
+    }
+
+    #[test]
+    fn shapes_are_checked() {
+        for refused in [
+            "",
+            &"a".repeat(42),
+            &"a".repeat(44),
+            &format!("{}+", "a".repeat(42)),
+        ] {
+            assert!(CodeChallenge::new((*refused).to_owned()).is_err(), "{refused}");
+        }
+        for refused in [
+            "",
+            &"a".repeat(42),
+            &"a".repeat(129),
+            &format!("{}+", "a".repeat(43)),
+        ] {
+            assert!(CodeVerifier::new((*refused).to_owned()).is_err(), "{refused}");
+        }
+        assert!(CodeVerifier::new("~".repeat(128)).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn no_other_verifier_meets_a_challenge(one in "[A-Za-z0-9._~-]{43,128}", other in "[A-Za-z0-9._~-]{43,128}") {
+            let challenge = CodeChallenge::new(URL_SAFE_NO_PAD.encode(digest(&SHA256, one.as_bytes()))).unwrap();
+            prop_assert!(challenge.is_met_by(&CodeVerifier::new(one.clone()).unwrap()));
+            prop_assert_eq!(challenge.is_met_by(&CodeVerifier::new(other.clone()).unwrap()), one == other);
+        }
+    }
+}
