@@ -92,15 +92,17 @@ statement!(OneOffer => OfferColumns:
     concat!("select ", offer_columns!(), " from offers where seller_id = "), seller: SqlUuid,
     " and id = ", id: SqlUuid, "");
 
+/// The keys are handed in by a subquery: as bare parameters, a short list of them would be planned anew at each run, since
+/// the planner takes a plan for so few rows to be cheaper than the one that it keeps.
 struct Offers {
     sellers: Vec<Uuid>,
     ids: Vec<Uuid>,
 }
 
 statement!(Offers => (BigInt, OfferColumns):
-    concat!("select k.n, ", offer_columns!(), " from unnest("), sellers: Array<SqlUuid>,
-    ", ", ids: Array<SqlUuid>,
-    ") with ordinality as k (seller_id, id, n) join offers on offers.seller_id = k.seller_id and offers.id = k.id");
+    concat!("select k.n, ", offer_columns!(), " from unnest((select "), sellers: Array<SqlUuid>,
+    "::uuid[]), (select ", ids: Array<SqlUuid>,
+    "::uuid[])) with ordinality as k (seller_id, id, n) join offers on offers.seller_id = k.seller_id and offers.id = k.id");
 
 /// Single offers of any sellers in one statement.
 struct ManyOffers;

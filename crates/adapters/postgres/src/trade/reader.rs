@@ -117,15 +117,16 @@ statement!(OneByNumber => PartColumns:
     concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller: SqlUuid,
     " and number = ", number: Text, "");
 
+/// The keys are handed in by a subquery, so that one plan is kept for lists of any length.
 struct Parts {
     sellers: Vec<Uuid>,
     orders: Vec<Uuid>,
 }
 
 statement!(Parts => (BigInt, PartColumns):
-    concat!("select k.n, ", part_columns!(), " from unnest("), sellers: Array<SqlUuid>,
-    ", ", orders: Array<SqlUuid>,
-    ") with ordinality as k (seller_id, order_id, n) \
+    concat!("select k.n, ", part_columns!(), " from unnest((select "), sellers: Array<SqlUuid>,
+    "::uuid[]), (select ", orders: Array<SqlUuid>,
+    "::uuid[])) with ordinality as k (seller_id, order_id, n) \
      join seller_orders o on o.seller_id = k.seller_id and o.order_id = k.order_id");
 
 /// Single parts of any sellers in one statement.
