@@ -19,6 +19,8 @@ use crate::{accounts::WINDOW, error::SharedFailure, gather::Grouped, statement::
 /// Looks up every token and counts the requests of those that are alive.
 ///
 /// - The clock is read once: all counts of the statement fall into one window.
+/// - The keys are handed in by subqueries, so that one plan is kept for lists of any length, and each is looked up by itself:
+///   `offset 0` keeps the planner from one join of whole tables, which it prefers for lists of a length that it guesses.
 /// - Each application has one row in it, and the rows are locked in order. Two groups with the same applications in
 ///   different orders would wait for each other in a circle.
 /// - Its commit does not wait for the disk. That is set beside the clock, which is read in any case: PostgreSQL does not
@@ -35,12 +37,13 @@ struct Admit<'a> {
 statement!(Admit<'_> => Row:
     concat!("with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
        from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-     live as materialized (select k.n, k.times, ", live_columns!(), " from clock cross join unnest("),
-    families: Array<SqlUuid>, ", ", hashes: Array<Binary>, ", ", times: Array<BigInt>,
-    concat!(") with ordinality as k (family, hash, times, n) \
-       join access_tokens t on t.family_id = k.family and t.hash = k.hash join families f on f.id = t.family_id \
-       join applications a on a.client_id = f.client_id join sellers s on s.id = f.seller_id where ",
-     live_condition!(), "), \
+     live as materialized (select k.n, k.times, caller.* from clock cross join unnest((select "),
+    families: Array<SqlUuid>, "::uuid[]), (select ", hashes: Array<Binary>, "::bytea[]), (select ",
+    times: Array<BigInt>,
+    concat!("::bigint[])) with ordinality as k (family, hash, times, n) cross join lateral (select ", live_columns!(),
+     " from access_tokens t join families f on f.id = t.family_id join applications a on a.client_id = f.client_id \
+       join sellers s on s.id = f.seller_id where t.family_id = k.family and t.hash = k.hash and ",
+     live_condition!(), " offset 0) caller), \
      counted as (insert into rate_windows as w (window_start, kind, subject, used) select clock.window_start, "),
     kind: SmallInt, ", g.client_id, g.times \
        from (select client_id, sum(times)::bigint as times from live group by client_id) g cross join clock \
