@@ -56,3 +56,52 @@ impl AddressRules {
             }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(policy: AddressPolicy, deny: &[&str]) -> AddressRules {
+        AddressRules {
+            policy,
+            deny: deny.iter().map(|network| network.parse().unwrap()).collect(),
+        }
+    }
+
+    #[test]
+    fn the_operators_networks_are_denied_under_any_policy() {
+        for policy in [AddressPolicy::Public, AddressPolicy::Any] {
+            let rules = rules(policy, &["8.8.8.0/24", "2606:4700::/32", "127.0.0.0/8"]);
+            for denied in [
+                "8.8.8.8",
+                "::ffff:8.8.8.8",
+                "2606:4700:4700::1111",
+                "::ffff:127.0.0.1",
+            ] {
+                assert!(!rules.vet(denied.parse().unwrap()), "{denied}");
+            }
+            assert!(rules.vet("8.8.9.8".parse().unwrap()));
+            assert_eq!(rules.vet("::1".parse().unwrap()), policy == AddressPolicy::Any);
+        }
+    }
+
+    #[test]
+    fn what_was_stored_under_a_wider_policy_is_judged_anew() {
+        let cases = [
+            ("https://example.com/", true, true),
+            ("http://example.com/", false, true),
+            ("https://127.0.0.1/", false, true),
+            ("https://8.8.8.8/", false, false),
+            ("https://1.1.1.1/", true, true),
+        ];
+        for (text, by_public, by_any) in cases {
+            let url = WebhookUrl::parse(text, AddressPolicy::Any).unwrap();
+            let admits = |policy| rules(policy, &["8.8.8.8/32"]).admit(&url);
+            assert_eq!(
+                (admits(AddressPolicy::Public), admits(AddressPolicy::Any)),
+                (by_public, by_any),
+                "{text}"
+            );
+        }
+    }
+}

@@ -164,10 +164,7 @@ impl TryFrom<DeliveryRecord> for DeliveryState {
             }),
             (1..=MOST_ATTEMPTS, Some(at), None, Some(last)) => Ok(Self::Delivered { attempt, last, at }),
             (MOST_ATTEMPTS, None, None, Some(last)) => Ok(Self::Exhausted { last }),
-            (0, None, None, None) => Ok(Self::Stopped {
-                attempt,
-                last: None,
-            }),
+            (0, None, None, None) => Ok(Self::Stopped { attempt, last: None }),
             (1..MOST_ATTEMPTS, None, None, Some(last)) => Ok(Self::Stopped {
                 attempt,
                 last: Some(last),
@@ -182,9 +179,9 @@ impl DeliveryState {
     pub const fn attempt(&self) -> u8 {
         match self {
             Self::Queued => 0,
-            Self::Waiting { attempt, .. } | Self::Delivered { attempt, .. } | Self::Stopped { attempt, .. } => {
-                *attempt
-            }
+            Self::Waiting { attempt, .. }
+            | Self::Delivered { attempt, .. }
+            | Self::Stopped { attempt, .. } => *attempt,
             Self::Exhausted { .. } => MOST_ATTEMPTS,
         }
     }

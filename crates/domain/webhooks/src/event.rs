@@ -4,6 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use offers::OfferEvent;
 use orders::{OrderEvent, OrderEventKind};
 use serde::Serialize;
+use uuid::Uuid;
 
 kernel::uuid_id! {
     /// A delivery: one event for one subscription, the same on every attempt.
@@ -55,6 +56,11 @@ impl WebhookEvent {
         Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
 }
+
+/// What a body begins with.
+const BEFORE_ID: &[u8] = br#"{"id":""#;
+/// The order number of a sample.
+const SAMPLE_NUMBER: &str = "TEST";
 
 /// Something that happened, as subscribers hear of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +117,25 @@ impl Event {
         }
     }
 
+    /// An event of this name about something that does not exist, for a receiver to try itself with. `id` is told as the id of
+    /// the order or offer.
+    pub fn sample(name: WebhookEvent, id: Uuid) -> Self {
+        let data = match name {
+            WebhookEvent::OrderCreated
+            | WebhookEvent::OrderPaid
+            | WebhookEvent::OrderShipped
+            | WebhookEvent::OrderDelivered
+            | WebhookEvent::OrderCancelled => Data::Order {
+                order_id: id.to_string(),
+                order_number: SAMPLE_NUMBER.to_owned(),
+            },
+            WebhookEvent::OfferRejected => Data::Offer {
+                offer_id: id.to_string(),
+            },
+        };
+        Self { name, data }
+    }
+
     /// The body of a delivery: fixed once, so that every attempt carries the same bytes under the same signature.
     pub fn body(&self, id: DeliveryId, occurred_at: DateTime<Utc>) -> Result<Vec<u8>, serde_json::Error> {
         let (before, after) = self.around_id(occurred_at)?;
@@ -126,14 +151,23 @@ impl Event {
             data: &self.data,
         })?;
         let members = rest.get(1..).unwrap_or_default();
-        Ok((br#"{"id":""#.to_vec(), [br#"","#, members].concat()))
+        Ok((BEFORE_ID.to_vec(), [br#"","#, members].concat()))
     }
+}
+
+/// The body of a delivery that tells again what an earlier one told: the same but for the id. Nothing where `body` is none
+/// that [`Event::body`] has made.
+pub fn told_again(body: &[u8], id: DeliveryId) -> Option<Vec<u8>> {
+    let id = id.to_string();
+    let (earlier, after) = body.strip_prefix(BEFORE_ID)?.split_at_checked(id.len())?;
+    let spelled = std::str::from_utf8(earlier).ok()?;
+    let known = spelled.parse::<DeliveryId>().is_ok() && after.starts_with(b"\",");
+    known.then(|| [BEFORE_ID, id.as_bytes(), after].concat())
 }
 
 #[cfg(test)]
 mod tests {
     use orders::{Cause, OrderNumber};
-    use uuid::Uuid;
 
     use super::*;
 
@@ -166,6 +200,25 @@ mod tests {
             Event::of_offer(&OfferEvent::StatusChanged { offer, status }),
             None
         );
+    }
+
+    #[test]
+    fn told_again_it_is_the_same_but_for_the_id() {
+        let (first, second) = (Uuid::nil().into(), Uuid::from_u128(17).into());
+        for name in WebhookEvent::ALL {
+            let event = Event::sample(name, Uuid::max());
+            let at = DateTime::<Utc>::UNIX_EPOCH;
+            let again = told_again(&event.body(first, at).unwrap(), second);
+            assert_eq!(again, Some(event.body(second, at).unwrap()));
+        }
+        for strange in [
+            "",
+            "{}",
+            r#"{"id":"x"}"#,
+            r#"{"id":"00000000-0000-0000-0000-00000000000"}"#,
+        ] {
+            assert_eq!(told_again(strange.as_bytes(), second), None, "{strange}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod url;
 pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{Attempted, Failure, Outcome};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, Fate, Finished, MOST_ATTEMPTS};
-pub use event::{DeliveryId, Event, WebhookEvent};
+pub use event::{DeliveryId, Event, WebhookEvent, told_again};
 pub use lane::{Conclusion, Due, Hold, LOSSES_FORGIVEN, Lane, LaneKey, Release, Room, TopUp, ToppedUp};
 pub use ports::{
     DeliveryFilter, DeliveryOfSeller, HostCheck, HostRefused, Lanes, Message, NewDelivery,
@@ -27,6 +27,4 @@ pub use subscription::{MOST_SUBSCRIPTIONS, NewSubscription, Subscription, Subscr
 pub use url::{Host, Scheme, URL_MAX, WebhookUrl};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{
-    MockHostCheck, MockLanes, MockSubscriptionReader, MockSubscriptionStore, MockWebhookSender,
-};
+pub use ports::{MockHostCheck, MockLanes, MockSubscriptionReader, MockSubscriptionStore, MockWebhookSender};

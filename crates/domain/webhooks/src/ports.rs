@@ -76,7 +76,11 @@ pub trait SubscriptionStore: Send + Sync {
     /// Takes one of the places that the pair of application and seller has; false when all
     /// [`crate::MOST_SUBSCRIPTIONS`] are taken. Inactive subscriptions keep their places. An adapter MUST be exact however
     /// many ask at once.
-    async fn take_subscription_place(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
+    async fn take_subscription_place(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+    ) -> Result<bool, StoreError>;
 
     /// Keeps a new subscription whose place was taken. An adapter MUST seal its secret and MUST bind it to the seller's
     /// present connection with the application, where there is one: the subscription ends with it.
@@ -165,8 +169,10 @@ pub trait SubscriptionReader: Send + Sync {
     ) -> Result<Option<Vec<Delivery>>, StoreError>;
 
     /// Every subscription at a seller, oldest first.
-    async fn subscriptions_of_seller(&self, seller: SellerId)
-    -> Result<Vec<SubscriptionOfSeller>, StoreError>;
+    async fn subscriptions_of_seller(
+        &self,
+        seller: SellerId,
+    ) -> Result<Vec<SubscriptionOfSeller>, StoreError>;
 
     /// A seller's deliveries, newest first, at most `limit`.
     async fn deliveries_of_seller(

@@ -27,7 +27,11 @@ impl RetrySchedule {
     pub fn delay(&self, after_attempt: u8, jitter: f64) -> Option<TimeDelta> {
         let place = usize::from(after_attempt.checked_sub(1)?);
         let delay = self.0.get(place)?.to_std().unwrap_or_default();
-        let jitter = if jitter.is_nan() { 0.0 } else { jitter.clamp(0.0, 1.0) };
+        let jitter = if jitter.is_nan() {
+            0.0
+        } else {
+            jitter.clamp(0.0, 1.0)
+        };
         Some(TimeDelta::from_std(delay.mul_f64(1.0 + jitter / 10.0)).unwrap_or(TimeDelta::MAX))
     }
 }
@@ -42,7 +46,17 @@ mod tests {
     fn the_contracts_delays() {
         let schedule = RetrySchedule::default();
         let delays = (0..=8).map(|attempt| schedule.delay(attempt, 0.0).map(|delay| delay.num_minutes()));
-        let expected = [None, Some(1), Some(5), Some(30), Some(120), Some(720), None, None, None];
+        let expected = [
+            None,
+            Some(1),
+            Some(5),
+            Some(30),
+            Some(120),
+            Some(720),
+            None,
+            None,
+            None,
+        ];
         assert!(delays.eq(expected));
     }
 

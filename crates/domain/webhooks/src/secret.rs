@@ -21,7 +21,9 @@ impl WebhookSecret {
 
     /// Reads a secret that was kept.
     pub fn parse(text: String) -> Result<Self, Invalid> {
-        let random = text.strip_prefix(PREFIX).map(|random| URL_SAFE_NO_PAD.decode(random));
+        let random = text
+            .strip_prefix(PREFIX)
+            .map(|random| URL_SAFE_NO_PAD.decode(random));
         match random {
             Some(Ok(bytes)) if bytes.len() == RANDOM_BYTES => Ok(Self(text)),
             _ => Err(Invalid::new("is not a secret of a webhook")),
@@ -47,7 +49,10 @@ pub fn signature(secret: &WebhookSecret, body: &[u8]) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.0.as_bytes());
     let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().map_or('0', char::from);
     let tag = hmac::sign(&key, body);
-    let digits = tag.as_ref().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    let digits = tag
+        .as_ref()
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
     "sha256=".chars().chain(digits).collect()
 }
 
@@ -59,21 +64,35 @@ mod tests {
     fn signatures_are_those_of_an_independent_implementation() {
         // printf %s '{"id":"x"}' | openssl dgst -sha256 -hmac "$secret"
         let secret = WebhookSecret::from_random(&[7; 32]);
-        assert_eq!(secret.reveal(), "ps_wh_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc");
-        assert_eq!(signature(&secret, br#"{"id":"x"}"#), "sha256=3f4f581a59a633bb4a36e0add2ba95b4e902753b46e1c19caa78b2b1c32559c1");
+        assert_eq!(
+            secret.reveal(),
+            "ps_wh_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc"
+        );
+        assert_eq!(
+            signature(&secret, br#"{"id":"x"}"#),
+            "sha256=3f4f581a59a633bb4a36e0add2ba95b4e902753b46e1c19caa78b2b1c32559c1"
+        );
     }
 
     #[test]
     fn a_kept_secret_reads_back_and_nothing_else_does() {
         let secret = WebhookSecret::from_random(&[255; 32]);
         assert_eq!(WebhookSecret::parse(secret.reveal().to_owned()), Ok(secret));
-        for other in ["", "ps_wh_", "ps_wh_AAAA", "ps_at_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc"] {
+        for other in [
+            "",
+            "ps_wh_",
+            "ps_wh_AAAA",
+            "ps_at_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc",
+        ] {
             assert!(WebhookSecret::parse(other.to_owned()).is_err(), "{other}");
         }
     }
 
     #[test]
     fn debug_shows_no_secret() {
-        assert_eq!(format!("{:?}", WebhookSecret::from_random(&[7; 32])), "WebhookSecret(…)");
+        assert_eq!(
+            format!("{:?}", WebhookSecret::from_random(&[7; 32])),
+            "WebhookSecret(…)"
+        );
     }
 }

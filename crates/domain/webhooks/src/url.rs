@@ -93,7 +93,8 @@ impl WebhookUrl {
         if pieces.authority.contains('@') {
             return Err(Invalid::new("must not have user information before the host"));
         }
-        let url = Url::parse(&text).map_err(|_| Invalid::new("must have a host and port that can be reached"))?;
+        let url =
+            Url::parse(&text).map_err(|_| Invalid::new("must have a host and port that can be reached"))?;
         let url = Self {
             scheme: scheme(&url, policy)?,
             host: host(&url)?,
