@@ -4,6 +4,7 @@
 //! transaction, the request pipeline or a worker.
 
 pub mod close_seller;
+pub mod consent_ticket;
 pub mod erase_buyer;
 mod failure;
 pub mod feed_offer;

@@ -30,6 +30,12 @@ pub enum Purpose {
     Cursor,
     /// The body of an answer that is remembered for an idempotency key.
     RememberedBody,
+    /// What an application asks a seller for, on its way through the browser to the consent screen.
+    ConsentTicket,
+    /// A secret that the panel shows once.
+    Flash,
+    /// The one-time link in a mail that is yet to be sent.
+    MailedLink,
     /// The secret of a webhook's subscription.
     WebhookSecret,
 }
@@ -40,6 +46,9 @@ impl Purpose {
         match self {
             Self::Cursor => "cursor",
             Self::RememberedBody => "remembered-body",
+            Self::ConsentTicket => "consent-ticket",
+            Self::Flash => "flash",
+            Self::MailedLink => "mailed-link",
             Self::WebhookSecret => "webhook-secret",
         }
     }
