@@ -14,7 +14,7 @@ pub(crate) fn of_stream(error: &io::Error) -> Failure {
     let inner = error.get_ref();
     if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Failure::tls(&of_tls(error))
-    } else if inner.is_some_and(|inner| inner.is::<TooLong>()) {
+    } else if inner.and_then(|inner| inner.downcast_ref::<TooLong>()).is_some() {
         Failure::protocol(TOO_LONG)
     } else {
         Failure::Closed

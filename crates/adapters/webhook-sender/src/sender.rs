@@ -123,6 +123,11 @@ impl HttpSender {
         request.map_err(|_| Failure::protocol("the webhook's address cannot be put into a request"))
     }
 
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
     async fn finish(&self, answer: Answer) {
         let Answer {
             rest,

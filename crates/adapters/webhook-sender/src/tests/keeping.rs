@@ -1,0 +1,141 @@
+//! Connections that serve several deliveries, and those that turn out to be closed.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    io::AsyncWriteExt as _,
+    sync::Notify,
+    time::{advance, sleep},
+};
+use webhooks::{Failure, Outcome};
+
+use super::{
+    receiver::{OK, Receiver, read_request},
+    support::{failed, outcome, sender, sender_with},
+};
+
+/// Answers the first request of each connection, and does with the second what `then` says; counts requests.
+async fn twofold(then: &'static [u8]) -> (Receiver, Arc<AtomicUsize>) {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&requests);
+    let receiver = Receiver::start(move |mut stream, _| {
+        let counted = Arc::clone(&counted);
+        async move {
+            for answer in [OK, then] {
+                if read_request(&mut stream).await.is_some() {
+                    counted.fetch_add(1, SeqCst);
+                }
+                let _ = stream.write_all(answer).await;
+            }
+        }
+    })
+    .await;
+    (receiver, requests)
+}
+
+#[tokio::test]
+async fn deliveries_to_one_receiver_share_a_connection() {
+    let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    for answer in [
+        OK,
+        chunked,
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 500 x\r\ncontent-length: 0\r\n\r\n",
+    ] {
+        let receiver = Receiver::answering(answer).await;
+        let sender = sender();
+        for _ in 0..5 {
+            outcome(&sender, &receiver.url()).await;
+        }
+        assert_eq!(receiver.taken(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_cannot_go_on_is_not_kept() {
+    for answer in [
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".as_slice(),
+        b"HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nsurplus",
+    ] {
+        let receiver = Receiver::answering(answer).await;
+        let sender = sender();
+        for _ in 0..3 {
+            assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+        }
+        assert_eq!(receiver.taken(), 3, "{}", answer.escape_ascii());
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_closes_without_a_word_is_replaced_within_the_attempt() {
+    let (receiver, requests) = twofold(b"").await;
+    let sender = sender();
+    for _ in 0..2 {
+        assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+    }
+    assert_eq!((receiver.taken(), requests.load(SeqCst)), (2, 3));
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_breaks_off_after_a_word_is_a_failure() {
+    let (receiver, requests) = twofold(b"HTTP/1.1 2").await;
+    let sender = sender();
+    assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+    assert_eq!(outcome(&sender, &receiver.url()).await, failed(Failure::Closed));
+    assert_eq!((receiver.taken(), requests.load(SeqCst)), (1, 2));
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_meanwhile_is_not_used() {
+    let (close, closed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (heard, told) = (Arc::clone(&close), Arc::clone(&closed));
+    let receiver = Receiver::start(move |mut stream, _| {
+        let (close, closed) = (Arc::clone(&heard), Arc::clone(&told));
+        async move {
+            read_request(&mut stream).await;
+            stream.write_all(OK).await.unwrap();
+            close.notified().await;
+            drop(stream);
+            closed.notify_one();
+        }
+    })
+    .await;
+    let sender = sender();
+    assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+    close.notify_one();
+    closed.notified().await;
+    assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+    assert_eq!(receiver.taken(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_grow_old_and_are_swept_away() {
+    let receiver = Receiver::answering(OK).await;
+    let sender = sender();
+    assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+    advance(Duration::from_secs(50)).await;
+    assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+    assert_eq!((receiver.taken(), sender.kept().len()), (1, 1));
+    sleep(Duration::from_secs(20)).await;
+    assert_eq!(sender.kept().len(), 0);
+    assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+    assert_eq!((receiver.taken(), sender.kept().len()), (2, 1));
+}
+
+#[tokio::test]
+async fn as_many_are_kept_as_there_is_room_for() {
+    let [one, other] = [Receiver::answering(OK).await, Receiver::answering(OK).await];
+    let sender = sender_with(|settings| settings.kept_connections = 1);
+    for receiver in [&one, &other, &other, &one] {
+        assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+        assert_eq!(sender.kept().len(), 1);
+    }
+    assert_eq!((one.taken(), other.taken()), (2, 1));
+}

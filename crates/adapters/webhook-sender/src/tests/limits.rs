@@ -1,0 +1,116 @@
+//! Deadlines, and the crowd at one host.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    io::AsyncWriteExt as _,
+    sync::Notify,
+    time::{Instant, timeout},
+};
+use webhooks::{Failure, Outcome};
+
+use super::{
+    receiver::{OK, Receiver, read_request},
+    support::{failed, outcome, send, sender, sender_with},
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_receiver_is_left_after_ten_seconds() {
+    let receiver = Receiver::stalling_after(*b"").await;
+    let begin = Instant::now();
+    let attempted = send(&sender(), &receiver.url()).await;
+    assert_eq!(attempted.outcome, failed(Failure::TimedOut));
+    let ten = Duration::from_secs(10);
+    for took in [attempted.duration, begin.elapsed()] {
+        assert!(took >= ten && took < ten + Duration::from_millis(5), "{took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_holds_while_the_rest_of_an_answer_is_awaited() {
+    let receiver = Receiver::start(|mut stream, _| async move {
+        read_request(&mut stream).await;
+        tokio::time::sleep(Duration::from_millis(9_500)).await;
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n")
+            .await;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let begin = Instant::now();
+    let attempted = send(&sender(), &receiver.url()).await;
+    assert_eq!(attempted.outcome, Outcome::Answered(200));
+    assert!(attempted.duration < Duration::from_millis(9_600), "{attempted:?}");
+    assert!(begin.elapsed() < Duration::from_millis(10_010));
+}
+
+#[tokio::test]
+async fn no_more_attempts_than_places_go_to_one_host_at_a_time() {
+    let (here, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, highest) = (Arc::clone(&here), Arc::clone(&most));
+    let receiver = Receiver::start(move |mut stream, _| {
+        let (here, most) = (Arc::clone(&counted), Arc::clone(&highest));
+        async move {
+            while read_request(&mut stream).await.is_some() {
+                most.fetch_max(here.fetch_add(1, SeqCst) + 1, SeqCst);
+                tokio::task::yield_now().await;
+                here.fetch_sub(1, SeqCst);
+                let _ = stream.write_all(OK).await;
+            }
+        }
+    })
+    .await;
+    let sender = Arc::new(sender_with(|settings| {
+        settings.connections_per_host = NonZeroUsize::new(2).unwrap();
+    }));
+    let attempts = (0..50).map(|_| {
+        let (sender, url) = (Arc::clone(&sender), receiver.url());
+        tokio::spawn(async move { outcome(&sender, &url).await })
+    });
+    for attempt in attempts.collect::<Vec<_>>() {
+        assert_eq!(attempt.await.unwrap(), Outcome::Answered(200));
+    }
+    assert!(most.load(SeqCst) <= 2 && receiver.taken() <= 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_for_a_place_is_part_of_the_attempt() {
+    let receiver = Receiver::stalling_after(*b"").await;
+    let sender = sender_with(|settings| {
+        settings.connections_per_host = NonZeroUsize::MIN;
+        settings.attempt_timeout = Duration::from_secs(4);
+    });
+    let url = receiver.url();
+    let (first, second) = tokio::join!(send(&sender, &url), send(&sender, &url));
+    for attempted in [first, second] {
+        assert_eq!(attempted.outcome, failed(Failure::TimedOut));
+        assert!(attempted.duration < Duration::from_millis(4_010));
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_dropped_closes_its_connection() {
+    let gone = Arc::new(Notify::new());
+    let told = Arc::clone(&gone);
+    let receiver = Receiver::start(move |mut stream, _| {
+        let told = Arc::clone(&told);
+        async move {
+            read_request(&mut stream).await;
+            assert!(read_request(&mut stream).await.is_none());
+            told.notify_one();
+        }
+    })
+    .await;
+    let sender = sender();
+    let url = receiver.url();
+    let sending = outcome(&sender, &url);
+    assert!(timeout(Duration::from_millis(50), sending).await.is_err());
+    gone.notified().await;
+}

@@ -1,0 +1,315 @@
+//! A name server on loopback, and what is made of its answers.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use hickory_resolver::proto::{
+    op::{Message, OpCode, ResponseCode},
+    rr::{Name, RData, Record, RecordType, rdata::CNAME},
+};
+use tokio::{net::UdpSocket, task::AbortHandle};
+use webhooks::{AddressPolicy, Failure, HostCheck as _, HostRefused, Outcome};
+
+use super::{
+    receiver::{OK, Receiver, serve},
+    support::{LONG, SHORT, failed, outcome, send, settings, url},
+};
+use crate::{HttpSender, SenderSettings};
+
+type Zone = dyn Fn(&str, usize) -> Option<Vec<IpAddr>> + Send + Sync;
+
+/// Answers from a function of the name and the number of queries of that kind so far; None is no answer at all, and no
+/// addresses of the kind asked for are an empty answer.
+struct Names {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<(String, RecordType)>>>,
+    task: AbortHandle,
+}
+
+impl Names {
+    async fn serve(zone: impl Fn(&str, usize) -> Option<Vec<IpAddr>> + Send + Sync + 'static) -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let task = tokio::spawn(answer(socket, Arc::new(zone), Arc::clone(&asked)));
+        Self {
+            address,
+            asked,
+            task: task.abort_handle(),
+        }
+    }
+
+    async fn always(addresses: &[&str]) -> Self {
+        let addresses = parsed(addresses);
+        Self::serve(move |_, _| Some(addresses.clone())).await
+    }
+
+    fn asked(&self) -> Vec<(String, RecordType)> {
+        let mut asked = self.asked.lock().unwrap().clone();
+        asked.sort();
+        asked
+    }
+
+    fn settings(&self, policy: AddressPolicy) -> SenderSettings {
+        let mut settings = settings(policy);
+        settings.name_servers = vec![self.address];
+        settings
+    }
+
+    fn sender(&self, policy: AddressPolicy) -> HttpSender {
+        HttpSender::new(&self.settings(policy)).unwrap()
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn parsed(addresses: &[&str]) -> Vec<IpAddr> {
+    addresses.iter().map(|address| address.parse().unwrap()).collect()
+}
+
+async fn answer(socket: UdpSocket, zone: Arc<Zone>, asked: Arc<Mutex<Vec<(String, RecordType)>>>) {
+    let mut datagram = [0; 4096];
+    loop {
+        let (length, from) = socket.recv_from(&mut datagram).await.unwrap();
+        let query = Message::from_vec(&datagram[..length]).unwrap();
+        let question = query.queries[0].clone();
+        let (name, kind) = (question.name().to_ascii(), question.query_type());
+        let before = {
+            let mut asked = asked.lock().unwrap();
+            asked.push((name.clone(), kind));
+            asked.iter().filter(|(_, asked)| *asked == kind).count() - 1
+        };
+        let mut message = Message::response(query.metadata.id, OpCode::Query);
+        message.add_query(question.clone());
+        let Some(addresses) = zone(&name, before) else {
+            continue;
+        };
+        if name.starts_with("absent.") {
+            message.metadata.response_code = ResponseCode::NXDomain;
+        }
+        let mut owner = question.name().clone();
+        if name.starts_with("alias.") {
+            let target = Name::from_ascii("elsewhere.example.").unwrap();
+            message.add_answer(Record::from_rdata(owner, 0, RData::CNAME(CNAME(target.clone()))));
+            owner = target;
+        }
+        let records = addresses.into_iter().map(RData::from);
+        for data in records.filter(|data| data.record_type() == kind) {
+            message.add_answer(Record::from_rdata(owner.clone(), 0, data));
+        }
+        socket.send_to(&message.to_vec().unwrap(), from).await.unwrap();
+    }
+}
+
+/// The hook of the given name at a listener's port.
+fn at(name: &str, scheme: &str, listener: &Receiver) -> String {
+    format!("{scheme}://{name}:{}/hook", listener.address.port())
+}
+
+#[tokio::test]
+async fn a_name_with_any_address_that_is_not_public_gets_no_connection() {
+    let listener = Receiver::answering(OK).await;
+    for addresses in [
+        ["127.0.0.1"].as_slice(),
+        &["10.0.0.1"],
+        &["169.254.169.254"],
+        &["0.0.0.0"],
+        &["::1"],
+        &["::ffff:127.0.0.1"],
+        &["64:ff9b::7f00:1"],
+        &["2002:7f00:1::"],
+        &["fe80::1"],
+        &["1.1.1.1", "127.0.0.1"],
+        &["127.0.0.1", "1.1.1.1"],
+        &["1.1.1.1", "::1"],
+        &["2606:4700:4700::1111", "127.0.0.1"],
+        &[
+            "1.1.1.1",
+            "1.0.0.1",
+            "8.8.8.8",
+            "8.8.4.4",
+            "9.9.9.9",
+            "192.168.0.1",
+        ],
+    ] {
+        let names = Names::always(addresses).await;
+        let sender = names.sender(AddressPolicy::Public);
+        for name in ["hook.example", "alias.example"] {
+            let hook = at(name, "https", &listener);
+            assert_eq!(
+                outcome(&sender, &hook).await,
+                failed(Failure::AddressRefused),
+                "{addresses:?}"
+            );
+            assert_eq!(sender.check(&url(&hook)).await, Err(HostRefused));
+        }
+    }
+    assert_eq!(listener.taken(), 0);
+}
+
+#[tokio::test]
+async fn literals_and_local_names_need_no_name_server_to_be_refused() {
+    let names = Names::always(&["1.1.1.1"]).await;
+    let listener = Receiver::answering(OK).await;
+    let sender = names.sender(AddressPolicy::Public);
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[64:ff9b::127.0.0.1]",
+        "127.0.0.1.",
+        "localhost",
+        "LOCALHOST.",
+    ] {
+        let hook = at(host, "https", &listener);
+        assert_eq!(
+            outcome(&sender, &hook).await,
+            failed(Failure::AddressRefused),
+            "{host}"
+        );
+        assert_eq!(sender.check(&url(&hook)).await, Err(HostRefused));
+    }
+    assert_eq!((listener.taken(), names.asked()), (0, Vec::new()));
+}
+
+#[tokio::test]
+async fn http_is_refused_where_addresses_must_be_public() {
+    let names = Names::always(&["1.1.1.1"]).await;
+    let sender = names.sender(AddressPolicy::Public);
+    assert_eq!(
+        outcome(&sender, "http://hook.example/").await,
+        failed(Failure::AddressRefused)
+    );
+    assert!(names.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_name_that_is_public_when_checked_and_private_when_sent_to_gets_no_connection() {
+    let listener = Receiver::answering(OK).await;
+    let names = Names::serve(|_, before| {
+        let address = if before == 0 { "1.1.1.1" } else { "127.0.0.1" };
+        Some(parsed(&[address]))
+    })
+    .await;
+    let sender = names.sender(AddressPolicy::Public);
+    let hook = at("rebinding.example", "https", &listener);
+    assert_eq!(sender.check(&url(&hook)).await, Ok(()));
+    for _ in 0..3 {
+        assert_eq!(outcome(&sender, &hook).await, failed(Failure::AddressRefused));
+    }
+    assert_eq!(listener.taken(), 0);
+}
+
+/// The first answer is the one that is checked, so that a connection to the second would show that names are resolved twice.
+#[tokio::test]
+async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
+    let denied = Receiver::answering(OK).await;
+    let allowed = SocketAddr::new([127, 0, 0, 2].into(), denied.address.port());
+    let allowed = Receiver::at(allowed, |stream, _| serve(stream, OK)).await;
+    let names = Names::serve(|_, before| {
+        let address = if before % 2 == 0 { "127.0.0.2" } else { "127.0.0.1" };
+        Some(parsed(&[address]))
+    })
+    .await;
+    let mut settings = names.settings(AddressPolicy::Any);
+    settings.rules.deny = vec!["127.0.0.1/32".parse().unwrap()];
+    settings.kept_connections = 0;
+    let sender = HttpSender::new(&settings).unwrap();
+    let hook = at("rebinding.example", "http", &denied);
+    for _ in 0..5 {
+        assert_eq!(outcome(&sender, &hook).await, Outcome::Answered(200));
+        assert_eq!(outcome(&sender, &hook).await, failed(Failure::AddressRefused));
+    }
+    assert_eq!((denied.taken(), allowed.taken()), (0, 5));
+    let of_kind = |kind| names.asked().iter().filter(|asked| asked.1 == kind).count();
+    assert_eq!((of_kind(RecordType::A), of_kind(RecordType::AAAA)), (10, 10));
+}
+
+#[tokio::test]
+async fn a_kept_connection_serves_only_while_its_name_leads_to_its_address() {
+    let one = Receiver::answering(OK).await;
+    let other = SocketAddr::new([127, 0, 0, 2].into(), one.address.port());
+    let other = Receiver::at(other, |stream, _| serve(stream, OK)).await;
+    let names = Names::serve(|_, before| {
+        let address = if before < 2 { "127.0.0.1" } else { "127.0.0.2" };
+        Some(parsed(&[address]))
+    })
+    .await;
+    let sender = names.sender(AddressPolicy::Any);
+    let hook = at("moving.example", "http", &one);
+    for _ in 0..4 {
+        assert_eq!(outcome(&sender, &hook).await, Outcome::Answered(200));
+    }
+    assert_eq!((one.taken(), other.taken()), (1, 1));
+}
+
+#[tokio::test]
+async fn another_address_is_tried_where_one_refuses() {
+    let listener = Receiver::answering(OK).await;
+    let names = Names::always(&["127.0.0.9", "127.0.0.1"]).await;
+    let sender = names.sender(AddressPolicy::Any);
+    let hook = at("two.example", "http", &listener);
+    assert_eq!(outcome(&sender, &hook).await, Outcome::Answered(200));
+}
+
+#[tokio::test]
+async fn names_are_absolute_and_asked_for_once() {
+    let names = Names::always(&[]).await;
+    let sender = names.sender(AddressPolicy::Public);
+    for name in [
+        "single",
+        "absent.example",
+        "nothing.example.",
+        "xn--w-uga1v8h.example",
+    ] {
+        names.asked.lock().unwrap().clear();
+        assert_eq!(
+            outcome(&sender, &format!("https://{name}/")).await,
+            failed(Failure::Dns)
+        );
+        let absolute = format!("{}.", name.trim_end_matches('.'));
+        let expected = [(absolute.clone(), RecordType::A), (absolute, RecordType::AAAA)];
+        let asked = names.asked();
+        assert_eq!(asked, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_silent_name_server_costs_the_time_for_names() {
+    let names = Names::serve(|_, _| None).await;
+    let mut settings = names.settings(AddressPolicy::Public);
+    settings.resolve_timeout = SHORT;
+    let sender = HttpSender::new(&settings).unwrap();
+    let attempted = send(&sender, "https://silent.example/").await;
+    assert_eq!(attempted.outcome, failed(Failure::Dns));
+    assert!(attempted.duration >= SHORT / 2 && attempted.duration < LONG);
+    assert_eq!(
+        sender.check(&url("https://silent.example/")).await,
+        Err(HostRefused)
+    );
+}
+
+#[tokio::test]
+async fn answers_are_remembered_no_longer_than_they_last() {
+    let listener = Receiver::answering(OK).await;
+    let names = Names::always(&["127.0.0.1"]).await;
+    let mut settings = names.settings(AddressPolicy::Any);
+    settings.kept_for = Duration::ZERO;
+    let sender = HttpSender::new(&settings).unwrap();
+    let hook = at("brief.example", "http", &listener);
+    for times in 1..=2 {
+        assert_eq!(outcome(&sender, &hook).await, Outcome::Answered(200));
+        assert_eq!(names.asked().len(), 2 * times);
+    }
+}
