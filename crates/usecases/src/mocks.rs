@@ -1,17 +1,22 @@
 //! A mock of the open transaction, for the unit tests of this crate and of others.
 
+use std::net::IpAddr;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Change, Claim, CommitError, IdempotencyCompletion, OfferId, Remembered, SellerId, StoreError};
 use mockall::mock;
 use oauth::{
-    Application, ApplicationEvent, ApplicationStore, ClientId, FamilyId, NewSeller, NewToken, Seller,
-    SellerStore, TokenStore,
+    AccountMail, Action, Actor, Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent,
+    ConsentId, Family, FamilyId, GrantStore, Link, LinkKind, NewConsent, NewPair, NewSeller, NewToken,
+    PanelStore, PasswordHash, RefreshToken, SecretHash, Seller, SellerStore, Session, TokenKey, TokenStore,
+    Viewer,
 };
 use offers::{Offer, OfferEvent, OfferStore};
 use orders::{
     BuyerNotifier, OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail,
 };
+use uuid::Uuid;
 
 use crate::Transaction;
 
@@ -52,6 +57,38 @@ mock! {
         async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
         async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
     }
+
+    #[async_trait]
+    impl GrantStore for Transaction {
+        async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError>;
+        async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
+        async fn code(&self, key: TokenKey) -> Result<Option<Code>, StoreError>;
+        async fn refresh_token(&self, key: TokenKey) -> Result<Option<RefreshToken>, StoreError>;
+        async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
+        async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
+        async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
+        async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
+        async fn revoke_access_token(&self, key: TokenKey) -> Result<(), StoreError>;
+        async fn lock_consent(&self, id: ConsentId, viewer: Viewer, expires_at: DateTime<Utc>) -> Result<Consent, StoreError>;
+        async fn save_consent(&self, consent: Consent) -> Result<(), StoreError>;
+        async fn release_consent(&self, id: ConsentId, viewer: Viewer) -> Result<bool, StoreError>;
+        async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
+    }
+
+    #[async_trait]
+    impl PanelStore for Transaction {
+        async fn open_session(&self, session: Session) -> Result<(), StoreError>;
+        async fn end_session(&self, session: SecretHash) -> Result<(), StoreError>;
+        async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError>;
+        async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
+        async fn add_link(&self, link: Link) -> Result<(), StoreError>;
+        async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;
+        async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
+        async fn keep_flash(&self, session: SecretHash, form: Uuid, sealed: Option<Vec<u8>>) -> Result<bool, StoreError>;
+        async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
+        async fn note(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Result<(), StoreError>;
+    }
+
     #[async_trait]
     impl OrderStore for Transaction {
         async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{CommitError, IdempotencyCompletion, StoreError};
-use oauth::{ApplicationStore, SellerStore, TokenStore};
+use oauth::{ApplicationStore, GrantStore, PanelStore, SellerStore, TokenStore};
 use offers::OfferStore;
 use orders::{BuyerNotifier, OrderStore};
 
@@ -23,7 +23,15 @@ pub trait UnitOfWork: Send + Sync {
 /// An open transaction: it implements every port that changes something. Dropped without commit, it changes nothing.
 #[async_trait]
 pub trait Transaction:
-    OfferStore + OrderStore + BuyerNotifier + ApplicationStore + SellerStore + TokenStore + IdempotencyCompletion
+    OfferStore
+    + OrderStore
+    + BuyerNotifier
+    + ApplicationStore
+    + SellerStore
+    + TokenStore
+    + GrantStore
+    + PanelStore
+    + IdempotencyCompletion
 {
     /// The database's clock when the transaction began: the `now` of everything done in it.
     fn now(&self) -> DateTime<Utc>;

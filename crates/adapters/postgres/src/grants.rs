@@ -1,0 +1,3 @@
+//! Consents, and the families of tokens that come of them.
+
+mod store;
