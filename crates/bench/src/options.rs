@@ -90,7 +90,11 @@ pub(crate) struct ProfileOptions {
     pub(crate) offers: u64,
     #[command(flatten)]
     pub(crate) stand: StandOptions,
-    /// The subjects: row, offer, one-token, me, page-rows, page, deep; all where none is named
+    /// Orders, without which there are no subjects of writing; at least 10 000 make sense
+    #[arg(long, default_value_t = 0)]
+    pub(crate) orders: u64,
+    /// The subjects: row, offer, one-token, me, page-rows, page, deep; with orders also patch-rows, patch, shipment-rows,
+    /// shipment, orders, orders-deep; all where none is named
     #[arg(long = "subject")]
     pub(crate) subjects: Vec<String>,
     /// How often each is measured; without end where it is left out. 0 measures nothing and holds the stand

@@ -25,6 +25,13 @@ pub(crate) struct Script {
     pub(crate) text: String,
 }
 
+impl Script {
+    /// How many statements a transaction has, each on a line of its own; each is a round trip.
+    pub(crate) fn statements(&self) -> usize {
+        self.text.lines().filter(|line| line.ends_with(';')).count()
+    }
+}
+
 /// What a run of pgbench told.
 #[derive(Debug)]
 pub(crate) struct Run {

@@ -8,6 +8,7 @@ use crate::program::Program;
 use crate::progress::{Progress, say};
 use crate::read::subjects;
 use crate::stand::Stand;
+use crate::write;
 
 /// Raises a stand, tells its process ids and URLs, and measures the chosen subjects until it is interrupted.
 pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
@@ -30,7 +31,10 @@ pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
     ));
     let first = stand.first_seller()?;
     say(&format!("first seller: {}, token {}", first.id, first.token));
-    let all = subjects::of(&options.stand, &stand).await?;
+    let mut all = subjects::of(&options.stand, &stand).await?;
+    if options.orders > 0 {
+        all.extend(write::subjects_on(stand_options, &cluster, &stand, options.orders, progress).await?);
+    }
     let wanted =
         |key: &str| options.subjects.is_empty() || options.subjects.iter().any(|subject| subject == key);
     if options.rounds == Some(0) {

@@ -81,6 +81,11 @@ impl Stand {
         self.sellers.iter().map(|seller| seller.token.as_str()).collect()
     }
 
+    /// The ids of all sellers, in the catalogue's order.
+    pub(crate) fn seller_ids(&self) -> Vec<&str> {
+        self.sellers.iter().map(|seller| seller.id.as_str()).collect()
+    }
+
     /// The seller with the most offers.
     pub(crate) fn first_seller(&self) -> anyhow::Result<&Seller> {
         self.sellers.first().context("there is no seller")

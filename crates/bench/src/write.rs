@@ -13,9 +13,11 @@ mod trade;
 use std::time::Duration;
 
 use crate::catalogue::Catalogue;
+use crate::cluster::Cluster;
 use crate::machine::Machine;
+use crate::measure::{Subject, Work};
 use crate::noise::Patience;
-use crate::options::WriteOptions;
+use crate::options::{StandOptions, WriteOptions};
 use crate::progress::Progress;
 use crate::stand::Stand;
 use crate::{publish, rounds, stand};
@@ -40,17 +42,15 @@ async fn measure(options: &WriteOptions, progress: Progress) -> anyhow::Result<F
     let machine = Machine::describe(&cluster, &program).await?;
     let catalogue = Catalogue::new(options.offers, options.stand.sellers);
     let stand = Stand::raise(&cluster, &program, "bench_write", catalogue, progress).await?;
-    let trade = Trade {
-        orders: options.orders,
-        sellers: options.stand.sellers,
-    };
-    seed::orders(&cluster, &stand, trade, progress).await?;
-    let step = progress.step("vacuum, analyze, checkpoint");
-    stand.settle(&cluster).await?;
-    drop(step);
+    let trade = fill(&cluster, &stand, options.orders, progress).await?;
     let writes = Writes::on(&stand, trade)?;
     let asked = counts::measure(&cluster, &program, &stand, &writes, progress).await?;
     let subjects = subjects::of(&options.stand, &cluster, &stand, trade, &writes, progress).await?;
+    let scripts = subjects.iter().filter_map(|subject| match &subject.work {
+        Work::Pgbench(script, ..) => Some((subject.key, script.statements())),
+        Work::Http(..) => None,
+    });
+    let scripts = scripts.collect();
     let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
     let measured = rounds::run(&cluster, subjects, options.report.rounds, &mut patience, progress).await?;
     stand.server.stop().await?;
@@ -60,5 +60,28 @@ async fn measure(options: &WriteOptions, progress: Progress) -> anyhow::Result<F
         options: options.clone(),
         measured,
         asked,
+        scripts,
     })
+}
+
+/// Fills a stand with orders, and gives what is measured on it.
+pub(crate) async fn subjects_on<'a>(
+    options: &StandOptions,
+    cluster: &Cluster,
+    stand: &'a Stand,
+    orders: u64,
+    progress: Progress,
+) -> anyhow::Result<Vec<Subject<'a>>> {
+    let trade = fill(cluster, stand, orders, progress).await?;
+    let writes = Writes::on(stand, trade)?;
+    subjects::of(options, cluster, stand, trade, &writes, progress).await
+}
+
+async fn fill(cluster: &Cluster, stand: &Stand, orders: u64, progress: Progress) -> anyhow::Result<Trade> {
+    let sellers = stand.catalogue.sellers;
+    let trade = Trade { orders, sellers };
+    seed::orders(cluster, &stand.database, trade, &stand.seller_ids(), progress).await?;
+    let _step = progress.step("vacuum, analyze, checkpoint");
+    stand.settle(cluster).await?;
+    Ok(trade)
 }

@@ -60,8 +60,7 @@ fn size(stand: &Stand) -> String {
 }
 
 fn row<'a>(maker: Maker<'_>, key: &'static str, stand: &'a Stand) -> Subject<'a> {
-    let ids: Vec<&str> = stand.sellers.iter().map(|seller| seller.id.as_str()).collect();
-    let script = scripts::row(&stand.database, COLUMNS, stand.catalogue, &ids);
+    let script = scripts::row(&stand.database, COLUMNS, stand.catalogue, &stand.seller_ids());
     let title = format!("`pgbench`: one row by its key, {}", size(stand));
     maker.pgbench(key, &title, script)
 }

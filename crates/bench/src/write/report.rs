@@ -1,9 +1,10 @@
 //! The report of the writing endpoints.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::counts::Asked;
-use super::{bars, key, scripts};
+use super::{bars, key};
 use crate::figures::{real, whole};
 use crate::machine::Machine;
 use crate::options::WriteOptions;
@@ -23,6 +24,8 @@ pub(super) struct Findings {
     pub(super) measured: Vec<Measured>,
     /// What a keyed change and a keyed shipment ask of PostgreSQL.
     pub(super) asked: [Asked; 2],
+    /// The statements in pgbench's scripts, by their subjects' keys.
+    pub(super) scripts: BTreeMap<&'static str, usize>,
 }
 
 /// What a subject's rate is divided by.
@@ -66,11 +69,12 @@ fn asked(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
     let [patch, shipment] = &findings.asked;
     writeln!(text, "| | statements | round trips |\n|---|--:|--:|")?;
     for (title, asked, script) in [
-        ("a keyed change", patch, scripts::PATCH_STATEMENTS),
-        ("a keyed shipment", shipment, scripts::SHIPMENT_STATEMENTS),
+        ("a keyed change", patch, key::PATCH_ROWS),
+        ("a keyed shipment", shipment, key::SHIPMENT_ROWS),
     ] {
         let (count, round_trips) = (asked.count(), asked.round_trips);
         writeln!(text, "| {title} | {count:.1} | {round_trips:.1} |")?;
+        let script = findings.scripts.get(script).copied().unwrap_or_default();
         writeln!(text, "| … `pgbench`'s script for it | {script} | {script} |")?;
     }
     writeln!(
@@ -78,7 +82,7 @@ fn asked(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
         "\n| executed in one request | change | shipment |\n|---|--:|--:|"
     )?;
     let all = patch.statements.iter().chain(&shipment.statements);
-    let names: std::collections::BTreeSet<&str> = all.map(|(name, _)| name.as_str()).collect();
+    let names: BTreeSet<&str> = all.map(|(name, _)| name.as_str()).collect();
     for name in names {
         let times = |asked: &Asked| -> f64 {
             let own = asked.statements.iter().filter(|(other, _)| other == name);

@@ -6,14 +6,8 @@
 
 use super::requests::{KEY_HIGH, LOWEST_PRICE};
 use super::trade::{ID_HIGH as ORDER_HIGH, Trade};
-use crate::catalogue::{ID_HIGH, ID_LOW};
+use crate::catalogue::{Catalogue, ID_HIGH, ID_LOW};
 use crate::pgbench::Script;
-use crate::stand::Stand;
-
-/// Statements, and so round trips, of a change's script.
-pub(super) const PATCH_STATEMENTS: u64 = 7;
-/// The same of a shipment's script.
-pub(super) const SHIPMENT_STATEMENTS: u64 = 8;
 
 /// What the product reads of an offer.
 const OFFER_COLUMNS: &str = "seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, \
@@ -28,9 +22,9 @@ const KEY: &str = "\\set key random(1000000000000000, 8999999999999999)\n";
 const RANDOM_HIGH: &str = "0199000000017000";
 
 /// A change of a random offer's price. `sealed` is the remembered body in hexadecimal digits.
-pub(super) fn patch(stand: &Stand, sealed: &str) -> Script {
-    let last = stand.catalogue.offers - 1;
-    let (expression, seller) = (stand.catalogue.seller_expression(":n"), seller(stand));
+pub(super) fn patch(database: &str, catalogue: Catalogue, sellers: &[&str], sealed: &str) -> Script {
+    let last = catalogue.offers - 1;
+    let (expression, seller) = (catalogue.seller_expression(":n"), seller(sellers));
     let (claim, complete) = (claim(&seller), complete(&seller, 200, sealed));
     let (lowest, highest) = (LOWEST_PRICE, 2 * LOWEST_PRICE - 1);
     let offer = format!("('{ID_HIGH}' || :low)::uuid");
@@ -49,13 +43,16 @@ pub(super) fn patch(stand: &Stand, sealed: &str) -> Script {
          {complete}\
          commit;\n"
     );
-    script(stand, text)
+    Script {
+        database: database.to_owned(),
+        text,
+    }
 }
 
 /// A shipment of a random order of those that are pgbench's.
-pub(super) fn shipment(stand: &Stand, trade: Trade, sealed: &str) -> Script {
+pub(super) fn shipment(database: &str, trade: Trade, sellers: &[&str], sealed: &str) -> Script {
     let (first, last) = (trade.servers(), trade.shippable() - 1);
-    let ((order, expression), seller) = (trade.to_ship_expressions(), seller(stand));
+    let ((order, expression), seller) = (trade.to_ship_expressions(), seller(sellers));
     let (claim, complete) = (claim(&seller), complete(&seller, 201, sealed));
     let id = format!("('{ORDER_HIGH}' || :low)::uuid");
     let text = format!(
@@ -76,7 +73,10 @@ pub(super) fn shipment(stand: &Stand, trade: Trade, sealed: &str) -> Script {
          {complete}\
          commit;\n"
     );
-    script(stand, text)
+    Script {
+        database: database.to_owned(),
+        text,
+    }
 }
 
 /// A statement of its own, as the server's.
@@ -107,14 +107,9 @@ fn complete(seller: &str, status: u16, sealed: &str) -> String {
 }
 
 /// The seller's id by its place.
-fn seller(stand: &Stand) -> String {
-    let ids: Vec<&str> = stand.sellers.iter().map(|seller| seller.id.as_str()).collect();
-    format!("('{{{}}}'::uuid[])[:seller]", ids.join(","))
+fn seller(sellers: &[&str]) -> String {
+    format!("('{{{}}}'::uuid[])[:seller]", sellers.join(","))
 }
 
-fn script(stand: &Stand, text: String) -> Script {
-    Script {
-        database: stand.database.clone(),
-        text,
-    }
-}
+#[cfg(test)]
+mod tests;

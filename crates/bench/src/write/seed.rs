@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::trade::{ID_HIGH, Trade};
 use crate::catalogue::{ID_HIGH as OFFER_HIGH, ID_LOW};
 use crate::cluster::Cluster;
-use crate::progress::{Progress, Step};
-use crate::stand::Stand;
+use crate::progress::Progress;
 
 /// Orders made by one statement.
 const CHUNK: u64 = 5_000;
@@ -14,40 +13,32 @@ const CHUNK: u64 = 5_000;
 /// Makes paid orders, one a second until an hour ago, each with one or two items, a buyer and an address.
 pub(super) async fn orders(
     cluster: &Cluster,
-    stand: &Stand,
+    database: &str,
     trade: Trade,
+    sellers: &[&str],
     progress: Progress,
 ) -> anyhow::Result<()> {
     let step = progress.counted("making orders", trade.orders);
-    let next = AtomicU64::new(0);
-    let worker = || make(cluster, stand, trade, &next, &step);
+    let (next, sellers) = (AtomicU64::new(0), sellers.join(","));
+    let worker = async || {
+        loop {
+            let first = next.fetch_add(CHUNK, Ordering::Relaxed);
+            if first >= trade.orders {
+                return anyhow::Ok(());
+            }
+            let end = (first + CHUNK).min(trade.orders);
+            cluster
+                .sql(database, &statement(trade, &sellers, first, end))
+                .await?;
+            step.advance(end - first);
+        }
+    };
     tokio::try_join!(worker(), worker())?;
     Ok(())
 }
 
-async fn make(
-    cluster: &Cluster,
-    stand: &Stand,
-    trade: Trade,
-    next: &AtomicU64,
-    step: &Step,
-) -> anyhow::Result<()> {
-    let sellers: Vec<&str> = stand.sellers.iter().map(|seller| seller.id.as_str()).collect();
-    let sellers = sellers.join(",");
-    loop {
-        let first = next.fetch_add(CHUNK, Ordering::Relaxed);
-        if first >= trade.orders {
-            return Ok(());
-        }
-        let end = (first + CHUNK).min(trade.orders);
-        let sql = statement(trade, stand.catalogue.offers, &sellers, first, end);
-        cluster.sql(&stand.database, &sql).await?;
-        step.advance(end - first);
-    }
-}
-
 /// Orders from `first` up to, but without, `end`.
-fn statement(trade: Trade, offers: u64, sellers: &str, first: u64, end: u64) -> String {
+fn statement(trade: Trade, sellers: &str, first: u64, end: u64) -> String {
     let (seller, orders) = (trade.seller_sql(), trade.orders);
     format!(
         "set synchronous_commit = off; \
@@ -67,16 +58,17 @@ fn statement(trade: Trade, offers: u64, sellers: &str, first: u64, end: u64) -> 
              'country', 'PL'), \
            case when i % 3 = 0 then json_build_array({one}, {other}) else json_build_array({one}) end \
          from numbered order by i",
-        one = item("i", offers),
-        other = item("i + 1", offers),
+        one = item("i"),
+        other = item("i + 1"),
     )
 }
 
-fn item(number: &str, offers: u64) -> String {
+/// Of an offer that need not exist: a list of orders shows what the order says.
+fn item(number: &str) -> String {
     format!(
-        "json_build_object('offer', ('{OFFER_HIGH}' || {ID_LOW} + ({number}) % {offers})::uuid, \
-         'title', 'Acme cordless drill 18 V, set number ' || ({number}) % {offers}, \
-         'handle', 'cordless-drill-' || ({number}) % {offers}, 'quantity', 1, \
+        "json_build_object('offer', ('{OFFER_HIGH}' || {ID_LOW} + ({number}) % 100000)::uuid, \
+         'title', 'Acme cordless drill 18 V, set number ' || ({number}) % 100000, \
+         'handle', 'cordless-drill-' || ({number}) % 100000, 'quantity', 1, \
          'unit_price', 499 + ({number}) * 37 % 250000)"
     )
 }

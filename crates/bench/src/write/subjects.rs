@@ -45,8 +45,11 @@ pub(super) async fn of<'a>(
     progress: Progress,
 ) -> anyhow::Result<Vec<Subject<'a>>> {
     let Writes { patches, shipments } = writes;
-    let patch = scripts::patch(stand, &sealed_body(cluster, stand, patches).await?);
-    let shipment = scripts::shipment(stand, trade, &sealed_body(cluster, stand, shipments).await?);
+    let (database, sellers) = (&stand.database, stand.seller_ids());
+    let sealed = sealed_body(cluster, stand, patches).await?;
+    let patch = scripts::patch(database, stand.catalogue, &sellers, &sealed);
+    let sealed = sealed_body(cluster, stand, shipments).await?;
+    let shipment = scripts::shipment(database, trade, &sellers, &sealed);
     let token = &stand.first_seller()?.token;
     let depth = trade.largest() * 9 / 10;
     let step = progress.counted("walking to 90 % of the orders", depth);
