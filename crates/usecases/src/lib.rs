@@ -5,6 +5,9 @@
 
 pub mod close_seller;
 pub mod consent_ticket;
+pub mod create_subscription;
+pub mod delete_subscription;
+pub mod deliver_webhooks;
 pub mod erase_buyer;
 mod failure;
 pub mod feed_offer;
@@ -17,6 +20,7 @@ pub mod operator_tokens;
 pub mod patch_offer;
 pub mod personal_tokens;
 pub mod place_order;
+pub mod redeliver;
 pub mod register_application;
 pub mod register_seller;
 pub mod send_mails;

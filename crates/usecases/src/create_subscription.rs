@@ -1,0 +1,133 @@
+//! An application subscribes to a seller's events.
+
+use chrono::{DateTime, Utc};
+use kernel::{Randomness, SellerId};
+use oauth::ClientId;
+use webhooks::{HostCheck, NewSubscription, SubscriptionStore, WebhookEvent, WebhookSecret, WebhookUrl};
+
+use crate::{Failure, failure::refuse};
+
+/// Why nothing is subscribed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The host does not resolve, or not to public addresses alone.
+    #[error("the host does not resolve to public addresses alone")]
+    Host,
+    /// The pair of application and seller has as many subscriptions as it may.
+    #[error("there are as many subscriptions as there may be")]
+    Limit,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Where deliveries are to go.
+    pub url: WebhookUrl,
+    /// What is to be heard of; an event that is there twice counts once.
+    pub events: Vec<WebhookEvent>,
+}
+
+/// Looks at the host, with no transaction open.
+pub async fn check_host(hosts: &dyn HostCheck, url: &WebhookUrl) -> Result<(), Failure<Refusal>> {
+    hosts
+        .check(url)
+        .await
+        .map_err(|_| Failure::Refused(Refusal::Host))
+}
+
+/// Makes the subscription. Its secret is told here and never again.
+pub async fn create_subscription(
+    subscriptions: &dyn SubscriptionStore,
+    randomness: &dyn Randomness,
+    (seller, client_id): (SellerId, ClientId),
+    wanted: &Wanted,
+    now: DateTime<Utc>,
+) -> Result<NewSubscription, Failure<Refusal>> {
+    if !subscriptions.take_subscription_place(seller, client_id).await? {
+        return refuse(Refusal::Limit);
+    }
+    let subscription = NewSubscription {
+        seller,
+        client_id,
+        id: randomness.uuid().into(),
+        url: wanted.url.clone(),
+        events: each_once(&wanted.events),
+        secret: WebhookSecret::from_random(&randomness.secret()),
+        created_at: now,
+    };
+    subscriptions.add_subscription(subscription.clone()).await?;
+    Ok(subscription)
+}
+
+fn each_once(events: &[WebhookEvent]) -> Vec<WebhookEvent> {
+    let mut kept = Vec::new();
+    for event in events {
+        if !kept.contains(event) {
+            kept.push(*event);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+    use webhooks::{AddressPolicy, HostRefused, MockHostCheck, MockSubscriptionStore};
+
+    use super::*;
+    use crate::test_support::{chance, now};
+
+    fn wanted(events: &[WebhookEvent]) -> Wanted {
+        Wanted {
+            url: WebhookUrl::parse("https://example.com/hook", AddressPolicy::Public).unwrap(),
+            events: events.to_vec(),
+        }
+    }
+
+    async fn create(
+        store: &MockSubscriptionStore,
+        wanted: &Wanted,
+    ) -> Result<NewSubscription, Failure<Refusal>> {
+        let pair = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+        create_subscription(store, &chance(), pair, wanted, now()).await
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_what_is_told() {
+        use WebhookEvent::{OfferRejected, OrderPaid};
+        let mut store = MockSubscriptionStore::new();
+        store
+            .expect_take_subscription_place()
+            .once()
+            .returning(|_, _| Ok(true));
+        store.expect_add_subscription().once().returning(|kept| {
+            assert_eq!(kept.secret, WebhookSecret::from_random(&[7; 32]));
+            Ok(())
+        });
+        let wanted = wanted(&[OrderPaid, OfferRejected, OrderPaid]);
+        let made = create(&store, &wanted).await.unwrap();
+        assert_eq!(made.events, [OrderPaid, OfferRejected]);
+        assert_eq!(made.url, wanted.url);
+        assert_eq!(made.secret, WebhookSecret::from_random(&[7; 32]));
+        assert!(made.subscription().active);
+    }
+
+    #[tokio::test]
+    async fn without_a_place_nothing_is_kept() {
+        let mut store = MockSubscriptionStore::new();
+        store
+            .expect_take_subscription_place()
+            .once()
+            .returning(|_, _| Ok(false));
+        let refused = create(&store, &wanted(&[WebhookEvent::OrderPaid])).await;
+        assert!(matches!(refused, Err(Failure::Refused(Refusal::Limit))));
+    }
+
+    #[tokio::test]
+    async fn the_host_is_asked_for() {
+        let mut hosts = MockHostCheck::new();
+        hosts.expect_check().once().returning(|_| Err(HostRefused));
+        let refused = check_host(&hosts, &wanted(&[]).url).await;
+        assert!(matches!(refused, Err(Failure::Refused(Refusal::Host))));
+    }
+}

@@ -1,0 +1,232 @@
+//! A worker at a store and at receivers that are made up, on a clock that does not wait.
+
+mod store;
+
+use std::time::Duration;
+
+use kernel::MockRandomness;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+use webhooks::{Failure, Message, Outcome};
+
+use super::*;
+use store::{Receivers, Store};
+
+const SLOTS: Slots = Slots {
+    attempts: 64,
+    per_lane: 8,
+    per_failing_lane: 2,
+};
+const FAST: Duration = Duration::from_millis(5);
+const DEAD: Duration = Duration::from_secs(10);
+
+struct Every100Ms;
+
+#[async_trait]
+impl Pulse for Every100Ms {
+    async fn beat(&self) {
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+struct Deaf;
+
+impl Observer for Deaf {
+    fn ended(&self, _: &Conclusion) {}
+    fn failed(&self, _: StoreError) {}
+}
+
+fn chance() -> MockRandomness {
+    let mut chance = MockRandomness::new();
+    let mut id = 0_u128;
+    chance.expect_uuid().returning_st(move || {
+        id += 1;
+        Uuid::from_u128(id)
+    });
+    chance.expect_secret().returning(|| [0; 32]);
+    chance
+}
+
+/// Works until `stop`.
+async fn work(store: &Store, receivers: &Receivers, stop: impl Future<Output = ()> + Send) {
+    let dispatch = Dispatch {
+        lanes: store,
+        sender: receivers,
+        randomness: &chance(),
+        pulse: &Every100Ms,
+        observer: &Deaf,
+        schedule: RetrySchedule::default(),
+        slots: SLOTS,
+    };
+    deliver_webhooks(dispatch, stop).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_sent_once_and_recorded_in_few_statements() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    for lane in 0..10 {
+        store.queue(lane, 100);
+        receivers.answer(lane, FAST, 200);
+    }
+    work(&store, &receivers, store.finished()).await;
+    assert_eq!(receivers.sent(), 1_000);
+    assert_eq!(store.delivered(), 1_000);
+    assert!(store.calls() < 100, "{} calls", store.calls());
+    assert!(receivers.most_at_once() <= usize::from(SLOTS.attempts));
+    assert!(receivers.most_at_once_of(3) <= usize::from(SLOTS.per_lane));
+    assert_eq!(store.held(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_slow_answer_does_not_hold_up_the_rest_of_its_lane() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    let slow = store.queue(1, 200);
+    receivers.answer(1, FAST, 204);
+    receivers.answer_one(slow, Duration::from_secs(9), 200);
+    let begun = Instant::now();
+    work(&store, &receivers, store.delivered_of(1, 199)).await;
+    let quick = receivers.last_end_of(1) - begun;
+    assert!(quick < Duration::from_secs(10), "{quick:?}");
+    assert!(store.time_of(199) - begun < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_receiver_does_not_delay_another_one() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    for dead in 1..=40 {
+        store.queue(dead, 1_000);
+        store.fails(dead);
+        receivers.never_answer(dead, DEAD);
+    }
+    receivers.answer(0, FAST, 200);
+    let feed = async {
+        let mut worst = Duration::ZERO;
+        for n in 1..=100 {
+            sleep(Duration::from_millis(97)).await;
+            let queued = Instant::now();
+            store.queue(0, 1);
+            store.delivered_of(0, n).await;
+            worst = worst.max(queued.elapsed());
+        }
+        assert!(worst < Duration::from_millis(250), "{worst:?}");
+    };
+    work(&store, &receivers, feed).await;
+    assert!(receivers.most_at_once_of(7) <= usize::from(SLOTS.per_failing_lane));
+    assert!(receivers.most_at_once() <= usize::from(SLOTS.attempts / 2) + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lanes_that_turn_dead_all_at_once_leave_room_for_others() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    for dead in 1..=10 {
+        store.queue(dead, 100);
+        receivers.never_answer(dead, DEAD);
+    }
+    receivers.answer(0, FAST, 200);
+    let feed = async {
+        // After the first time-outs the lanes are known to fail.
+        sleep(DEAD * 2).await;
+        let queued = Instant::now();
+        store.queue(0, 1);
+        store.delivered_of(0, 1).await;
+        assert!(
+            queued.elapsed() < Duration::from_millis(250),
+            "{:?}",
+            queued.elapsed()
+        );
+    };
+    work(&store, &receivers, feed).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn asked_to_stop_it_ends_what_it_has_begun_and_begins_nothing_more() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue(1, 100);
+    receivers.answer(1, Duration::from_secs(5), 200);
+    work(&store, &receivers, sleep(Duration::from_secs(1))).await;
+    assert_eq!(receivers.sent(), usize::from(SLOTS.per_lane));
+    assert_eq!(store.delivered(), usize::from(SLOTS.per_lane));
+    assert_eq!(store.held(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_store_is_away_nothing_piles_up_and_nothing_is_lost() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue(1, 500);
+    receivers.answer(1, FAST, 200);
+    let outage = async {
+        sleep(Duration::from_millis(20)).await;
+        store.goes_away(true);
+        sleep(Duration::from_secs(3)).await;
+        let sent = receivers.sent();
+        assert!(sent - store.delivered() <= usize::from(SLOTS.attempts));
+        sleep(Duration::from_secs(3)).await;
+        assert_eq!(receivers.sent(), sent);
+        store.goes_away(false);
+        store.finished().await;
+    };
+    work(&store, &receivers, outage).await;
+    assert_eq!((receivers.sent(), store.delivered()), (500, 500));
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_stops_though_the_store_stays_away() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue(1, 5);
+    receivers.answer(1, FAST, 200);
+    let outage = async {
+        sleep(Duration::from_millis(1)).await;
+        store.goes_away(true);
+        sleep(Duration::from_secs(1)).await;
+    };
+    let begun = Instant::now();
+    work(&store, &receivers, outage).await;
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert_eq!(store.delivered(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_lost_with_its_worker_too_often_fails_unsent() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue_lost(1, 2);
+    store.queue_lost(2, 3);
+    for lane in [1, 2] {
+        receivers.answer(lane, FAST, 200);
+    }
+    work(&store, &receivers, sleep(Duration::from_secs(1))).await;
+    assert_eq!((receivers.sent(), store.delivered()), (1, 1));
+    let failed = store.failures();
+    let lost = Outcome::Failed(Failure::WorkerLost);
+    let retry = Fate::Retry(chrono::TimeDelta::minutes(1));
+    assert_eq!(failed, [(lost, retry)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_come_again_as_the_schedule_says() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    for attempts in 0..=5 {
+        store.queue_after(attempts.into(), attempts);
+        receivers.answer(attempts.into(), FAST, 301);
+    }
+    work(&store, &receivers, sleep(Duration::from_secs(1))).await;
+    let minutes = store.failures().into_iter().map(|(outcome, fate)| {
+        assert_eq!(outcome, Outcome::Answered(301));
+        match fate {
+            Fate::Retry(delay) => delay.num_minutes(),
+            Fate::Delivered | Fate::Exhausted => 0,
+        }
+    });
+    let mut minutes: Vec<_> = minutes.collect();
+    minutes.sort_unstable();
+    assert_eq!(minutes, [0, 1, 5, 30, 120, 720]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_sent_is_signed() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue(1, 1);
+    receivers.answer(1, FAST, 200);
+    work(&store, &receivers, store.finished()).await;
+    let Message { body, signature, .. } = receivers.last_message();
+    assert_eq!(signature, webhooks::signature(&store::secret(), &body));
+}

@@ -1,0 +1,351 @@
+//! A store of lanes in memory, and receivers that answer as they are told to.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kernel::StoreError;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+use webhooks::{
+    AddressPolicy, Attempted, Conclusion, DeliveryId, Due, Failure, Fate, Hold, Host, Lane, LaneKey, Lanes,
+    Message, Outcome, Release, Room, TopUp, ToppedUp, WebhookEvent, WebhookSecret, WebhookSender, WebhookUrl,
+};
+
+/// How long the store takes for anything.
+const ROUND_TRIP: Duration = Duration::from_millis(2);
+
+pub(super) fn secret() -> WebhookSecret {
+    WebhookSecret::from_random(&[9; 32])
+}
+
+fn key(lane: u128) -> LaneKey {
+    LaneKey {
+        seller: Uuid::nil().into(),
+        subscription: Uuid::from_u128(lane).into(),
+    }
+}
+
+#[derive(Default)]
+struct Kept {
+    fence: Option<Uuid>,
+    failing: bool,
+    due: Vec<Due>,
+    delivered: usize,
+    /// Turns since it went to the back of the queue.
+    turn: usize,
+}
+
+#[derive(Default)]
+struct Inner {
+    lanes: BTreeMap<u128, Kept>,
+    away: bool,
+    calls: usize,
+    turns: usize,
+    next_id: u128,
+    failures: Vec<(Outcome, Fate)>,
+    times: Vec<Instant>,
+}
+
+#[derive(Default)]
+pub(super) struct Store {
+    inner: Mutex<Inner>,
+    changed: Notify,
+}
+
+impl Store {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap()
+    }
+
+    /// Queues so many deliveries, and returns the first one's id.
+    pub(super) fn queue(&self, lane: u128, count: usize) -> DeliveryId {
+        let ids: Vec<_> = (0..count).map(|_| self.add(lane, 0, 0)).collect();
+        ids[0]
+    }
+
+    pub(super) fn queue_lost(&self, lane: u128, lost: u8) {
+        self.add(lane, 0, lost);
+    }
+
+    pub(super) fn queue_after(&self, lane: u128, attempt: u8) {
+        self.add(lane, attempt, 0);
+    }
+
+    fn add(&self, lane: u128, attempt: u8, lost: u8) -> DeliveryId {
+        let mut inner = self.inner();
+        inner.next_id += 1;
+        let id = Uuid::from_u128(inner.next_id).into();
+        inner.lanes.entry(lane).or_default().due.push(Due {
+            id,
+            event: WebhookEvent::OrderPaid,
+            body: Arc::from(format!("{id}").into_bytes()),
+            attempt,
+            lost,
+        });
+        id
+    }
+
+    pub(super) fn fails(&self, lane: u128) {
+        self.inner().lanes.entry(lane).or_default().failing = true;
+    }
+
+    pub(super) fn goes_away(&self, away: bool) {
+        self.inner().away = away;
+    }
+
+    pub(super) fn calls(&self) -> usize {
+        self.inner().calls
+    }
+
+    pub(super) fn delivered(&self) -> usize {
+        self.inner().lanes.values().map(|lane| lane.delivered).sum()
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.inner()
+            .lanes
+            .values()
+            .filter(|lane| lane.fence.is_some())
+            .count()
+    }
+
+    pub(super) fn failures(&self) -> Vec<(Outcome, Fate)> {
+        self.inner().failures.clone()
+    }
+
+    /// When the delivery was recorded that was so many successes' last.
+    pub(super) fn time_of(&self, nth: usize) -> Instant {
+        self.inner().times[nth - 1]
+    }
+
+    async fn until(&self, reached: impl Fn(&Inner) -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            if reached(&self.inner()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    pub(super) async fn finished(&self) {
+        self.until(|inner| inner.lanes.values().all(|lane| lane.due.is_empty()))
+            .await;
+    }
+
+    pub(super) async fn delivered_of(&self, lane: u128, count: usize) {
+        self.until(|inner| inner.lanes.get(&lane).is_some_and(|lane| lane.delivered >= count))
+            .await;
+    }
+
+    async fn call(&self) -> Result<MutexGuard<'_, Inner>, StoreError> {
+        sleep(ROUND_TRIP).await;
+        let mut inner = self.inner();
+        inner.calls += 1;
+        if inner.away {
+            Err(StoreError::Unavailable("away".into()))
+        } else {
+            Ok(inner)
+        }
+    }
+}
+
+impl Inner {
+    fn of(&mut self, hold: &Hold) -> Option<&mut Kept> {
+        let lane = self.lanes.get_mut(&hold.lane.subscription.uuid().as_u128());
+        lane.filter(|lane| lane.fence == Some(hold.fence))
+    }
+}
+
+#[async_trait]
+impl Lanes for Store {
+    async fn claim(&self, fence: Uuid, room: Room) -> Result<Vec<Lane>, StoreError> {
+        let mut inner = self.call().await?;
+        let (mut attempts, mut failing_attempts) = (room.attempts, room.failing_attempts);
+        let mut waiting: Vec<_> = inner
+            .lanes
+            .iter_mut()
+            .filter(|(_, lane)| lane.fence.is_none() && !lane.due.is_empty())
+            .collect();
+        waiting.sort_by_key(|(_, lane)| lane.turn);
+        let mut claimed = Vec::new();
+        for (number, lane) in waiting {
+            let limit = if lane.failing {
+                room.per_failing_lane.min(failing_attempts).min(attempts)
+            } else {
+                room.per_lane.min(attempts)
+            };
+            let deliveries: Vec<_> = lane.due.iter().take(limit.into()).cloned().collect();
+            let count = u16::try_from(deliveries.len()).unwrap();
+            if count == 0 {
+                continue;
+            }
+            attempts -= count;
+            failing_attempts -= if lane.failing { count } else { 0 };
+            lane.fence = Some(fence);
+            claimed.push(Lane {
+                hold: Hold {
+                    lane: key(*number),
+                    fence,
+                },
+                url: WebhookUrl::parse(format!("https://lane{number}.example/"), AddressPolicy::Public)
+                    .unwrap(),
+                secret: secret(),
+                failing: lane.failing,
+                deliveries,
+            });
+        }
+        Ok(claimed)
+    }
+
+    async fn top_up(&self, held: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError> {
+        let mut inner = self.call().await?;
+        let top_up = |TopUp { hold, running, room }: &TopUp| {
+            let lane = inner.of(hold)?;
+            let more = lane.due.iter().filter(|due| !running.contains(&due.id));
+            let deliveries = more.take((*room).into()).cloned().collect();
+            Some(ToppedUp {
+                hold: *hold,
+                deliveries,
+            })
+        };
+        Ok(held.iter().filter_map(top_up).collect())
+    }
+
+    async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError> {
+        let mut inner = self.call().await?;
+        for Conclusion {
+            hold,
+            delivery,
+            outcome,
+            fate,
+            ..
+        } in conclusions
+        {
+            let lane = inner.of(hold).unwrap();
+            let before = lane.due.len();
+            lane.due.retain(|due| due.id != *delivery);
+            assert_eq!(lane.due.len() + 1, before, "recorded twice");
+            if *fate == Fate::Delivered {
+                lane.delivered += 1;
+                inner.times.push(Instant::now());
+            } else {
+                inner.failures.push((outcome.clone(), *fate));
+            }
+        }
+        for Release { hold, failing } in released {
+            inner.turns += 1;
+            let turn = inner.turns;
+            let lane = inner.of(hold).unwrap();
+            lane.fence = None;
+            lane.turn = turn;
+            lane.failing = failing.unwrap_or(lane.failing);
+        }
+        drop(inner);
+        self.changed.notify_waiters();
+        Ok(())
+    }
+
+    async fn reconcile(&self) -> Result<usize, StoreError> {
+        Ok(0)
+    }
+}
+
+#[derive(Clone)]
+struct Manner {
+    after: Duration,
+    outcome: Outcome,
+}
+
+#[derive(Default)]
+struct Seen {
+    manners: HashMap<String, Manner>,
+    exceptions: HashMap<DeliveryId, Manner>,
+    running: HashMap<String, usize>,
+    most_of: HashMap<String, usize>,
+    most: usize,
+    sent: usize,
+    ends: HashMap<String, Instant>,
+    last: Option<Message>,
+}
+
+/// Receivers, one for each lane.
+#[derive(Default)]
+pub(super) struct Receivers(Mutex<Seen>);
+
+fn name(lane: u128) -> String {
+    format!("lane{lane}.example")
+}
+
+impl Receivers {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap()
+    }
+
+    pub(super) fn answer(&self, lane: u128, after: Duration, status: u16) {
+        let outcome = Outcome::Answered(status);
+        self.seen().manners.insert(name(lane), Manner { after, outcome });
+    }
+
+    pub(super) fn answer_one(&self, delivery: DeliveryId, after: Duration, status: u16) {
+        let outcome = Outcome::Answered(status);
+        self.seen().exceptions.insert(delivery, Manner { after, outcome });
+    }
+
+    pub(super) fn never_answer(&self, lane: u128, after: Duration) {
+        let outcome = Outcome::Failed(Failure::TimedOut);
+        self.seen().manners.insert(name(lane), Manner { after, outcome });
+    }
+
+    pub(super) fn sent(&self) -> usize {
+        self.seen().sent
+    }
+
+    pub(super) fn most_at_once(&self) -> usize {
+        self.seen().most
+    }
+
+    pub(super) fn most_at_once_of(&self, lane: u128) -> usize {
+        self.seen().most_of[&name(lane)]
+    }
+
+    pub(super) fn last_end_of(&self, lane: u128) -> Instant {
+        self.seen().ends[&name(lane)]
+    }
+
+    pub(super) fn last_message(&self) -> Message {
+        self.seen().last.clone().unwrap()
+    }
+}
+
+#[async_trait]
+impl WebhookSender for Receivers {
+    async fn send(&self, message: &Message) -> Attempted {
+        let Host::Name(name) = message.url.host().clone() else {
+            panic!("{:?}", message.url);
+        };
+        let Manner { after, outcome } = {
+            let seen = &mut *self.seen();
+            seen.sent += 1;
+            seen.last = Some(message.clone());
+            let running = seen.running.entry(name.clone()).or_default();
+            *running += 1;
+            let most_of = seen.most_of.entry(name.clone()).or_default();
+            *most_of = (*most_of).max(*running);
+            seen.most = seen.most.max(seen.running.values().sum());
+            let exception = seen.exceptions.get(&message.delivery);
+            exception.unwrap_or(&seen.manners[&name]).clone()
+        };
+        sleep(after).await;
+        let mut seen = self.seen();
+        *seen.running.entry(name.clone()).or_default() -= 1;
+        seen.ends.insert(name, Instant::now());
+        Attempted {
+            outcome,
+            duration: after,
+        }
+    }
+}
