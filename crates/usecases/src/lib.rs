@@ -3,12 +3,14 @@
 //! A use case takes the narrowest ports that it needs. None of them can commit: that is left to whoever opened the
 //! transaction, the request pipeline or a worker.
 
+pub mod authorize;
 pub mod close_seller;
 pub mod consent_ticket;
 pub mod create_subscription;
 pub mod delete_subscription;
 pub mod deliver_webhooks;
 pub mod erase_buyer;
+pub mod exchange_code;
 mod failure;
 pub mod feed_offer;
 mod idempotent;
@@ -21,11 +23,14 @@ pub mod patch_offer;
 pub mod personal_tokens;
 pub mod place_order;
 pub mod redeliver;
+pub mod refresh_tokens;
 pub mod register_application;
 pub mod register_seller;
+pub mod revoke_token;
 pub mod send_mails;
 pub mod settle_order;
 pub mod ship_order;
+pub mod token_pair;
 pub mod track_parcels;
 mod unit_of_work;
 

@@ -1,11 +1,13 @@
 //! What the unit tests of the use cases share.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{MockRandomness, OfferId, SellerId};
-use oauth::Seller;
+use oauth::{ApplicationStatus, Family, Scope, Seller, Standing};
 use offers::{Offer, OfferStatus};
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;
+
+use crate::token_pair::Lifetimes;
 
 pub(crate) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 0).unwrap()
@@ -81,5 +83,29 @@ pub(crate) fn part(seller: u128, quantity: i32) -> SellerOrder {
         items: vec![item],
         state: OrderState::Pending,
         updated_at: now(),
+    }
+}
+
+/// A family that stands; the application holds less than the seller consented to.
+pub(crate) fn family() -> Family {
+    let held = [Scope::OffersRead].into_iter().collect();
+    Family {
+        id: Uuid::from_u128(8).into(),
+        seller: Uuid::from_u128(2).into(),
+        client_id: Uuid::from_u128(3).into(),
+        scopes: [Scope::OffersRead, Scope::OrdersRead].into_iter().collect(),
+        standing: Standing {
+            revoked: false,
+            disconnected: false,
+            closed: false,
+            application: Some((ApplicationStatus::Active, held)),
+        },
+    }
+}
+
+pub(crate) fn lifetimes() -> Lifetimes {
+    Lifetimes {
+        access: TimeDelta::hours(12),
+        refresh: TimeDelta::days(90),
     }
 }
