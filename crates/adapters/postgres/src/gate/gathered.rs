@@ -35,9 +35,9 @@ struct Admit<'a> {
 }
 
 statement!(Admit<'_> => Row:
-    concat!("with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
+    "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
        from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-     live as materialized (select k.n, k.times, caller.* from clock cross join unnest((select "),
+     live as materialized (select k.n, k.times, caller.* from clock cross join unnest((select ",
     families: Array<SqlUuid>, "::uuid[]), (select ", hashes: Array<Binary>, "::bytea[]), (select ",
     times: Array<BigInt>,
     concat!("::bigint[])) with ordinality as k (family, hash, times, n) cross join lateral (select ", live_columns!(),
