@@ -90,7 +90,16 @@ impl<G: Grouped> Gatherer<G> {
 
 async fn serve<G: Grouped>(grouped: Arc<G>, line: Line, mut queue: mpsc::UnboundedReceiver<Waiter<G>>) {
     let mut waiting = Vec::with_capacity(GROUP);
-    while queue.recv_many(&mut waiting, GROUP).await > 0 {
+    while let Some(first) = queue.recv().await {
+        waiting.push(first);
+        // Those whose requests have come in by now are let ask first. An answer sets many free at once, and so half of them
+        // would otherwise always be a step behind the others, in groups half as large.
+        tokio::task::yield_now().await;
+        while waiting.len() < GROUP
+            && let Ok(next) = queue.try_recv()
+        {
+            waiting.push(next);
+        }
         waiting.retain(|waiter| !waiter.reply.is_closed());
         if waiting.is_empty() {
             continue;
