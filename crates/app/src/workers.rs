@@ -55,7 +55,6 @@ impl Shared {
             Some(mailer) => self.keep_doing(Mails {
                 queue: self.database.mail_queue(),
                 mailer: Watched::new(Arc::clone(mailer)),
-                clock: Arc::clone(clock),
                 randomness: self.randomness.clone(),
             }),
             None => {

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::{Clock, Randomness, StoreError};
+use kernel::{Randomness, StoreError};
 use orders::{DueMail, MailFate, MailQueue, Mailer};
 
 /// How many mails are leased at a time.
@@ -17,8 +17,6 @@ pub struct Post<'a> {
     pub queue: &'a dyn MailQueue,
     /// Who sends them.
     pub mailer: &'a dyn Mailer,
-    /// For the time of the next attempt.
-    pub clock: &'a dyn Clock,
     /// For the lease's fence.
     pub randomness: &'a dyn Randomness,
 }
@@ -41,19 +39,18 @@ pub async fn send_mails(post: Post<'_>) -> Result<Vec<MailFate>, StoreError> {
 
 async fn send_one(post: Post<'_>, due: &DueMail) -> Result<MailFate, StoreError> {
     let outcome = post.mailer.send(&due.mail).await;
-    let fate = MailFate::after(due.attempt, &outcome, post.clock.now());
+    let fate = MailFate::after(due.attempt, &outcome);
     post.queue.settle_mail(due.mail.id, due.fence, fate).await?;
     Ok(fate)
 }
 
 #[cfg(test)]
 mod tests {
-    use kernel::MockClock;
     use orders::{Carrier, MockMailQueue, MockMailer, OrderNumber, SendError, ShipmentMail, TrackingNumber};
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{chance, now};
+    use crate::test_support::chance;
 
     fn due(id: u128) -> DueMail {
         let mail = ShipmentMail {
@@ -74,7 +71,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_mail_that_fails_does_not_hold_back_the_next() {
-        let (mut queue, mut mailer, mut clock) = (MockMailQueue::new(), MockMailer::new(), MockClock::new());
+        let (mut queue, mut mailer) = (MockMailQueue::new(), MockMailer::new());
         queue
             .expect_lease_mails()
             .once()
@@ -86,17 +83,12 @@ mod tests {
                 1 => Err(SendError::Transient("busy".into())),
                 _ => Ok(()),
             });
-        clock.expect_now().returning(now);
         let post = Post {
             queue: &queue,
             mailer: &mailer,
-            clock: &clock,
             randomness: &chance(),
         };
         let fates = send_mails(post).await.unwrap();
-        assert_eq!(
-            fates,
-            [MailFate::Retry(now() + TimeDelta::minutes(1)), MailFate::Sent]
-        );
+        assert_eq!(fates, [MailFate::Retry(TimeDelta::minutes(1)), MailFate::Sent]);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use kernel::{Clock, Randomness};
+use kernel::Randomness;
 use orders::{MailFate, MailQueue, Mailer, SendError, ShipmentMail};
 use usecases::{
     UnitOfWorkError,
@@ -26,7 +26,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(super) struct Mails {
     pub(super) queue: Arc<dyn MailQueue>,
     pub(super) mailer: Watched,
-    pub(super) clock: Arc<dyn Clock>,
     pub(super) randomness: Arc<dyn Randomness>,
 }
 
@@ -38,7 +37,6 @@ impl Routine for Mails {
         let post = Post {
             queue: &*self.queue,
             mailer: &self.mailer,
-            clock: &*self.clock,
             randomness: &*self.randomness,
         };
         let fates = send_mails(post).await?;

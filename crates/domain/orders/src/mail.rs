@@ -1,7 +1,7 @@
 //! Mails to buyers: what is told, how sending is repeated, and the ports of queue and sender.
 
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use kernel::StoreError;
 use uuid::Uuid;
 
@@ -47,21 +47,21 @@ const RETRY_DELAYS: [TimeDelta; 7] = [
 pub enum MailFate {
     /// The server took it.
     Sent,
-    /// It is tried again then.
-    Retry(DateTime<Utc>),
+    /// It is tried again after this time.
+    Retry(TimeDelta),
     /// It is given up, and stays for somebody to look at.
     Dead,
 }
 
 impl MailFate {
-    /// What follows from an attempt that ended at `now`, the `attempt`th, from 1. A refusal for good is not repeated.
-    pub fn after(attempt: u32, outcome: &Result<(), SendError>, now: DateTime<Utc>) -> Self {
+    /// What follows from the `attempt`th attempt, from 1. A refusal for good is not repeated.
+    pub fn after(attempt: u32, outcome: &Result<(), SendError>) -> Self {
         let delay = usize::try_from(attempt)
             .ok()
             .and_then(|attempt| RETRY_DELAYS.get(attempt.checked_sub(1)?));
         match (outcome, delay) {
             (Ok(()), _) => Self::Sent,
-            (Err(SendError::Transient(_)), Some(delay)) => Self::Retry(now + *delay),
+            (Err(SendError::Transient(_)), Some(delay)) => Self::Retry(*delay),
             (Err(_), _) => Self::Dead,
         }
     }
@@ -116,7 +116,8 @@ pub trait MailQueue: Send + Sync {
         lease: TimeDelta,
     ) -> Result<Vec<DueMail>, StoreError>;
 
-    /// Notes what became of a leased mail; changes nothing when the lease was lost.
+    /// Notes what became of a leased mail; changes nothing when the lease was lost. A retry's time begins with this call, by
+    /// the queue's own clock: the workers' clocks need not agree.
     async fn settle_mail(&self, mail: MailId, fence: Uuid, fate: MailFate) -> Result<(), StoreError>;
 }
 
@@ -136,19 +137,15 @@ mod tests {
 
     #[test]
     fn attempts_end() {
-        let now = DateTime::<Utc>::UNIX_EPOCH;
         let busy = || Err(SendError::Transient("busy".into()));
-        assert_eq!(MailFate::after(1, &Ok(()), now), MailFate::Sent);
+        assert_eq!(MailFate::after(1, &Ok(())), MailFate::Sent);
         assert_eq!(
-            MailFate::after(1, &busy(), now),
-            MailFate::Retry(now + TimeDelta::minutes(1))
+            MailFate::after(1, &busy()),
+            MailFate::Retry(TimeDelta::minutes(1))
         );
-        assert_eq!(
-            MailFate::after(7, &busy(), now),
-            MailFate::Retry(now + TimeDelta::hours(24))
-        );
-        assert_eq!(MailFate::after(8, &busy(), now), MailFate::Dead);
+        assert_eq!(MailFate::after(7, &busy()), MailFate::Retry(TimeDelta::hours(24)));
+        assert_eq!(MailFate::after(8, &busy()), MailFate::Dead);
         let refused = Err(SendError::Permanent("no such box".into()));
-        assert_eq!(MailFate::after(1, &refused, now), MailFate::Dead);
+        assert_eq!(MailFate::after(1, &refused), MailFate::Dead);
     }
 }

@@ -1,10 +1,10 @@
 //! Mails to buyers: queued in a transaction, leased and settled by workers.
 
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use diesel::{
     Queryable,
-    sql_types::{BigInt, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{BigInt, Integer, Nullable, Text, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
@@ -146,7 +146,8 @@ impl MailRow {
 struct Settle {
     id: Uuid,
     fence: Uuid,
-    next: Option<DateTime<Utc>>,
+    /// Microseconds until the next attempt.
+    delay: Option<i64>,
     fate: &'static str,
 }
 
@@ -155,8 +156,8 @@ const DEAD: &str = "dead";
 const AGAIN: &str = "again";
 
 statement!(Settle => ():
-    "update mails set fence = null, due_at = ", next: Nullable<Timestamptz>,
-    ", sent_at = case ", fate: Text,
+    "update mails set fence = null, due_at = clock.at + ", delay: Nullable<BigInt>,
+    " * interval '1 microsecond', sent_at = case ", fate: Text,
     " when 'sent' then clock.at end, dead_at = case ", fate: Text,
     " when 'dead' then clock.at end from (select api_now() as at) clock where id = ", id: SqlUuid,
     " and fence = ", fence: SqlUuid, "");
@@ -185,15 +186,15 @@ impl MailQueue for Mails {
     }
 
     async fn settle_mail(&self, mail: MailId, fence: Uuid, fate: MailFate) -> Result<(), StoreError> {
-        let (next, fate) = match fate {
+        let (delay, fate) = match fate {
             MailFate::Sent => (None, SENT),
             MailFate::Dead => (None, DEAD),
-            MailFate::Retry(at) => (Some(at), AGAIN),
+            MailFate::Retry(delay) => (Some(microseconds(delay)), AGAIN),
         };
         let settle = Settle {
             id: mail.uuid(),
             fence,
-            next,
+            delay,
             fate,
         };
         // No row: the lease was lost, or the buyer erased.

@@ -71,8 +71,11 @@ async fn each_fate_is_what_comes_next() {
     let fence = id();
     assert_eq!(queue.lease_mails(fence, 10, LEASE).await.unwrap().len(), 3);
     assert_eq!(queue.lease_mails(id(), 10, LEASE).await.unwrap(), []);
-    let again = instant() + TimeDelta::minutes(1);
-    let fates = [MailFate::Sent, MailFate::Retry(again), MailFate::Dead];
+    let fates = [
+        MailFate::Sent,
+        MailFate::Retry(TimeDelta::minutes(1)),
+        MailFate::Dead,
+    ];
     for (mail, fate) in mails.iter().zip(fates) {
         queue.settle_mail(mail.id, fence, fate).await.unwrap();
     }
