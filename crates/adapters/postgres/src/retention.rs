@@ -35,7 +35,7 @@ struct Windows {
 
 statement!(Windows => ():
     "delete from rate_windows where (window_start, kind, subject) in (select window_start, kind, subject \
-       from rate_windows where window_start < api_now() - interval '10 minutes' \
+       from rate_windows where window_start < (select api_now()) - interval '10 minutes' \
        order by window_start, kind, subject limit ", batch: BigInt, " for update skip locked)");
 
 struct Tokens {
@@ -44,7 +44,7 @@ struct Tokens {
 
 statement!(Tokens => SqlUuid:
     "delete from access_tokens where (family_id, hash) in (select family_id, hash from access_tokens \
-       where expires_at < api_now() - interval '1 hour' order by expires_at limit ", batch: BigInt,
+       where expires_at < (select api_now()) - interval '1 hour' order by expires_at limit ", batch: BigInt,
     " for update skip locked) returning family_id");
 
 /// Families whose last token has gone, and some of those that were revoked, with what sellers see of them. A family without
@@ -55,7 +55,7 @@ struct Families {
 }
 
 statement!(Families => BigInt:
-    "with revoked as (select id from families where revoked_at < api_now() - interval '1 hour' \
+    "with revoked as (select id from families where revoked_at < (select api_now()) - interval '1 hour' \
        order by revoked_at limit ", batch: BigInt, " for update skip locked), \
      doomed as (select id from revoked union select f.id from families f where f.id = any(", emptied: Array<SqlUuid>,
     ") and not exists (select from access_tokens t where t.family_id = f.id)), \
