@@ -15,6 +15,16 @@ pub enum Failure<R> {
     Store(UnitOfWorkError),
 }
 
+impl<R> Failure<R> {
+    /// The same failure with the refusal in another use case's words.
+    pub(crate) fn refused_as<S: From<R>>(self) -> Failure<S> {
+        match self {
+            Self::Refused(refusal) => Failure::Refused(refusal.into()),
+            Self::Store(error) => Failure::Store(error),
+        }
+    }
+}
+
 impl<R> From<StoreError> for Failure<R> {
     fn from(error: StoreError) -> Self {
         Self::Store(error.into())

@@ -3,8 +3,12 @@
 //! A use case takes the narrowest ports that it needs. None of them can commit: that is left to whoever opened the
 //! transaction, the request pipeline or a worker.
 
+pub mod account_links;
+mod acting_seller;
 pub mod authorize;
 pub mod close_seller;
+pub mod connections;
+pub mod consent;
 pub mod consent_ticket;
 pub mod create_subscription;
 pub mod delete_subscription;
@@ -19,6 +23,8 @@ pub mod issue_client_token;
 pub mod manage_application;
 pub mod moderate_offer;
 pub mod operator_tokens;
+pub mod own_applications;
+pub mod own_tokens;
 pub mod patch_offer;
 pub mod personal_tokens;
 pub mod place_order;
@@ -30,10 +36,13 @@ pub mod revoke_token;
 pub mod send_mails;
 pub mod settle_order;
 pub mod ship_order;
+pub mod shown_once;
+pub mod sign_in;
 pub mod token_pair;
 pub mod track_parcels;
 mod unit_of_work;
 
+pub use acting_seller::ActingSeller;
 pub use failure::Failure;
 pub use idempotent::{Answer, Ran, Remembering, once};
 pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};

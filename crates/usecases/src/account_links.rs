@@ -1,0 +1,154 @@
+//! Getting into an account without its password: invitations, forgotten passwords, links of marketplaces that sign their
+//! sellers in elsewhere; and changing the password.
+
+use chrono::{DateTime, Utc};
+use kernel::{Randomness, SellerId, StoreError};
+use oauth::{
+    AccountMail, Action, Link, LinkKind, LinkSecret, PanelStore, PasswordHash, SecretHash, Seller,
+    SellerStore,
+};
+
+use crate::sign_in::{Opening, store_session};
+use crate::{ActingSeller, Failure, failure::refuse};
+
+/// Why a link or a change of the password does nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The link is unknown, expired or used, or its account is closed.
+    #[error("the link cannot be used, or not any more")]
+    DeadLink,
+    /// The account is closed.
+    #[error("the seller's account is closed")]
+    SellerClosed,
+}
+
+/// The address of a link. The panel takes what follows its path out of every log.
+pub fn link_url(public_url: &str, kind: LinkKind, secret: &LinkSecret) -> String {
+    format!("{public_url}/panel/{}/{}", kind.as_str(), secret.reveal())
+}
+
+/// Makes a link for an account, and every earlier one of its kind useless.
+pub async fn make_link(
+    panel: &dyn PanelStore,
+    randomness: &dyn Randomness,
+    seller: SellerId,
+    kind: LinkKind,
+    now: DateTime<Utc>,
+) -> Result<(LinkSecret, Link), StoreError> {
+    let secret = LinkSecret::from_random(&randomness.secret());
+    let link = Link {
+        hash: secret.hash(),
+        kind,
+        seller,
+        expires_at: now + kind.lifetime(),
+    };
+    panel.add_link(link).await?;
+    Ok((secret, link))
+}
+
+/// Makes a link and queues the mail that carries it.
+pub async fn send_link(
+    panel: &dyn PanelStore,
+    randomness: &dyn Randomness,
+    (seller, kind): (&Seller, LinkKind),
+    public_url: &str,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let (secret, link) = make_link(panel, randomness, seller.id, kind, now).await?;
+    let mail = AccountMail {
+        id: randomness.uuid(),
+        seller: seller.id,
+        kind,
+        to: seller.email.clone(),
+        name: seller.name.clone(),
+        url: link_url(public_url, kind, &secret),
+        expires_at: link.expires_at,
+    };
+    panel.queue_account_mail(mail).await
+}
+
+/// Sends a seller who has forgotten the password a link for a new one.
+pub async fn send_reset(
+    (sellers, panel): (&dyn SellerStore, &dyn PanelStore),
+    randomness: &dyn Randomness,
+    by: ActingSeller,
+    public_url: &str,
+    now: DateTime<Utc>,
+) -> Result<(), Failure<Refusal>> {
+    let seller = open(sellers, by.seller).await?;
+    send_link(
+        panel,
+        randomness,
+        (&seller, LinkKind::PasswordReset),
+        public_url,
+        now,
+    )
+    .await?;
+    by.note(panel, Action::ResetAsked, by.seller).await?;
+    Ok(())
+}
+
+/// Sets the password by an invitation or a reset link, which is used up. Every session of the account ends.
+pub async fn set_password(
+    panel: &dyn PanelStore,
+    (link, kind): (SecretHash, LinkKind),
+    password: PasswordHash,
+    address: std::net::IpAddr,
+) -> Result<(), Failure<Refusal>> {
+    let Some(seller) = panel.use_link(link, kind).await? else {
+        return refuse(Refusal::DeadLink);
+    };
+    let by = ActingSeller {
+        seller: seller.id,
+        address,
+    };
+    panel.set_password(by.seller, password).await?;
+    panel.end_sessions(by.seller, None).await?;
+    by.note(panel, Action::PasswordChanged, by.seller).await?;
+    Ok(())
+}
+
+/// Signs in by a link, which is used up.
+pub async fn sign_in_by_link(
+    panel: &dyn PanelStore,
+    link: SecretHash,
+    (session, earlier): (SecretHash, Option<SecretHash>),
+    address: std::net::IpAddr,
+    now: DateTime<Utc>,
+) -> Result<(), Failure<Refusal>> {
+    let Some(seller) = panel.use_link(link, LinkKind::SignIn).await? else {
+        return refuse(Refusal::DeadLink);
+    };
+    let by = ActingSeller {
+        seller: seller.id,
+        address,
+    };
+    let opening = Opening { by, session, earlier };
+    store_session(panel, opening, now).await?;
+    Ok(())
+}
+
+/// Changes the password of somebody who is signed in; every other session of the account ends.
+pub async fn change_password(
+    (sellers, panel): (&dyn SellerStore, &dyn PanelStore),
+    (by, session): (ActingSeller, SecretHash),
+    password: PasswordHash,
+) -> Result<(), Failure<Refusal>> {
+    open(sellers, by.seller).await?;
+    panel.set_password(by.seller, password).await?;
+    panel.end_sessions(by.seller, Some(session)).await?;
+    by.note(panel, Action::PasswordChanged, by.seller).await?;
+    Ok(())
+}
+
+/// The account, locked, where it is open.
+async fn open(sellers: &dyn SellerStore, id: SellerId) -> Result<Seller, Failure<Refusal>> {
+    let seller = sellers.lock_seller(id).await?;
+    match seller.filter(|seller| seller.closed_at.is_none()) {
+        Some(seller) => Ok(seller),
+        None => refuse(Refusal::SellerClosed),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! A seller who acts in the panel, and the note of what was done.
+
+use std::net::IpAddr;
+
+use kernel::{SellerId, StoreError};
+use oauth::{Action, Actor, PanelStore};
+
+/// Who acts, and from where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActingSeller {
+    /// The account.
+    pub seller: SellerId,
+    /// The address that the request came from.
+    pub address: IpAddr,
+}
+
+impl ActingSeller {
+    /// Notes a deed in its own transaction.
+    pub async fn note(
+        self,
+        panel: &dyn PanelStore,
+        action: Action,
+        subject: impl std::fmt::Display + Send,
+    ) -> Result<(), StoreError> {
+        let (actor, subject) = (Actor::Seller(self.seller), subject.to_string());
+        panel.note(actor, Some(self.address), action, &subject).await
+    }
+}

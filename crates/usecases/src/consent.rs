@@ -1,0 +1,159 @@
+//! The screen of consent: shown to a seller, bound to whom it was shown to first, and decided once.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{Randomness, StoreError};
+use oauth::{
+    Action, Application, ApplicationStore, Consent, ConsentRefusal, ConsentTicket, Credential,
+    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, PanelStore, RedirectError, ScopeSet, Viewer,
+    answer_to, granted,
+};
+
+use crate::{ActingSeller, Failure, failure::refuse};
+
+/// The ports that consent needs.
+#[derive(Clone, Copy)]
+pub struct Stores<'a> {
+    /// Screens, consents and codes.
+    pub grants: &'a dyn GrantStore,
+    /// Applications.
+    pub applications: &'a dyn ApplicationStore,
+    /// The audit log.
+    pub panel: &'a dyn PanelStore,
+}
+
+impl std::fmt::Debug for Stores<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stores")
+    }
+}
+
+/// What becomes of a request to see the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// It is shown: what is asked for, as far as the application may still have it.
+    Screen(ScopeSet),
+    /// Nobody has to be asked: the answer goes back to the application.
+    Answered(RedirectError),
+}
+
+/// Shows the screen to a viewer, and binds it to them where nobody has seen it. What cannot be granted to this seller whatever
+/// they decide is answered at once (D81), and the screen is used up. `application` is the one that asks, where it still stands.
+pub async fn show(
+    grants: &dyn GrantStore,
+    application: Option<&Application>,
+    (ticket, viewer): (&ConsentTicket, Viewer),
+    now: DateTime<Utc>,
+) -> Result<Shown, Failure<ConsentRefusal>> {
+    let consent = locked(grants, ticket, viewer, now).await?;
+    consent.show(viewer, now).map_err(Failure::Refused)?;
+    match granted(application, viewer.seller, ticket.request.scopes) {
+        Ok(scopes) => Ok(Shown::Screen(scopes)),
+        Err(error) => {
+            let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
+            grants.save_consent(decided).await?;
+            Ok(Shown::Answered(error))
+        }
+    }
+}
+
+/// What goes back to the application once the seller has decided.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The code for the exchange.
+    Code(Credential),
+    /// No code, for this reason.
+    Error(RedirectError),
+}
+
+impl Outcome {
+    /// Where the browser goes: the redirect address with `code` or `error`, the `state`, and who answers (RFC 9207).
+    pub fn redirect(&self, ticket: &ConsentTicket, issuer: &str) -> String {
+        let (name, value) = match self {
+            Self::Code(code) => ("code", code.reveal()),
+            Self::Error(error) => ("error", error.as_str()),
+        };
+        let parameters = [(name, value), ("state", &ticket.request.state), ("iss", issuer)];
+        answer_to(&ticket.request.redirect_uri, &parameters)
+    }
+}
+
+/// The seller decides. Approval is judged by the application as it is now (D81): consent, code and decision are one change.
+pub async fn decide(
+    stores: Stores<'_>,
+    randomness: &dyn Randomness,
+    (ticket, viewer): (&ConsentTicket, Viewer),
+    decision: Decision,
+    (by, code_ttl): (ActingSeller, TimeDelta),
+    now: DateTime<Utc>,
+) -> Result<Outcome, Failure<ConsentRefusal>> {
+    let consent = locked(stores.grants, ticket, viewer, now).await?;
+    let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
+    let client_id = ticket.request.client_id;
+    let outcome = match decision {
+        Decision::Deny => {
+            by.note(stores.panel, Action::ConsentRefused, client_id).await?;
+            Outcome::Error(RedirectError::AccessDenied)
+        }
+        Decision::Approve => {
+            let application = stores.applications.lock_application(client_id).await?;
+            match granted(application.as_ref(), viewer.seller, ticket.request.scopes) {
+                Ok(scopes) => {
+                    let code = grant(stores, randomness, (ticket, viewer), scopes, now + code_ttl).await?;
+                    by.note(stores.panel, Action::ConsentGiven, client_id).await?;
+                    Outcome::Code(code)
+                }
+                Err(error) => Outcome::Error(error),
+            }
+        }
+    };
+    stores.grants.save_consent(decided).await?;
+    Ok(outcome)
+}
+
+async fn grant(
+    stores: Stores<'_>,
+    randomness: &dyn Randomness,
+    (ticket, viewer): (&ConsentTicket, Viewer),
+    scopes: ScopeSet,
+    expires_at: DateTime<Utc>,
+) -> Result<Credential, StoreError> {
+    let family = FamilyId::from(randomness.uuid());
+    let code = Credential::from_random(CredentialKind::AuthorizationCode, family, &randomness.secret());
+    let consent = NewConsent {
+        family,
+        seller: viewer.seller,
+        client_id: ticket.request.client_id,
+        scopes,
+        code: code.key().hash,
+        redirect_uri: ticket.request.redirect_uri.clone(),
+        challenge: ticket.request.challenge.clone(),
+        expires_at,
+    };
+    stores.grants.add_consent(consent).await?;
+    Ok(code)
+}
+
+/// Gives the screen up, so that another account can be used for it. One that is somebody else's, or decided, stays as it is.
+pub async fn release(
+    grants: &dyn GrantStore,
+    ticket: &ConsentTicket,
+    viewer: Viewer,
+) -> Result<bool, StoreError> {
+    grants.release_consent(ticket.id, viewer).await
+}
+
+/// The screen's row, locked. An expired handle makes none.
+async fn locked(
+    grants: &dyn GrantStore,
+    ticket: &ConsentTicket,
+    viewer: Viewer,
+    now: DateTime<Utc>,
+) -> Result<Consent, Failure<ConsentRefusal>> {
+    if ticket.expires_at <= now {
+        return refuse(ConsentRefusal::Expired);
+    }
+    Ok(grants.lock_consent(ticket.id, viewer, ticket.expires_at).await?)
+}
+
+#[cfg(test)]
+mod tests;

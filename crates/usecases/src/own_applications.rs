@@ -1,0 +1,164 @@
+//! A seller registers applications in the panel, edits them, replaces their secrets and deletes them.
+//!
+//! Another seller's application is none, and neither is the built-in one that carries personal tokens.
+
+use chrono::{DateTime, Utc};
+use kernel::{Randomness, StoreError};
+use oauth::{
+    Action, Application, ApplicationEdit, ApplicationStore, ClientId, ClientSecret, ClientType, PanelStore,
+    Registrar, Registration, SellerStore,
+};
+
+use crate::register_application::{self, register_application};
+use crate::shown_once::{Drawn, Sent, Shown};
+use crate::{ActingSeller, Failure, failure::refuse};
+
+/// The ports that the changes need.
+#[derive(Clone, Copy)]
+pub struct Stores<'a> {
+    /// Accounts.
+    pub sellers: &'a dyn SellerStore,
+    /// Applications.
+    pub applications: &'a dyn ApplicationStore,
+    /// The audit log, and what is shown once.
+    pub panel: &'a dyn PanelStore,
+}
+
+impl std::fmt::Debug for Stores<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stores")
+    }
+}
+
+/// Why a change is not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The seller has no such application.
+    #[error("there is no such application")]
+    NoSuchApplication,
+    /// The account is closed.
+    #[error("the seller's account is closed")]
+    SellerClosed,
+    /// The name belongs to another application, perhaps a deleted one.
+    #[error("another application has this name, or had it before it was deleted")]
+    NameTaken,
+    /// A public application has no secret.
+    #[error("a public application has no secret")]
+    NoSecret,
+    /// The form was sent before, and has done what it does.
+    #[error("the form was sent before")]
+    SentBefore,
+}
+
+impl From<register_application::Refusal> for Refusal {
+    fn from(refusal: register_application::Refusal) -> Self {
+        match refusal {
+            register_application::Refusal::NoSuchSeller | register_application::Refusal::SellerClosed => {
+                Self::SellerClosed
+            }
+            register_application::Refusal::NameTaken => Self::NameTaken,
+        }
+    }
+}
+
+/// Registers an application; its secret waits to be shown once.
+pub async fn register(
+    stores: Stores<'_>,
+    randomness: &dyn Randomness,
+    (by, sent): (ActingSeller, Sent<'_>),
+    registration: Registration,
+    now: DateTime<Utc>,
+) -> Result<(), Failure<Refusal>> {
+    let drawn = Drawn::from(randomness);
+    let client_id = ClientId::from(drawn.id);
+    let secret = (registration.client_type == ClientType::Confidential)
+        .then(|| ClientSecret::from_random(&drawn.secret).reveal().to_owned());
+    keep(stores, sent, Shown::Registered(client_id, secret)).await?;
+    let of = (by.seller, Registrar::Seller);
+    register_application(stores.sellers, stores.applications, &drawn, of, registration, now)
+        .await
+        .map_err(Failure::refused_as)?;
+    by.note(stores.panel, Action::ApplicationRegistered, client_id)
+        .await?;
+    Ok(())
+}
+
+/// Edits an application.
+pub async fn edit(
+    stores: Stores<'_>,
+    by: ActingSeller,
+    client_id: ClientId,
+    edit: ApplicationEdit,
+) -> Result<(), Failure<Refusal>> {
+    let application = owned(stores, by, client_id).await?;
+    stores
+        .applications
+        .save_application(application.edited(edit))
+        .await?;
+    by.note(stores.panel, Action::ApplicationChanged, client_id)
+        .await?;
+    Ok(())
+}
+
+/// Replaces the secret of a confidential application: the old one stops working at once, tokens stay. The new one waits to be
+/// shown once.
+pub async fn rotate_secret(
+    stores: Stores<'_>,
+    randomness: &dyn Randomness,
+    (by, sent): (ActingSeller, Sent<'_>),
+    client_id: ClientId,
+) -> Result<(), Failure<Refusal>> {
+    let secret = ClientSecret::from_random(&randomness.secret());
+    let shown = Shown::Rotated(client_id, secret.reveal().to_owned());
+    keep(stores, sent, shown).await?;
+    let application = owned(stores, by, client_id).await?;
+    if application.client_type == ClientType::Public {
+        return refuse(Refusal::NoSecret);
+    }
+    let change = application.with_secret(&secret);
+    stores.applications.save_application(change).await?;
+    by.note(stores.panel, Action::SecretRotated, client_id).await?;
+    Ok(())
+}
+
+/// Deletes an application for good: its tokens are dead at every seller.
+pub async fn delete(
+    stores: Stores<'_>,
+    by: ActingSeller,
+    client_id: ClientId,
+) -> Result<(), Failure<Refusal>> {
+    owned(stores, by, client_id).await?;
+    stores.applications.delete_application(client_id).await?;
+    by.note(stores.panel, Action::ApplicationDeleted, client_id)
+        .await?;
+    Ok(())
+}
+
+/// Whether an application is one that this seller sees in the panel.
+pub fn is_own(application: &Application, by: kernel::SellerId) -> bool {
+    application.owner == by && !application.built_in
+}
+
+async fn owned(
+    stores: Stores<'_>,
+    by: ActingSeller,
+    client_id: ClientId,
+) -> Result<Application, Failure<Refusal>> {
+    let found = stores.applications.lock_application(client_id).await?;
+    match found.filter(|application| is_own(application, by.seller)) {
+        Some(application) => Ok(application),
+        None => refuse(Refusal::NoSuchApplication),
+    }
+}
+
+async fn keep(stores: Stores<'_>, sent: Sent<'_>, shown: Shown) -> Result<(), Failure<Refusal>> {
+    let first: Result<bool, StoreError> = sent.keep(stores.panel, &shown).await;
+    if first? {
+        Ok(())
+    } else {
+        refuse(Refusal::SentBefore)
+    }
+}
+
+#[cfg(test)]
+mod tests;

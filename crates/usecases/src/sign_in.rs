@@ -1,0 +1,162 @@
+//! A seller signs in to the panel with a password, and out again.
+//!
+//! Unknown, closed and passwordless accounts and wrong passwords are not told apart, neither by words nor by time. Attempts
+//! are counted by address, where those beyond the limit are refused, and by account, where they only have to wait: nobody can
+//! lock an owner out.
+
+use std::{net::IpAddr, time::Duration};
+
+use kernel::{SellerId, StoreError};
+use oauth::{
+    Action, Limiter, PanelReader, PanelStore, PasswordHash, PasswordHasher, Quota, RateCounter, SecretHash,
+    Seller, SellerStore, Session, Subject,
+};
+
+use crate::{ActingSeller, Failure, failure::refuse};
+
+/// Attempts a minute from one address.
+pub const ATTEMPTS_PER_ADDRESS: u32 = 30;
+/// Attempts a minute for one account that need not wait.
+pub const ATTEMPTS_PER_ACCOUNT: u32 = 5;
+
+const LONGEST_WAIT: u64 = 10;
+
+/// How an attempt goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// After this long; zero for most.
+    After(Duration),
+    /// Not at all: the address has made too many.
+    Refused(Quota),
+}
+
+/// Counts an attempt to sign in to the account with this e-mail address, or to have its password sent or changed.
+pub async fn pace(rates: &dyn RateCounter, address: IpAddr, email: &str) -> Result<Pace, StoreError> {
+    let by_address = rates
+        .count(Limiter::SignInByAddress, Subject::address(address))
+        .await?
+        .against(ATTEMPTS_PER_ADDRESS);
+    if !by_address.admits() {
+        return Ok(Pace::Refused(by_address));
+    }
+    let by_account = rates
+        .count(Limiter::SignInByAccount, Subject::account(email))
+        .await?;
+    let beyond = by_account.place.saturating_sub(u64::from(ATTEMPTS_PER_ACCOUNT));
+    Ok(Pace::After(Duration::from_secs(beyond.min(LONGEST_WAIT))))
+}
+
+/// What comes of a password.
+#[derive(Debug)]
+pub enum Checked {
+    /// It is the account's; with the hash that it was compared with.
+    Right(Box<Seller>, PasswordHash),
+    /// It is not; names the account where there is one, for the audit log alone.
+    Wrong(Option<SellerId>),
+}
+
+/// Compares a password with the account's. An account that nobody can sign in to takes the same work.
+pub async fn check(
+    panel: &dyn PanelReader,
+    passwords: &dyn PasswordHasher,
+    email: &str,
+    password: &str,
+) -> Result<Checked, StoreError> {
+    let account = panel.account(email).await?;
+    let known = account.as_ref().map(|account| account.seller.id);
+    let open = account.filter(|account| account.seller.closed_at.is_none());
+    let (seller, hash) = open.map_or((None, None), |account| (Some(account.seller), account.password));
+    let fits = passwords.verify(password, hash.clone()).await?;
+    Ok(match (fits, seller, hash) {
+        (true, Some(seller), Some(hash)) => Checked::Right(Box::new(seller), hash),
+        _ => Checked::Wrong(known),
+    })
+}
+
+/// Why no session is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The account was closed meanwhile.
+    #[error("the seller's account is closed")]
+    SellerClosed,
+}
+
+/// A session to be opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening {
+    /// Who signs in.
+    pub by: ActingSeller,
+    /// The hash of the new cookie.
+    pub session: SecretHash,
+    /// The hash of the cookie that the browser came with: its session, if any, ends.
+    pub earlier: Option<SecretHash>,
+}
+
+/// Opens a session. The account's row is locked, so that a session is opened before or after the account is closed or its
+/// password changed, and not during.
+pub async fn open_session(
+    sellers: &dyn SellerStore,
+    panel: &dyn PanelStore,
+    opening: Opening,
+    now: chrono::DateTime<chrono::Utc>,
+) -> Result<(), Failure<Refusal>> {
+    let seller = sellers.lock_seller(opening.by.seller).await?;
+    if seller.is_none_or(|seller| seller.closed_at.is_some()) {
+        return refuse(Refusal::SellerClosed);
+    }
+    store_session(panel, opening, now).await?;
+    Ok(())
+}
+
+pub(crate) async fn store_session(
+    panel: &dyn PanelStore,
+    opening: Opening,
+    now: chrono::DateTime<chrono::Utc>,
+) -> Result<(), StoreError> {
+    if let Some(earlier) = opening.earlier {
+        panel.end_session(earlier).await?;
+    }
+    let session = Session {
+        hash: opening.session,
+        seller: opening.by.seller,
+        created_at: now,
+        seen_at: now,
+    };
+    panel.open_session(session).await?;
+    let subject = opening.by.seller;
+    opening.by.note(panel, Action::SignedIn, subject).await
+}
+
+/// Whether the password that was compared is still the account's. A session that was opened by one that is not is to be ended:
+/// the change came between the comparison and the opening, and could not end it.
+pub async fn is_still_right(
+    panel: &dyn PanelReader,
+    seller: SellerId,
+    compared: &PasswordHash,
+) -> Result<bool, StoreError> {
+    Ok(panel.password(seller).await?.as_ref() == Some(compared))
+}
+
+/// Ends a session.
+pub async fn sign_out(
+    panel: &dyn PanelStore,
+    by: ActingSeller,
+    session: SecretHash,
+) -> Result<(), StoreError> {
+    panel.end_session(session).await?;
+    by.note(panel, Action::SignedOut, by.seller).await
+}
+
+/// Ends every session of the account.
+pub async fn sign_out_everywhere(panel: &dyn PanelStore, by: ActingSeller) -> Result<(), StoreError> {
+    panel.end_sessions(by.seller, None).await?;
+    by.note(panel, Action::SignedOutEverywhere, by.seller).await
+}
+
+/// Notes a wrong password for an account that exists.
+pub async fn note_failure(panel: &dyn PanelStore, by: ActingSeller) -> Result<(), StoreError> {
+    by.note(panel, Action::SignInFailed, by.seller).await
+}
+
+#[cfg(test)]
+mod tests;

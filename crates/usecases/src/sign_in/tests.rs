@@ -1,0 +1,151 @@
+//! Attempts to sign in, over mocks.
+
+use std::net::Ipv4Addr;
+
+use oauth::{
+    Account, Count, MockPanelReader, MockPanelStore, MockPasswordHasher, MockRateCounter, MockSellerStore,
+};
+use uuid::Uuid;
+
+use super::*;
+use crate::test_support::{now, seller};
+
+const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+fn by() -> ActingSeller {
+    ActingSeller {
+        seller: Uuid::from_u128(1).into(),
+        address: HOME,
+    }
+}
+
+fn rates(from_address: u64, for_account: u64) -> MockRateCounter {
+    let mut rates = MockRateCounter::new();
+    rates.expect_count().returning(move |limiter, _| {
+        let place = match limiter {
+            Limiter::SignInByAddress => from_address,
+            _ => for_account,
+        };
+        Ok(Count {
+            place,
+            resets_at: now(),
+            counted_at: now(),
+        })
+    });
+    rates
+}
+
+#[tokio::test]
+async fn an_account_beyond_its_limit_waits_and_an_address_is_refused() {
+    for (place, seconds) in [(1, 0), (5, 0), (6, 1), (9, 4), (1_000_000, 10)] {
+        let pace = pace(&rates(1, place), HOME, "a@b").await.unwrap();
+        assert_eq!(pace, Pace::After(Duration::from_secs(seconds)), "{place}");
+    }
+    assert!(matches!(
+        pace(&rates(30, 1), HOME, "a@b").await,
+        Ok(Pace::After(_))
+    ));
+    assert!(matches!(
+        pace(&rates(31, 1), HOME, "a@b").await,
+        Ok(Pace::Refused(_))
+    ));
+}
+
+/// A password is compared exactly once, with this hash or with none.
+async fn checked(account: Option<Account>, fits: bool, compared_with: Option<&'static str>) -> Checked {
+    let (mut panel, mut passwords) = (MockPanelReader::new(), MockPasswordHasher::new());
+    panel.expect_account().returning(move |_| Ok(account.clone()));
+    passwords
+        .expect_verify()
+        .once()
+        .withf(move |_, hash| hash.as_ref().map(PasswordHash::as_str) == compared_with)
+        .returning(move |_, _| Ok(fits));
+    check(&panel, &passwords, "shop@example.com", "secret")
+        .await
+        .unwrap()
+}
+
+fn account(closed: bool, password: Option<&str>) -> Account {
+    let seller = seller(by().seller);
+    Account {
+        seller: Seller {
+            closed_at: closed.then(now),
+            ..seller
+        },
+        password: password.map(|hash| PasswordHash::new(hash.to_owned())),
+    }
+}
+
+#[tokio::test]
+async fn every_attempt_takes_one_comparison() {
+    let right = checked(Some(account(false, Some("h"))), true, Some("h")).await;
+    assert!(matches!(right, Checked::Right(seller, _) if seller.id == by().seller));
+    let wrong = checked(Some(account(false, Some("h"))), false, Some("h")).await;
+    assert!(matches!(wrong, Checked::Wrong(Some(_))));
+    let closed = checked(Some(account(true, Some("h"))), false, None).await;
+    assert!(matches!(closed, Checked::Wrong(Some(_))));
+    let passwordless = checked(Some(account(false, None)), false, None).await;
+    assert!(matches!(passwordless, Checked::Wrong(Some(_))));
+    let unknown = checked(None, false, None).await;
+    assert!(matches!(unknown, Checked::Wrong(None)));
+}
+
+#[tokio::test]
+async fn a_hasher_that_errs_lets_nobody_into_an_account_without_password() {
+    let passwordless = checked(Some(account(false, None)), true, None).await;
+    assert!(matches!(passwordless, Checked::Wrong(_)));
+}
+
+fn opening() -> Opening {
+    Opening {
+        by: by(),
+        session: SecretHash::of("new"),
+        earlier: Some(SecretHash::of("old")),
+    }
+}
+
+#[tokio::test]
+async fn a_new_session_takes_the_place_of_the_browsers_earlier_one() {
+    let (mut sellers, mut panel) = (MockSellerStore::new(), MockPanelStore::new());
+    sellers.expect_lock_seller().returning(|id| Ok(Some(seller(id))));
+    panel
+        .expect_end_session()
+        .once()
+        .withf(|hash| *hash == SecretHash::of("old"))
+        .returning(|_| Ok(()));
+    panel
+        .expect_open_session()
+        .once()
+        .withf(|session| session.hash == SecretHash::of("new") && session.created_at == now())
+        .returning(|_| Ok(()));
+    panel
+        .expect_note()
+        .once()
+        .withf(|_, address, action, _| *address == Some(HOME) && *action == Action::SignedIn)
+        .returning(|_, _, _, _| Ok(()));
+    open_session(&sellers, &panel, opening(), now()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_account_closed_meanwhile_gets_no_session() {
+    let mut sellers = MockSellerStore::new();
+    sellers.expect_lock_seller().returning(|id| {
+        Ok(Some(Seller {
+            closed_at: Some(now()),
+            ..seller(id)
+        }))
+    });
+    let refused = open_session(&sellers, &MockPanelStore::new(), opening(), now()).await;
+    assert!(matches!(refused, Err(Failure::Refused(Refusal::SellerClosed))));
+}
+
+#[tokio::test]
+async fn a_password_changed_meanwhile_is_noticed() {
+    let mut panel = MockPanelReader::new();
+    panel
+        .expect_password()
+        .returning(|_| Ok(Some(PasswordHash::new("new".to_owned()))));
+    let hash = |text: &str| PasswordHash::new(text.to_owned());
+    assert!(is_still_right(&panel, by().seller, &hash("new")).await.unwrap());
+    assert!(!is_still_right(&panel, by().seller, &hash("old")).await.unwrap());
+}
