@@ -7,6 +7,36 @@ diesel::table! {
         created_at -> Timestamptz,
         expires_at -> Nullable<Timestamptz>,
         revoked_at -> Nullable<Timestamptz>,
+        scopes -> Nullable<Int4>,
+    }
+}
+
+diesel::table! {
+    account_mails (id) {
+        id -> Uuid,
+        seller_id -> Uuid,
+        created_at -> Timestamptz,
+        due_at -> Nullable<Timestamptz>,
+        sent_at -> Nullable<Timestamptz>,
+        dead_at -> Nullable<Timestamptz>,
+        fence -> Nullable<Uuid>,
+        attempts -> Int4,
+        kind -> Text,
+        recipient -> Text,
+        recipient_name -> Text,
+        url -> Nullable<Bytea>,
+        expires_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    api_usage (seller_id, client_id, hour, status) {
+        seller_id -> Uuid,
+        client_id -> Uuid,
+        hour -> Timestamptz,
+        last_at -> Timestamptz,
+        calls -> Int8,
+        status -> Int2,
     }
 }
 
@@ -32,6 +62,30 @@ diesel::table! {
 }
 
 diesel::table! {
+    audit_log (id) {
+        id -> Uuid,
+        at -> Timestamptz,
+        actor_id -> Nullable<Uuid>,
+        actor -> Text,
+        address -> Nullable<Text>,
+        action -> Text,
+        subject -> Text,
+    }
+}
+
+diesel::table! {
+    authorization_codes (family_id, hash) {
+        family_id -> Uuid,
+        hash -> Bytea,
+        created_at -> Timestamptz,
+        expires_at -> Timestamptz,
+        used_at -> Nullable<Timestamptz>,
+        redirect_uri -> Text,
+        code_challenge -> Text,
+    }
+}
+
+diesel::table! {
     changes (seller_id, id) {
         seller_id -> Uuid,
         id -> Int8,
@@ -44,6 +98,26 @@ diesel::table! {
         price_amount -> Nullable<Int8>,
         stock -> Nullable<Int4>,
         status -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    connections (client_id, seller_id) {
+        client_id -> Uuid,
+        seller_id -> Uuid,
+        generation -> Int4,
+        connected_at -> Timestamptz,
+        disconnected_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    consents (id) {
+        id -> Uuid,
+        seller_id -> Uuid,
+        session_hash -> Bytea,
+        expires_at -> Timestamptz,
+        decided_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -72,6 +146,16 @@ diesel::table! {
         scopes -> Int4,
         created_at -> Timestamptz,
         revoked_at -> Nullable<Timestamptz>,
+        generation -> Nullable<Int4>,
+    }
+}
+
+diesel::table! {
+    flashes (session_hash, form) {
+        session_hash -> Bytea,
+        form -> Uuid,
+        created_at -> Timestamptz,
+        sealed -> Nullable<Bytea>,
     }
 }
 
@@ -93,6 +177,15 @@ diesel::table! {
         key -> Text,
         value -> Text,
         set_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    links (hash) {
+        hash -> Bytea,
+        seller_id -> Uuid,
+        kind -> Text,
+        expires_at -> Timestamptz,
     }
 }
 
@@ -185,6 +278,17 @@ diesel::table! {
 }
 
 diesel::table! {
+    refresh_tokens (family_id, hash) {
+        family_id -> Uuid,
+        hash -> Bytea,
+        created_at -> Timestamptz,
+        expires_at -> Timestamptz,
+        used_at -> Nullable<Timestamptz>,
+        scopes -> Int4,
+    }
+}
+
+diesel::table! {
     schema_facts (version) {
         version -> Text,
         oldest_binary -> Text,
@@ -229,6 +333,15 @@ diesel::table! {
         password_hash -> Nullable<Text>,
         created_at -> Timestamptz,
         closed_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    sessions (hash) {
+        hash -> Bytea,
+        seller_id -> Uuid,
+        created_at -> Timestamptz,
+        seen_at -> Timestamptz,
     }
 }
 
