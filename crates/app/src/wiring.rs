@@ -4,7 +4,7 @@ use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread};
 
 use actix_server::Server;
 use adapter_backoffice::{BackOffice, BackOfficeSettings};
-use adapter_http::{HttpSettings, Public};
+use adapter_http::{HttpSettings, Public, UsageMeter};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
@@ -38,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) passwords: Arc<Argon2Hasher>,
     pub(crate) randomness: Arc<SystemRandomness>,
     pub(crate) tasks: Tasks,
+    pub(crate) usage: UsageMeter,
     pub(crate) readiness: Readiness,
     pub(crate) stopping: Arc<Stopping>,
     pub(crate) metrics: PrometheusHandle,
@@ -74,6 +75,7 @@ impl Shared {
             passwords: Arc::new(Argon2Hasher::new()),
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
+            usage: UsageMeter::default(),
             readiness: Readiness::new(database.clone()),
             stopping: Arc::default(),
             metrics: metrics.context("the recorder of metrics")?,
@@ -143,6 +145,8 @@ impl Shared {
             carriers: Arc::clone(&self.outside.carriers),
             claims: self.database.claims(),
             applications: self.database.applications(),
+            grants: Arc::new(NoGrants),
+            usage: self.usage.clone(),
             rates: self.database.rate_counter(),
             sealer: self.sealer.clone(),
             randomness: self.randomness.clone(),
@@ -184,8 +188,11 @@ impl Shared {
             realm: server.service_name.clone(),
             default_rate_limit: rate_limit.default,
             access_token_ttl: oauth.access_token_ttl.time_delta(),
+            refresh_token_ttl: oauth.refresh_token_ttl.time_delta(),
             token_limit_per_ip: oauth.token_limit_per_ip,
             token_limit_per_client: oauth.token_limit_per_client,
+            authorize_limit_per_ip: oauth.authorize_limit_per_ip,
+            docs_url: server.docs_url.as_ref().map(|url| url.as_str().to_owned()),
             trusted_proxies: server.trusted_proxies.0.iter().map(|proxy| proxy.0).collect(),
             body_timeout: server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,
@@ -200,6 +207,23 @@ impl Shared {
             body_timeout: self.config.server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,
         }
+    }
+}
+
+/// Stands in until codes and refresh tokens are kept: there are none.
+struct NoGrants;
+
+#[async_trait::async_trait]
+impl oauth::GrantReader for NoGrants {
+    async fn holder(&self, _: oauth::TokenKey) -> Result<Option<oauth::ClientId>, kernel::StoreError> {
+        Ok(None)
+    }
+
+    async fn connections(
+        &self,
+        _: kernel::SellerId,
+    ) -> Result<Vec<oauth::ConnectedApplication>, kernel::StoreError> {
+        Ok(Vec::new())
     }
 }
 

@@ -105,12 +105,7 @@ mod tests {
             .once()
             .withf(|key| *key == access(TokenKind::Access).key())
             .returning(|_| Ok(()));
-        revoke(
-            grants,
-            access(TokenKind::Access).reveal(),
-            family().client_id,
-        )
-        .await;
+        revoke(grants, access(TokenKind::Access).reveal(), family().client_id).await;
     }
 
     #[tokio::test]

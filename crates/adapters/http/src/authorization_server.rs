@@ -1,12 +1,16 @@
-//! The authorization server: `/oauth/token` and the metadata document.
+//! The authorization server: `/oauth` and the metadata document.
 
+mod authorize;
 mod client;
 mod client_credentials;
 mod error;
 mod grant_type;
+mod issuing;
 mod limits;
 mod metadata;
 mod parameters;
+mod presented;
+mod revoke;
 mod token;
 
 use actix_web::HttpResponse;
@@ -21,18 +25,37 @@ use error::OAuthError;
 
 pub(crate) use metadata::{METADATA_PATH, metadata};
 
-const TOKEN_PATH: &str = "/oauth/token";
+/// What there is under `/oauth`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Endpoint {
+    Authorize,
+    Token,
+    Revoke,
+}
+
+impl Endpoint {
+    const ALL: [Self; 3] = [Self::Authorize, Self::Token, Self::Revoke];
+
+    fn at(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
+    }
+
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Authorize => "/oauth/authorize",
+            Self::Token => "/oauth/token",
+            Self::Revoke => "/oauth/revoke",
+        }
+    }
+}
 
 /// Answers a request under `/oauth`.
 pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer {
-    let route = if arrival.path() == TOKEN_PATH {
-        TOKEN_PATH
-    } else {
-        "-"
-    };
+    let endpoint = Endpoint::at(arrival.path());
+    let route = endpoint.map_or("-", Endpoint::path);
     let trace_id = arrival.trace_id;
-    let outcome = guarded(&trace_id, dispatch(listener, &mut arrival)).await;
-    let (response, closes) = match outcome.unwrap_or_else(|_| Err(OAuthError::server_error())) {
+    let outcome = guarded(&trace_id, dispatch(listener, &mut arrival, endpoint)).await;
+    let (mut response, closes) = match outcome.unwrap_or_else(|_| Err(OAuthError::server_error())) {
         Ok(response) => (response, false),
         Err(error) => {
             if let Some(cause) = error.cause() {
@@ -45,16 +68,26 @@ pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer 
             )
         }
     };
+    if endpoint == Some(Endpoint::Authorize) {
+        authorize::forbid_referrers(response.headers_mut());
+    }
     let response = arrival.end(response, closes);
     Answer { response, route }
 }
 
 /// Everything under `/oauth` that is no endpoint is answered alike (D87).
-async fn dispatch(listener: &Listener, arrival: &mut Arrival) -> Result<HttpResponse, OAuthError> {
+async fn dispatch(
+    listener: &Listener,
+    arrival: &mut Arrival,
+    endpoint: Option<Endpoint>,
+) -> Result<HttpResponse, OAuthError> {
     head::check(arrival.request.head())?;
-    match (arrival.path(), arrival.request.method()) {
-        (TOKEN_PATH, &Method::POST) => token::issue(listener, arrival).await,
-        (TOKEN_PATH, _) => Err(OAuthError::wrong_method("POST")),
-        _ => Err(OAuthError::not_found()),
+    let endpoint = endpoint.ok_or_else(OAuthError::not_found)?;
+    match (endpoint, arrival.request.method()) {
+        (Endpoint::Authorize, &Method::GET | &Method::HEAD) => authorize::answer(listener, arrival).await,
+        (Endpoint::Authorize, _) => Err(OAuthError::wrong_method("GET")),
+        (Endpoint::Token, &Method::POST) => token::issue(listener, arrival).await,
+        (Endpoint::Revoke, &Method::POST) => revoke::revoke(listener, arrival).await,
+        (Endpoint::Token | Endpoint::Revoke, _) => Err(OAuthError::wrong_method("POST")),
     }
 }

@@ -12,6 +12,7 @@ mod deadline;
 mod failure;
 mod forwarding;
 mod idempotency;
+mod in_time;
 mod listener;
 mod meters;
 mod operation;
@@ -22,6 +23,7 @@ mod refusal;
 mod routes;
 mod sentence;
 mod trace_ids;
+mod usage;
 mod user_agent;
 mod writing;
 
@@ -37,7 +39,7 @@ use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
 use ipnet::IpNet;
 use kernel::{Clock, IdempotencyClaims, Randomness, Sealer};
-use oauth::{ApplicationReader, Gate, RateCounter};
+use oauth::{ApplicationReader, Gate, GrantReader, RateCounter};
 use offers::OfferReader;
 use orders::{CarrierLookup, OrderReader};
 use usecases::UnitOfWork;
@@ -45,6 +47,7 @@ use web::Tasks;
 
 pub use operation::Effect;
 pub use routes::{Route, TABLE};
+pub use usage::UsageMeter;
 
 /// What the listener works with. Each server thread has its own.
 pub struct Public {
@@ -62,9 +65,13 @@ pub struct Public {
     pub claims: Arc<dyn IdempotencyClaims>,
     /// Finds the applications that authenticate at the token endpoint.
     pub applications: Arc<dyn ApplicationReader>,
-    /// Counts calls of the token endpoint.
+    /// Tells whose codes and refresh tokens are.
+    pub grants: Arc<dyn GrantReader>,
+    /// Counts calls of the OAuth endpoints.
     pub rates: Arc<dyn RateCounter>,
-    /// Seals the cursors of lists.
+    /// Adds up who calls `/v1`; all server threads share it.
+    pub usage: UsageMeter,
+    /// Seals the cursors of lists and requests for consent.
     pub sealer: Arc<dyn Sealer>,
     /// Makes ids and secrets.
     pub randomness: Arc<dyn Randomness>,
@@ -84,10 +91,16 @@ pub struct HttpSettings {
     pub default_rate_limit: NonZeroU32,
     /// How long an access token is valid (contract: 12 hours).
     pub access_token_ttl: TimeDelta,
-    /// Calls of the token endpoint a minute from one address (contract: 30).
+    /// How long a refresh token is valid (contract: 90 days).
+    pub refresh_token_ttl: TimeDelta,
+    /// Calls of `/oauth/token` and `/oauth/revoke` a minute from one address (contract: 30).
     pub token_limit_per_ip: u32,
-    /// Authenticated calls of the token endpoint a minute of one client (contract: 60).
+    /// Authenticated calls of `/oauth/token` and `/oauth/revoke` a minute of one client (contract: 60).
     pub token_limit_per_client: u32,
+    /// Calls of `/oauth/authorize` a minute from one address (60).
+    pub authorize_limit_per_ip: u32,
+    /// Where developers read about the service, told in the metadata.
+    pub docs_url: Option<String>,
     /// The proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
     /// How long a client may take to send a body.

@@ -5,7 +5,8 @@ use std::cell::Cell;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use bytes::Bytes;
-use oauth::{Admission, Principal, Scope};
+use kernel::SellerId;
+use oauth::{Admission, ClientId, Principal, Scope, UsageKey};
 use web::body::BodyLimits;
 use web::guarded::guarded;
 use web::reply::RateLimit;
@@ -24,6 +25,8 @@ use crate::{HttpSettings, bearer, failure, idempotency, quota, routes, user_agen
 struct Progress {
     limit: Cell<RateLimit>,
     route: Cell<&'static str>,
+    /// The seller and the application that the request was counted for.
+    counted: Cell<Option<(SellerId, ClientId)>>,
 }
 
 /// Answers a request to `/v1`.
@@ -31,6 +34,7 @@ pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer 
     let progress = Progress {
         limit: Cell::new(quota::uncounted(&listener.public.settings)),
         route: Cell::new("-"),
+        counted: Cell::new(None),
     };
     let trace_id = arrival.trace_id;
     let outcome = guarded(&trace_id, pass(listener, &mut arrival, &progress)).await;
@@ -45,6 +49,14 @@ pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer 
             (problem.into_response(&trace_id), closes)
         }
     };
+    if let Some((seller, client_id)) = progress.counted.get() {
+        let status = response.status().as_u16();
+        listener.public.usage.note(UsageKey {
+            seller,
+            client_id,
+            status,
+        });
+    }
     progress.limit.get().write(response.headers_mut());
     let response = arrival.end(response, closes);
     Answer { response, route }
@@ -74,6 +86,9 @@ async fn pass(listener: &Listener, arrival: &mut Arrival, progress: &Progress) -
     let Admission { principal, quota } = admission.ok_or_else(unauthorized)?;
 
     progress.limit.set(quota::counted(&quota));
+    progress
+        .counted
+        .set(Some((principal.seller, principal.client_id)));
     quota::admit(&quota)?;
 
     let found = found.map_err(Problem::from)?;

@@ -8,12 +8,13 @@
 //! All of it runs as a task of its own, so that a client that goes away neither stops nor halves it.
 
 use async_trait::async_trait;
-use kernel::{Claim, StoreError};
-use usecases::{Remembering, Transaction, UnitOfWork, Work, transact};
+use kernel::Claim;
+use usecases::{Remembering, Transaction, Work, transact};
 use web::TraceId;
 use web::guarded::guarded;
 
 use crate::deadline::Deadline;
+use crate::in_time::InTime;
 use crate::operation::{Context, Reply, Write};
 use crate::refusal::Refusal;
 use crate::{failure, idempotency};
@@ -98,61 +99,5 @@ impl<W: Write> Work for Applied<'_, W> {
         self.operation
             .apply(self.prepared, self.context, transaction)
             .await
-    }
-}
-
-/// Steps towards a COMMIT, given up at the deadline: none of them has changed anything by then.
-struct InTime<'a, T: ?Sized> {
-    inner: &'a T,
-    deadline: Deadline,
-}
-
-#[async_trait]
-impl UnitOfWork for InTime<'_, dyn UnitOfWork> {
-    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        self.deadline.hold(self.inner.begin()).await?
-    }
-}
-
-#[async_trait]
-impl<W: Work<Error = Refusal>> Work for InTime<'_, W> {
-    type Done = W::Done;
-    type Error = Refusal;
-
-    async fn run(&self, transaction: &dyn Transaction) -> Result<W::Done, Refusal> {
-        self.deadline.hold(self.inner.run(transaction)).await?
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future::pending;
-
-    use tokio::time::Instant;
-    use usecases::{MockTransaction, Repeatable};
-
-    use super::*;
-
-    struct Silent;
-
-    #[async_trait]
-    impl Work for Silent {
-        type Done = ();
-        type Error = Refusal;
-
-        async fn run(&self, _: &dyn Transaction) -> Result<(), Refusal> {
-            pending().await
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_statement_that_is_not_answered_ends_the_work_before_its_commit() {
-        let work = InTime {
-            inner: &Silent,
-            deadline: Deadline::of_arrival(Instant::now()),
-        };
-        let refusal = work.run(&MockTransaction::new()).await.unwrap_err();
-        assert!(!refusal.is_unknown() && !refusal.is_repeatable());
-        assert_eq!(refusal.into_parts().0, web::Problem::unavailable());
     }
 }

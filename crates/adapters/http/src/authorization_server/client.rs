@@ -1,4 +1,4 @@
-//! Who calls the token endpoint (RFC 6749 §2.3, contract: Flows).
+//! Who calls the endpoints for clients (RFC 6749 §2.3, contract: Flows).
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use base64::Engine;
@@ -22,25 +22,42 @@ struct Presented {
 pub(super) async fn authenticated(
     headers: &HeaderMap,
     parameters: &Parameters,
-    grant_type: GrantType,
     applications: &dyn ApplicationReader,
     deadline: Deadline,
 ) -> Result<Application, OAuthError> {
-    let by_header = headers.contains_key(AUTHORIZATION);
-    let challenged = |error: OAuthError| if by_header { error.challenged() } else { error };
+    let challenged = |error| challenged(headers, error);
     let presented = presented(headers, parameters).map_err(challenged)?;
     let application = match presented.client_id.parse() {
         Ok(client_id) => deadline.hold(applications.client(client_id)).await??,
         Err(_not_one_of_ours) => None,
     };
-    let client = authenticate(application.as_ref(), presented.secret.as_deref())
+    authenticate(application.as_ref(), presented.secret.as_deref())
         .and_then(|()| application.ok_or(InvalidClient::Credentials))
-        .map_err(|refusal| challenged(refusal.into()))?;
+        .map_err(|refusal| challenged(refusal.into()))
+}
+
+/// The same for a grant that only a client with a secret may ask for.
+pub(super) async fn for_grant(
+    headers: &HeaderMap,
+    parameters: &Parameters,
+    grant_type: GrantType,
+    applications: &dyn ApplicationReader,
+    deadline: Deadline,
+) -> Result<Application, OAuthError> {
+    let client = authenticated(headers, parameters, applications, deadline).await?;
     if client.client_type == ClientType::Public && grant_type.needs_secret() {
         let description = "This client is public: it has no secret, which this grant_type needs.";
-        return Err(challenged(OAuthError::invalid_client(description)));
+        return Err(challenged(headers, OAuthError::invalid_client(description)));
     }
     Ok(client)
+}
+
+fn challenged(headers: &HeaderMap, error: OAuthError) -> OAuthError {
+    if headers.contains_key(AUTHORIZATION) {
+        error.challenged()
+    } else {
+        error
+    }
 }
 
 fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<Presented, OAuthError> {

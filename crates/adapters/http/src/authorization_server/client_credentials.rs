@@ -9,6 +9,7 @@ use usecases::{Transaction, UnitOfWorkError, Work, transact};
 
 use super::error::OAuthError;
 use super::parameters::Parameters;
+use super::token::Issued;
 use crate::Public;
 use crate::deadline::Deadline;
 
@@ -18,13 +19,18 @@ pub(super) async fn issue(
     client: &Application,
     parameters: &Parameters,
     deadline: Deadline,
-) -> Result<IssuedToken, OAuthError> {
+) -> Result<Issued, OAuthError> {
     let work = Issue {
         grant: oauth::client_credentials(client, parameters.get("scope"))?,
         public: Arc::clone(public),
     };
     let task = async move { transact(work.public.units.as_ref(), &work).await };
-    Ok(deadline.hold(public.tasks.run(task)).await???)
+    let IssuedToken { token, scopes } = deadline.hold(public.tasks.run(task)).await???;
+    Ok(Issued {
+        access: token,
+        refresh: None,
+        scopes,
+    })
 }
 
 struct Issue {

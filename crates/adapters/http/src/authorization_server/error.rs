@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, HeaderMap, HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::http::header::{
+    ALLOW, HeaderMap, HeaderValue, InvalidHeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use kernel::StoreError;
-use oauth::{InvalidClient, Quota, ScopeRefused};
+use oauth::{GrantRefusal, InvalidClient, Quota, ScopeRefused};
 use serde::Serialize;
-use usecases::UnitOfWorkError;
+use usecases::{Failure, UnitOfWorkError};
 use web::head::HeadTooLarge;
 use web::{TaskPanicked, TraceId, reply};
 
@@ -26,6 +28,7 @@ const UNAVAILABLE_RETRY_AFTER: u32 = 1;
 pub(super) enum Code {
     InvalidRequest,
     InvalidClient,
+    InvalidGrant,
     InvalidScope,
     UnsupportedGrantType,
     RateLimited,
@@ -37,6 +40,7 @@ impl Code {
         match self {
             Self::InvalidRequest => "invalid_request",
             Self::InvalidClient => "invalid_client",
+            Self::InvalidGrant => "invalid_grant",
             Self::InvalidScope => "invalid_scope",
             Self::UnsupportedGrantType => "unsupported_grant_type",
             Self::RateLimited => "rate_limited",
@@ -46,7 +50,9 @@ impl Code {
 
     const fn status(self) -> StatusCode {
         match self {
-            Self::InvalidRequest | Self::InvalidScope | Self::UnsupportedGrantType => StatusCode::BAD_REQUEST,
+            Self::InvalidRequest | Self::InvalidGrant | Self::InvalidScope | Self::UnsupportedGrantType => {
+                StatusCode::BAD_REQUEST
+            }
             Self::InvalidClient => StatusCode::UNAUTHORIZED,
             Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
             Self::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
@@ -101,6 +107,13 @@ impl OAuthError {
         Self::new(Code::InvalidClient, description)
     }
 
+    /// 400 where a client is named that cannot be asked to prove itself: the caller is a browser.
+    pub(super) fn no_such_client(description: &'static str) -> Self {
+        let mut error = Self::invalid_client(description);
+        error.0.status = StatusCode::BAD_REQUEST;
+        error
+    }
+
     /// 404 under `/oauth` (D87).
     pub(super) fn not_found() -> Self {
         let mut error = Self::invalid_request("There is no such endpoint.");
@@ -151,6 +164,11 @@ impl OAuthError {
         self.0.cause.as_ref()
     }
 
+    /// Takes out what the log is told, for whoever tells it.
+    pub(super) fn take_cause(&mut self) -> Option<Cause> {
+        self.0.cause.take()
+    }
+
     /// Whether the connection is to be closed.
     pub(super) fn closes(&self) -> bool {
         self.0.closes
@@ -198,7 +216,7 @@ pub(super) fn forbid_old_caches(headers: &mut HeaderMap) {
 
 /// What may stand in a description (RFC 6749 §5.2), of which a part may be the client's own words, and between the quotes
 /// of a challenge without an escape (RFC 9110 §5.6.4).
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
     text.chars().filter(allowed).take(LONGEST_TEXT).collect()
 }
@@ -212,6 +230,22 @@ impl From<HeadTooLarge> for OAuthError {
 impl From<InvalidClient> for OAuthError {
     fn from(refusal: InvalidClient) -> Self {
         Self::invalid_client(refusal.to_string())
+    }
+}
+
+impl From<GrantRefusal> for OAuthError {
+    fn from(refusal: GrantRefusal) -> Self {
+        let description = format!("What was presented cannot be used: {refusal}.");
+        Self::new(Code::InvalidGrant, description)
+    }
+}
+
+impl From<Failure<GrantRefusal>> for OAuthError {
+    fn from(failure: Failure<GrantRefusal>) -> Self {
+        match failure {
+            Failure::Refused(refusal) => refusal.into(),
+            Failure::Store(error) => error.into(),
+        }
     }
 }
 
@@ -232,7 +266,7 @@ impl From<StoreError> for OAuthError {
 }
 
 impl From<UnitOfWorkError> for OAuthError {
-    /// A token whose COMMIT is in doubt was shown to nobody: the client asks for another one.
+    /// What is in doubt was shown to nobody: the client asks again.
     fn from(error: UnitOfWorkError) -> Self {
         match error {
             UnitOfWorkError::Store(error) => error.into(),
@@ -250,6 +284,12 @@ impl From<Overdue> for OAuthError {
 impl From<TaskPanicked> for OAuthError {
     fn from(panicked: TaskPanicked) -> Self {
         Self::caused(panicked, None)
+    }
+}
+
+impl From<InvalidHeaderValue> for OAuthError {
+    fn from(error: InvalidHeaderValue) -> Self {
+        Self::caused(error, None)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a call asks for.
+//! What a call of the token endpoint asks for.
 
 use super::error::{Code, OAuthError};
 use super::parameters::Parameters;
@@ -8,18 +8,25 @@ use super::parameters::Parameters;
 pub(super) enum GrantType {
     /// RFC 6749 §4.4
     ClientCredentials,
+    /// RFC 6749 §4.1.3
+    AuthorizationCode,
+    /// RFC 6749 §6
+    RefreshToken,
 }
-
-/// Grant types of the contract that belong to the consent flow, which this server does not offer.
-const OF_THE_CONSENT_FLOW: [&str; 2] = ["authorization_code", "refresh_token"];
 
 impl GrantType {
     /// Every grant type that is served.
-    pub(super) const ALL: [Self; 1] = [Self::ClientCredentials];
+    pub(super) const ALL: [Self; 3] = [
+        Self::ClientCredentials,
+        Self::AuthorizationCode,
+        Self::RefreshToken,
+    ];
 
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::ClientCredentials => "client_credentials",
+            Self::AuthorizationCode => "authorization_code",
+            Self::RefreshToken => "refresh_token",
         }
     }
 
@@ -27,31 +34,23 @@ impl GrantType {
     pub(super) const fn needs_secret(self) -> bool {
         match self {
             Self::ClientCredentials => true,
+            Self::AuthorizationCode | Self::RefreshToken => false,
         }
     }
 
     /// The grant type of a call. A missing one is an unsupported one, as the contract has it (D77).
     pub(super) fn of(parameters: &Parameters) -> Result<Self, OAuthError> {
-        let unsupported = |description: String| Err(OAuthError::new(Code::UnsupportedGrantType, description));
-        let Some(given) = parameters.get("grant_type") else {
-            return unsupported(format!("Send a grant_type: {}.", served()));
-        };
-        if let Some(served) = Self::ALL.into_iter().find(|served| served.as_str() == given) {
-            return Ok(served);
-        }
-        if OF_THE_CONSENT_FLOW.contains(&given) {
-            return unsupported(format!(
-                "{given} is not available on this server yet. It takes {}.",
-                served()
-            ));
-        }
-        unsupported(format!(
-            "There is no such grant type. This server takes {}.",
-            served()
-        ))
+        let given = parameters.get("grant_type");
+        let served = Self::ALL
+            .into_iter()
+            .find(|served| given == Some(served.as_str()));
+        served.ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            let description = match given {
+                None => format!("Send a grant_type: {known}."),
+                Some(_) => format!("There is no such grant type here. This server takes {known}."),
+            };
+            OAuthError::new(Code::UnsupportedGrantType, description)
+        })
     }
-}
-
-fn served() -> String {
-    GrantType::ALL.map(GrantType::as_str).join(", ")
 }

@@ -1,23 +1,75 @@
-//! How often the token endpoint may be called (contract: Limits).
+//! How often the endpoints may be called (contract: Limits), and against whom a call counts (D67).
 
-use oauth::{Limiter, RateCounter, Subject};
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+use oauth::{Application, ClientId, Credential, Limiter, Subject};
 
 use super::error::OAuthError;
+use crate::Public;
 use crate::deadline::Deadline;
 
+/// Counts a call of `/oauth/token` or `/oauth/revoke` against the address that it comes from.
+pub(super) async fn token_by_address(
+    public: &Public,
+    address: IpAddr,
+    deadline: Deadline,
+) -> Result<(), OAuthError> {
+    let counted = (Limiter::TokenByAddress, Subject::address(address));
+    pass(public, counted, public.settings.token_limit_per_ip, deadline)
+        .await
+        .map(drop)
+}
+
+/// Counts a call of `/oauth/token` or `/oauth/revoke` against the client that it has proved to come from.
+pub(super) async fn token_by_client(
+    public: &Public,
+    client: ClientId,
+    deadline: Deadline,
+) -> Result<(), OAuthError> {
+    let counted = (Limiter::TokenByClient, Subject::client(client));
+    pass(public, counted, public.settings.token_limit_per_client, deadline)
+        .await
+        .map(drop)
+}
+
+/// Counts a call of `/oauth/authorize`; gives the database's time.
+pub(super) async fn authorize_by_address(
+    public: &Public,
+    address: IpAddr,
+    deadline: Deadline,
+) -> Result<DateTime<Utc>, OAuthError> {
+    let counted = (Limiter::AuthorizeByAddress, Subject::address(address));
+    pass(public, counted, public.settings.authorize_limit_per_ip, deadline).await
+}
+
+/// Whether a credential was issued to this client.
+pub(super) async fn is_its_own(
+    public: &Public,
+    client: &Application,
+    credential: Option<&Credential>,
+    deadline: Deadline,
+) -> Result<bool, OAuthError> {
+    let Some(credential) = credential else {
+        return Ok(false);
+    };
+    let holder = deadline.hold(public.grants.holder(credential.key())).await??;
+    Ok(holder == Some(client.client_id))
+}
+
 /// Counts a call and refuses it beyond `limit` a minute. A call that could not be counted does not go on.
-pub(super) async fn pass(
-    rates: &dyn RateCounter,
+async fn pass(
+    public: &Public,
     (limiter, subject): (Limiter, Subject),
     limit: u32,
     deadline: Deadline,
-) -> Result<(), OAuthError> {
+) -> Result<DateTime<Utc>, OAuthError> {
     let quota = deadline
-        .hold(rates.count(limiter, subject))
+        .hold(public.rates.count(limiter, subject))
         .await??
         .against(limit);
     if quota.admits() {
-        Ok(())
+        Ok(quota.counted_at)
     } else {
         Err(OAuthError::rate_limited(&quota))
     }

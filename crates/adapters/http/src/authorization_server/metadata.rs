@@ -5,23 +5,35 @@ use oauth::Scope;
 use serde::Serialize;
 use web::{Entry, Problem, head, reply};
 
+use super::Endpoint;
 use super::grant_type::GrantType;
+use crate::HttpSettings;
 use crate::arrival::Arrival;
 use crate::listener::{Answer, Listener};
 
 /// Where the document is (RFC 8414 §3).
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-authorization-server";
 
-/// What the server has today. It has no authorization endpoint, so there are no response types; the member is there all
-/// the same, since RFC 8414 §2 requires it.
+/// How clients prove who they are, at the token endpoint as at revocation (D86).
+const AUTHENTICATION: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
+
+/// What the server has.
 #[derive(Serialize)]
 struct Metadata<'a> {
     issuer: &'a str,
+    authorization_endpoint: String,
     token_endpoint: String,
+    revocation_endpoint: String,
     scopes_supported: Vec<&'static str>,
-    response_types_supported: [&'static str; 0],
+    response_types_supported: [&'static str; 1],
+    response_modes_supported: [&'static str; 1],
     grant_types_supported: Vec<&'static str>,
     token_endpoint_auth_methods_supported: [&'static str; 3],
+    revocation_endpoint_auth_methods_supported: [&'static str; 3],
+    code_challenge_methods_supported: [&'static str; 1],
+    authorization_response_iss_parameter_supported: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_documentation: Option<&'a str>,
 }
 
 /// Answers a request for the document.
@@ -32,7 +44,7 @@ pub(crate) fn metadata(listener: &Listener, arrival: Arrival) -> Answer {
             (problem.into_response(&arrival.trace_id), true)
         }
         (Ok(()), &Method::GET | &Method::HEAD) => {
-            let document = document(&listener.public.settings.public_url);
+            let document = document(&listener.public.settings);
             (reply::json(StatusCode::OK, document, &arrival.trace_id), false)
         }
         (Ok(()), _) => (
@@ -46,14 +58,23 @@ pub(crate) fn metadata(listener: &Listener, arrival: Arrival) -> Answer {
     }
 }
 
-fn document(issuer: &str) -> Vec<u8> {
+fn document(settings: &HttpSettings) -> Vec<u8> {
+    let issuer = &settings.public_url;
+    let at = |endpoint: Endpoint| format!("{issuer}{}", endpoint.path());
     let metadata = Metadata {
         issuer,
-        token_endpoint: format!("{issuer}{}", super::TOKEN_PATH),
+        authorization_endpoint: at(Endpoint::Authorize),
+        token_endpoint: at(Endpoint::Token),
+        revocation_endpoint: at(Endpoint::Revoke),
         scopes_supported: Scope::ALL.iter().map(|scope| scope.as_str()).collect(),
-        response_types_supported: [],
+        response_types_supported: ["code"],
+        response_modes_supported: ["query"],
         grant_types_supported: GrantType::ALL.map(GrantType::as_str).to_vec(),
-        token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "none"],
+        token_endpoint_auth_methods_supported: AUTHENTICATION,
+        revocation_endpoint_auth_methods_supported: AUTHENTICATION,
+        code_challenge_methods_supported: ["S256"],
+        authorization_response_iss_parameter_supported: true,
+        service_documentation: settings.docs_url.as_deref(),
     };
     // Strings only: this cannot fail to serialise.
     serde_json::to_vec(&metadata).unwrap_or_default()

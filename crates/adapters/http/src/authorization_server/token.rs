@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use oauth::{BearerToken, IssuedToken, Limiter, ScopeSet, Subject};
+use oauth::{Application, BearerToken, ClientType, Credential, ScopeSet};
 use serde::Serialize;
 use serde::ser::Serializer;
 use web::{TraceId, reply};
@@ -10,38 +10,71 @@ use web::{TraceId, reply};
 use super::error::{OAuthError, forbid_old_caches};
 use super::grant_type::GrantType;
 use super::parameters::Parameters;
-use super::{client, client_credentials, limits};
+use super::presented::{Presented, credential};
+use super::{client, client_credentials, issuing, limits};
+use crate::Public;
 use crate::arrival::Arrival;
 use crate::deadline::Deadline;
 use crate::listener::Listener;
 
-/// Issues a token. The checks are in the order of the contract (D77); only what an authenticated client does counts
-/// against that client, so that nobody can lock another one out (D67).
+/// Tokens that were issued.
+pub(super) struct Issued {
+    pub(super) access: BearerToken,
+    pub(super) refresh: Option<Credential>,
+    pub(super) scopes: ScopeSet,
+}
+
+/// Issues tokens. The checks are in the order of the contract (D77); only what an authenticated client does counts against
+/// that client, so that nobody can lock another one out (D67).
 pub(super) async fn issue(listener: &Listener, arrival: &mut Arrival) -> Result<HttpResponse, OAuthError> {
     let (public, settings) = (&listener.public, &listener.public.settings);
-    let (rates, applications) = (public.rates.as_ref(), public.applications.as_ref());
     let deadline = Deadline::of_arrival(arrival.at);
-
-    let by_address = (Limiter::TokenByAddress, Subject::address(arrival.client));
-    limits::pass(rates, by_address, settings.token_limit_per_ip, deadline).await?;
+    limits::token_by_address(public, arrival.client, deadline).await?;
 
     let parameters = Parameters::read(arrival, settings).await?;
     let deadline = deadline.later_by(arrival.reading());
 
     let grant_type = GrantType::of(&parameters)?;
-    let headers = arrival.headers();
-    let client = client::authenticated(headers, &parameters, grant_type, applications, deadline).await?;
+    let (headers, applications) = (arrival.headers(), public.applications.as_ref());
+    let client = client::for_grant(headers, &parameters, grant_type, applications, deadline).await?;
+    if counts(
+        public,
+        &client,
+        credential(grant_type, &parameters).as_ref(),
+        deadline,
+    )
+    .await?
+    {
+        limits::token_by_client(public, client.client_id, deadline).await?;
+    }
 
-    let by_client = (Limiter::TokenByClient, Subject::client(client.client_id));
-    limits::pass(rates, by_client, settings.token_limit_per_client, deadline).await?;
-
-    let issued = match grant_type {
-        GrantType::ClientCredentials => {
-            client_credentials::issue(public, &client, &parameters, deadline).await?
-        }
+    let presented = match grant_type {
+        GrantType::ClientCredentials => None,
+        GrantType::AuthorizationCode => Some(Presented::code(&parameters, client.client_id)?),
+        GrantType::RefreshToken => Some(Presented::refresh_token(&parameters, client.client_id)?),
     };
-    let lifetime = settings.access_token_ttl.num_seconds();
-    granted(&issued, lifetime, &arrival.trace_id)
+    let issued = match presented {
+        None => client_credentials::issue(public, &client, &parameters, deadline).await?,
+        Some(presented) => issuing::issue(public, presented, deadline, arrival.trace_id).await?,
+    };
+    granted(
+        &issued,
+        settings.access_token_ttl.num_seconds(),
+        &arrival.trace_id,
+    )
+}
+
+/// Whether the call counts against the client: a public one proves by its code or refresh token alone that it is itself.
+async fn counts(
+    public: &Public,
+    client: &Application,
+    credential: Option<&Credential>,
+    deadline: Deadline,
+) -> Result<bool, OAuthError> {
+    match client.client_type {
+        ClientType::Confidential => Ok(true),
+        ClientType::Public => limits::is_its_own(public, client, credential, deadline).await,
+    }
 }
 
 /// What is answered (contract: `TokenResponse`).
@@ -50,15 +83,18 @@ struct TokenView<'a> {
     access_token: &'a str,
     token_type: &'static str,
     expires_in: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh_token: Option<&'a str>,
     #[serde(serialize_with = "joined")]
     scope: ScopeSet,
 }
 
-fn granted(issued: &IssuedToken, lifetime: i64, trace_id: &TraceId) -> Result<HttpResponse, OAuthError> {
+fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpResponse, OAuthError> {
     let body = TokenView {
-        access_token: BearerToken::reveal(&issued.token),
+        access_token: issued.access.reveal(),
         token_type: "Bearer",
         expires_in: lifetime,
+        refresh_token: issued.refresh.as_ref().map(Credential::reveal),
         scope: issued.scopes,
     };
     let mut response = reply::json(StatusCode::OK, serde_json::to_vec(&body)?, trace_id);

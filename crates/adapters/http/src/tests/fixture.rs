@@ -13,8 +13,8 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{MockClock, MockIdempotencyClaims, MockRandomness, Money, StoreError};
 use oauth::{
-    Admission, BearerToken, Count, MockApplicationReader, MockGate, MockRateCounter, Principal, Quota,
-    ScopeSet, TokenKind,
+    Admission, BearerToken, Count, MockApplicationReader, MockGate, MockGrantReader, MockRateCounter,
+    Principal, Quota, ScopeSet, TokenKind,
 };
 use offers::{MockOfferReader, Offer, OfferStatus, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader};
@@ -25,7 +25,7 @@ use uuid::Uuid;
 use web::Tasks;
 
 use super::fakes::PlainSealer;
-use crate::{HttpSettings, Public, configure};
+use crate::{HttpSettings, Public, UsageMeter, configure};
 
 pub(crate) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
 
@@ -37,8 +37,10 @@ pub(crate) struct Fixture {
     pub(crate) carriers: MockCarrierLookup,
     pub(crate) claims: MockIdempotencyClaims,
     pub(crate) applications: MockApplicationReader,
+    pub(crate) grants: MockGrantReader,
     pub(crate) rates: MockRateCounter,
     pub(crate) units: MockUnitOfWork,
+    pub(crate) usage: UsageMeter,
     pub(crate) trusted_proxies: Vec<&'static str>,
 }
 
@@ -127,8 +129,10 @@ impl Fixture {
             carriers: MockCarrierLookup::new(),
             claims: MockIdempotencyClaims::new(),
             applications: MockApplicationReader::new(),
+            grants: MockGrantReader::new(),
             rates: MockRateCounter::new(),
             units: MockUnitOfWork::new(),
+            usage: UsageMeter::default(),
             trusted_proxies: Vec::new(),
         }
     }
@@ -169,8 +173,11 @@ impl Fixture {
             realm: "Shop".to_owned(),
             default_rate_limit: NonZeroU32::new(600).unwrap(),
             access_token_ttl: TimeDelta::hours(12),
+            refresh_token_ttl: TimeDelta::days(90),
             token_limit_per_ip: 30,
             token_limit_per_client: 60,
+            authorize_limit_per_ip: 60,
+            docs_url: Some("https://docs.shop.example".to_owned()),
             trusted_proxies: proxies.collect(),
             body_timeout: Duration::from_millis(300),
             idempotency_lease: LEASE,
@@ -184,6 +191,8 @@ impl Fixture {
             carriers: Arc::new(self.carriers),
             claims: Arc::new(self.claims),
             applications: Arc::new(self.applications),
+            grants: Arc::new(self.grants),
+            usage: self.usage,
             rates: Arc::new(self.rates),
             sealer: Arc::new(PlainSealer),
             randomness: Arc::new(randomness),

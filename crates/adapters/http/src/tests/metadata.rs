@@ -16,11 +16,18 @@ async fn clients_find_out_what_there_is() {
     let scopes: Vec<_> = oauth::Scope::ALL.iter().map(|scope| scope.as_str()).collect();
     let expected = serde_json::json!({
         "issuer": "https://api.shop.example",
+        "authorization_endpoint": "https://api.shop.example/oauth/authorize",
         "token_endpoint": "https://api.shop.example/oauth/token",
+        "revocation_endpoint": "https://api.shop.example/oauth/revoke",
         "scopes_supported": scopes,
-        "response_types_supported": [],
-        "grant_types_supported": ["client_credentials"],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["client_credentials", "authorization_code", "refresh_token"],
         "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
+        "revocation_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": true,
+        "service_documentation": "https://docs.shop.example",
     });
     assert_eq!(answered.json(), expected);
 }

@@ -1,0 +1,83 @@
+//! `GET /oauth/authorize` (RFC 6749 §4.1.1): where a client sends the seller's browser.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderMap, HeaderValue, LOCATION, REFERRER_POLICY};
+use oauth::{AuthorizationQuery, AuthorizationRefusal, answer_to};
+use usecases::Failure;
+use usecases::authorize::authorize;
+use web::{percent, reply};
+
+use super::error::{OAuthError, forbid_old_caches, printable};
+use super::limits;
+use crate::arrival::Arrival;
+use crate::deadline::Deadline;
+use crate::listener::Listener;
+
+/// The screen that asks the seller, below the public address.
+const CONSENT_PATH: &str = "/panel/consent";
+
+/// Sends the browser on to the consent screen, or back to the client with what is wrong with its request. Where nobody knows
+/// whose address to trust, the browser is told itself.
+pub(super) async fn answer(listener: &Listener, arrival: &Arrival) -> Result<HttpResponse, OAuthError> {
+    let public = &listener.public;
+    let deadline = Deadline::of_arrival(arrival.at);
+    let now = limits::authorize_by_address(public, arrival.client, deadline).await?;
+
+    let query = read(arrival.request.uri().query().unwrap_or_default());
+    let (applications, sealer) = (public.applications.as_ref(), public.sealer.as_ref());
+    let asked = authorize(applications, sealer, public.randomness.as_ref(), &query, now);
+    let issuer = &public.settings.public_url;
+    let location = match deadline.hold(asked).await? {
+        // Base64url needs no encoding.
+        Ok(handle) => format!("{issuer}{CONSENT_PATH}?request={handle}"),
+        Err(Failure::Refused(refusal)) => back(refusal, issuer)?,
+        Err(Failure::Store(error)) => return Err(error.into()),
+    };
+    let mut response = reply::empty(StatusCode::FOUND, &arrival.trace_id);
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, HeaderValue::try_from(location)?);
+    forbid_old_caches(headers);
+    Ok(response)
+}
+
+/// Keeps the query, with all that it says of a client and its seller, from the next page (RFC 9700 §4.2.4).
+pub(super) fn forbid_referrers(headers: &mut HeaderMap) {
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+}
+
+/// The parameters, decoded as a form's are (RFC 6749 §4.1.1). A value that cannot be decoded counts as omitted: for each
+/// parameter that is refused in its own turn.
+fn read(query: &str) -> AuthorizationQuery {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let decoded = |text: &str| percent::decode(&text.replace('+', " ")).map(std::borrow::Cow::into_owned);
+    AuthorizationQuery::new(
+        pairs
+            .map(|(name, value)| {
+                let name = decoded(name).unwrap_or_else(|| name.to_owned());
+                (name, decoded(value).unwrap_or_default())
+            })
+            .collect(),
+    )
+}
+
+/// The address that takes a refusal back to the client, named after us (RFC 9207).
+fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthError> {
+    match refusal {
+        AuthorizationRefusal::Client(description) => Err(OAuthError::no_such_client(description)),
+        AuthorizationRefusal::Direct(description) => Err(OAuthError::invalid_request(description)),
+        AuthorizationRefusal::Redirected {
+            redirect_uri,
+            state,
+            error,
+            description,
+        } => {
+            let description = printable(&description);
+            let mut parameters = vec![("error", error.as_str()), ("error_description", &description)];
+            parameters.extend(state.as_deref().map(|state| ("state", state)));
+            parameters.push(("iss", issuer));
+            Ok(answer_to(&redirect_uri, &parameters))
+        }
+    }
+}

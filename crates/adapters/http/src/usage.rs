@@ -1,0 +1,82 @@
+//! How often applications call, and with what success: gathered here, and taken away from time to time to be kept.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oauth::{UsageCount, UsageKey};
+
+/// Counts of calls that nobody has kept yet. Clones share them; so do all server threads.
+///
+/// There is one entry for each caller and status since the last time, however many calls there are.
+#[derive(Clone, Debug, Default)]
+pub struct UsageMeter(Arc<Mutex<HashMap<UsageKey, u32>>>);
+
+impl UsageMeter {
+    /// Counts a call.
+    pub fn note(&self, key: UsageKey) {
+        self.add(UsageCount { key, calls: 1 });
+    }
+
+    /// Takes the counts away.
+    pub fn take(&self) -> Vec<UsageCount> {
+        let counts = std::mem::take(&mut *self.counts());
+        counts
+            .into_iter()
+            .map(|(key, calls)| UsageCount { key, calls })
+            .collect()
+    }
+
+    /// Puts back what could not be kept.
+    pub fn put_back(&self, counts: Vec<UsageCount>) {
+        for count in counts {
+            self.add(count);
+        }
+    }
+
+    fn add(&self, UsageCount { key, calls }: UsageCount) {
+        let mut counts = self.counts();
+        let sum = counts.entry(key).or_default();
+        *sum = sum.saturating_add(calls);
+    }
+
+    /// No step leaves the counts half-changed, so a panic elsewhere does them no harm.
+    fn counts(&self) -> MutexGuard<'_, HashMap<UsageKey, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn key(status: u16) -> UsageKey {
+        UsageKey {
+            seller: Uuid::from_u128(1).into(),
+            client_id: Uuid::from_u128(2).into(),
+            status,
+        }
+    }
+
+    fn taken(meter: &UsageMeter) -> Vec<(u16, u32)> {
+        let counts = meter.take().into_iter();
+        let mut counts: Vec<_> = counts.map(|count| (count.key.status, count.calls)).collect();
+        counts.sort_unstable();
+        counts
+    }
+
+    #[test]
+    fn calls_add_up_until_they_are_taken_away_and_may_come_back() {
+        let meter = UsageMeter::default();
+        let other_thread = meter.clone();
+        meter.note(key(200));
+        other_thread.note(key(200));
+        meter.note(key(404));
+        let counts = meter.take();
+        assert!(meter.take().is_empty());
+        meter.note(key(404));
+        meter.put_back(counts);
+        assert_eq!(taken(&other_thread), [(200, 2), (404, 2)]);
+    }
+}
