@@ -28,7 +28,8 @@ pub(crate) struct Script {
 impl Script {
     /// How many statements a transaction has, each on a line of its own; each is a round trip.
     pub(crate) fn statements(&self) -> usize {
-        self.text.lines().filter(|line| line.ends_with(';')).count()
+        let ends = |line: &&str| line.ends_with(';') || line.ends_with("\\gset");
+        self.text.lines().filter(ends).count()
     }
 }
 

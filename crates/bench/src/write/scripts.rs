@@ -25,7 +25,7 @@ const RANDOM_HIGH: &str = "0199000000017000";
 pub(super) fn patch(database: &str, catalogue: Catalogue, sellers: &[&str], sealed: &str) -> Script {
     let last = catalogue.offers - 1;
     let (expression, seller) = (catalogue.seller_expression(":n"), seller(sellers));
-    let (claim, complete) = (claim(&seller), complete(&seller, 200, sealed));
+    let (claim, complete) = (claim(&seller), complete(200, sealed));
     let (lowest, highest) = (LOWEST_PRICE, 2 * LOWEST_PRICE - 1);
     let offer = format!("('{ID_HIGH}' || :low)::uuid");
     let text = format!(
@@ -35,11 +35,11 @@ pub(super) fn patch(database: &str, catalogue: Catalogue, sellers: &[&str], seal
          \\set amount random({lowest}, {highest})\n\
          {KEY}{claim}\
          begin;\n\
-         select {OFFER_COLUMNS} from offers where seller_id = {seller} and id = {offer} for no key update;\n\
+         select {OFFER_COLUMNS} from offers where seller_id = :seller_id and id = {offer} for no key update;\n\
          update offers set updated_at = api_now(), price_amount = :amount, price_source = 'manual' \
-         where seller_id = {seller} and id = {offer};\n\
+         where seller_id = :seller_id and id = {offer};\n\
          insert into changes (seller_id, at, kind, offer_id, price_amount) \
-         values ({seller}, api_now(), 'offer.price_changed', {offer}, :amount);\n\
+         values (:seller_id, api_now(), 'offer.price_changed', {offer}, :amount);\n\
          {complete}\
          commit;\n"
     );
@@ -53,7 +53,7 @@ pub(super) fn patch(database: &str, catalogue: Catalogue, sellers: &[&str], seal
 pub(super) fn shipment(database: &str, trade: Trade, sellers: &[&str], sealed: &str) -> Script {
     let (first, last) = (trade.servers(), trade.shippable() - 1);
     let ((order, expression), seller) = (trade.to_ship_expressions(), seller(sellers));
-    let (claim, complete) = (claim(&seller), complete(&seller, 201, sealed));
+    let (claim, complete) = (claim(&seller), complete(201, sealed));
     let id = format!("('{ORDER_HIGH}' || :low)::uuid");
     let text = format!(
         "\\set n random({first}, {last})\n\
@@ -61,15 +61,15 @@ pub(super) fn shipment(database: &str, trade: Trade, sellers: &[&str], sealed: &
          \\set low {ID_LOW} + {order}\n\
          {KEY}{claim}\
          begin;\n\
-         select {ORDER_COLUMNS} from seller_orders where seller_id = {seller} and order_id = {id} for no key update;\n\
+         select {ORDER_COLUMNS} from seller_orders where seller_id = :seller_id and order_id = {id} for no key update;\n\
          update seller_orders set updated_at = api_now(), shipped_at = api_now(), \
          shipment_id = ('{RANDOM_HIGH}' || :key)::uuid, shipment_at = api_now(), delivered_already = false, \
          buyer_notified = true, status = 'shipped', carrier = 'other', tracking_number = 'BENCH' || :low \
-         where seller_id = {seller} and order_id = {id};\n\
+         where seller_id = :seller_id and order_id = {id};\n\
          insert into mails (id, order_id, order_number, recipient, recipient_name, carrier, tracking_number) \
          values (('{RANDOM_HIGH}' || :key)::uuid, {id}, 'BENCH-' || :low, 'buyer-' || :low || '@poczta.example', \
          'Ewa Kowalska ' || :low, 'other', 'BENCH' || :low);\n\
-         insert into changes (seller_id, at, kind, order_id) values ({seller}, api_now(), 'order.shipped', {id});\n\
+         insert into changes (seller_id, at, kind, order_id) values (:seller_id, api_now(), 'order.shipped', {id});\n\
          {complete}\
          commit;\n"
     );
@@ -79,7 +79,8 @@ pub(super) fn shipment(database: &str, trade: Trade, sellers: &[&str], sealed: &
     }
 }
 
-/// A statement of its own, as the server's.
+/// A statement of its own, as the server's. It gives the seller's id to the statements after it: pgbench has no variables
+/// of texts but those that it is given by rows.
 fn claim(seller: &str) -> String {
     let expired = "t.expires_at <= excluded.created_at";
     let fingerprint = "5a".repeat(32);
@@ -94,14 +95,14 @@ fn claim(seller: &str) -> String {
          status = case when {expired} then null else t.status end, body = case when {expired} then null else t.body end, \
          created_at = case when {expired} then excluded.created_at else t.created_at end, \
          expires_at = case when {expired} then excluded.expires_at else t.expires_at end \
-         returning fence, fingerprint, status, body;\n"
+         returning fence, fingerprint, status, body, seller_id as seller_id \\gset\n"
     )
 }
 
-fn complete(seller: &str, status: u16, sealed: &str) -> String {
+fn complete(status: u16, sealed: &str) -> String {
     format!(
         "update idempotency set status = {status}, body = '\\x{sealed}'::bytea, \
-         expires_at = api_now() + interval '24 hours' where seller_id = {seller} and key = '{KEY_HIGH}' || :key \
+         expires_at = api_now() + interval '24 hours' where seller_id = :seller_id and key = '{KEY_HIGH}' || :key \
          and fence = ('{RANDOM_HIGH}' || :key)::uuid and status is null;\n"
     )
 }
