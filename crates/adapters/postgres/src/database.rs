@@ -10,7 +10,7 @@ use diesel_async::{
 };
 use futures_util::FutureExt;
 use kernel::{CommitError, IdempotencyClaims, Sealer, StoreError};
-use oauth::{ApplicationReader, Gate, OperatorTokens, RateCounter, SellerReader};
+use oauth::{ApplicationReader, Gate, GrantReader, OperatorTokens, RateCounter, SellerReader};
 use offers::OfferReader;
 use orders::{MailQueue, OrderDirectory, OrderReader, PollSchedule, TrackingQueue};
 use usecases::{Transaction, UnitOfWork};
@@ -22,6 +22,7 @@ use crate::{
     connector::Connector,
     feed::Feed,
     gate::TokenGate,
+    grants::Grants,
     reads::Reads,
     retention::{self, Cleared, ClearedRecords, ErasedBuyers},
     schema_state::{self, SchemaState},
@@ -169,6 +170,11 @@ impl Database {
     /// Reads applications.
     pub fn applications(&self) -> Arc<dyn ApplicationReader> {
         Arc::new(Applications(self.reads()))
+    }
+
+    /// Reads what sellers have consented to.
+    pub fn grants(&self) -> Arc<dyn GrantReader> {
+        Arc::new(Grants(self.reads()))
     }
 
     /// Reads sellers.

@@ -1,75 +1,149 @@
-//! Placeholder.
+//! Grants within a transaction.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use diesel::OptionalExtension;
+use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
 use oauth::{
     ClientId, Code, Consent, ConsentId, Family, FamilyId, GrantStore, NewConsent, NewPair, RefreshToken,
     TokenKey, Viewer,
 };
 
-use crate::transaction::Tx;
-
-fn unready<T>() -> Result<T, StoreError> {
-    Err(StoreError::unexpected("not there yet"))
-}
+use super::{
+    connections,
+    consents::{Add, Decide, LockScreen, Release, ScreenRow},
+    families::{FamilyRow, Lock, Revoke, RevokeToken},
+    issuing::{Use, UseCode, UseRefreshToken},
+    rows::{CodeRow, HasAccessToken, ReadCode, ReadRefreshToken, RefreshTokenRow},
+};
+use crate::{pending::expect_rows, transaction::Tx};
 
 #[async_trait]
 impl GrantStore for Tx {
-    async fn add_consent(&self, _consent: NewConsent) -> Result<(), StoreError> {
-        unready()
+    async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError> {
+        let add = Add::new(&consent);
+        let added = self.run(add.execute(&mut self.connection())).await?;
+        expect_rows("authorization_codes", added, 1)
     }
 
-    async fn lock_family(&self, _id: FamilyId) -> Result<Option<Family>, StoreError> {
-        unready()
+    async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError> {
+        let lock = Lock { family: id.uuid() };
+        let row = self
+            .run(async {
+                lock.get_result::<FamilyRow>(&mut self.connection())
+                    .await
+                    .optional()
+            })
+            .await?;
+        row.map(|row| row.family(id)).transpose()
     }
 
-    async fn code(&self, _key: TokenKey) -> Result<Option<Code>, StoreError> {
-        unready()
+    async fn code(&self, key: TokenKey) -> Result<Option<Code>, StoreError> {
+        let read = ReadCode {
+            family: key.family.uuid(),
+            hash: key.hash.bytes(),
+        };
+        let row = self
+            .run(async {
+                read.get_result::<CodeRow>(&mut self.connection())
+                    .await
+                    .optional()
+            })
+            .await?;
+        row.map(|row| row.code(key)).transpose()
     }
 
-    async fn refresh_token(&self, _key: TokenKey) -> Result<Option<RefreshToken>, StoreError> {
-        unready()
+    async fn refresh_token(&self, key: TokenKey) -> Result<Option<RefreshToken>, StoreError> {
+        let read = ReadRefreshToken {
+            family: key.family.uuid(),
+            hash: key.hash.bytes(),
+        };
+        let row = self
+            .run(async {
+                read.get_result::<RefreshTokenRow>(&mut self.connection())
+                    .await
+                    .optional()
+            })
+            .await?;
+        row.map(|row| row.token(key)).transpose()
     }
 
-    async fn use_code(&self, _key: TokenKey, _pair: NewPair) -> Result<(), StoreError> {
-        unready()
+    async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
+        let use_up = UseCode {
+            given: Use::new(&key, &pair),
+        };
+        let issued = self.run(use_up.execute(&mut self.connection())).await?;
+        expect_rows("access_tokens", issued, 1)
     }
 
-    async fn use_refresh_token(&self, _key: TokenKey, _pair: NewPair) -> Result<(), StoreError> {
-        unready()
+    async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
+        let use_up = UseRefreshToken {
+            given: Use::new(&key, &pair),
+        };
+        let issued = self.run(use_up.execute(&mut self.connection())).await?;
+        expect_rows("access_tokens", issued, 1)
     }
 
-    async fn has_access_token(&self, _key: TokenKey) -> Result<bool, StoreError> {
-        unready()
+    async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError> {
+        let has = HasAccessToken {
+            family: key.family.uuid(),
+            hash: key.hash.bytes(),
+        };
+        self.run(has.get_result::<bool>(&mut self.connection())).await
     }
 
-    async fn revoke_family(&self, _id: FamilyId) -> Result<(), StoreError> {
-        unready()
+    async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError> {
+        let revoke = Revoke { family: id.uuid() };
+        let revoked = self.run(revoke.execute(&mut self.connection())).await?;
+        expect_rows("families", revoked, 1)
     }
 
-    async fn revoke_access_token(&self, _key: TokenKey) -> Result<(), StoreError> {
-        unready()
+    async fn revoke_access_token(&self, key: TokenKey) -> Result<(), StoreError> {
+        let revoke = RevokeToken {
+            family: key.family.uuid(),
+            hash: key.hash.bytes(),
+        };
+        // No row: there is no such token, so none is left to be ended.
+        self.run(revoke.execute(&mut self.connection())).await?;
+        Ok(())
     }
 
     async fn lock_consent(
         &self,
-        _id: ConsentId,
-        _viewer: Viewer,
-        _expires_at: DateTime<Utc>,
+        id: ConsentId,
+        viewer: Viewer,
+        expires_at: DateTime<Utc>,
     ) -> Result<Consent, StoreError> {
-        unready()
+        let lock = LockScreen::new(id, &viewer, expires_at);
+        let row = self
+            .run(lock.get_result::<ScreenRow>(&mut self.connection()))
+            .await?;
+        row.consent(id)
     }
 
-    async fn save_consent(&self, _consent: Consent) -> Result<(), StoreError> {
-        unready()
+    async fn save_consent(&self, consent: Consent) -> Result<(), StoreError> {
+        let Some(decided_at) = consent.decided_at else {
+            return Err(StoreError::unexpected("a consent is saved once it is decided"));
+        };
+        let decide = Decide {
+            id: consent.id.uuid(),
+            decided_at,
+        };
+        let decided = self.run(decide.execute(&mut self.connection())).await?;
+        expect_rows("consents", decided, 1)
     }
 
-    async fn release_consent(&self, _id: ConsentId, _viewer: Viewer) -> Result<bool, StoreError> {
-        unready()
+    async fn release_consent(&self, id: ConsentId, viewer: Viewer) -> Result<bool, StoreError> {
+        let release = Release {
+            id: id.uuid(),
+            seller: viewer.seller.uuid(),
+            session: viewer.session.bytes(),
+        };
+        Ok(self.run(release.execute(&mut self.connection())).await? == 1)
     }
 
-    async fn disconnect(&self, _seller: SellerId, _client_id: ClientId) -> Result<bool, StoreError> {
-        unready()
+    async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError> {
+        connections::end(self, seller, client_id).await
     }
 }
