@@ -57,7 +57,7 @@ pub(crate) struct Unanswered {
 impl Connection {
     pub(crate) async fn open(stream: Stream) -> Result<Self, Failure> {
         let allowance = Arc::new(Allowance::default());
-        // So that nothing is taken for an answer before there was a request, the end of the connection still is noticed.
+        // Without it, the first look at the connection would be its end.
         allowance.await_head();
         let stream = TokioIo::new(Counted::new(stream, Arc::clone(&allowance)));
         let shaken = http1::Builder::new()

@@ -20,7 +20,7 @@ pub struct SenderSettings {
     pub name_servers: Vec<SocketAddr>,
     /// Certificates (PEM, one or more) that are trusted beside the machine's own store: a marketplace's private authority.
     pub extra_roots: Option<String>,
-    /// How long one attempt may take in all.
+    /// How long one attempt may take in all; a call never takes longer. A worker's claim on a delivery has to be longer.
     pub attempt_timeout: Duration,
     /// How long the look-up of a name may take, all its queries together.
     pub resolve_timeout: Duration,

@@ -16,9 +16,10 @@ use tokio::{
 use webhooks::{Failure, Outcome};
 
 use super::{
-    receiver::{OK, Receiver, read_request},
+    receiver::{OK, Receiver, read_request, serve},
     support::{failed, outcome, sender, sender_with},
 };
+use crate::allowance::{BODY_MAX, HEAD_MAX};
 
 /// Answers the first request of each connection, and does with the second what `then` says; counts requests.
 async fn twofold(then: &'static [u8]) -> (Receiver, Arc<AtomicUsize>) {
@@ -138,4 +139,40 @@ async fn as_many_are_kept_as_there_is_room_for() {
         assert_eq!(sender.kept().len(), 1);
     }
     assert_eq!((one.taken(), other.taken()), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_the_receiver_closed_is_swept_away_before_it_is_old() {
+    let receiver = Receiver::start(|mut stream, _| async move {
+        read_request(&mut stream).await;
+        stream.write_all(OK).await.unwrap();
+        sleep(Duration::from_secs(2)).await;
+    })
+    .await;
+    let sender = sender();
+    assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+    assert_eq!(sender.kept().len(), 1);
+    sleep(Duration::from_secs(6)).await;
+    assert_eq!(sender.kept().len(), 0);
+}
+
+#[tokio::test]
+async fn a_body_of_16_kib_is_read_for_the_sake_of_its_connection_and_a_longer_one_is_not() {
+    for (body, connections) in [(BODY_MAX, 1), (4 * BODY_MAX, 2)] {
+        let fields = "x".repeat(HEAD_MAX / 2);
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nx: {fields}\r\ncontent-length: {body}\r\n\r\n{}",
+            "x".repeat(body)
+        );
+        let receiver = Receiver::start(move |stream, _| {
+            let answer = answer.clone();
+            async move { serve(stream, answer.as_bytes()).await }
+        })
+        .await;
+        let sender = sender();
+        for _ in 0..2 {
+            assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+        }
+        assert_eq!(receiver.taken(), connections);
+    }
 }
