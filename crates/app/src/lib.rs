@@ -22,5 +22,7 @@ use std::process::ExitCode;
 
 /// Runs the program with the arguments and the environment of the process.
 pub fn run() -> ExitCode {
-    cli::run()
+    let outcome = cli::run();
+    logging::finish();
+    outcome
 }

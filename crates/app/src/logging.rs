@@ -1,10 +1,20 @@
 //! The log: events of the program on stderr, one a line.
 
-use std::{io, panic};
+mod lines;
+
+use std::{
+    io::{self, Stderr},
+    panic,
+    sync::OnceLock,
+};
 
 use tracing_subscriber::{EnvFilter, fmt};
 
+use self::lines::Lines;
 use crate::config::{LogConfig, LogFormat};
+
+/// Where everything that is logged goes, from the first [`start`] on.
+static LINES: OnceLock<Lines<Stderr>> = OnceLock::new();
 
 /// What the HTTP libraries say too loudly, by the part of them that says it: each thread at each start, and as an error each
 /// request that is none, of which anybody can send any number. Those are counted (`http_connections_cut_total`).
@@ -17,7 +27,9 @@ const QUIET: [(&str, &str); 2] = [
 pub(crate) fn start(config: &LogConfig) {
     // Text that cannot be parsed was refused with the configuration.
     let filter = EnvFilter::try_new(directives(&config.level)).unwrap_or_default();
-    let log = fmt().with_env_filter(filter).with_writer(io::stderr);
+    let log = fmt()
+        .with_env_filter(filter)
+        .with_writer(LINES.get_or_init(|| Lines::to(io::stderr())).clone());
     let started = match config.format {
         LogFormat::Json => log.json().try_init(),
         LogFormat::Text => log
@@ -30,6 +42,14 @@ pub(crate) fn start(config: &LogConfig) {
             let message = panic.payload_as_str().unwrap_or("no message");
             tracing::error!(place, panic = message, "a thread panicked");
         }));
+    }
+}
+
+/// Writes what still waits to be written. For the end of the program: its last lines are not to be lost.
+pub(crate) fn finish() {
+    if let Some(lines) = LINES.get() {
+        // There is nobody left to be told.
+        drop(lines.write_out());
     }
 }
 
