@@ -17,6 +17,9 @@ use orders::{
     BuyerNotifier, OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail,
 };
 use uuid::Uuid;
+use webhooks::{
+    DeliveryId, NewDelivery, NewSubscription, Subscription, SubscriptionId, SubscriptionStore, WebhookEvent,
+};
 
 use crate::Transaction;
 
@@ -101,6 +104,16 @@ mock! {
     impl BuyerNotifier for Transaction {
         async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
         async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
+    }
+
+    #[async_trait]
+    impl SubscriptionStore for Transaction {
+        async fn take_subscription_place(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
+        async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
+        async fn remove_subscription(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId) -> Result<bool, StoreError>;
+        async fn subscription(&self, seller: SellerId, subscription: SubscriptionId) -> Result<Option<Subscription>, StoreError>;
+        async fn delivery_body(&self, seller: SellerId, subscription: SubscriptionId, delivery: DeliveryId) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError>;
+        async fn queue_delivery(&self, seller: SellerId, subscription: SubscriptionId, delivery: NewDelivery) -> Result<bool, StoreError>;
     }
 
     #[async_trait]

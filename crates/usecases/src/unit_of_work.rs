@@ -6,6 +6,7 @@ use kernel::{CommitError, IdempotencyCompletion, StoreError};
 use oauth::{ApplicationStore, GrantStore, PanelStore, SellerStore, TokenStore};
 use offers::OfferStore;
 use orders::{BuyerNotifier, OrderStore};
+use webhooks::SubscriptionStore;
 
 /// How often a transaction that lost against another one is done again.
 const REPEATS: usize = 3;
@@ -31,6 +32,7 @@ pub trait Transaction:
     + TokenStore
     + GrantStore
     + PanelStore
+    + SubscriptionStore
     + IdempotencyCompletion
 {
     /// The database's clock when the transaction began: the `now` of everything done in it.

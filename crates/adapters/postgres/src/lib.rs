@@ -37,6 +37,7 @@ mod statement;
 mod trade;
 mod transaction;
 mod unit_of_work;
+mod webhooks;
 
 pub use database::Database;
 pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate, migrations_fingerprint};

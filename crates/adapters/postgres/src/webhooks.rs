@@ -1,0 +1,3 @@
+//! Subscriptions, their lanes and their deliveries.
+
+mod store;
