@@ -1,5 +1,7 @@
 //! Puts adapters behind the ports, for each thread of the two servers.
 
+mod unwired;
+
 use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread};
 
 use actix_server::Server;
@@ -11,7 +13,9 @@ use anyhow::{Context as _, anyhow};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use orders::PollSchedule;
 use tokio::runtime::Handle;
+use unwired::NoWebhooks;
 use web::Tasks;
+use webhooks::AddressPolicy;
 
 use crate::{
     config::Config,
@@ -143,6 +147,8 @@ impl Shared {
             offers: self.database.offer_reader(),
             orders: self.database.order_reader(),
             carriers: Arc::clone(&self.outside.carriers),
+            subscriptions: Arc::new(NoWebhooks),
+            hosts: Arc::new(NoWebhooks),
             claims: self.database.claims(),
             applications: self.database.applications(),
             grants: Arc::new(NoGrants),
@@ -194,6 +200,7 @@ impl Shared {
             authorize_limit_per_ip: oauth.authorize_limit_per_ip,
             docs_url: server.docs_url.as_ref().map(|url| url.as_str().to_owned()),
             trusted_proxies: server.trusted_proxies.0.iter().map(|proxy| proxy.0).collect(),
+            addresses: AddressPolicy::Public,
             body_timeout: server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,
             clock: Arc::clone(&self.outside.clock),

@@ -44,6 +44,7 @@ use offers::OfferReader;
 use orders::{CarrierLookup, OrderReader};
 use usecases::UnitOfWork;
 use web::Tasks;
+use webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 
 pub use operation::Effect;
 pub use routes::{Route, TABLE};
@@ -61,6 +62,10 @@ pub struct Public {
     pub orders: Arc<dyn OrderReader>,
     /// Asks carriers about parcels, within the deadline of a seller's request.
     pub carriers: Arc<dyn CarrierLookup>,
+    /// Reads subscriptions to webhooks.
+    pub subscriptions: Arc<dyn SubscriptionReader>,
+    /// Looks at the hosts of new subscriptions.
+    pub hosts: Arc<dyn HostCheck>,
     /// Claims idempotency keys.
     pub claims: Arc<dyn IdempotencyClaims>,
     /// Finds the applications that authenticate at the token endpoint.
@@ -103,6 +108,8 @@ pub struct HttpSettings {
     pub docs_url: Option<String>,
     /// The proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Where webhooks may go.
+    pub addresses: AddressPolicy,
     /// How long a client may take to send a body.
     pub body_timeout: Duration,
     /// How long a claim on an idempotency key holds when nobody gives it back (contract's decision: 60 s). To be longer than

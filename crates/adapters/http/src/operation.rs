@@ -143,6 +143,15 @@ impl Reply {
         Self::json(StatusCode::CREATED, body, expected)
     }
 
+    /// 204.
+    pub(crate) const fn no_content() -> Self {
+        Self {
+            status: StatusCode::NO_CONTENT,
+            body: Bytes::new(),
+            replayed: false,
+        }
+    }
+
     fn json(status: StatusCode, body: &impl Serialize, expected: usize) -> Result<Self, Refusal> {
         let mut bytes = Vec::with_capacity(expected);
         serde_json::to_writer(&mut bytes, body)?;

@@ -1,7 +1,13 @@
 //! The operations of `/v1`, one file for each.
 
+mod create_webhook;
+mod delete_webhook;
+mod delivery_view;
+mod list_deliveries;
 mod list_offers;
 mod list_orders;
+mod list_view;
+mod list_webhooks;
 mod me;
 mod money_view;
 mod offer_view;
@@ -13,9 +19,14 @@ mod read_order;
 mod report_shipment;
 mod shipment_view;
 mod view;
+mod webhook_view;
 
+pub(crate) use create_webhook::CreateWebhook;
+pub(crate) use delete_webhook::DeleteWebhook;
+pub(crate) use list_deliveries::ListDeliveries;
 pub(crate) use list_offers::ListOffers;
 pub(crate) use list_orders::ListOrders;
+pub(crate) use list_webhooks::ListWebhooks;
 pub(crate) use me::ReadMe;
 use money_view::MoneyView;
 use offer_view::OfferView;

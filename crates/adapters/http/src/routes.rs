@@ -6,7 +6,10 @@ use web::{Problem, Violations};
 
 use crate::call::{self, Call};
 use crate::operation::{Context, Effect, Incoming, Operation, Read, Write};
-use crate::operations::{ListOffers, ListOrders, PatchOffer, ReadMe, ReadOffer, ReadOrder, ReportShipment};
+use crate::operations::{
+    CreateWebhook, DeleteWebhook, ListDeliveries, ListOffers, ListOrders, ListWebhooks, PatchOffer, ReadMe,
+    ReadOffer, ReadOrder, ReportShipment,
+};
 
 /// Every operation of `/v1`, in the contract's order.
 pub static TABLE: &[Route] = &[
@@ -17,6 +20,10 @@ pub static TABLE: &[Route] = &[
     Route::reads::<ListOrders>(),
     Route::reads::<ReadOrder>(),
     Route::writes::<ReportShipment>(),
+    Route::reads::<ListWebhooks>(),
+    Route::writes::<CreateWebhook>(),
+    Route::writes::<DeleteWebhook>(),
+    Route::reads::<ListDeliveries>(),
 ];
 
 /// An operation's declaration as a value, so that the table can be walked.

@@ -164,7 +164,10 @@ async fn every_operation_refuses_callers_without_token_and_without_its_scope() {
 async fn the_whole_table_at_a_glance() {
     let lines = TABLE.iter().map(|route| {
         let scope = route.scope.map_or("-", oauth::Scope::as_str);
-        let parameters = route.parameters.join(",");
+        let parameters = match route.parameters {
+            [] => "-".to_owned(),
+            names => names.join(","),
+        };
         format!(
             "{} {} {scope} {:?} {parameters}",
             route.method, route.template, route.effect
@@ -178,5 +181,9 @@ async fn the_whole_table_at_a_glance() {
     GET /v1/orders orders:read Read limit,after,fields,status,placed_after,updated_after
     GET /v1/orders/{id} orders:read Read fields
     POST /v1/orders/{id}/shipments shipments:write Write fields
+    GET /v1/webhooks settings:read Read fields
+    POST /v1/webhooks settings:write Write fields
+    DELETE /v1/webhooks/{id} settings:write Write -
+    GET /v1/webhooks/{id}/deliveries settings:read Read fields
     ");
 }

@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 use usecases::MockUnitOfWork;
 use uuid::Uuid;
 use web::Tasks;
+use webhooks::{AddressPolicy, MockHostCheck, MockSubscriptionReader};
 
 use super::fakes::PlainSealer;
 use crate::{HttpSettings, Public, UsageMeter, configure};
@@ -35,6 +36,9 @@ pub(crate) struct Fixture {
     pub(crate) offers: MockOfferReader,
     pub(crate) orders: MockOrderReader,
     pub(crate) carriers: MockCarrierLookup,
+    pub(crate) subscriptions: MockSubscriptionReader,
+    pub(crate) hosts: MockHostCheck,
+    pub(crate) addresses: AddressPolicy,
     pub(crate) claims: MockIdempotencyClaims,
     pub(crate) applications: MockApplicationReader,
     pub(crate) grants: MockGrantReader,
@@ -127,6 +131,9 @@ impl Fixture {
             offers: MockOfferReader::new(),
             orders: MockOrderReader::new(),
             carriers: MockCarrierLookup::new(),
+            subscriptions: MockSubscriptionReader::new(),
+            hosts: MockHostCheck::new(),
+            addresses: AddressPolicy::Public,
             claims: MockIdempotencyClaims::new(),
             applications: MockApplicationReader::new(),
             grants: MockGrantReader::new(),
@@ -179,6 +186,7 @@ impl Fixture {
             authorize_limit_per_ip: 60,
             docs_url: Some("https://docs.shop.example".to_owned()),
             trusted_proxies: proxies.collect(),
+            addresses: self.addresses,
             body_timeout: Duration::from_millis(300),
             idempotency_lease: LEASE,
             clock: Arc::new(clock),
@@ -189,6 +197,8 @@ impl Fixture {
             offers: Arc::new(self.offers),
             orders: Arc::new(self.orders),
             carriers: Arc::new(self.carriers),
+            subscriptions: Arc::new(self.subscriptions),
+            hosts: Arc::new(self.hosts),
             claims: Arc::new(self.claims),
             applications: Arc::new(self.applications),
             grants: Arc::new(self.grants),

@@ -1,0 +1,272 @@
+//! A family of tokens over mocked transactions: what they change stands once they are committed.
+
+use std::sync::{Arc, Mutex};
+
+use actix_web::test::TestRequest;
+use chrono::TimeDelta;
+use kernel::{CommitError, StoreError};
+use oauth::{
+    Application, ApplicationStatus, ClientType, Code, CodeChallenge, Credential, CredentialKind, Family,
+    FamilyId, NewPair, RefreshToken, ScopeSet, Standing, TokenKey,
+};
+use usecases::MockTransaction;
+use uuid::Uuid;
+
+use super::fixture::{Fixture, now, unavailable};
+use super::token_endpoint::{CLIENT, application, by_basic, form, knowing};
+
+pub(super) const BACK: &str = "https://app.example/cb?from=shop";
+/// The verifier of RFC 7636, Appendix B.
+pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+pub(super) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// What the fixture's randomness makes of a new access and a new refresh token of the family.
+pub(super) const NEW_ACCESS: &str = "ps_at_AAAAAAAAAAAAAAAAAAAACAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH";
+pub(super) const NEW_REFRESH: &str = "ps_rt_AAAAAAAAAAAAAAAAAAAACAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH";
+
+pub(super) fn family_id() -> FamilyId {
+    Uuid::from_u128(8).into()
+}
+
+pub(super) fn code() -> Credential {
+    Credential::from_random(CredentialKind::AuthorizationCode, family_id(), &[1; 32])
+}
+
+pub(super) fn refresh_token() -> Credential {
+    Credential::from_random(CredentialKind::RefreshToken, family_id(), &[2; 32])
+}
+
+/// How a COMMIT ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Commit {
+    Done,
+    /// The answer is lost, the effect stands.
+    LostDone,
+    /// The answer is lost, and so is the effect.
+    LostUndone,
+    /// It is rolled back since another transaction was faster.
+    Beaten,
+    /// It is rolled back since the database went away.
+    Gone,
+}
+
+/// What stands.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) family: Option<Family>,
+    pub(super) code: Option<Code>,
+    pub(super) refresh: Option<RefreshToken>,
+    pub(super) pairs: Vec<NewPair>,
+    pub(super) ended: Vec<TokenKey>,
+}
+
+#[derive(Clone, Copy)]
+enum Change {
+    UseCode(NewPair),
+    UseRefresh(NewPair),
+    EndFamily,
+    EndAccess(TokenKey),
+}
+
+impl Kept {
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::UseCode(pair) => {
+                self.code.as_mut().unwrap().used_at = Some(now());
+                self.pairs.push(pair);
+            }
+            Change::UseRefresh(pair) => {
+                self.refresh.as_mut().unwrap().used_at = Some(now());
+                self.pairs.push(pair);
+            }
+            Change::EndFamily => self.family.as_mut().unwrap().standing.revoked = true,
+            Change::EndAccess(key) => self.ended.push(key),
+        }
+    }
+}
+
+/// The family of these tests, with a code and a refresh token that can be used.
+#[derive(Clone)]
+pub(super) struct Grants(Arc<Mutex<Kept>>);
+
+impl Grants {
+    pub(super) fn new() -> Self {
+        let scopes = ScopeSet::parse("offers:read orders:read").unwrap();
+        let family = Family {
+            id: family_id(),
+            seller: Uuid::from_u128(0xa).into(),
+            client_id: CLIENT.parse().unwrap(),
+            scopes,
+            standing: Standing {
+                revoked: false,
+                disconnected: false,
+                closed: false,
+                application: Some((ApplicationStatus::Active, ScopeSet::all())),
+            },
+        };
+        let code = Code {
+            redirect_uri: BACK.to_owned(),
+            challenge: CodeChallenge::new(CHALLENGE.to_owned()).unwrap(),
+            expires_at: now() + TimeDelta::minutes(10),
+            used_at: None,
+        };
+        let refresh = RefreshToken {
+            scopes,
+            expires_at: now() + TimeDelta::days(90),
+            used_at: None,
+        };
+        Self(Arc::new(Mutex::new(Kept {
+            family: Some(family),
+            code: Some(code),
+            refresh: Some(refresh),
+            pairs: Vec::new(),
+            ended: Vec::new(),
+        })))
+    }
+
+    /// The same after a change.
+    pub(super) fn with(self, change: impl FnOnce(&mut Kept)) -> Self {
+        change(&mut self.0.lock().unwrap());
+        self
+    }
+
+    /// What stands now.
+    pub(super) fn kept(&self) -> Kept {
+        self.0.lock().unwrap().clone()
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.kept().family.unwrap().standing.revoked
+    }
+
+    /// A transaction whose COMMIT ends so; nothing where it is not to be committed.
+    pub(super) fn transaction(&self, commit: Option<Commit>) -> MockTransaction {
+        let mut transaction = MockTransaction::new();
+        transaction.expect_now().returning(now);
+        self.reading(&mut transaction);
+        let changes = Self::writing(&mut transaction);
+        if let Some(commit) = commit {
+            let grants = self.clone();
+            transaction.expect_commit().once().returning(move || {
+                if matches!(commit, Commit::Done | Commit::LostDone) {
+                    let mut kept = grants.0.lock().unwrap();
+                    changes
+                        .lock()
+                        .unwrap()
+                        .drain(..)
+                        .for_each(|change| kept.apply(change));
+                }
+                match commit {
+                    Commit::Done => Ok(()),
+                    Commit::LostDone | Commit::LostUndone => Err(CommitError::Unknown(unavailable())),
+                    Commit::Beaten => Err(CommitError::RolledBack(StoreError::Retryable("beaten".into()))),
+                    Commit::Gone => Err(CommitError::RolledBack(unavailable())),
+                }
+            });
+        }
+        transaction
+    }
+
+    fn reading(&self, transaction: &mut MockTransaction) {
+        let grants = self.clone();
+        transaction
+            .expect_lock_family()
+            .returning(move |id| Ok(grants.kept().family.filter(|family| family.id == id)));
+        let grants = self.clone();
+        transaction
+            .expect_code()
+            .returning(move |key| Ok(grants.kept().code.filter(|_| key == code().key())));
+        let grants = self.clone();
+        transaction
+            .expect_refresh_token()
+            .returning(move |key| Ok(grants.kept().refresh.filter(|_| key == refresh_token().key())));
+        let grants = self.clone();
+        transaction
+            .expect_has_access_token()
+            .returning(move |key| Ok(grants.kept().pairs.iter().any(|pair| pair.access == key.hash)));
+    }
+
+    fn writing(transaction: &mut MockTransaction) -> Arc<Mutex<Vec<Change>>> {
+        let changes = Arc::<Mutex<Vec<Change>>>::default();
+        let noted = Arc::clone(&changes);
+        transaction.expect_use_code().returning(move |_, pair| {
+            noted.lock().unwrap().push(Change::UseCode(pair));
+            Ok(())
+        });
+        let noted = Arc::clone(&changes);
+        transaction.expect_use_refresh_token().returning(move |_, pair| {
+            noted.lock().unwrap().push(Change::UseRefresh(pair));
+            Ok(())
+        });
+        let noted = Arc::clone(&changes);
+        transaction.expect_revoke_family().returning(move |_| {
+            noted.lock().unwrap().push(Change::EndFamily);
+            Ok(())
+        });
+        let noted = Arc::clone(&changes);
+        transaction.expect_revoke_access_token().returning(move |key| {
+            noted.lock().unwrap().push(Change::EndAccess(key));
+            Ok(())
+        });
+        changes
+    }
+
+    /// A listener that opens these transactions, one after the other and no others.
+    pub(super) fn over(&self, commits: &[Option<Commit>]) -> Fixture {
+        let transactions = commits.iter().map(|commit| self.transaction(*commit));
+        knowing(application()).transactions(transactions.collect())
+    }
+}
+
+pub(super) fn public_application() -> Application {
+    Application {
+        client_type: ClientType::Public,
+        secret: None,
+        ..application()
+    }
+}
+
+/// Parameters of an exchange that is fine, with some of them changed or, where empty, left out.
+pub(super) fn exchange_with(changes: &[(&str, &str)]) -> String {
+    let code = code();
+    let fine = [
+        ("grant_type", "authorization_code"),
+        ("code", code.reveal()),
+        ("redirect_uri", BACK),
+        ("code_verifier", VERIFIER),
+    ];
+    encoded(&fine, changes)
+}
+
+/// The same of a refresh.
+pub(super) fn refresh_with(changes: &[(&str, &str)]) -> String {
+    let token = refresh_token();
+    let fine = [("grant_type", "refresh_token"), ("refresh_token", token.reveal())];
+    encoded(&fine, changes)
+}
+
+fn encoded(fine: &[(&str, &str)], changes: &[(&str, &str)]) -> String {
+    let changed = |name: &str| changes.iter().find(|(changed, _)| *changed == name);
+    let kept = fine.iter().filter(|(name, _)| changed(name).is_none());
+    let pairs = kept.chain(changes).filter(|(_, value)| !value.is_empty());
+    let pairs = pairs.map(|(name, value)| {
+        let value = value.replace('%', "%25").replace('&', "%26").replace('+', "%2B");
+        format!("{name}={value}")
+    });
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+/// An exchange by the confidential client.
+pub(super) fn exchange() -> TestRequest {
+    by_basic(&exchange_with(&[]))
+}
+
+/// A refresh by the confidential client.
+pub(super) fn refresh() -> TestRequest {
+    by_basic(&refresh_with(&[]))
+}
+
+/// A call by a client that has no secret.
+pub(super) fn by_id(body: &str) -> TestRequest {
+    form(&format!("{body}&client_id={CLIENT}"))
+}
