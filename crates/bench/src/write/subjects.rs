@@ -45,11 +45,12 @@ pub(super) async fn of<'a>(
     progress: Progress,
 ) -> anyhow::Result<Vec<Subject<'a>>> {
     let Writes { patches, shipments } = writes;
-    let (database, sellers) = (&stand.database, stand.seller_ids());
+    let database = &stand.database;
+    scripts::prepare(cluster, database, &stand.seller_ids()).await?;
     let sealed = sealed_body(cluster, stand, patches).await?;
-    let patch = scripts::patch(database, stand.catalogue, &sellers, &sealed);
+    let patch = scripts::patch(database, stand.catalogue, &sealed);
     let sealed = sealed_body(cluster, stand, shipments).await?;
-    let shipment = scripts::shipment(database, trade, &sellers, &sealed);
+    let shipment = scripts::shipment(database, trade, &sealed);
     let token = &stand.first_seller()?.token;
     let depth = trade.largest() * 9 / 10;
     let step = progress.counted("walking to 90 % of the orders", depth);

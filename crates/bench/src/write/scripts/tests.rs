@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use super::*;
 use crate::catalogue;
-use crate::cluster::Cluster;
 use crate::pgbench::{self, Run};
 use crate::progress::Progress;
 use crate::write::seed;
 
-const SELLERS: [&str; 2] = [
+const IDS: [&str; 2] = [
     "01970000-0000-7000-8000-000000000001",
     "01970000-0000-7000-8000-000000000002",
 ];
@@ -30,12 +29,13 @@ async fn migrated() -> Cluster {
         let sql = fs::read_to_string(step.join("up.sql")).unwrap();
         cluster.sql("postgres", &sql).await.unwrap();
     }
-    for (n, seller) in SELLERS.iter().enumerate() {
+    for (n, seller) in IDS.iter().enumerate() {
         let sql = format!(
             "insert into sellers (id, name, email, created_at) values ('{seller}', 'S{n}', 's{n}@x.example', now())"
         );
         cluster.sql("postgres", &sql).await.unwrap();
     }
+    prepare(&cluster, "postgres", &IDS).await.unwrap();
     cluster
 }
 
@@ -62,14 +62,14 @@ async fn a_change_writes_what_a_change_writes() {
     let catalogue = Catalogue::new(20, 2);
     for offer in 0..catalogue.offers {
         let (id, seller) = (catalogue::offer_id(offer), catalogue.seller_of(offer));
-        let seller = SELLERS[usize::try_from(seller).unwrap()];
+        let seller = IDS[usize::try_from(seller).unwrap()];
         let sql = format!(
             "insert into offers (seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, \
              handle, url) values ('{seller}', '{id}', now(), now(), 1, 1, 'published', 'automatic', 'T', 'h', 'https://x')"
         );
         cluster.sql("postgres", &sql).await.unwrap();
     }
-    let script = patch("postgres", catalogue, &SELLERS, "5a5a");
+    let script = patch("postgres", catalogue, "5a5a");
     assert_eq!(script.statements(), 7);
     let run = run(&cluster, &script).await;
     let counts = [
@@ -82,9 +82,9 @@ async fn a_change_writes_what_a_change_writes() {
 #[tokio::test]
 async fn a_shipment_writes_what_a_shipment_writes() {
     let cluster = migrated().await;
-    let seeded = seed::orders(&cluster, "postgres", TRADE, &SELLERS, Progress::new());
+    let seeded = seed::orders(&cluster, "postgres", TRADE, &IDS, Progress::new());
     seeded.await.unwrap();
-    let script = shipment("postgres", TRADE, &SELLERS, "5a5a");
+    let script = shipment("postgres", TRADE, "5a5a");
     assert_eq!(script.statements(), 8);
     let run = run(&cluster, &script).await;
     let counts = [
