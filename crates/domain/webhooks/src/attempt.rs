@@ -48,25 +48,34 @@ impl Outcome {
 }
 
 /// Why there was no answer. Reasons are in English, for developers, at most 200 characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The host's name does not resolve.
+    #[error("the host's name does not resolve")]
     Dns,
     /// The host has an address that deliveries never go to.
+    #[error("the host has an address that deliveries do not go to")]
     AddressRefused,
     /// No connection came about: the network says that there is no way.
+    #[error("the host cannot be reached")]
     Connect,
     /// The host refused the connection.
+    #[error("the host refused the connection")]
     Refused,
     /// The attempt's time was over.
+    #[error("there was no answer in time")]
     TimedOut,
     /// TLS failed; with the reason.
+    #[error("TLS failed: {0}")]
     Tls(String),
     /// What came was no HTTP answer; with the reason.
+    #[error("what came was no HTTP answer: {0}")]
     Protocol(String),
     /// The connection ended before the answer's head did.
+    #[error("the connection was closed before the answer")]
     Closed,
     /// The worker was lost in the midst of it, not for the first time.
+    #[error("the delivery was lost together with its sender")]
     WorkerLost,
 }
 

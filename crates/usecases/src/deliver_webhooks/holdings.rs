@@ -8,7 +8,8 @@ use webhooks::{
     ToppedUp, WebhookSecret, WebhookUrl, signature,
 };
 
-use super::{Settlement, Slots};
+use super::Slots;
+use super::worker::Settlement;
 
 /// One lane gets at most this part of the slots that are left.
 const FAIR_SHARE: u16 = 8;
@@ -113,7 +114,7 @@ impl Holdings {
         let attempts = left(self.slots.attempts, used);
         (attempts > 0).then(|| Room {
             attempts,
-            failing_attempts: left(self.slots.attempts / 2, failing).min(attempts),
+            failing_attempts: left((self.slots.attempts / 2).max(1), failing).min(attempts),
             per_lane: (attempts / FAIR_SHARE).clamp(1, self.slots.per_lane.max(1)),
             per_failing_lane: self.slots.per_failing_lane,
         })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kernel::MockRandomness;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
-use webhooks::{Failure, Message, Outcome};
+use webhooks::{Failure, Fate, Message, Outcome};
 
 use super::*;
 use store::{Receivers, Store};
@@ -49,6 +49,15 @@ fn chance() -> MockRandomness {
 
 /// Works until `stop`.
 async fn work(store: &Store, receivers: &Receivers, stop: impl Future<Output = ()> + Send) {
+    work_with(SLOTS, store, receivers, stop).await;
+}
+
+async fn work_with(
+    slots: Slots,
+    store: &Store,
+    receivers: &Receivers,
+    stop: impl Future<Output = ()> + Send,
+) {
     let dispatch = Dispatch {
         lanes: store,
         sender: receivers,
@@ -56,7 +65,7 @@ async fn work(store: &Store, receivers: &Receivers, stop: impl Future<Output = (
         pulse: &Every100Ms,
         observer: &Deaf,
         schedule: RetrySchedule::default(),
-        slots: SLOTS,
+        slots,
     };
     deliver_webhooks(dispatch, stop).await;
 }
@@ -229,4 +238,40 @@ async fn what_is_sent_is_signed() {
     work(&store, &receivers, store.finished()).await;
     let Message { body, signature, .. } = receivers.last_message();
     assert_eq!(signature, webhooks::signature(&store::secret(), &body));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lane_that_was_taken_over_is_left_alone() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    let slow = store.queue(1, 50);
+    receivers.answer(1, FAST, 200);
+    receivers.answer_one(slow, Duration::from_secs(5), 200);
+    let taking_over = async {
+        store.delivered_of(1, 1).await;
+        store.takes_over(1);
+        let sent = receivers.sent();
+        sleep(Duration::from_secs(10)).await;
+        // What was given out before is sent to its end, and nothing else.
+        assert!(receivers.sent() <= sent + usize::from(SLOTS.per_lane));
+        store.queue(2, 1);
+        receivers.answer(2, FAST, 200);
+        store.delivered_of(2, 1).await;
+    };
+    work(&store, &receivers, taking_over).await;
+    assert!(store.delivered() < 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_slot_serves_lanes_that_fail_too() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue(1, 3);
+    store.fails(1);
+    receivers.answer(1, FAST, 200);
+    let slots = Slots {
+        attempts: 1,
+        per_lane: 1,
+        per_failing_lane: 1,
+    };
+    work_with(slots, &store, &receivers, store.finished()).await;
+    assert_eq!((store.delivered(), receivers.most_at_once()), (3, 1));
 }

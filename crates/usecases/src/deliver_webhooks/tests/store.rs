@@ -92,6 +92,11 @@ impl Store {
         self.inner().lanes.entry(lane).or_default().failing = true;
     }
 
+    /// Somebody else holds the lane from now on.
+    pub(super) fn takes_over(&self, lane: u128) {
+        self.inner().lanes.entry(lane).or_default().fence = Some(Uuid::max());
+    }
+
     pub(super) fn goes_away(&self, away: bool) {
         self.inner().away = away;
     }
@@ -225,7 +230,7 @@ impl Lanes for Store {
             ..
         } in conclusions
         {
-            let lane = inner.of(hold).unwrap();
+            let Some(lane) = inner.of(hold) else { continue };
             let before = lane.due.len();
             lane.due.retain(|due| due.id != *delivery);
             assert_eq!(lane.due.len() + 1, before, "recorded twice");
@@ -239,7 +244,7 @@ impl Lanes for Store {
         for Release { hold, failing } in released {
             inner.turns += 1;
             let turn = inner.turns;
-            let lane = inner.of(hold).unwrap();
+            let Some(lane) = inner.of(hold) else { continue };
             lane.fence = None;
             lane.turn = turn;
             lane.failing = failing.unwrap_or(lane.failing);
