@@ -246,8 +246,8 @@ pub(super) fn refresh_with(changes: &[(&str, &str)]) -> String {
 }
 
 fn encoded(fine: &[(&str, &str)], changes: &[(&str, &str)]) -> String {
-    let changed = |name: &str| changes.iter().find(|(changed, _)| *changed == name);
-    let kept = fine.iter().filter(|(name, _)| changed(name).is_none());
+    let is_changed = |name: &str| changes.iter().any(|(changed, _)| *changed == name);
+    let kept = fine.iter().filter(|(name, _)| !is_changed(name));
     let pairs = kept.chain(changes).filter(|(_, value)| !value.is_empty());
     let pairs = pairs.map(|(name, value)| {
         let value = value.replace('%', "%25").replace('&', "%26").replace('+', "%2B");

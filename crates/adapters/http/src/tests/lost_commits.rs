@@ -93,13 +93,12 @@ struct Opening(Mutex<VecDeque<Result<MockTransaction, StoreError>>>);
 impl UnitOfWork for Opening {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
         let next = self.0.lock().unwrap().pop_front();
-        next.expect("no transaction is expected here")
-            .map(|transaction| Box::new(transaction) as Box<dyn Transaction>)
+        let transaction = next.expect("no transaction is expected here")?;
+        Ok(Box::new(transaction))
     }
 }
 
 async fn sent(units: impl UnitOfWork + 'static, request: TestRequest) -> (u16, Duration) {
-    tokio::time::pause();
     let mut public = knowing(application()).public();
     public.units = Arc::new(units);
     let app = init_service(App::new().configure(configure(public))).await;
@@ -110,6 +109,7 @@ async fn sent(units: impl UnitOfWork + 'static, request: TestRequest) -> (u16, D
 
 #[actix_web::test]
 async fn a_database_that_is_away_is_asked_until_it_is_back() {
+    tokio::time::pause();
     for request in REQUESTS {
         let grants = Grants::new();
         let mut opening = VecDeque::from([Ok(grants.transaction(Some(Commit::LostDone)))]);
@@ -145,6 +145,7 @@ impl UnitOfWork for Vanishing {
 
 #[actix_web::test]
 async fn what_cannot_be_found_out_is_given_up_after_half_a_minute() {
+    tokio::time::pause();
     let (logs, _listening) = Logs::listen();
     let first = Grants::new().transaction(Some(Commit::LostDone));
     let (status, took) = sent(Vanishing(Mutex::new(Some(first))), refresh()).await;
@@ -154,6 +155,7 @@ async fn what_cannot_be_found_out_is_given_up_after_half_a_minute() {
 
 #[actix_web::test]
 async fn a_silent_database_is_given_up_within_3_seconds_before_the_commit() {
+    tokio::time::pause();
     let (status, took) = sent(Vanishing(Mutex::new(None)), refresh()).await;
     assert_eq!(status, 500);
     assert!(took < Duration::from_secs(3), "{took:?}");
@@ -171,13 +173,11 @@ impl UnitOfWork for Held {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
         loop {
             let step = self.steps.lock().unwrap().pop_front();
-            match step.expect("no transaction is expected here") {
-                Some(transaction) => return Ok(Box::new(transaction)),
-                None => {
-                    self.reached.notify_one();
-                    self.go_on.notified().await;
-                }
+            if let Some(transaction) = step.expect("no transaction is expected here") {
+                return Ok(Box::new(transaction));
             }
+            self.reached.notify_one();
+            self.go_on.notified().await;
         }
     }
 }

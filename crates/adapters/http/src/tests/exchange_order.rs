@@ -1,0 +1,161 @@
+//! In which order exchanges are checked (D77), and against whom they count (D67).
+
+use std::sync::{Arc, Mutex};
+
+use actix_web::test::TestRequest;
+use oauth::{ClientId, Limiter, Subject};
+use uuid::Uuid;
+
+use super::fixture::{Answered, Fixture, count};
+use super::grants::{Grants, by_id, code, exchange_with, public_application, refresh_token, refresh_with};
+use super::token_endpoint::{CLIENT, application, basic, form};
+
+/// What can be wrong with an exchange, in the order of the checks, with the answer to it.
+const FAULTS: [(Fault, u16, &str); 7] = [
+    (Fault::AddressLimit, 429, "rate_limited"),
+    (Fault::Body, 400, "invalid_request"),
+    (Fault::GrantType, 400, "unsupported_grant_type"),
+    (Fault::Client, 401, "invalid_client"),
+    (Fault::ClientLimit, 429, "rate_limited"),
+    (Fault::Field, 400, "invalid_request"),
+    (Fault::Grant, 400, "invalid_grant"),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    AddressLimit,
+    Body,
+    GrantType,
+    Client,
+    ClientLimit,
+    Field,
+    Grant,
+}
+
+/// A request with these faults. A code that is another client's is in the way of nobody's limit, so the faults that come after
+/// the limit of a client are those of a code of its own: it has the wrong `redirect_uri`.
+fn request(faults: &[Fault]) -> TestRequest {
+    let has = |fault| faults.contains(&fault);
+    let mut changes = Vec::new();
+    if has(Fault::GrantType) {
+        changes.push(("grant_type", "password"));
+    }
+    if has(Fault::Grant) {
+        changes.push(("redirect_uri", "https://app.example/"));
+    }
+    if has(Fault::Field) {
+        changes.push(("code_verifier", "short"));
+    }
+    let more = if has(Fault::Body) { "&x=1&x=1" } else { "" };
+    form(&(exchange_with(&changes) + more))
+}
+
+fn fixture(faults: &[Fault], application: oauth::Application) -> Fixture {
+    let has = |fault| faults.contains(&fault);
+    let places = (
+        if has(Fault::AddressLimit) { 31 } else { 30 },
+        if has(Fault::ClientLimit) { 61 } else { 60 },
+    );
+    let mut fixture = Fixture::new().transactions(vec![Grants::new().transaction(None)]);
+    fixture.rates.expect_count().returning(move |limiter, _| {
+        Ok(count(match limiter {
+            Limiter::TokenByAddress => places.0,
+            Limiter::TokenByClient => places.1,
+            other => panic!("{other:?}"),
+        }))
+    });
+    fixture
+        .applications
+        .expect_client()
+        .returning(move |_| Ok(Some(application.clone())));
+    fixture
+        .grants
+        .expect_holder()
+        .returning(|key| Ok((key == code().key()).then(|| CLIENT.parse().unwrap())));
+    fixture
+}
+
+async fn confidential(faults: &[Fault]) -> Answered {
+    let secret = super::token_endpoint::secret();
+    let presented = if faults.contains(&Fault::Client) {
+        "wrong"
+    } else {
+        secret.reveal()
+    };
+    let request = request(faults).insert_header(basic(CLIENT, presented));
+    fixture(faults, application()).send(request).await
+}
+
+async fn public(faults: &[Fault]) -> Answered {
+    let presented = if faults.contains(&Fault::Client) {
+        "invented"
+    } else {
+        ""
+    };
+    let request = request(faults).insert_header(basic(CLIENT, presented));
+    fixture(faults, public_application()).send(request).await
+}
+
+#[actix_web::test]
+async fn of_two_faults_the_earlier_is_told() {
+    for (n, (first, status, error)) in FAULTS.iter().enumerate() {
+        let expected = (*status, (*error).to_owned());
+        let mut combinations = vec![vec![*first]];
+        combinations.extend(FAULTS[n + 1..].iter().map(|(second, ..)| vec![*first, *second]));
+        for faults in combinations {
+            assert_eq!(confidential(&faults).await.oauth_error(), expected, "{faults:?}");
+            assert_eq!(public(&faults).await.oauth_error(), expected, "{faults:?}");
+        }
+    }
+}
+
+/// Who is counted when the public client sends this, and the credential is this client's.
+async fn counted(request: TestRequest, holder: Option<ClientId>) -> Vec<(Limiter, Subject)> {
+    let counted = Arc::new(Mutex::new(Vec::new()));
+    let nothing = Grants::new().with(|kept| kept.family = None);
+    let mut fixture = Fixture::new().transactions(vec![nothing.transaction(None)]);
+    let seen = Arc::clone(&counted);
+    fixture.rates.expect_count().returning(move |limiter, subject| {
+        seen.lock().unwrap().push((limiter, subject));
+        Ok(count(1))
+    });
+    fixture
+        .applications
+        .expect_client()
+        .returning(|_| Ok(Some(public_application())));
+    fixture.grants.expect_holder().returning(move |key| {
+        assert!(key == code().key() || key == refresh_token().key());
+        Ok(holder)
+    });
+    fixture.send(request).await;
+    counted.lock().unwrap().clone()
+}
+
+#[actix_web::test]
+async fn a_public_client_is_counted_once_it_has_proved_itself() {
+    let address = (
+        Limiter::TokenByAddress,
+        Subject::address("192.0.2.1".parse().unwrap()),
+    );
+    let own: ClientId = CLIENT.parse().unwrap();
+    let client = (Limiter::TokenByClient, Subject::client(own));
+    let other = ClientId::from(Uuid::from_u128(0xff));
+    for body in [
+        exchange_with(&[]),
+        refresh_with(&[]),
+        exchange_with(&[("code_verifier", "short")]),
+    ] {
+        assert_eq!(counted(by_id(&body), Some(own)).await, [address, client]);
+        for holder in [None, Some(other)] {
+            assert_eq!(counted(by_id(&body), holder).await, [address], "{body}");
+        }
+    }
+    for body in [
+        exchange_with(&[("code", "")]),
+        exchange_with(&[("code", "x")]),
+        refresh_with(&[("refresh_token", "x")]),
+        "grant_type=client_credentials".to_owned(),
+    ] {
+        assert_eq!(counted(by_id(&body), Some(own)).await, [address], "{body}");
+    }
+}
