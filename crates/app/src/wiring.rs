@@ -151,7 +151,7 @@ impl Shared {
             hosts: Arc::new(NoWebhooks),
             claims: self.database.claims(),
             applications: self.database.applications(),
-            grants: Arc::new(NoGrants),
+            grants: self.database.grants(),
             usage: self.usage.clone(),
             rates: self.database.rate_counter(),
             sealer: self.sealer.clone(),
@@ -214,23 +214,6 @@ impl Shared {
             body_timeout: self.config.server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,
         }
-    }
-}
-
-/// Stands in until codes and refresh tokens are kept: there are none.
-struct NoGrants;
-
-#[async_trait::async_trait]
-impl oauth::GrantReader for NoGrants {
-    async fn holder(&self, _: oauth::TokenKey) -> Result<Option<oauth::ClientId>, kernel::StoreError> {
-        Ok(None)
-    }
-
-    async fn connections(
-        &self,
-        _: kernel::SellerId,
-    ) -> Result<Vec<oauth::ConnectedApplication>, kernel::StoreError> {
-        Ok(Vec::new())
     }
 }
 
