@@ -23,7 +23,7 @@ struct Sealed {
 /// The handle, in base64url.
 pub fn seal(sealer: &dyn Sealer, ticket: &ConsentTicket) -> Result<String, serde_json::Error> {
     let request = &ticket.request;
-    let sealed = Sealed {
+    let content = Sealed {
         id: ticket.id.uuid(),
         client_id: request.client_id.uuid(),
         redirect_uri: request.redirect_uri.clone(),
@@ -32,7 +32,7 @@ pub fn seal(sealer: &dyn Sealer, ticket: &ConsentTicket) -> Result<String, serde
         challenge: request.challenge.as_str().to_owned(),
         expires_at: ticket.expires_at.timestamp_micros(),
     };
-    let plain = serde_json::to_vec(&sealed)?;
+    let plain = serde_json::to_vec(&content)?;
     Ok(URL_SAFE_NO_PAD.encode(sealer.seal(Purpose::ConsentTicket, &[], &plain)))
 }
 
@@ -42,18 +42,18 @@ pub fn open(sealer: &dyn Sealer, handle: &str) -> Result<ConsentTicket, ConsentR
 }
 
 fn read(sealer: &dyn Sealer, handle: &str) -> Option<ConsentTicket> {
-    let sealed = URL_SAFE_NO_PAD.decode(handle).ok()?;
-    let plain = sealer.open(Purpose::ConsentTicket, &[], &sealed).ok()?;
-    let sealed: Sealed = serde_json::from_slice(&plain).ok()?;
+    let bytes = URL_SAFE_NO_PAD.decode(handle).ok()?;
+    let plain = sealer.open(Purpose::ConsentTicket, &[], &bytes).ok()?;
+    let content: Sealed = serde_json::from_slice(&plain).ok()?;
     let request = AuthorizationRequest {
-        client_id: ClientId::from(sealed.client_id),
-        redirect_uri: sealed.redirect_uri,
-        scopes: ScopeSet::from_bits(sealed.scopes).ok()?,
-        state: sealed.state,
-        challenge: CodeChallenge::new(sealed.challenge).ok()?,
+        client_id: ClientId::from(content.client_id),
+        redirect_uri: content.redirect_uri,
+        scopes: ScopeSet::from_bits(content.scopes).ok()?,
+        state: content.state,
+        challenge: CodeChallenge::new(content.challenge).ok()?,
     };
-    let expires_at = DateTime::<Utc>::from_timestamp_micros(sealed.expires_at)?;
-    Some(ConsentTicket::new(sealed.id, request, expires_at))
+    let expires_at = DateTime::<Utc>::from_timestamp_micros(content.expires_at)?;
+    Some(ConsentTicket::new(content.id, request, expires_at))
 }
 
 #[cfg(test)]
