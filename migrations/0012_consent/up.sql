@@ -122,8 +122,7 @@ create table account_mails (
 );
 create index account_mails_seller_id_idx on account_mails (seller_id);
 create index account_mails_due_idx on account_mails (due_at) where due_at is not null;
--- For giving up what came too late, and clearing what is done.
-create index account_mails_expires_at_idx on account_mails (expires_at) where due_at is not null;
+-- For clearing what is done.
 create index account_mails_done_idx on account_mails (coalesce(sent_at, dead_at)) where due_at is null;
 
 -- Who did what. The ids are UUIDv7 and rise with time, to a fraction of a millisecond.

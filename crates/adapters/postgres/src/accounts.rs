@@ -11,4 +11,4 @@ pub(crate) use application_row::limit_from;
 pub(crate) use applications::Applications;
 pub(crate) use operator_tokens::StoredOperatorTokens;
 pub(crate) use rates::{CountOne, Counted, Rates, WINDOW, count};
-pub(crate) use sellers::Sellers;
+pub(crate) use sellers::{SellerColumns, SellerRow, Sellers};

@@ -27,6 +27,7 @@ mod migrations;
 mod outbox;
 mod panel;
 mod pending;
+mod queue;
 mod reads;
 mod retention;
 mod schema;

@@ -363,11 +363,13 @@ diesel::table! {
 }
 
 diesel::joinable!(applications -> sellers (owner_id));
+diesel::joinable!(links -> sellers (seller_id));
 
 diesel::allow_tables_to_appear_in_same_query!(
     access_tokens,
     applications,
     families,
+    links,
     offers,
     operator_tokens,
     personal_tokens,
@@ -386,4 +388,9 @@ diesel::define_sql_function! {
         first: diesel::sql_types::Nullable<diesel::sql_types::Timestamptz>,
         second: diesel::sql_types::Timestamptz,
     ) -> diesel::sql_types::Nullable<diesel::sql_types::Timestamptz>;
+}
+
+diesel::define_sql_function! {
+    /// A text without regard to case.
+    fn lower(text: diesel::sql_types::Text) -> diesel::sql_types::Text;
 }

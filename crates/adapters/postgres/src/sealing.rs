@@ -1,4 +1,4 @@
-//! Sealing what is remembered.
+//! Sealing what is remembered, and links that wait in mails.
 
 use std::{fmt, sync::Arc};
 
@@ -34,6 +34,19 @@ impl Sealing {
             let key = format!("{}, {}", claim.space.uuid(), claim.key.as_str());
             StoreError::corrupt("idempotency", key, cause)
         })
+    }
+
+    /// Seals the link of a mail.
+    pub(crate) fn seal_link(&self, mail: Uuid, url: &str) -> Result<Vec<u8>, StoreError> {
+        let sealer = self.sealer()?;
+        Ok(sealer.seal(Purpose::MailedLink, mail.as_bytes(), url.as_bytes()))
+    }
+
+    /// Opens the link of a mail.
+    pub(crate) fn open_link(&self, mail: Uuid, sealed: &[u8]) -> Result<String, StoreError> {
+        let opened = self.sealer()?.open(Purpose::MailedLink, mail.as_bytes(), sealed);
+        let url = opened.map_err(|cause| StoreError::corrupt("account_mails", mail, cause))?;
+        String::from_utf8(url).map_err(|cause| StoreError::corrupt("account_mails", mail, cause))
     }
 
     fn sealer(&self) -> Result<&Arc<dyn Sealer>, StoreError> {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::{
     ExpressionMethods, OptionalExtension, QueryDsl, Queryable, Selectable, SelectableHelper, pg::Pg,
+    sql_types as sql,
 };
 use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
@@ -16,9 +17,19 @@ use crate::{
     transaction::Tx,
 };
 
+/// The types of the columns of [`SellerRow`]: `id, seller_no, name, email, created_at, closed_at`.
+pub(crate) type SellerColumns = (
+    sql::Uuid,
+    sql::Integer,
+    sql::Text,
+    sql::Text,
+    sql::Timestamptz,
+    sql::Nullable<sql::Timestamptz>,
+);
+
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = sellers, check_for_backend(Pg))]
-struct SellerRow {
+pub(crate) struct SellerRow {
     id: Uuid,
     seller_no: i32,
     name: String,

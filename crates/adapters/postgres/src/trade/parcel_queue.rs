@@ -12,6 +12,7 @@ use orders::{Carrier, DueParcel, OrderId, TrackingQueue};
 use uuid::Uuid;
 
 use super::words;
+pub(super) use crate::queue::{microseconds, sound};
 use crate::{reads::Reads, statement::statement};
 
 /// Leases parcels that are due, carrier after carrier in turn: the longest waiting of each, then the next of each. However
@@ -145,16 +146,4 @@ impl TrackingQueue for ParcelQueue {
         }
         Ok(())
     }
-}
-
-/// A lease as SQL takes it; one of more than 292 000 years counts as that.
-pub(super) fn microseconds(lease: TimeDelta) -> i64 {
-    lease.num_microseconds().unwrap_or(i64::MAX)
-}
-
-/// What was leased and can be worked on. A row that cannot be is told here: passed on as a failure, it would keep everything
-/// from being done that was leased together with it, and be leased again and again.
-pub(super) fn sound<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
-    let tell = |error: &StoreError| tracing::error!(error = %error, "a row of a queue is left out");
-    rows.filter_map(|row| row.inspect_err(tell).ok()).collect()
 }
