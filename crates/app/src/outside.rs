@@ -1,4 +1,4 @@
-//! Who is spoken to outside of the program: carriers, and whoever takes mails to buyers.
+//! Who is spoken to outside of the program: carriers, and whoever takes mails.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -6,10 +6,16 @@ use adapter_carriers::{Carriers, DEADLINE, SimulatedCarriers};
 use adapter_sealing::SystemClock;
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
-use kernel::Clock;
-use orders::{Carrier, CarrierLookup, Lookup, Mailer, TrackingNumber};
+use kernel::{Clock, Mailer};
+use oauth::AccountMail;
+use orders::{Carrier, CarrierLookup, Lookup, ShipmentMail, TrackingNumber};
 
 use crate::config::Config;
+
+/// Who takes mails of every kind.
+pub trait Post: Mailer<ShipmentMail> + Mailer<AccountMail> {}
+
+impl<T: Mailer<ShipmentMail> + Mailer<AccountMail>> Post for T {}
 
 /// The ways out. Clones share them.
 #[derive(Clone)]
@@ -17,7 +23,7 @@ pub(crate) struct Outside {
     /// Asked within a seller's request, and by the worker that follows parcels.
     pub(crate) carriers: Arc<dyn CarrierLookup>,
     /// Takes mails; none where they have to wait.
-    pub(crate) mailer: Option<Arc<dyn Mailer>>,
+    pub(crate) mailer: Option<Arc<dyn Post>>,
     /// The time of this process.
     pub(crate) clock: Arc<dyn Clock>,
     /// Whether the carriers are the sandbox's, which need no sparing.
@@ -75,7 +81,7 @@ impl CarrierLookup for Nobody {
     }
 }
 
-fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailer>>> {
+fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Post>>> {
     let mailer = config.mail.mailer();
     mailer.map_err(|(key, reason)| anyhow!("configuration key `{key}` {reason}"))
 }

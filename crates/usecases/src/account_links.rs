@@ -56,7 +56,7 @@ pub async fn send_link(
 ) -> Result<(), StoreError> {
     let (secret, link) = make_link(panel, randomness, seller.id, kind, now).await?;
     let mail = AccountMail {
-        id: randomness.uuid(),
+        id: randomness.uuid().into(),
         seller: seller.id,
         kind,
         to: seller.email.clone(),

@@ -1,9 +1,8 @@
-//! A worker sends the mails that are due.
+//! A worker sends the mails of one kind that are due.
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::{Randomness, StoreError};
-use orders::{DueMail, MailFate, MailQueue, Mailer};
+use kernel::{DueMail, Mail, MailFate, MailQueue, Mailer, Randomness, StoreError};
 
 /// How many mails are leased at a time.
 const BATCH: u16 = 20;
@@ -11,59 +10,58 @@ const BATCH: u16 = 20;
 const LEASE: TimeDelta = TimeDelta::minutes(5);
 
 /// The ports that sending needs.
-#[derive(Clone, Copy)]
-pub struct Post<'a> {
+pub struct Post<'a, M> {
     /// Where mails wait.
-    pub queue: &'a dyn MailQueue,
+    pub queue: &'a dyn MailQueue<M>,
     /// Who sends them.
-    pub mailer: &'a dyn Mailer,
+    pub mailer: &'a dyn Mailer<M>,
     /// For the lease's fence.
     pub randomness: &'a dyn Randomness,
 }
 
-impl std::fmt::Debug for Post<'_> {
+impl<M> std::fmt::Debug for Post<'_, M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Post")
     }
 }
 
 /// Sends a batch, all at once so that a slow server does not let the leases run out, and returns what became of each; empty when nothing is due.
-pub async fn send_mails(post: Post<'_>) -> Result<Vec<MailFate>, StoreError> {
+pub async fn send_mails<M: Mail>(post: Post<'_, M>) -> Result<Vec<MailFate>, StoreError> {
     let due = post
         .queue
         .lease_mails(post.randomness.uuid(), BATCH, LEASE)
         .await?;
-    let sent = join_all(due.iter().map(|mail| send_one(post, mail))).await;
+    let sent = join_all(due.iter().map(|mail| send_one(&post, mail))).await;
     sent.into_iter().collect()
 }
 
-async fn send_one(post: Post<'_>, due: &DueMail) -> Result<MailFate, StoreError> {
+async fn send_one<M: Mail>(post: &Post<'_, M>, due: &DueMail<M>) -> Result<MailFate, StoreError> {
     let outcome = post.mailer.send(&due.mail).await;
     let fate = MailFate::after(due.attempt, &outcome);
-    post.queue.settle_mail(due.mail.id, due.fence, fate).await?;
+    post.queue.settle_mail(due.mail.id(), due.fence, fate).await?;
     Ok(fate)
 }
 
 #[cfg(test)]
 mod tests {
-    use orders::{Carrier, MockMailQueue, MockMailer, OrderNumber, SendError, ShipmentMail, TrackingNumber};
+    use kernel::{MailId, MockMailQueue, MockMailer, SendError};
     use uuid::Uuid;
 
     use super::*;
     use crate::test_support::chance;
 
-    fn due(id: u128) -> DueMail {
-        let mail = ShipmentMail {
-            id: Uuid::from_u128(id).into(),
-            order: Uuid::nil().into(),
-            number: OrderNumber::new("A-1".to_owned()).unwrap(),
-            to: "buyer@example.com".to_owned(),
-            name: None,
-            carrier: Carrier::Dpd,
-            tracking_number: TrackingNumber::new("ABCD".to_owned()).unwrap(),
-        };
+    #[derive(Debug)]
+    struct Note(u128);
+
+    impl Mail for Note {
+        fn id(&self) -> MailId {
+            Uuid::from_u128(self.0).into()
+        }
+    }
+
+    fn due(id: u128) -> DueMail<Note> {
         DueMail {
-            mail,
+            mail: Note(id),
             attempt: 1,
             fence: Uuid::nil(),
         }
@@ -71,7 +69,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_mail_that_fails_does_not_hold_back_the_next() {
-        let (mut queue, mut mailer) = (MockMailQueue::new(), MockMailer::new());
+        let (mut queue, mut mailer) = (MockMailQueue::<Note>::new(), MockMailer::<Note>::new());
         queue
             .expect_lease_mails()
             .once()
@@ -79,7 +77,7 @@ mod tests {
         queue.expect_settle_mail().times(2).returning(|_, _, _| Ok(()));
         mailer
             .expect_send()
-            .returning(|mail| match mail.id.uuid().as_u128() {
+            .returning(|mail| match mail.id().uuid().as_u128() {
                 1 => Err(SendError::Transient("busy".into())),
                 _ => Ok(()),
             });

@@ -8,12 +8,16 @@ use std::{
 };
 
 use async_trait::async_trait;
-use kernel::Clock;
-use orders::{Mailer, SendError, ShipmentMail};
+use kernel::{Clock, Mailer, SendError};
+use oauth::AccountMail;
+use orders::ShipmentMail;
 use tempfile::Builder;
 use tokio::task::spawn_blocking;
 
-use crate::{SenderSettings, SettingsError, letter::LetterWriter};
+use crate::{
+    SenderSettings, SettingsError,
+    letter::{LetterWriter, Told},
+};
 
 /// Lays each mail into a folder, as `<mail id>.eml`, readable by its owner alone.
 ///
@@ -36,20 +40,31 @@ impl FolderMailer {
             folder: folder.into(),
         })
     }
-}
 
-#[async_trait]
-impl Mailer for FolderMailer {
-    async fn send(&self, mail: &ShipmentMail) -> Result<(), SendError> {
+    async fn deliver(&self, mail: &impl Told) -> Result<(), SendError> {
         let letter = self.writer.write(mail)?;
         let folder = self.folder.clone();
-        let name = format!("{}.eml", mail.id);
+        let name = format!("{}.eml", mail.id());
         let written = spawn_blocking(move || lay(&folder, &name, &letter.bytes)).await;
         match written {
             Ok(Ok(())) => Ok(()),
             Ok(Err(failure)) => Err(SendError::Transient(Box::new(failure))),
             Err(ended) => Err(SendError::Transient(Box::new(ended))),
         }
+    }
+}
+
+#[async_trait]
+impl Mailer<ShipmentMail> for FolderMailer {
+    async fn send(&self, mail: &ShipmentMail) -> Result<(), SendError> {
+        self.deliver(mail).await
+    }
+}
+
+#[async_trait]
+impl Mailer<AccountMail> for FolderMailer {
+    async fn send(&self, mail: &AccountMail) -> Result<(), SendError> {
+        self.deliver(mail).await
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use askama::Template;
-use kernel::Clock;
+use kernel::{Clock, Mail, MailId, SendError};
 use lettre::{
     Address, Message,
     message::{
@@ -11,7 +10,6 @@ use lettre::{
         header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue},
     },
 };
-use orders::{Carrier, SendError, ShipmentMail};
 
 use crate::{
     address::{self, AddressRefusal, one_line},
@@ -35,10 +33,32 @@ pub(crate) struct Letter {
     pub bytes: Vec<u8>,
 }
 
+/// A mail that can be put into words.
+pub(crate) trait Told: Mail {
+    /// Where to.
+    fn to(&self) -> &str;
+
+    /// Whom it speaks to. It comes from outside, and may be anything.
+    fn recipient(&self) -> Option<&str>;
+
+    /// What it says, in the shop's name, to somebody of this name.
+    fn text(&self, shop: &str, recipient: Option<&str>) -> Result<Text, askama::Error>;
+}
+
+/// What a mail says.
+pub(crate) struct Text {
+    /// On one line.
+    pub(crate) subject: String,
+    /// The plain text.
+    pub(crate) plain: String,
+    /// The same in HTML.
+    pub(crate) html: String,
+}
+
 /// Why a mail cannot be written. Trying again changes nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unwritable {
-    #[error("the buyer's address cannot be written to")]
+    #[error("the recipient's address cannot be written to")]
     Recipient(#[from] AddressRefusal),
     #[error("the text could not be rendered")]
     Text(#[from] askama::Error),
@@ -50,29 +70,6 @@ impl From<Unwritable> for SendError {
     fn from(reason: Unwritable) -> Self {
         Self::Permanent(Box::new(reason))
     }
-}
-
-/// What both texts say.
-struct Facts {
-    shop: String,
-    buyer: Option<String>,
-    order_number: String,
-    carrier: &'static str,
-    tracking_number: String,
-    tracking_link: Option<String>,
-}
-
-#[derive(Template)]
-#[template(path = "shipment.txt")]
-struct PlainText<'a> {
-    facts: &'a Facts,
-}
-
-/// Everything shown in it is escaped, as askama does for `.html`.
-#[derive(Template)]
-#[template(path = "shipment.html")]
-struct HtmlText<'a> {
-    facts: &'a Facts,
 }
 
 impl LetterWriter {
@@ -94,25 +91,20 @@ impl LetterWriter {
     }
 
     /// Writes the letter. Two letters of one mail differ in nothing but `Date`.
-    pub(crate) fn write(&self, mail: &ShipmentMail) -> Result<Letter, Unwritable> {
-        let to = address::parse(&mail.to)?;
-        let facts = self.facts(mail);
+    pub(crate) fn write(&self, mail: &impl Told) -> Result<Letter, Unwritable> {
+        let to = address::parse(mail.to())?;
+        let recipient = mail.recipient().map(one_line).filter(|name| !name.is_empty());
+        let text = mail.text(&self.shop, recipient.as_deref())?;
         let texts = MultiPart::alternative()
-            .boundary(boundary(mail))
-            .singlepart(part(
-                ContentType::TEXT_PLAIN,
-                PlainText { facts: &facts }.render()?,
-            ))
-            .singlepart(part(ContentType::TEXT_HTML, HtmlText { facts: &facts }.render()?));
+            .boundary(boundary(mail.id()))
+            .singlepart(part(ContentType::TEXT_PLAIN, text.plain))
+            .singlepart(part(ContentType::TEXT_HTML, text.html));
         let message = Message::builder()
-            .message_id(Some(format!("<{}@{}>", mail.id, self.sender.email.domain())))
+            .message_id(Some(format!("<{}@{}>", mail.id(), self.sender.email.domain())))
             .date(SystemTime::from(self.clock.now()))
             .from(self.sender.clone())
-            .to(Mailbox::new(facts.buyer.clone(), to.clone()))
-            .subject(format!(
-                "Przesyłka z zamówienia {} jest w drodze",
-                facts.order_number
-            ))
+            .to(Mailbox::new(recipient, to.clone()))
+            .subject(text.subject)
             .raw_header(auto_submitted())
             .multipart(texts)?;
         Ok(Letter {
@@ -121,31 +113,11 @@ impl LetterWriter {
             bytes: message.formatted(),
         })
     }
-
-    fn facts(&self, mail: &ShipmentMail) -> Facts {
-        let buyer = mail.name.as_deref().map(one_line);
-        Facts {
-            shop: self.shop.clone(),
-            buyer: buyer.filter(|name| !name.is_empty()),
-            order_number: one_line(mail.number.as_str()),
-            carrier: carrier_name(mail.carrier),
-            tracking_number: mail.tracking_number.as_str().to_owned(),
-            tracking_link: mail.carrier.tracking_url(&mail.tracking_number),
-        }
-    }
-}
-
-/// The name that people know; the one that is no name reads as Polish.
-fn carrier_name(carrier: Carrier) -> &'static str {
-    match carrier {
-        Carrier::Other => "inny",
-        known => known.display_name(),
-    }
 }
 
 /// Cannot occur in a quoted-printable text, where `=` is followed by hexadecimal digits or a line's end (RFC 2045 §6.7).
-fn boundary(mail: &ShipmentMail) -> String {
-    format!("=_{}", mail.id.uuid().simple())
+fn boundary(mail: MailId) -> String {
+    format!("=_{}", mail.uuid().simple())
 }
 
 /// Quoted-printable passes every server, keeps its lines short, and stays readable in the sandbox's files.

@@ -1,7 +1,8 @@
-//! Mails to buyers: rendered in Polish, handed to an SMTP server ([`SmtpMailer`]) or laid into a folder ([`FolderMailer`]).
+//! Mails to buyers and sellers: handed to an SMTP server ([`SmtpMailer`]) or laid into a folder ([`FolderMailer`]).
 //!
-//! Both implement [`orders::Mailer`] and render alike: plain text and HTML in one `multipart/alternative`, with the sender's
-//! name, the order's number, the carrier, the tracking number and, where the carrier has a page for it, the link.
+//! Both implement [`kernel::Mailer`] for each kind of mail and render alike: plain text and HTML in one
+//! `multipart/alternative`. A buyer reads in Polish which order is on its way, with which carrier, by which number and, where
+//! the carrier has a page for it, the link; a seller reads in Polish and English what a one-time link to the account is for.
 //!
 //! # What a repeated sending looks like
 //!
@@ -12,9 +13,9 @@
 //!
 //! # What is tried again
 //!
-//! | what happened | [`orders::SendError`] |
+//! | what happened | [`kernel::SendError`] |
 //! |---|---|
-//! | the buyer's address is malformed, or needs SMTPUTF8 (RFC 6531), which the server lacks | `Permanent` |
+//! | the recipient's address is malformed, or needs SMTPUTF8 (RFC 6531), which the server lacks | `Permanent` |
 //! | 5xx to the recipient, to `DATA` or to the content | `Permanent` |
 //! | 530, 534, 535 or 538 at any point: the server wants other credentials (RFC 4954) | `Transient` |
 //! | 5xx to the greeting, `EHLO`, `STARTTLS`, `AUTH` or the sender: the settings are wrong, not the mail | `Transient` |
@@ -28,12 +29,14 @@
 //! # Personal data
 //!
 //! Errors tell the stage, the reply code and the enhanced status code (RFC 3463), never the server's words: those repeat the
-//! buyer's address, and logs are out of reach of an erasure.
+//! recipient's address, and logs are out of reach of an erasure. They never tell a link either.
 
+mod account;
 mod address;
 mod folder;
 mod letter;
 mod settings;
+mod shipment;
 mod smtp;
 
 pub use folder::FolderMailer;

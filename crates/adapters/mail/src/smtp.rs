@@ -9,8 +9,9 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use deadpool::managed::{Object, Pool, PoolError};
-use kernel::Clock;
-use orders::{Mailer, SendError, ShipmentMail};
+use kernel::{Clock, Mailer, SendError};
+use oauth::AccountMail;
+use orders::ShipmentMail;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use self::{
@@ -19,7 +20,7 @@ use self::{
 };
 use crate::{
     SenderSettings, SettingsError, SmtpSettings,
-    letter::{Letter, LetterWriter},
+    letter::{Letter, LetterWriter, Told},
 };
 
 /// How long a refused dialogue's `QUIT` may take, beyond the time of the sending.
@@ -72,12 +73,23 @@ impl SmtpMailer {
         }
         outcome
     }
+
+    async fn deliver(&self, mail: &impl Told) -> Result<(), SendError> {
+        let letter = self.writer.write(mail)?;
+        self.hand_over(&letter).await.map_err(SendError::from)
+    }
 }
 
 #[async_trait]
-impl Mailer for SmtpMailer {
+impl Mailer<ShipmentMail> for SmtpMailer {
     async fn send(&self, mail: &ShipmentMail) -> Result<(), SendError> {
-        let letter = self.writer.write(mail)?;
-        self.hand_over(&letter).await.map_err(SendError::from)
+        self.deliver(mail).await
+    }
+}
+
+#[async_trait]
+impl Mailer<AccountMail> for SmtpMailer {
+    async fn send(&self, mail: &AccountMail) -> Result<(), SendError> {
+        self.deliver(mail).await
     }
 }

@@ -11,7 +11,7 @@ use crate::{config::Sources, logging, sandbox};
 ///
 /// Starts a PostgreSQL of its own in the data directory, from the server programs that are installed, migrates it, seeds it
 /// once, and serves. Prints calls to copy, and writes all credentials to credentials.json in the data directory. The data
-/// stay for the next start. Mails to buyers are laid into the folder mail there, and carriers are simulated: the tracking number
+/// stay for the next start. Mails are laid into the folder mail there, and carriers are simulated: the tracking number
 /// tells what they say (DELIVERED, TRANSIT, LATER, TIMEOUT, ERROR in it). Where `DATABASE_URL` is set, that database is used instead, if it is empty or a sandbox's already.
 /// All configuration but that of mail servers and carriers is honoured. Ends on Ctrl-C, and its PostgreSQL with it.
 #[derive(Debug, clap::Args)]

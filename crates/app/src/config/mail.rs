@@ -1,4 +1,4 @@
-//! `mail.*`: how mails to buyers are sent.
+//! `mail.*`: how mails are sent.
 
 use std::{fs, num::NonZeroU16, path::PathBuf, sync::Arc, time::Duration};
 
@@ -6,11 +6,10 @@ use adapter_mail::{
     Credentials, FolderMailer, Security, SenderSettings, SettingsError, SmtpMailer, SmtpSettings,
 };
 use adapter_sealing::SystemClock;
-use orders::Mailer;
 use serde::{Deserialize, Serialize};
 
 use super::values::{Period, Secret};
-use crate::causes;
+use crate::{causes, outside::Post};
 
 /// The longest that one sending may take: a worker's lease on a mail lasts five minutes.
 const SENDING_MAX: Duration = Duration::from_mins(4);
@@ -19,7 +18,7 @@ const SENDING_MAX: Duration = Duration::from_mins(4);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MailConfig {
-    /// The shop's or the service's name, as buyers know it.
+    /// The shop's or the service's name, as buyers and sellers know it.
     pub sender_name: Option<String>,
     /// The address in whose name mails go out.
     pub sender_address: Option<String>,
@@ -126,7 +125,7 @@ impl MailConfig {
     }
 
     /// Who sends mails; nobody where neither a server nor a folder is configured.
-    pub fn mailer(&self) -> Result<Option<Arc<dyn Mailer>>, Problem> {
+    pub fn mailer(&self) -> Result<Option<Arc<dyn Post>>, Problem> {
         Ok(match (&self.host, &self.folder) {
             (None, None) => None,
             (Some(_), Some(_)) => {
@@ -147,7 +146,7 @@ impl MailConfig {
         let needed = |key| {
             (
                 key,
-                "must be set, so that buyers see who writes to them".to_owned(),
+                "must be set, so that buyers and sellers see who writes to them".to_owned(),
             )
         };
         Ok(SenderSettings {

@@ -7,7 +7,7 @@
 //! | `sealing.key` | the key that cursors are sealed with |
 //! | `credentials.json` | what was seeded, with the present addresses |
 //! | `credentials.pending.json` | what is being seeded; becomes `credentials.json` once it is committed |
-//! | `mail/` | the mails to buyers |
+//! | `mail/` | the mails to buyers and sellers |
 //! | `claim` | the URL of a database that was found empty and is being made a sandbox |
 
 use std::{
@@ -71,7 +71,7 @@ impl DataDir {
         self.folder.join("postgres")
     }
 
-    /// The folder of mails to buyers.
+    /// The folder of mails.
     pub(super) fn mails(&self) -> PathBuf {
         self.folder.join("mail")
     }

@@ -1,4 +1,4 @@
-//! Sends the mails that are due.
+//! Sends the mails that are due, a worker for each kind: a link to an account must not wait behind a day's parcels.
 
 use std::{
     sync::{
@@ -9,8 +9,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use kernel::Randomness;
-use orders::{MailFate, MailQueue, Mailer, SendError, ShipmentMail};
+use kernel::{Mail, MailFate, MailQueue, Mailer, Randomness, SendError};
+use oauth::AccountMail;
+use orders::ShipmentMail;
 use usecases::{
     UnitOfWorkError,
     send_mails::{Post, send_mails},
@@ -22,16 +23,34 @@ use crate::causes;
 /// How long a mail waits at most before somebody looks, on average half of it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// How logs and metrics speak of a kind of mail.
+pub(super) trait Kind: Mail {
+    /// The worker that sends it.
+    const WORKER: &'static str;
+    /// What it is about.
+    const ABOUT: &'static str;
+}
+
+impl Kind for ShipmentMail {
+    const WORKER: &'static str = "mails";
+    const ABOUT: &'static str = "shipment";
+}
+
+impl Kind for AccountMail {
+    const WORKER: &'static str = "account_mails";
+    const ABOUT: &'static str = "account";
+}
+
 /// The worker. A mail that the process's end interrupts is sent again, once its lease has run out.
-pub(super) struct Mails {
-    pub(super) queue: Arc<dyn MailQueue>,
-    pub(super) mailer: Watched,
+pub(super) struct Mails<M> {
+    pub(super) queue: Arc<dyn MailQueue<M>>,
+    pub(super) mailer: Watched<M>,
     pub(super) randomness: Arc<dyn Randomness>,
 }
 
 #[async_trait]
-impl Routine for Mails {
-    const NAME: &'static str = "mails";
+impl<M: Kind> Routine for Mails<M> {
+    const NAME: &'static str = M::WORKER;
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
         let post = Post {
@@ -41,11 +60,11 @@ impl Routine for Mails {
         };
         let fates = send_mails(post).await?;
         for fate in &fates {
-            metrics::counter!("mails_total", "fate" => name(*fate)).increment(1);
+            metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(*fate)).increment(1);
         }
         let given_up = fates.iter().filter(|fate| **fate == MailFate::Dead).count();
         if given_up > 0 {
-            tracing::error!(mails = given_up, "mails to buyers were given up");
+            tracing::error!(mails = given_up, about = M::ABOUT, "mails were given up");
         }
         Ok(if fates.is_empty() {
             LOOK_EVERY
@@ -64,13 +83,13 @@ const fn name(fate: MailFate) -> &'static str {
 }
 
 /// A mailer whose failures are logged: each refusal for good, and the first of failures in a row that may pass.
-pub(super) struct Watched {
-    mailer: Arc<dyn Mailer>,
+pub(super) struct Watched<M> {
+    mailer: Arc<dyn Mailer<M>>,
     in_trouble: AtomicBool,
 }
 
-impl Watched {
-    pub(super) fn new(mailer: Arc<dyn Mailer>) -> Self {
+impl<M: Kind> Watched<M> {
+    pub(super) fn new(mailer: Arc<dyn Mailer<M>>) -> Self {
         Self {
             mailer,
             in_trouble: AtomicBool::new(false),
@@ -79,8 +98,8 @@ impl Watched {
 }
 
 #[async_trait]
-impl Mailer for Watched {
-    async fn send(&self, mail: &ShipmentMail) -> Result<(), SendError> {
+impl<M: Kind> Mailer<M> for Watched<M> {
+    async fn send(&self, mail: &M) -> Result<(), SendError> {
         let outcome = self.mailer.send(mail).await;
         match &outcome {
             Ok(()) => {
@@ -89,14 +108,14 @@ impl Mailer for Watched {
                 }
             }
             Err(error @ SendError::Permanent(_)) => {
-                tracing::warn!(mail = %mail.id, cause = causes::told(error), "a mail was refused");
+                tracing::warn!(mail = %mail.id(), about = M::ABOUT, cause = causes::told(error), "a mail was refused");
             }
             Err(error @ SendError::Transient(_)) => {
                 let cause = causes::told(error);
                 if self.in_trouble.swap(true, Ordering::Relaxed) {
-                    tracing::debug!(mail = %mail.id, cause, "a mail cannot be sent for now either");
+                    tracing::debug!(mail = %mail.id(), cause, "a mail cannot be sent for now either");
                 } else {
-                    tracing::warn!(mail = %mail.id, cause, "a mail cannot be sent for now and is tried again");
+                    tracing::warn!(mail = %mail.id(), cause, "a mail cannot be sent for now and is tried again");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What every part of the domain shares: ids, money, time, pages, changes, and the ports under them.
+//! What every part of the domain shares: ids, money, time, pages, changes, queued mails, and the ports under them.
 //!
 //! Pure: nothing here knows a database, a socket or a clock of its own.
 
@@ -7,6 +7,7 @@ mod change;
 mod idempotency;
 mod ids;
 mod invalid;
+mod mail;
 mod money;
 mod page;
 mod ports;
@@ -20,6 +21,7 @@ pub use idempotency::{
 };
 pub use ids::{OfferId, SellerId, canonical_uuid};
 pub use invalid::{Invalid, Violations};
+pub use mail::{DueMail, Mail, MailFate, MailId, MailQueue, Mailer, SendError};
 pub use money::{Currency, MAX_AMOUNT, Money, MoneyError};
 pub use page::{Keyset, PAGE_DEFAULT, PAGE_MAX, Page, PageSize};
 pub use ports::{Clock, Purpose, Randomness, SealError, Sealer};
@@ -27,5 +29,7 @@ pub use store_error::{CommitError, Row, StoreError};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use idempotency::{MockIdempotencyClaims, MockIdempotencyCompletion};
+#[cfg(any(test, feature = "mocks"))]
+pub use mail::{MockMailQueue, MockMailer};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockClock, MockRandomness, MockSealer};

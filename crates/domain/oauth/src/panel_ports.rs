@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{SellerId, StoreError};
+use kernel::{Mail, MailId, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::{
@@ -80,7 +80,7 @@ pub trait PanelReader: Send + Sync {
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccountMail {
     /// Its id, fixed when it is queued.
-    pub id: Uuid,
+    pub id: MailId,
     /// Whom it concerns.
     pub seller: SellerId,
     /// What its link is for; never [`LinkKind::SignIn`].
@@ -93,6 +93,12 @@ pub struct AccountMail {
     pub url: String,
     /// When the link can no longer be used.
     pub expires_at: DateTime<Utc>,
+}
+
+impl Mail for AccountMail {
+    fn id(&self) -> MailId {
+        self.id
+    }
 }
 
 impl std::fmt::Debug for AccountMail {

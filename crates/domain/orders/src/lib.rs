@@ -11,7 +11,7 @@ mod tracking;
 
 pub use carrier::{Carrier, Delivery, Lookup, Sighting, TrackingNumber, TrackingStatus};
 pub use command::{Cause, Command, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal};
-pub use mail::{BuyerNotifier, DueMail, MailFate, MailId, MailQueue, Mailer, SendError, ShipmentMail};
+pub use mail::{BuyerNotifier, ShipmentMail};
 pub use order::{
     Buyer, OrderId, OrderItem, OrderNumber, OrderState, Parcel, SellerOrder, ShipmentId, ShippingAddress,
 };
@@ -20,7 +20,7 @@ pub use status::{OrderStatus, PaymentStatus};
 pub use tracking::{DueParcel, PollSchedule, TrackingQueue};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use mail::{MockBuyerNotifier, MockMailQueue, MockMailer};
+pub use mail::MockBuyerNotifier;
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockCarrierLookup, MockOrderDirectory, MockOrderReader, MockOrderStore};
 #[cfg(any(test, feature = "mocks"))]

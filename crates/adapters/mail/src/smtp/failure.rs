@@ -2,8 +2,8 @@
 
 use std::{error::Error as _, fmt, io};
 
+use kernel::SendError;
 use lettre::transport::smtp::Error as SmtpError;
-use orders::SendError;
 
 /// How far a dialogue had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

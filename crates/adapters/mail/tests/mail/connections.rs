@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use orders::Mailer as _;
+use kernel::Mailer as _;
 use tokio::task::JoinSet;
 
 use crate::{

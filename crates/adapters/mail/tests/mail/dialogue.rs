@@ -2,7 +2,8 @@
 
 use adapter_mail::{Credentials, SenderSettings, SmtpMailer};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use orders::{Mailer as _, ShipmentMail};
+use kernel::Mailer as _;
+use orders::ShipmentMail;
 
 use crate::{
     stub::{Act, Script, Stub},

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use orders::Mailer as _;
+use kernel::Mailer as _;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{

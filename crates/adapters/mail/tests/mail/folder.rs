@@ -3,7 +3,8 @@
 use std::{fs, path::Path};
 
 use adapter_mail::FolderMailer;
-use orders::{Mailer as _, ShipmentMail};
+use kernel::Mailer as _;
+use orders::ShipmentMail;
 
 use crate::support::{another, clock, is_permanent, mail, read, sender};
 

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use adapter_mail::{FolderMailer, Security, SenderSettings, SmtpMailer, SmtpSettings};
 use chrono::{DateTime, TimeZone as _, Utc};
-use kernel::Clock;
+use kernel::{Clock, MailId, Mailer, SendError};
 use mail_parser::{Message, MessageParser, MimeHeaders as _};
-use orders::{Carrier, MailId, Mailer as _, OrderNumber, SendError, ShipmentMail, TrackingNumber};
+use orders::{Carrier, OrderNumber, ShipmentMail, TrackingNumber};
 use uuid::Uuid;
 
 use crate::stub::Stub;

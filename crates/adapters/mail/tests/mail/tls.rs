@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use adapter_mail::{Security, SettingsError, SmtpMailer, SmtpSettings};
-use orders::Mailer as _;
+use kernel::Mailer as _;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tokio_rustls::{
     TlsAcceptor,

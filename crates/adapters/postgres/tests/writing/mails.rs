@@ -2,7 +2,8 @@
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use orders::{Carrier, DueMail, MailFate, OrderId, OrderNumber, ShipmentMail, TrackingNumber};
+use kernel::{DueMail, MailFate};
+use orders::{Carrier, OrderId, OrderNumber, ShipmentMail, TrackingNumber};
 use uuid::Uuid;
 
 use crate::support::{Fixture, database, id, instant, number};

@@ -2,8 +2,8 @@
 
 use adapter_postgres::{ClearedRecords, ErasedBuyers};
 use chrono::TimeDelta;
-use kernel::{Change, Claim};
-use orders::{Carrier, MailFate, OrderRef, SellerOrder, ShipmentMail};
+use kernel::{Change, Claim, MailFate};
+use orders::{Carrier, OrderRef, SellerOrder, ShipmentMail};
 use usecases::transact;
 
 use crate::{

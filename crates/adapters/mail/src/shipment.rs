@@ -1,0 +1,66 @@
+//! What a buyer reads of a parcel that is on its way, in Polish.
+
+use askama::Template;
+use orders::{Carrier, ShipmentMail};
+
+use crate::{
+    address::one_line,
+    letter::{Text, Told},
+};
+
+/// What both texts say.
+struct Facts<'a> {
+    shop: &'a str,
+    buyer: Option<&'a str>,
+    order_number: String,
+    carrier: &'static str,
+    tracking_number: &'a str,
+    tracking_link: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "shipment.txt")]
+struct PlainText<'a> {
+    facts: &'a Facts<'a>,
+}
+
+/// Everything shown in it is escaped, as askama does for `.html`.
+#[derive(Template)]
+#[template(path = "shipment.html")]
+struct HtmlText<'a> {
+    facts: &'a Facts<'a>,
+}
+
+impl Told for ShipmentMail {
+    fn to(&self) -> &str {
+        &self.to
+    }
+
+    fn recipient(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn text(&self, shop: &str, recipient: Option<&str>) -> Result<Text, askama::Error> {
+        let facts = Facts {
+            shop,
+            buyer: recipient,
+            order_number: one_line(self.number.as_str()),
+            carrier: carrier_name(self.carrier),
+            tracking_number: self.tracking_number.as_str(),
+            tracking_link: self.carrier.tracking_url(&self.tracking_number),
+        };
+        Ok(Text {
+            subject: format!("Przesyłka z zamówienia {} jest w drodze", facts.order_number),
+            plain: PlainText { facts: &facts }.render()?,
+            html: HtmlText { facts: &facts }.render()?,
+        })
+    }
+}
+
+/// The name that people know; the one that is no name reads as Polish.
+fn carrier_name(carrier: Carrier) -> &'static str {
+    match carrier {
+        Carrier::Other => "inny",
+        known => known.display_name(),
+    }
+}
