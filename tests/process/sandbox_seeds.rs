@@ -86,10 +86,19 @@ fn has_the_shape(credentials: &Value) {
             ];
             assert_eq!(keys(application), fields.into());
             assert!(text(&application["client_id"]).starts_with("psa_"));
-            assert!(text(&application["client_secret"]).starts_with("pss_"));
-            list(&application["redirect_uris"]);
+            let secret = &application["client_secret"];
+            assert!(is_public(application) || text(secret).starts_with("pss_"));
+            let [redirect] = list(&application["redirect_uris"]).as_slice() else {
+                panic!("one redirect address: {application}");
+            };
+            assert!(text(redirect).starts_with("https://") && text(redirect).contains(".example/"));
         }
     }
+}
+
+/// It keeps no secret, and goes through consent alone.
+fn is_public(application: &Value) -> bool {
+    application["client_secret"].is_null()
 }
 
 async fn token(sandbox: &Sandbox, application: &Value) -> Answer {
@@ -125,7 +134,7 @@ async fn sellers_applications_and_offers_are_as_documented() {
             (sorted(&me["scopes"]), &me["token"]["kind"]),
             (SCOPES.into(), &json!("personal"))
         );
-        for application in list(&seller["applications"]) {
+        for application in list(&seller["applications"]).iter().filter(|own| !is_public(own)) {
             let status = text(&application["status"]);
             let answer = token(&sandbox, application).await;
             assert_eq!(
@@ -157,6 +166,11 @@ async fn sellers_applications_and_offers_are_as_documented() {
         .collect();
     assert_eq!(statuses, ["active", "pending", "suspended"].into());
     assert_eq!(list(&first["applications"][0]["scopes"]).len(), 17);
+    let public: Vec<_> = list(&first["applications"])
+        .iter()
+        .filter(|app| is_public(app))
+        .collect();
+    assert!(matches!(public[..], [one] if one["status"] == "active"), "{public:?}");
     let example = text(&first["examples"]["offer"]);
     let personal = text(&first["personal_token"]);
     sandbox

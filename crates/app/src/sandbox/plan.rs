@@ -1,6 +1,6 @@
 //! What is seeded: sellers with their applications. Names are made up, addresses lie under `example` (RFC 2606).
 
-use oauth::{Purpose, Scope};
+use oauth::{ClientType, Purpose, Scope};
 use usecases::manage_application::Move;
 
 use super::catalogue::Range;
@@ -22,6 +22,7 @@ pub(super) struct ApplicationPlan {
     pub(super) description: &'static str,
     pub(super) domain: &'static str,
     pub(super) purpose: Purpose,
+    pub(super) client_type: ClientType,
     pub(super) scopes: &'static [Scope],
     /// What the operator does after the registration.
     pub(super) moves: &'static [Move],
@@ -39,6 +40,7 @@ pub(super) const SELLERS: [SellerPlan; 3] = [
                 description: "Keeps prices and stock in step with the warehouse.",
                 domain: "sync.kamionka.example",
                 purpose: Purpose::OwnUse,
+                client_type: ClientType::Confidential,
                 scopes: Scope::ALL,
                 moves: &[],
             },
@@ -47,6 +49,7 @@ pub(super) const SELLERS: [SellerPlan; 3] = [
                 description: "Prints labels and reports shipments for many shops.",
                 domain: "parcel-bridge.example",
                 purpose: Purpose::ForOtherSellers,
+                client_type: ClientType::Confidential,
                 scopes: &Scope::IN_USE,
                 moves: &[Move::Accept],
             },
@@ -55,6 +58,7 @@ pub(super) const SELLERS: [SellerPlan; 3] = [
                 description: "Follows the market and proposes prices.",
                 domain: "price-radar.example",
                 purpose: Purpose::ForOtherSellers,
+                client_type: ClientType::Confidential,
                 scopes: &[Scope::OffersRead, Scope::OffersWrite],
                 moves: &[],
             },
@@ -63,8 +67,18 @@ pub(super) const SELLERS: [SellerPlan; 3] = [
                 description: "Asks buyers for their opinion.",
                 domain: "review-harvest.example",
                 purpose: Purpose::ForOtherSellers,
+                client_type: ClientType::Confidential,
                 scopes: &[Scope::OrdersRead],
                 moves: &[Move::Accept, Move::Suspend],
+            },
+            ApplicationPlan {
+                name: "Pocket Stall",
+                description: "Shows orders and stock on a telephone; it can keep no secret.",
+                domain: "pocket-stall.example",
+                purpose: Purpose::ForOtherSellers,
+                client_type: ClientType::Public,
+                scopes: &[Scope::OffersRead, Scope::OffersWrite, Scope::OrdersRead],
+                moves: &[Move::Accept],
             },
         ],
         offers: Range::Ceramics,
@@ -78,6 +92,7 @@ pub(super) const SELLERS: [SellerPlan; 3] = [
             description: "The shop's own warehouse program.",
             domain: "magazyn.rowerownia.example",
             purpose: Purpose::OwnUse,
+            client_type: ClientType::Confidential,
             scopes: &Scope::IN_USE,
             moves: &[],
         }],
@@ -92,6 +107,7 @@ pub(super) const SELLERS: [SellerPlan; 3] = [
             description: "The second-hand bookshop's catalogue.",
             domain: "katalog.pod-sowa.example",
             purpose: Purpose::OwnUse,
+            client_type: ClientType::Confidential,
             scopes: &Scope::IN_USE,
             moves: &[],
         }],
@@ -133,9 +149,11 @@ mod tests {
             [
                 ApplicationStatus::Active,
                 ApplicationStatus::Pending,
-                ApplicationStatus::Suspended
+                ApplicationStatus::Suspended,
+                ApplicationStatus::Active,
             ]
         );
+        assert_eq!(first.last().map(|plan| plan.client_type), Some(ClientType::Public));
     }
 
     #[test]

@@ -215,7 +215,7 @@ impl Seeding<'_> {
             description: Some(plan.description.to_owned()),
             documentation_url: format!("https://{}/docs", plan.domain),
             purpose: plan.purpose.as_str().to_owned(),
-            client_type: oauth::ClientType::Confidential.as_str().to_owned(),
+            client_type: plan.client_type.as_str().to_owned(),
             redirect_uris: vec![format!("https://{}/oauth/callback", plan.domain)],
             scopes: names(plan.scopes),
             accept_terms: true,
