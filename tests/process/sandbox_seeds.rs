@@ -170,7 +170,10 @@ async fn sellers_applications_and_offers_are_as_documented() {
         .iter()
         .filter(|app| is_public(app))
         .collect();
-    assert!(matches!(public[..], [one] if one["status"] == "active"), "{public:?}");
+    assert!(
+        matches!(public[..], [one] if one["status"] == "active"),
+        "{public:?}"
+    );
     let example = text(&first["examples"]["offer"]);
     let personal = text(&first["personal_token"]);
     sandbox
