@@ -17,6 +17,7 @@ mod mail;
 mod print;
 mod server;
 mod values;
+mod webhooks;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,8 @@ pub use self::{
     log::{LogConfig, LogFormat},
     mail::{MailConfig, MailSecurity},
     server::{PublicUrl, ServerConfig, WorkersMode, reachable},
-    values::{List, Period, Proxy, Secret, ServiceUrl},
+    values::{List, Network, Period, Secret, ServiceUrl},
+    webhooks::{AddressesMode, NameServer, WebhooksConfig},
 };
 
 /// The effective configuration.
@@ -57,6 +59,8 @@ pub struct Config {
     pub carriers: CarriersConfig,
     /// Following parcels on their way.
     pub tracking: TrackingConfig,
+    /// Webhooks and their deliveries.
+    pub webhooks: WebhooksConfig,
     /// How long what is done with is kept.
     pub retention: RetentionConfig,
     /// The process of `seller-api worker`.
@@ -77,6 +81,7 @@ impl Config {
         problems.extend(self.mail.problems());
         problems.extend(self.carriers.problems());
         problems.extend(self.tracking.problems());
+        problems.extend(self.webhooks.problems());
         problems.extend(self.retention.problems());
         problems.extend(self.log.problems());
         problems

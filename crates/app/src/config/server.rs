@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::values::{List, Period, Proxy, ServiceUrl};
+use super::values::{List, Network, Period, ServiceUrl};
 
 /// `server.*`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct ServerConfig {
     /// The service's name: the realm of a 401, and the product in the `User-Agent` of what it sends.
     pub service_name: String,
     /// Peers whose `X-Forwarded-For` is believed: addresses or networks.
-    pub trusted_proxies: List<Proxy>,
+    pub trusted_proxies: List<Network>,
     /// How long connections are still taken after SIGTERM, while `/readyz` says no and every answer closes its connection;
     /// at most 1 h. The sandbox does without unless it is set.
     pub drain: Period,

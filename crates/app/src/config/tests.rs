@@ -132,6 +132,11 @@ fn texts_of_the_environment_become_what_the_key_needs() {
         ("SELLER_API__CARRIERS__POCZTA_POLSKA__DAILY_LIMIT", "9"),
         ("SELLER_API__CARRIERS__INPOST__ENABLED", "true"),
         ("SELLER_API__RETENTION__BUYER_DATA", "1825d"),
+        ("SELLER_API__WEBHOOKS__ADDRESSES", "any"),
+        ("SELLER_API__WEBHOOKS__RETRY_DELAYS", "1s,1s, 2m,500ms,1s"),
+        ("SELLER_API__WEBHOOKS__DENY_NETWORKS", "10.0.0.0/8,192.0.2.7"),
+        ("SELLER_API__WEBHOOKS__NAME_SERVERS", "10.0.0.2,[fd00::1]:5353"),
+        ("SELLER_API__WEBHOOKS__CONCURRENCY", "8"),
     ]);
     let config = config.unwrap().config;
     assert_eq!(config.database.pool_size, 7);
@@ -167,6 +172,14 @@ fn texts_of_the_environment_become_what_the_key_needs() {
         config.retention.buyer_data.unwrap().0,
         Duration::from_hours(1_825 * 24)
     );
+    let webhooks = config.webhooks;
+    assert_eq!(webhooks.addresses, AddressesMode::Any);
+    assert_eq!(webhooks.retry_schedule().0[2], chrono::TimeDelta::minutes(2));
+    assert_eq!(
+        (webhooks.deny_networks.0.len(), webhooks.name_servers.0.len()),
+        (2, 2)
+    );
+    assert_eq!(webhooks.slots().attempts, 8);
 }
 
 #[test]
@@ -255,6 +268,38 @@ fn an_impossible_value_is_named_with_its_key_and_source() {
             "carriers.dhl.daily_limit",
         ),
         ("SELLER_API__SERVER__DRAIN", "2h", "server.drain"),
+        ("SELLER_API__WEBHOOKS__ADDRESSES", "all", "webhooks.addresses"),
+        (
+            "SELLER_API__WEBHOOKS__ATTEMPT_TIMEOUT",
+            "1m",
+            "webhooks.attempt_timeout",
+        ),
+        (
+            "SELLER_API__WEBHOOKS__RETRY_DELAYS",
+            "1s,1s",
+            "webhooks.retry_delays",
+        ),
+        (
+            "SELLER_API__WEBHOOKS__RETRY_DELAYS",
+            "1,1,1,1,1",
+            "webhooks.retry_delays",
+        ),
+        (
+            "SELLER_API__WEBHOOKS__DENY_NETWORKS",
+            "10.0.0.0/33",
+            "webhooks.deny_networks",
+        ),
+        ("SELLER_API__WEBHOOKS__CONCURRENCY", "0", "webhooks.concurrency"),
+        (
+            "SELLER_API__WEBHOOKS__NAME_SERVERS",
+            "dns.example",
+            "webhooks.name_servers",
+        ),
+        (
+            "SELLER_API__WEBHOOKS__ROOT_CERTIFICATES",
+            "/nowhere.pem",
+            "webhooks.root_certificates",
+        ),
         ("SELLER_API__LOG__FORMAT", "xml", "log.format"),
         ("SELLER_API__LOG__LEVEL", "loud=shout", "log.level"),
     ] {

@@ -101,12 +101,12 @@ impl Serialize for Secret {
     }
 }
 
-/// A proxy that is trusted to tell where a request comes from: one address, or a network as `10.0.0.0/8`.
+/// A network as `10.0.0.0/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Proxy(pub IpNet);
+pub struct Network(pub IpNet);
 
-impl TryFrom<String> for Proxy {
+impl TryFrom<String> for Network {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -118,7 +118,7 @@ impl TryFrom<String> for Proxy {
     }
 }
 
-impl Serialize for Proxy {
+impl Serialize for Network {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
