@@ -1,5 +1,7 @@
 //! The authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3): what a client sends the seller's browser with.
 
+use std::collections::HashSet;
+
 use kernel::Invalid;
 
 use crate::{Application, ApplicationStatus, ClientId, CodeChallenge, ScopeSet};
@@ -100,8 +102,9 @@ impl AuthorizationQuery {
     }
 
     fn first_repeated(&self) -> Option<&str> {
+        let mut earlier = HashSet::with_capacity(self.0.len());
         let mut names = self.0.iter().map(|(name, _)| name.as_str());
-        names.find(|name| self.get(name) == Parameter::Repeated)
+        names.find(|name| !earlier.insert(*name))
     }
 
     /// The client that asks, to be looked up; nothing where no application of ours can have the id.
