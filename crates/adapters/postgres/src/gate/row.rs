@@ -10,20 +10,25 @@ use uuid::Uuid;
 
 use crate::accounts::limit_from;
 
-/// The columns of [`LiveRow`], of the tables `families` f, `access_tokens` t, `applications` a and `sellers` s.
+/// The columns of [`LiveRow`], of the tables `families` f, `access_tokens` t, `applications` a and `sellers` s. A token may have
+/// scopes of its own, fewer than its family.
 macro_rules! live_columns {
     () => {
-        "f.seller_id, s.seller_no, f.client_id, a.name, f.scopes & a.scopes as scopes, f.kind, t.expires_at, a.rate_limit"
+        "f.seller_id, s.seller_no, f.client_id, a.name, coalesce(t.scopes, f.scopes) & a.scopes as scopes, f.kind, \
+         t.expires_at, a.rate_limit"
     };
 }
 pub(super) use live_columns;
 
-/// When a token is alive at the instant `clock.at`: its own row, its family, application and account all say so. Each state
-/// that is fine is named, so that one which is added later lets nobody in by mistake.
+/// When a token is alive at the instant `clock.at`: its own row, its family, application and account all say so, and the
+/// connection where the family was consented to. Each state that is fine is named, so that one which is added later lets
+/// nobody in by mistake.
 macro_rules! live_condition {
     () => {
         "t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.at) and f.revoked_at is null \
-         and a.deleted_at is null and a.status in ('pending', 'active') and s.closed_at is null"
+         and a.deleted_at is null and a.status in ('pending', 'active') and s.closed_at is null \
+         and (f.generation is null or exists (select from connections c where c.client_id = f.client_id \
+           and c.seller_id = f.seller_id and c.generation = f.generation))"
     };
 }
 pub(super) use live_condition;

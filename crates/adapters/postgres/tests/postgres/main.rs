@@ -7,7 +7,10 @@
 )]
 
 mod accounts;
+mod consenting;
 mod gate;
+mod grant_races;
+mod grants;
 mod migrations;
 mod offers;
 mod outages;
