@@ -1,0 +1,101 @@
+//! The language of a page: what was chosen, or what the browser prefers.
+
+use actix_web::http::header::{ACCEPT_LANGUAGE, HeaderMap};
+
+use crate::texts::{self, Texts};
+
+/// A language that every text is there in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    English,
+    Polish,
+}
+
+impl Language {
+    const ALL: [Self; 2] = [Self::English, Self::Polish];
+
+    /// The language tag (RFC 5646).
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::Polish => "pl",
+        }
+    }
+
+    /// Its name, in itself.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::English => "English",
+            Self::Polish => "Polski",
+        }
+    }
+
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::English => Self::Polish,
+            Self::Polish => Self::English,
+        }
+    }
+
+    pub(crate) const fn texts(self) -> &'static Texts {
+        match self {
+            Self::English => &texts::ENGLISH,
+            Self::Polish => &texts::POLISH,
+        }
+    }
+
+    pub(crate) fn parse(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|language| language.code() == code)
+    }
+
+    /// The one that a browser prefers (RFC 9110 §12.5.4); English where it says nothing of ours.
+    pub(crate) fn preferred(headers: &HeaderMap) -> Self {
+        let mut best = (Self::English, 0.0);
+        let values = headers.get_all(ACCEPT_LANGUAGE);
+        let ranges = values
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','));
+        for (language, weight) in ranges.filter_map(range) {
+            if weight > best.1 {
+                best = (language, weight);
+            }
+        }
+        best.0
+    }
+}
+
+/// A range of ours with its weight, such as `pl-PL;q=0.8`.
+fn range(text: &str) -> Option<(Language, f32)> {
+    let mut parts = text.split(';').map(str::trim);
+    let tag = parts.next()?.to_ascii_lowercase();
+    let language = Language::parse(tag.split('-').next()?)?;
+    let weight = parts.find_map(|part| part.strip_prefix("q="));
+    let weight = weight.map_or(Some(1.0), |weight| weight.parse().ok())?;
+    Some((language, weight))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[test]
+    fn the_heaviest_range_of_ours_wins() {
+        for (header, expected) in [
+            ("pl", Language::Polish),
+            ("pl-PL,pl;q=0.9,en;q=0.8", Language::Polish),
+            ("en;q=0.3, PL-pl;q=0.4", Language::Polish),
+            ("de, en;q=0.1", Language::English),
+            ("de", Language::English),
+            ("pl;q=0", Language::English),
+            ("pl;q=x", Language::English),
+            ("", Language::English),
+        ] {
+            let request = TestRequest::get()
+                .insert_header((ACCEPT_LANGUAGE, header))
+                .to_http_request();
+            assert_eq!(Language::preferred(request.headers()), expected, "{header}");
+        }
+    }
+}

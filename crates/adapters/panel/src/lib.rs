@@ -1,0 +1,106 @@
+//! The sellers' panel and the screen of consent: plain pages and forms that work without JavaScript, under `/panel` of the
+//! public listener.
+//!
+//! Every request comes in through one service ([`configure`]); which page it is for, who may see it and whether a form has to
+//! prove where it comes from stands in one table (`routes`), so that no page can forget to ask.
+
+mod assets;
+mod browser;
+mod change;
+mod fields;
+mod frame;
+mod issues;
+mod language;
+mod listener;
+mod next;
+mod notice;
+mod pages;
+mod pipeline;
+mod refusal;
+mod reply;
+mod routes;
+mod security;
+mod texts;
+mod visit;
+mod when;
+
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::{ServiceConfig, scope, to};
+use chrono::TimeDelta;
+use ipnet::IpNet;
+use kernel::{Randomness, Sealer};
+use oauth::{ApplicationReader, GrantReader, PanelReader, PasswordHasher, RateCounter, SellerReader};
+use usecases::UnitOfWork;
+use web::Tasks;
+
+/// What the panel works with.
+#[derive(Clone)]
+pub struct Panel {
+    /// Opens the transactions of what changes something.
+    pub units: Arc<dyn UnitOfWork>,
+    /// Reads sessions, links, tokens and usage.
+    pub panel: Arc<dyn PanelReader>,
+    /// Reads connections.
+    pub grants: Arc<dyn GrantReader>,
+    /// Reads applications.
+    pub applications: Arc<dyn ApplicationReader>,
+    /// Reads accounts.
+    pub sellers: Arc<dyn SellerReader>,
+    /// Counts attempts to sign in.
+    pub rates: Arc<dyn RateCounter>,
+    /// Hashes and compares passwords.
+    pub passwords: Arc<dyn PasswordHasher>,
+    /// Opens requests for consent, and seals what is shown once.
+    pub sealer: Arc<dyn Sealer>,
+    /// Makes ids and secrets.
+    pub randomness: Arc<dyn Randomness>,
+    /// Carries what writes past the end of its request.
+    pub tasks: Tasks,
+    /// What the operator has chosen.
+    pub settings: Arc<PanelSettings>,
+}
+
+/// What the operator chooses about the panel.
+pub struct PanelSettings {
+    /// The origin that browsers use, and the OAuth issuer; without a trailing slash. Cookies are `Secure` and browsers are told
+    /// to stay with https where it is https.
+    pub public_url: String,
+    /// What the service is called on every page.
+    pub service_name: String,
+    /// Where the documentation is read.
+    pub docs_url: String,
+    /// How long a code for the exchange is valid (contract: 10 minutes).
+    pub code_ttl: TimeDelta,
+    /// Requests a minute of an application that has no limit of its own.
+    pub default_rate_limit: NonZeroU32,
+    /// The proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// How long a browser may take to send a form.
+    pub body_timeout: Duration,
+}
+
+impl PanelSettings {
+    /// Whether browsers reach the panel by https.
+    pub(crate) fn https(&self) -> bool {
+        self.public_url.starts_with("https://")
+    }
+}
+
+/// Serves `/panel` and all below it; call it once for each server thread, and before the listener that takes every request
+/// that nobody else does.
+pub fn configure(panel: Panel) -> impl FnOnce(&mut ServiceConfig) {
+    move |config| {
+        let listener = Rc::new(listener::Listener::new(panel));
+        config.service(scope("/panel").default_service(to(move |request, payload| {
+            let listener = Rc::clone(&listener);
+            async move { listener.serve(request, payload).await }
+        })));
+    }
+}

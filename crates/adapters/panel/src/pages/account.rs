@@ -1,0 +1,80 @@
+//! `/panel/account`: the password, and signing out everywhere.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use kernel::Violations;
+use oauth::{NewPassword, PanelStore, Seller, SellerStore};
+use usecases::account_links;
+
+use super::sign_in::keep_pace;
+use crate::change::change;
+use crate::fields::Fields;
+use crate::frame::Frame;
+use crate::issues::Issues;
+use crate::notice::Done;
+use crate::refusal::Refusal;
+use crate::reply::see_other;
+use crate::visit::Member;
+
+#[derive(Template)]
+#[template(path = "account.html")]
+struct Page {
+    frame: Frame,
+    issues: Issues,
+    seller: Seller,
+    has_password: bool,
+}
+
+/// GET
+pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
+    shown(&member, Issues::none(), StatusCode::OK).await
+}
+
+/// POST: changes the password.
+pub(crate) async fn change_password(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
+    let panel = &member.visit.panel;
+    let t = member.visit.language.texts();
+    keep_pace(&member.visit, &member.seller().email).await?;
+    let mut violations = Violations::new();
+    let new = NewPassword::new(fields.text("new_password"), &member.seller().email);
+    let new = violations.take("new_password", new);
+    let current = panel.panel.password(member.seller().id).await?;
+    let fits = panel
+        .passwords
+        .verify(fields.get("current_password"), current)
+        .await?;
+    let mut issues = Issues::none();
+    if !fits {
+        issues.add("current_password", t.passwords.current_wrong);
+    }
+    issues.append(Issues::of(&violations, t));
+    let new = match new {
+        Some(new) if fits => new,
+        _ => return shown(&member, issues, StatusCode::UNPROCESSABLE_ENTITY).await,
+    };
+    let hash = panel.passwords.hash(new.reveal()).await?;
+    let input = (member.acting(), member.session(), hash);
+    let changed = change(panel, input, |transaction, _, (by, session, hash)| {
+        let ports: (&dyn SellerStore, &dyn PanelStore) = (transaction, transaction);
+        Box::pin(account_links::change_password(
+            ports,
+            (*by, *session),
+            hash.clone(),
+        ))
+    });
+    changed.await?.map_err(|_| Refusal::NotFound)?;
+    see_other(&Done::PasswordChanged.on("/panel/account"))
+}
+
+async fn shown(member: &Member, issues: Issues, status: StatusCode) -> Result<HttpResponse, Refusal> {
+    let t = member.visit.language.texts();
+    let password = member.visit.panel.panel.password(member.seller().id).await?;
+    let template = Page {
+        frame: Frame::of_member(member, t.passwords.account_title).noting(&member.visit),
+        issues,
+        seller: member.seller().clone(),
+        has_password: password.is_some(),
+    };
+    crate::reply::page(status, &template)
+}

@@ -1,0 +1,74 @@
+//! Scopes as people see them.
+
+use oauth::{Scope, ScopeSet};
+
+use crate::texts::Texts;
+
+/// A scope in plain words.
+pub(super) struct Granted {
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    pub(super) dangerous: bool,
+}
+
+/// A scope that can be ticked.
+pub(super) struct Tickable {
+    /// The id of its box; the first one's is what the summary of errors leads to.
+    pub(super) id: String,
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    pub(super) dangerous: bool,
+    pub(super) reserved: bool,
+    pub(super) ticked: bool,
+}
+
+/// What changes something, or shows buyers' personal data.
+pub(super) const fn is_dangerous(scope: Scope) -> bool {
+    match scope {
+        Scope::OffersWrite
+        | Scope::OrdersRead
+        | Scope::ShipmentsWrite
+        | Scope::SettingsWrite
+        | Scope::OrdersWrite
+        | Scope::ReturnsRead
+        | Scope::ReturnsWrite
+        | Scope::PricelistsWrite
+        | Scope::PoliciesWrite
+        | Scope::Messaging => true,
+        Scope::OffersRead
+        | Scope::SettingsRead
+        | Scope::ShipmentsRead
+        | Scope::PricelistsRead
+        | Scope::PoliciesRead
+        | Scope::BillingRead
+        | Scope::ProfileRead => false,
+    }
+}
+
+/// The scopes of a set.
+pub(super) fn granted(scopes: ScopeSet, t: &Texts) -> Vec<Granted> {
+    let shown = |scope: Scope| Granted {
+        name: scope.as_str(),
+        label: (t.scope)(scope),
+        dangerous: is_dangerous(scope),
+    };
+    scopes.iter().map(shown).collect()
+}
+
+/// Every scope, ticked where its name is among these.
+pub(super) fn tickable(ticked: &[String], t: &Texts) -> Vec<Tickable> {
+    let shown = |scope: &Scope| Tickable {
+        id: format!("scope-{}", scope.as_str().replace(':', "-")),
+        name: scope.as_str(),
+        label: (t.scope)(*scope),
+        dangerous: is_dangerous(*scope),
+        reserved: !Scope::IN_USE.contains(scope),
+        ticked: ticked.iter().any(|name| name == scope.as_str()),
+    };
+    Scope::ALL.iter().map(shown).collect()
+}
+
+/// The names of a set's scopes.
+pub(super) fn names(scopes: ScopeSet) -> Vec<String> {
+    scopes.iter().map(|scope| scope.as_str().to_owned()).collect()
+}

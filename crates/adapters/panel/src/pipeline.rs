@@ -1,0 +1,207 @@
+//! The way of a request through the panel, in order: head, page, body and CSRF token, session, then the page itself.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::http::Method;
+use actix_web::http::header::SET_COOKIE;
+use actix_web::{HttpRequest, HttpResponse};
+use oauth::BrowserSecret;
+use web::body::{self, Body, BodyLimits};
+use web::form::Form;
+use web::guarded::guarded;
+use web::media_type::MediaType;
+use web::{TraceId, head, reply};
+
+use crate::browser::{self, Cookies};
+use crate::fields::Fields;
+use crate::language::Language;
+use crate::next::Next;
+use crate::refusal::Refusal;
+use crate::routes::{self, Handler, Route};
+use crate::visit::{Member, Visit, Visitor};
+use crate::{Panel, assets, pages};
+
+/// The most that a form may have, in bytes.
+const BODY_CAP: usize = 16 * 1024;
+
+/// A request as it comes in.
+pub(crate) struct Arrival {
+    pub(crate) request: HttpRequest,
+    pub(crate) payload: Payload,
+    pub(crate) trace_id: TraceId,
+    pub(crate) client: IpAddr,
+}
+
+/// Answers a request, and names the route's template for logs and meters.
+pub(crate) async fn answer(panel: &Arc<Panel>, mut arrival: Arrival) -> (HttpResponse, &'static str) {
+    let found = routes::find(arrival.request.uri().path());
+    let template = found.as_ref().map_or("-", |(route, _)| route.template);
+    let language = language(panel, &arrival.request);
+    let trace_id = arrival.trace_id;
+    let outcome = guarded(&trace_id, pass(panel, &mut arrival, language, found)).await;
+    let outcome = outcome.unwrap_or_else(|panicked| Err(Refusal::Failed(panicked.into())));
+    let closes = matches!(outcome, Err(Refusal::Unreadable));
+    let mut response = outcome.unwrap_or_else(|refusal| {
+        if let Some(cause) = refusal.cause() {
+            log(&trace_id, template, cause.as_ref());
+        }
+        pages::failure::response(panel, (&trace_id, language), &refusal)
+    });
+    if chosen(&arrival.request).is_some() {
+        browser::set_language(response.headers_mut(), language, panel.settings.https());
+    }
+    let response = match arrival.payload {
+        payload if closes => reply::closing(response, payload),
+        Payload::None => response,
+        payload => reply::holding(response, payload),
+    };
+    (response, template)
+}
+
+async fn pass(
+    panel: &Arc<Panel>,
+    arrival: &mut Arrival,
+    language: Language,
+    found: Option<(&'static Route, String)>,
+) -> Result<HttpResponse, Refusal> {
+    head::check(arrival.request.head()).map_err(|_| Refusal::Unreadable)?;
+    let (route, parameter) = found.ok_or(Refusal::NotFound)?;
+    let (handler, sends) = match *arrival.request.method() {
+        Method::GET | Method::HEAD => (route.get, false),
+        Method::POST => (route.post, true),
+        _ => (None, false),
+    };
+    let handler = handler.ok_or(Refusal::NotFound)?;
+    if let Handler::Asset = handler {
+        return assets::find(&parameter);
+    }
+    let query = arrival.request.uri().query().unwrap_or_default();
+    let query = Form::parse(query.as_bytes()).map_err(|_| Refusal::Malformed)?;
+    let presented = Cookies::new(arrival.request.headers(), panel.settings.https()).browser();
+    let fields = if sends {
+        Some(sent(panel, arrival, presented.as_ref()).await?)
+    } else {
+        None
+    };
+    let visit = Visit {
+        panel: Arc::clone(panel),
+        trace_id: arrival.trace_id,
+        client: arrival.client,
+        language,
+        path: arrival.request.uri().path().to_owned(),
+        query,
+        parameter,
+        head: *arrival.request.method() == Method::HEAD,
+    };
+    match (handler, fields) {
+        (Handler::Open(page), None) => open(visit, presented, page).await,
+        (Handler::OpenForm(page), Some(fields)) => {
+            open(visit, presented, |visitor| page(visitor, fields)).await
+        }
+        (Handler::Member(page), None) => page(member(visit, presented, route).await?).await,
+        (Handler::MemberForm(page), Some(fields)) => {
+            page(member(visit, presented, route).await?, fields).await
+        }
+        _ => Err(Refusal::NotFound),
+    }
+}
+
+/// A page that anybody may see. A browser that comes without a secret is given one with it.
+async fn open<F: Future<Output = Result<HttpResponse, Refusal>>>(
+    visit: Visit,
+    presented: Option<BrowserSecret>,
+    page: impl FnOnce(Visitor) -> F,
+) -> Result<HttpResponse, Refusal> {
+    let https = visit.panel.settings.https();
+    let random = visit.panel.randomness.secret();
+    let (browser, fresh) = match presented {
+        Some(browser) => (browser, None),
+        None => (
+            BrowserSecret::from_random(&random),
+            Some(BrowserSecret::from_random(&random)),
+        ),
+    };
+    let mut response = page(Visitor { visit, browser }).await?;
+    if let Some(fresh) = fresh.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
+        browser::set_browser(response.headers_mut(), &fresh, false, https);
+    }
+    Ok(response)
+}
+
+/// Who is signed in; without a session the request leads to the page to sign in on.
+async fn member(
+    visit: Visit,
+    presented: Option<BrowserSecret>,
+    route: &'static Route,
+) -> Result<Member, Refusal> {
+    let signed_in = match &presented {
+        Some(browser) => visit.panel.panel.signed_in(browser.hash()).await?,
+        None => None,
+    };
+    match (presented, signed_in) {
+        (Some(browser), Some(signed_in)) => Ok(Member {
+            visit,
+            browser,
+            signed_in,
+        }),
+        _ => Err(Refusal::SignIn(match visit.query.get("request") {
+            Some(handle) => Next::consent(handle),
+            None => route.next.map_or_else(Next::default, Next::page),
+        })),
+    }
+}
+
+/// The form that was sent, by a browser that has read it.
+async fn sent(
+    panel: &Panel,
+    arrival: &mut Arrival,
+    presented: Option<&BrowserSecret>,
+) -> Result<Fields, Refusal> {
+    if MediaType::of(arrival.request.headers()) != Some(MediaType::Form) {
+        return Err(Refusal::Unreadable);
+    }
+    let limits = BodyLimits {
+        cap: BODY_CAP,
+        within: panel.settings.body_timeout,
+    };
+    let headers = arrival.request.headers();
+    let Body::Whole(bytes) = body::read(headers, &mut arrival.payload, limits).await else {
+        return Err(Refusal::Unreadable);
+    };
+    let form = Form::parse(&bytes).map_err(|_| Refusal::Malformed)?;
+    let fields = Fields::new(form).ok_or(Refusal::Malformed)?;
+    match presented {
+        Some(browser) if fields.are_of(browser) => Ok(fields),
+        _ => Err(Refusal::StaleForm),
+    }
+}
+
+fn language(panel: &Panel, request: &HttpRequest) -> Language {
+    let cookies = Cookies::new(request.headers(), panel.settings.https());
+    chosen(request)
+        .or_else(|| cookies.language())
+        .unwrap_or_else(|| Language::preferred(request.headers()))
+}
+
+/// The language that a link of ours chooses.
+fn chosen(request: &HttpRequest) -> Option<Language> {
+    let mut pairs = request.uri().query()?.split('&');
+    Language::parse(pairs.find_map(|pair| pair.strip_prefix("lang="))?)
+}
+
+fn log(trace_id: &TraceId, route: &str, error: &dyn std::error::Error) {
+    let mut chain = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        chain = format!("{chain}: {error}");
+        cause = error.source();
+    }
+    tracing::error!(
+        trace_id = trace_id.as_str(),
+        route,
+        cause = chain,
+        "a request failed"
+    );
+}

@@ -1,0 +1,101 @@
+//! Why a request gets no page of its own: what it gets instead, with the status that goes with it.
+
+use std::error::Error;
+
+use actix_web::http::StatusCode;
+use kernel::StoreError;
+use oauth::{ConsentRefusal, Quota};
+use usecases::UnitOfWorkError;
+use web::TaskPanicked;
+
+use crate::next::Next;
+
+/// A failure's cause, as it travels to the edge, where it is logged once.
+pub(crate) type Cause = Box<dyn Error + Send + Sync>;
+
+/// A request that is refused, or that failed.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// There is no such page, or not for this seller.
+    NotFound,
+    /// Nobody is signed in: the way there leads over the page to sign in on.
+    SignIn(Next),
+    /// The form does not show that this browser has read it; most likely it was left open for too long.
+    StaleForm,
+    /// The request is none that a page of ours sends.
+    Malformed,
+    /// The same, and something of it may still be under way: the connection is closed.
+    Unreadable,
+    /// Too many attempts from this address.
+    TooMany(Quota),
+    /// The request for consent cannot be shown or decided.
+    Consent(ConsentRefusal),
+    /// The one-time link cannot be used, or not any more.
+    DeadLink,
+    /// What was to be shown once was shown, or never was.
+    ShownBefore,
+    /// The store cannot be reached.
+    Unavailable(Cause),
+    /// A defect.
+    Failed(Cause),
+}
+
+impl Refusal {
+    /// The status of the page that says so.
+    pub(crate) const fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound | Self::Consent(ConsentRefusal::Unknown) => StatusCode::NOT_FOUND,
+            Self::SignIn(_) => StatusCode::SEE_OTHER,
+            Self::StaleForm | Self::Consent(ConsentRefusal::AnotherViewer) => StatusCode::FORBIDDEN,
+            Self::Malformed | Self::Unreadable => StatusCode::BAD_REQUEST,
+            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Consent(_) | Self::DeadLink | Self::ShownBefore => StatusCode::GONE,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// What is to be logged.
+    pub(crate) fn cause(&self) -> Option<&Cause> {
+        match self {
+            Self::Unavailable(cause) | Self::Failed(cause) => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) => Self::Unavailable(error.into()),
+            other => Self::Failed(other.into()),
+        }
+    }
+}
+
+impl From<UnitOfWorkError> for Refusal {
+    fn from(error: UnitOfWorkError) -> Self {
+        match error {
+            UnitOfWorkError::Store(error) => error.into(),
+            unknown @ UnitOfWorkError::Unknown(_) => Self::Failed(unknown.into()),
+        }
+    }
+}
+
+impl From<TaskPanicked> for Refusal {
+    fn from(error: TaskPanicked) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<askama::Error> for Refusal {
+    fn from(error: askama::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<ConsentRefusal> for Refusal {
+    fn from(refusal: ConsentRefusal) -> Self {
+        Self::Consent(refusal)
+    }
+}
