@@ -16,6 +16,7 @@ use orders::{MailQueue, OrderDirectory, OrderReader, PollSchedule, TrackingQueue
 use usecases::{Transaction, UnitOfWork};
 
 use crate::{
+use tokio::sync::Notify;
     accounts::{Applications, Rates, Sellers, StoredOperatorTokens},
     catalogue::OffersReader,
     claims::StoredClaims,
@@ -96,6 +97,7 @@ impl Database {
                 schedule: PollSchedule {
                     interval: POLL_INTERVAL,
                 },
+                queued: Arc::default(),
             },
         })
     }
@@ -112,6 +114,12 @@ impl Database {
     pub const fn with_polling(mut self, schedule: PollSchedule) -> Self {
         self.tools.schedule = schedule;
         self
+    }
+
+    /// Notified after each commit of this handle and its clones that has woken a lane of deliveries. One of those that wait
+    /// hears of it; where nobody waits, the next one does.
+    pub fn queued(&self) -> Arc<Notify> {
+        Arc::clone(&self.tools.queued)
     }
 
     /// Opens transactions.

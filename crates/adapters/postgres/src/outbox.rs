@@ -4,7 +4,10 @@
 mod fan_out;
 mod feed_row;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use changes::ChangeItem;
 use chrono::{DateTime, Utc};
@@ -65,15 +68,15 @@ impl Outbox {
         news.events.extend(event.map(|event| (event, at)));
     }
 
-    /// The statements that tell it: none where there is nothing to tell.
-    pub(crate) fn into_writes(self) -> Vec<Box<dyn Write>> {
+    /// The statements that tell it: none where there is nothing to tell. `woken` is set by those that wake a lane.
+    pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Box<dyn Write>> {
         let mut writes = Vec::<Box<dyn Write>>::new();
         for (seller, news) in self.0 {
             if !news.feed.is_empty() {
                 writes.push(Box::new(FeedRows(news.feed)));
             }
             if !news.events.is_empty() {
-                writes.push(Box::new(FanOut::new(seller, news.events)));
+                writes.push(Box::new(FanOut::new(seller, news.events, Arc::clone(woken))));
             }
         }
         writes

@@ -4,7 +4,10 @@
 //! or at its end, pipelined. What is told to others is kept apart and goes last: lanes of deliveries are locked after
 //! everything else, in one order by all transactions, and for the shortest time.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use diesel_async::AsyncPgConnection;
@@ -25,6 +28,7 @@ pub(crate) trait Write: Send + Sync {
 pub(crate) struct Pending {
     writes: Mutex<Vec<Box<dyn Write>>>,
     outbox: Mutex<Outbox>,
+    woken: Arc<AtomicBool>,
 }
 
 impl Pending {
@@ -45,8 +49,13 @@ impl Pending {
     /// All that is left at the end.
     pub(crate) fn everything(&self) -> Vec<Box<dyn Write>> {
         let mut writes = self.writes();
-        writes.extend(std::mem::take(&mut *self.outbox()).into_writes());
+        writes.extend(std::mem::take(&mut *self.outbox()).into_writes(&self.woken));
         writes
+    }
+
+    /// Whether anything that was sent has woken a lane of deliveries.
+    pub(crate) fn has_woken(&self) -> bool {
+        self.woken.load(Ordering::Relaxed)
     }
 }
 

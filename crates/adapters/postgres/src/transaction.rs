@@ -1,7 +1,10 @@
 //! An open transaction and its ends.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -12,7 +15,7 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection, pooled_connection::
 use futures_util::join;
 use kernel::{CommitError, StoreError};
 use orders::PollSchedule;
-use tokio::{runtime::Handle, time::Instant};
+use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use usecases::Transaction;
 
 use crate::{
@@ -73,6 +76,8 @@ impl Drop for Leased {
 pub(crate) struct Tools {
     pub(crate) sealing: Sealing,
     pub(crate) schedule: PollSchedule,
+    /// Told of each commit that has woken a lane of deliveries.
+    pub(crate) queued: Arc<Notify>,
 }
 
 /// A transaction: every port that changes something is implemented over it.
@@ -192,6 +197,9 @@ impl Transaction for Tx {
         match tokio::time::timeout(limit, connection.batch_execute("select 1; commit")).await {
             Ok(Ok(())) => {
                 leased.give_back();
+                if self.pending.has_woken() {
+                    self.tools.queued.notify_one();
+                }
                 Ok(())
             }
             Ok(Err(error)) if is_surely_undone(&error) => Err(CommitError::RolledBack(store_error(error))),

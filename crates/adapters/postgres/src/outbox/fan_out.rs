@@ -1,5 +1,10 @@
 //! Deliveries: one for each event and each subscription to it.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, Binary, Text, Timestamptz, Uuid as SqlUuid};
@@ -51,11 +56,21 @@ statement!(Insert<'_> => ():
 pub(super) struct FanOut {
     seller: SellerId,
     events: Vec<(Event, DateTime<Utc>)>,
+    /// Set where a lane was woken.
+    woken: Arc<AtomicBool>,
 }
 
 impl FanOut {
-    pub(super) const fn new(seller: SellerId, events: Vec<(Event, DateTime<Utc>)>) -> Self {
-        Self { seller, events }
+    pub(super) const fn new(
+        seller: SellerId,
+        events: Vec<(Event, DateTime<Utc>)>,
+        woken: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            seller,
+            events,
+            woken,
+        }
     }
 }
 
@@ -78,7 +93,8 @@ impl Write for FanOut {
             latest,
         };
         // The number of lanes that were woken tells nothing of the deliveries: there may be none of either.
-        insert.execute(&mut connection).await.map_err(store_error)?;
+        let lanes = insert.execute(&mut connection).await.map_err(store_error)?;
+        self.woken.fetch_or(lanes > 0, Ordering::Relaxed);
         Ok(())
     }
 }
