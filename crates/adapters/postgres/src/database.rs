@@ -9,10 +9,13 @@ use diesel_async::{
     pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool::Pool},
 };
 use futures_util::FutureExt;
-use kernel::{CommitError, IdempotencyClaims, Sealer, StoreError};
-use oauth::{ApplicationReader, Gate, GrantReader, OperatorTokens, RateCounter, SellerReader};
+use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
+use oauth::{
+    AccountMail, ApplicationReader, AuditReader, Gate, GrantReader, OperatorTokens, PanelReader, RateCounter,
+    SellerReader, UsageLog,
+};
 use offers::OfferReader;
-use orders::{MailQueue, OrderDirectory, OrderReader, PollSchedule, TrackingQueue};
+use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use usecases::{Transaction, UnitOfWork};
 
 use crate::{
@@ -24,6 +27,7 @@ use tokio::sync::Notify;
     feed::Feed,
     gate::TokenGate,
     grants::Grants,
+    panel::{AccountMails, Audit, Panel, Usage},
     reads::Reads,
     retention::{self, Cleared, ClearedRecords, ErasedBuyers},
     schema_state::{self, SchemaState},
@@ -166,8 +170,16 @@ impl Database {
     }
 
     /// The mails that wait to be sent.
-    pub fn mail_queue(&self) -> Arc<dyn MailQueue> {
+    pub fn mail_queue(&self) -> Arc<dyn MailQueue<ShipmentMail>> {
         Arc::new(Mails(self.reads()))
+    }
+
+    /// The mails about accounts that wait to be sent.
+    pub fn account_mail_queue(&self) -> Arc<dyn MailQueue<AccountMail>> {
+        Arc::new(AccountMails {
+            reads: self.reads(),
+            sealing: self.tools.sealing.clone(),
+        })
     }
 
     /// The parcels that wait to be asked about.
@@ -183,6 +195,21 @@ impl Database {
     /// Reads what sellers have consented to.
     pub fn grants(&self) -> Arc<dyn GrantReader> {
         Arc::new(Grants(self.reads()))
+    }
+
+    /// Reads what the panel shows.
+    pub fn panel(&self) -> Arc<dyn PanelReader> {
+        Arc::new(Panel(self.reads()))
+    }
+
+    /// Reads the audit log.
+    pub fn audit(&self) -> Arc<dyn AuditReader> {
+        Arc::new(Audit(self.reads()))
+    }
+
+    /// Takes counts of calls.
+    pub fn usage(&self) -> Arc<dyn UsageLog> {
+        Arc::new(Usage(self.reads()))
     }
 
     /// Reads sellers.

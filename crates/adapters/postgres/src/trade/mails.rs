@@ -7,17 +7,15 @@ use diesel::{
     sql_types::{BigInt, Integer, Nullable, Text, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::StoreError;
-use orders::{BuyerNotifier, DueMail, MailFate, MailId, MailQueue, OrderId, ShipmentMail};
+use kernel::{DueMail, MailFate, MailId, MailQueue, StoreError};
+use orders::{BuyerNotifier, OrderId, ShipmentMail};
 use uuid::Uuid;
 
-use super::{
-    parcel_queue::{microseconds, sound},
-    words,
-};
+use super::words;
 use crate::{
     error::store_error,
     pending::{Write, expect_rows},
+    queue::{microseconds, settle_mail, sound},
     reads::Reads,
     statement::statement,
     transaction::Tx,
@@ -124,7 +122,7 @@ struct MailRow {
 }
 
 impl MailRow {
-    fn leased(self, fence: Uuid) -> Result<DueMail, StoreError> {
+    fn leased(self, fence: Uuid) -> Result<DueMail<ShipmentMail>, StoreError> {
         let id = MailId::from(self.id);
         let corrupt = |reason: String| StoreError::corrupt("mails", id, reason);
         let mail = ShipmentMail {
@@ -142,37 +140,19 @@ impl MailRow {
     }
 }
 
-/// Ends a lease: exactly one of the three instants is the mail's fate.
-struct Settle {
-    id: Uuid,
-    fence: Uuid,
-    /// Microseconds until the next attempt.
-    delay: Option<i64>,
-    fate: &'static str,
-}
-
-const SENT: &str = "sent";
-const DEAD: &str = "dead";
-const AGAIN: &str = "again";
-
-statement!(Settle => ():
-    "update mails set fence = null, due_at = clock.at + ", delay: Nullable<BigInt>,
-    " * interval '1 microsecond', sent_at = case ", fate: Text,
-    " when 'sent' then clock.at end, dead_at = case ", fate: Text,
-    " when 'dead' then clock.at end from (select api_now() as at) clock where id = ", id: SqlUuid,
-    " and fence = ", fence: SqlUuid, "");
+settle_mail!(Settle, "mails", "");
 
 /// Each call is one statement with its own transaction.
 pub(crate) struct Mails(pub(crate) Reads);
 
 #[async_trait]
-impl MailQueue for Mails {
+impl MailQueue<ShipmentMail> for Mails {
     async fn lease_mails(
         &self,
         fence: Uuid,
         limit: u16,
         lease: TimeDelta,
-    ) -> Result<Vec<DueMail>, StoreError> {
+    ) -> Result<Vec<DueMail<ShipmentMail>>, StoreError> {
         let lease = Lease {
             fence,
             limit: limit.into(),
@@ -186,16 +166,10 @@ impl MailQueue for Mails {
     }
 
     async fn settle_mail(&self, mail: MailId, fence: Uuid, fate: MailFate) -> Result<(), StoreError> {
-        let (delay, fate) = match fate {
-            MailFate::Sent => (None, SENT),
-            MailFate::Dead => (None, DEAD),
-            MailFate::Retry(delay) => (Some(microseconds(delay)), AGAIN),
-        };
         let settle = Settle {
             id: mail.uuid(),
             fence,
-            delay,
-            fate,
+            fate: fate.into(),
         };
         // No row: the lease was lost, or the buyer erased.
         self.0

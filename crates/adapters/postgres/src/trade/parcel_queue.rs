@@ -12,8 +12,11 @@ use orders::{Carrier, DueParcel, OrderId, TrackingQueue};
 use uuid::Uuid;
 
 use super::words;
-pub(super) use crate::queue::{microseconds, sound};
-use crate::{reads::Reads, statement::statement};
+use crate::{
+    queue::{microseconds, sound},
+    reads::Reads,
+    statement::statement,
+};
 
 /// Leases parcels that are due, carrier after carrier in turn: the longest waiting of each, then the next of each. However
 /// much one of them leaves undone, the others keep their share of every batch.

@@ -7,6 +7,7 @@
 )]
 
 mod accounts;
+mod audit;
 mod consenting;
 mod gate;
 mod grant_races;
@@ -15,6 +16,8 @@ mod migrations;
 mod offers;
 mod outages;
 mod pages;
+mod panel;
+mod panel_races;
 mod plans;
 mod rates;
 mod retention;

@@ -1,0 +1,481 @@
+//! What the panel keeps: sessions, links, what is shown once, passwords, personal tokens, usage.
+
+use chrono::{TimeDelta, Utc};
+use kernel::StoreError;
+use oauth::{
+    Account, Application, FamilyKind, HourlyUsage, Link, LinkKind, PasswordHash, SESSION_IDLE,
+    SESSION_LIFETIME, Scope, SecretHash, Session, UsageCount, UsageKey,
+};
+use uuid::Uuid;
+
+use crate::{
+    consenting::{Parties, hash},
+    support::{Fixture, id, instant, new_token, only},
+};
+
+fn session(seller: kernel::SellerId, at: chrono::DateTime<Utc>) -> Session {
+    Session {
+        hash: hash(),
+        seller,
+        created_at: at,
+        seen_at: at,
+    }
+}
+
+async fn open(fixture: &Fixture, session: Session) {
+    let tx = fixture.begin().await;
+    tx.open_session(session).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn close(fixture: &Fixture, seller: kernel::SellerId) {
+    let tx = fixture.begin().await;
+    tx.close_seller(seller, tx.now()).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn signed_in(fixture: &Fixture, session: SecretHash) -> bool {
+    fixture
+        .database
+        .panel()
+        .signed_in(session)
+        .await
+        .unwrap()
+        .is_some()
+}
+
+#[tokio::test]
+async fn an_account_is_found_by_its_address_whatever_its_case() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let panel = fixture.database.panel();
+    let without = Account {
+        seller: seller.clone(),
+        password: None,
+    };
+    let shouted = seller.email.to_uppercase();
+    assert_eq!(panel.account(&shouted).await.unwrap(), Some(without));
+    assert_eq!(panel.password(seller.id).await.unwrap(), None);
+    let password = PasswordHash::new("$argon2id$x".to_owned());
+    let tx = fixture.begin().await;
+    tx.set_password(seller.id, password.clone()).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(panel.password(seller.id).await.unwrap(), Some(password.clone()));
+    close(&fixture, seller.id).await;
+    let closed = panel.account(&seller.email).await.unwrap().unwrap();
+    assert_eq!(closed.password, Some(password.clone()));
+    assert!(closed.seller.closed_at.is_some());
+    assert_eq!(panel.account("nobody@example.com").await.unwrap(), None);
+    assert_eq!(panel.password(id().into()).await.unwrap(), None);
+    let nobody = fixture.begin().await.set_password(id().into(), password).await;
+    assert!(matches!(nobody, Err(StoreError::Unexpected(_))));
+}
+
+#[tokio::test]
+async fn a_session_ends_when_idle_and_in_any_case_as_the_domain_says() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    clock.freeze(instant()).await;
+    let seller = fixture.seller().await;
+    let panel = fixture.database.panel();
+    let micro = TimeDelta::microseconds(1);
+    let (idle, busy) = (session(seller.id, instant()), session(seller.id, instant()));
+    for session in [idle, busy] {
+        open(&fixture, session).await;
+    }
+    let found = panel.signed_in(idle.hash).await.unwrap().unwrap();
+    assert_eq!(
+        (found.seller, found.session, found.now),
+        (seller, idle, instant())
+    );
+    assert!(!signed_in(&fixture, hash()).await);
+    clock.freeze(instant() + SESSION_IDLE - micro).await;
+    assert!(signed_in(&fixture, busy.hash).await);
+    clock.freeze(instant() + SESSION_IDLE).await;
+    assert!(!signed_in(&fixture, idle.hash).await);
+    let mut at = instant() + SESSION_IDLE;
+    while at < instant() + SESSION_LIFETIME {
+        clock.freeze(at).await;
+        let found = panel.signed_in(busy.hash).await.unwrap().unwrap();
+        assert!(found.session.is_alive(at));
+        at += TimeDelta::hours(7);
+    }
+    clock.freeze(instant() + SESSION_LIFETIME - micro).await;
+    assert!(signed_in(&fixture, busy.hash).await);
+    clock.freeze(instant() + SESSION_LIFETIME).await;
+    assert!(!signed_in(&fixture, busy.hash).await);
+}
+
+#[tokio::test]
+async fn the_use_of_a_session_is_noted_once_a_minute_without_waiting_for_the_disk() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    clock.freeze(instant()).await;
+    let seller = fixture.seller().await;
+    let session = session(seller.id, instant());
+    open(&fixture, session).await;
+    fixture
+        .tamper(
+            "create table seen (mode text); create function look() returns trigger language plpgsql as \
+             'begin insert into seen values (current_setting(''synchronous_commit'')); return null; end'; \
+             create trigger look after update on sessions for each row execute function look()",
+        )
+        .await;
+    let seen_at = async |seconds| {
+        clock.freeze(instant() + TimeDelta::seconds(seconds)).await;
+        let found = fixture.database.panel().signed_in(session.hash).await.unwrap();
+        (found.unwrap().session.seen_at - instant()).num_seconds()
+    };
+    assert_eq!(seen_at(59).await, 0);
+    assert_eq!(seen_at(60).await, 60);
+    assert_eq!(seen_at(119).await, 60);
+    assert_eq!(seen_at(300).await, 300);
+    let client = fixture.place.connect().await;
+    let modes = client.query("select mode from seen", &[]).await.unwrap();
+    let modes = modes.iter().map(|row| row.get(0)).collect::<Vec<String>>();
+    assert_eq!(modes, ["off", "off"]);
+}
+
+#[tokio::test]
+async fn sessions_end_one_by_one_all_but_one_and_with_the_account() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let other = fixture.seller().await;
+    let tx = fixture.begin().await;
+    let now = tx.now();
+    drop(tx);
+    let [one, two, three, kept, foreign] =
+        [seller.id, seller.id, seller.id, seller.id, other.id].map(|seller| session(seller, now));
+    for session in [one, two, three, kept, foreign] {
+        open(&fixture, session).await;
+    }
+    let tx = fixture.begin().await;
+    tx.end_session(one.hash).await.unwrap();
+    tx.end_session(hash()).await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(!signed_in(&fixture, one.hash).await && signed_in(&fixture, two.hash).await);
+    let tx = fixture.begin().await;
+    tx.end_sessions(seller.id, Some(kept.hash)).await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(!signed_in(&fixture, two.hash).await && !signed_in(&fixture, three.hash).await);
+    assert!(signed_in(&fixture, kept.hash).await && signed_in(&fixture, foreign.hash).await);
+    let tx = fixture.begin().await;
+    tx.end_sessions(seller.id, None).await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(!signed_in(&fixture, kept.hash).await && signed_in(&fixture, foreign.hash).await);
+    close(&fixture, other.id).await;
+    assert!(!signed_in(&fixture, foreign.hash).await);
+}
+
+fn link(seller: kernel::SellerId, kind: LinkKind) -> Link {
+    Link {
+        hash: hash(),
+        kind,
+        seller,
+        expires_at: instant() + kind.lifetime(),
+    }
+}
+
+#[tokio::test]
+async fn a_link_is_used_once_for_what_it_was_made_for() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    clock.freeze(instant()).await;
+    let seller = fixture.seller().await;
+    let other = fixture.seller().await;
+    let panel = fixture.database.panel();
+    let links = LinkKind::ALL.map(|kind| link(seller.id, kind));
+    let (replaced, foreign) = (
+        link(seller.id, LinkKind::PasswordReset),
+        link(other.id, LinkKind::PasswordReset),
+    );
+    let tx = fixture.begin().await;
+    for link in [replaced, foreign].into_iter().chain(links) {
+        tx.add_link(link).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    for link in links {
+        assert_eq!(panel.link(link.hash).await.unwrap(), Some((link, seller.clone())));
+    }
+    assert_eq!(panel.link(replaced.hash).await.unwrap(), None);
+    assert!(panel.link(foreign.hash).await.unwrap().is_some());
+
+    let [invitation, reset, sign_in] = links;
+    let tx = fixture.begin().await;
+    for (hash, kind) in [
+        (hash(), reset.kind),
+        (replaced.hash, reset.kind),
+        (reset.hash, LinkKind::Invitation),
+    ] {
+        assert_eq!(tx.use_link(hash, kind).await.unwrap(), None);
+    }
+    assert_eq!(
+        tx.use_link(reset.hash, reset.kind).await.unwrap(),
+        Some(seller.clone())
+    );
+    assert_eq!(tx.use_link(reset.hash, reset.kind).await.unwrap(), None);
+    tx.commit().await.unwrap();
+    assert_eq!(panel.link(reset.hash).await.unwrap(), None);
+
+    clock.freeze(sign_in.expires_at).await;
+    assert_eq!(panel.link(sign_in.hash).await.unwrap(), None);
+    let tx = fixture.begin().await;
+    assert_eq!(tx.use_link(sign_in.hash, sign_in.kind).await.unwrap(), None);
+    drop(tx);
+    close(&fixture, seller.id).await;
+    assert_eq!(panel.link(invitation.hash).await.unwrap(), None);
+    let tx = fixture.begin().await;
+    assert_eq!(tx.use_link(invitation.hash, invitation.kind).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_is_shown_once_is_kept_once_and_taken_once() {
+    let fixture = Fixture::new().await;
+    let (session, form) = (hash(), id());
+    let tx = fixture.begin().await;
+    assert!(
+        tx.keep_flash(session, form, Some(b"sealed".to_vec()))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !tx.keep_flash(session, form, Some(b"again".to_vec()))
+            .await
+            .unwrap()
+    );
+    let bare = id();
+    assert!(tx.keep_flash(session, bare, None).await.unwrap());
+    assert!(
+        tx.keep_flash(hash(), form, None).await.unwrap(),
+        "another session's"
+    );
+    tx.commit().await.unwrap();
+    let tx = fixture.begin().await;
+    assert_eq!(tx.take_flash(hash(), form).await.unwrap(), None);
+    assert_eq!(tx.take_flash(session, id()).await.unwrap(), None);
+    assert_eq!(tx.take_flash(session, bare).await.unwrap(), None);
+    assert_eq!(
+        tx.take_flash(session, form).await.unwrap(),
+        Some(b"sealed".to_vec())
+    );
+    assert_eq!(tx.take_flash(session, form).await.unwrap(), None);
+    assert!(
+        !tx.keep_flash(session, form, None).await.unwrap(),
+        "the form is known still"
+    );
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn personal_tokens_are_listed_while_they_live() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    clock.freeze(instant()).await;
+    let seller = fixture.seller().await;
+    let built_in = Application::built_in(id().into(), seller.id, instant());
+    let tx = fixture.begin().await;
+    tx.save_application(built_in.clone()).await.unwrap();
+    tx.commit().await.unwrap();
+    let make = async |name: &str, expires_at| {
+        let mut token = new_token(&built_in.after, FamilyKind::Personal, expires_at);
+        token.grant.scopes = only(Scope::Messaging);
+        clock.advance(TimeDelta::seconds(1)).await;
+        let tx = fixture.begin().await;
+        tx.issue_token(token).await.unwrap();
+        tx.add_personal_token(seller.id, token.family, name)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+        token.family
+    };
+    let end = instant() + TimeDelta::hours(1);
+    let (endless, ending) = (make("endless", None).await, make("ending", Some(end)).await);
+    let revoked = make("revoked", None).await;
+    let tx = fixture.begin().await;
+    assert!(tx.revoke_personal_token(seller.id, revoked).await.unwrap());
+    tx.commit().await.unwrap();
+    let panel = fixture.database.panel();
+    let listed = panel.personal_tokens(seller.id).await.unwrap();
+    let [first, second] = &listed[..] else {
+        panic!("{listed:?}")
+    };
+    assert_eq!(
+        (first.id, &*first.name, first.expires_at),
+        (ending, "ending", Some(end))
+    );
+    assert_eq!(
+        (second.id, &*second.name, second.expires_at),
+        (endless, "endless", None)
+    );
+    assert_eq!(
+        (second.scopes, second.created_at),
+        (only(Scope::Messaging), instant() + TimeDelta::seconds(1))
+    );
+    clock.freeze(end).await;
+    assert_eq!(panel.personal_tokens(seller.id).await.unwrap().len(), 1);
+    assert_eq!(panel.personal_tokens(id().into()).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn calls_add_up_by_hour_and_status_over_all_sellers() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    let parties = Parties::new(&fixture).await;
+    let other = fixture.seller().await;
+    let start: chrono::DateTime<Utc> = "2026-03-01T10:59:30Z".parse().unwrap();
+    clock.freeze(start).await;
+    parties.code(&fixture).await;
+    let client_id = parties.application.client_id;
+    let count = |seller, status, calls| UsageCount {
+        key: UsageKey {
+            seller,
+            client_id,
+            status,
+        },
+        calls,
+    };
+    let log = fixture.database.usage();
+    log.add_usage(Vec::new()).await.unwrap();
+    log.add_usage(vec![
+        count(parties.seller.id, 200, 3),
+        count(other.id, 200, 4),
+        count(parties.seller.id, 429, 1),
+        count(parties.seller.id, 200, 2),
+        count(parties.seller.id, 404, 0),
+    ])
+    .await
+    .unwrap();
+    log.add_usage(vec![count(parties.seller.id, 200, 10)])
+        .await
+        .unwrap();
+    clock.advance(TimeDelta::minutes(1)).await;
+    log.add_usage(vec![count(other.id, 200, 1)]).await.unwrap();
+
+    let hour = |text: &str| text.parse::<chrono::DateTime<Utc>>().unwrap();
+    let hourly = |at: &str, status, calls| HourlyUsage {
+        hour: hour(at),
+        status,
+        calls,
+    };
+    let panel = fixture.database.panel();
+    let ten = "2026-03-01T10:00:00Z";
+    let eleven = hourly("2026-03-01T11:00:00Z", 200, 1);
+    assert_eq!(
+        panel
+            .usage(client_id, hour("2026-03-01T10:59:00Z"))
+            .await
+            .unwrap(),
+        (vec![hourly(ten, 200, 19), hourly(ten, 429, 1), eleven], 0)
+    );
+    assert_eq!(
+        panel
+            .usage(client_id, hour("2026-03-01T11:00:00Z"))
+            .await
+            .unwrap()
+            .0,
+        [eleven]
+    );
+    assert_eq!(
+        panel.usage(Uuid::nil().into(), start).await.unwrap(),
+        (Vec::new(), 0)
+    );
+    let token = fixture.token(&parties.application).await;
+    for _ in 0..3 {
+        fixture.database.gate().admit(token).await.unwrap();
+    }
+    assert_eq!(panel.usage(client_id, start).await.unwrap().1, 3);
+    clock.advance(TimeDelta::minutes(1)).await;
+    assert_eq!(panel.usage(client_id, start).await.unwrap().1, 0);
+
+    let [connection] = &fixture
+        .database
+        .grants()
+        .connections(parties.seller.id)
+        .await
+        .unwrap()[..]
+    else {
+        panic!("one is connected")
+    };
+    assert_eq!(connection.used_at, Some(start));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn processes_that_count_at_once_lose_nothing_and_do_not_wait_in_a_circle() {
+    let fixture = Fixture::new().await;
+    let client_id = Uuid::from_u128(7).into();
+    let sellers = (0..50).map(|_| kernel::SellerId::from(id())).collect::<Vec<_>>();
+    let log = fixture.database.usage();
+    let add = |round: usize| {
+        let log = std::sync::Arc::clone(&log);
+        let mut counts = sellers
+            .iter()
+            .map(|seller| UsageCount {
+                key: UsageKey {
+                    seller: *seller,
+                    client_id,
+                    status: 200,
+                },
+                calls: 1,
+            })
+            .collect::<Vec<_>>();
+        counts.rotate_left(round * 7 % 50);
+        if round % 2 == 1 {
+            counts.reverse();
+        }
+        tokio::spawn(async move { log.add_usage(counts).await.unwrap() })
+    };
+    for done in futures_util::future::join_all((0..20).map(add)).await {
+        done.unwrap();
+    }
+    let (hours, _) = fixture
+        .database
+        .panel()
+        .usage(client_id, instant() - TimeDelta::days(10_000))
+        .await
+        .unwrap();
+    assert_eq!(hours.iter().map(|hour| hour.calls).sum::<u64>(), 1000);
+}
+
+#[tokio::test]
+async fn rows_that_cannot_be_are_named() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    clock.freeze(instant()).await;
+    let seller = fixture.seller().await;
+    let panel = fixture.database.panel();
+    let table = |error: StoreError| match error {
+        StoreError::Corrupt { row, .. } => row.table,
+        other => panic!("{other}"),
+    };
+    let (session, link) = (
+        session(seller.id, instant()),
+        link(seller.id, LinkKind::Invitation),
+    );
+    open(&fixture, session).await;
+    let tx = fixture.begin().await;
+    tx.add_link(link).await.unwrap();
+    tx.commit().await.unwrap();
+    fixture
+        .tamper("alter table links drop constraint links_kind_check; update links set kind = 'other'")
+        .await;
+    assert_eq!(table(panel.link(link.hash).await.unwrap_err()), "links");
+    let tx = fixture.begin().await;
+    let built_in = Application::built_in(id().into(), seller.id, instant());
+    let token = new_token(&built_in.after, FamilyKind::Personal, None);
+    tx.save_application(built_in).await.unwrap();
+    tx.issue_token(token).await.unwrap();
+    tx.add_personal_token(seller.id, token.family, "script")
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    fixture.tamper("update families set scopes = 1 << 20").await;
+    assert_eq!(
+        table(panel.personal_tokens(seller.id).await.unwrap_err()),
+        "families"
+    );
+    fixture
+        .tamper("alter table sellers alter seller_no drop identity; update sellers set seller_no = -1")
+        .await;
+    assert_eq!(table(panel.signed_in(session.hash).await.unwrap_err()), "sellers");
+    assert_eq!(table(panel.account(&seller.email).await.unwrap_err()), "sellers");
+}
