@@ -256,12 +256,13 @@ async fn operator_token(database: &TestDatabase) -> String {
         gathering: Gathering::Grouped,
         default_rate_limit: std::num::NonZeroU32::MIN,
     };
-    let tokens = Database::new(settings)
-        .expect("the URL is fine")
-        .operator_tokens();
-    let created =
-        usecases::operator_tokens::create_operator_token(&*tokens, &SystemRandomness::new(), "tests").await;
-    created
+    let units = Database::new(settings).expect("the URL is fine").units();
+    let creation = usecases::operator_tokens::OperatorTokenCreation {
+        randomness: &SystemRandomness::new(),
+        name: "tests",
+    };
+    usecases::transact(&*units, &creation)
+        .await
         .expect("the operator token is stored")
         .1
         .reveal()

@@ -46,14 +46,14 @@ pub async fn make_link(
     Ok((secret, link))
 }
 
-/// Makes a link and queues the mail that carries it.
+/// Makes a link and queues the mail that carries it; what is returned of it cannot be used.
 pub async fn send_link(
     panel: &dyn PanelStore,
     randomness: &dyn Randomness,
     (seller, kind): (&Seller, LinkKind),
     public_url: &str,
     now: DateTime<Utc>,
-) -> Result<(), StoreError> {
+) -> Result<Link, StoreError> {
     let (secret, link) = make_link(panel, randomness, seller.id, kind, now).await?;
     let mail = AccountMail {
         id: randomness.uuid().into(),
@@ -64,7 +64,8 @@ pub async fn send_link(
         url: link_url(public_url, kind, &secret),
         expires_at: link.expires_at,
     };
-    panel.queue_account_mail(mail).await
+    panel.queue_account_mail(mail).await?;
+    Ok(link)
 }
 
 /// Sends a seller who has forgotten the password a link for a new one.

@@ -4,6 +4,7 @@
 //! transaction, the request pipeline or a worker.
 
 pub mod account_links;
+mod acting_operator;
 mod acting_seller;
 pub mod authorize;
 pub mod close_seller;
@@ -22,6 +23,7 @@ pub mod import_offers;
 pub mod issue_client_token;
 pub mod manage_application;
 pub mod moderate_offer;
+pub mod operator_links;
 pub mod operator_tokens;
 pub mod own_applications;
 pub mod own_tokens;
@@ -42,6 +44,7 @@ pub mod token_pair;
 pub mod track_parcels;
 mod unit_of_work;
 
+pub use acting_operator::ActingOperator;
 pub use acting_seller::ActingSeller;
 pub use failure::Failure;
 pub use idempotent::{Answer, Ran, Remembering, once};

@@ -9,8 +9,8 @@ use mockall::mock;
 use oauth::{
     AccountMail, Action, Actor, Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent,
     ConsentId, Family, FamilyId, GrantStore, Link, LinkKind, NewConsent, NewPair, NewSeller, NewToken,
-    PanelStore, PasswordHash, RefreshToken, SecretHash, Seller, SellerStore, Session, TokenKey, TokenStore,
-    Viewer,
+    OperatorTokenStore, PanelStore, PasswordHash, RefreshToken, SecretHash, Seller, SellerStore, Session,
+    TokenKey, TokenStore, Viewer,
 };
 use offers::{Offer, OfferEvent, OfferStore};
 use orders::{
@@ -90,6 +90,12 @@ mock! {
         async fn keep_flash(&self, session: SecretHash, form: Uuid, sealed: Option<Vec<u8>>) -> Result<bool, StoreError>;
         async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
         async fn note(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Result<(), StoreError>;
+    }
+
+    #[async_trait]
+    impl OperatorTokenStore for Transaction {
+        async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError>;
+        async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;
     }
 
     #[async_trait]

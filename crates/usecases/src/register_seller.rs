@@ -3,10 +3,11 @@
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
-    Application, ApplicationStore, ClientId, Email, NewSeller, PasswordHash, Seller, SellerName, SellerStore,
+    Action, Application, ApplicationStore, ClientId, Email, LinkKind, NewSeller, PanelStore, PasswordHash,
+    Seller, SellerName, SellerStore,
 };
 
-use crate::Failure;
+use crate::{ActingOperator, Failure, account_links::send_link};
 
 /// A seller to be registered.
 #[derive(Debug, Clone)]
@@ -15,7 +16,7 @@ pub struct Request {
     pub name: SellerName,
     /// The address to sign in with.
     pub email: Email,
-    /// None until the seller sets a password.
+    /// None: the seller is invited by mail to set one.
     pub password: Option<PasswordHash>,
 }
 
@@ -27,12 +28,30 @@ pub enum Refusal {
     EmailTaken,
 }
 
-/// Makes the account, and with it the built-in application that will carry its personal tokens.
+/// The ports that a registration needs.
+#[derive(Clone, Copy)]
+pub struct Stores<'a> {
+    /// Accounts.
+    pub sellers: &'a dyn SellerStore,
+    /// Applications.
+    pub applications: &'a dyn ApplicationStore,
+    /// Links, mails, and the audit log.
+    pub panel: &'a dyn PanelStore,
+}
+
+impl std::fmt::Debug for Stores<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stores")
+    }
+}
+
+/// Makes the account, and with it the built-in application that will carry its personal tokens. Who has no password is
+/// invited to set one, by a link under `public_url`.
 pub async fn register_seller(
-    sellers: &dyn SellerStore,
-    applications: &dyn ApplicationStore,
+    stores: Stores<'_>,
     randomness: &dyn Randomness,
-    request: &Request,
+    (by, request): (ActingOperator, &Request),
+    public_url: &str,
     now: DateTime<Utc>,
 ) -> Result<Seller, Failure<Refusal>> {
     let new = NewSeller {
@@ -42,11 +61,17 @@ pub async fn register_seller(
         password: request.password.clone(),
         created_at: now,
     };
-    let seller = sellers.add_seller(new).await.map_err(email_taken)?;
+    let seller = stores.sellers.add_seller(new).await.map_err(email_taken)?;
     let client_id = ClientId::from(randomness.uuid());
-    applications
+    stores
+        .applications
         .save_application(Application::built_in(client_id, seller.id, now))
         .await?;
+    if request.password.is_none() {
+        let of = (&seller, LinkKind::Invitation);
+        send_link(stores.panel, randomness, of, public_url, now).await?;
+    }
+    by.note(stores.panel, Action::SellerRegistered, seller.id).await?;
     Ok(seller)
 }
 
@@ -60,47 +85,74 @@ fn email_taken(error: StoreError) -> Failure<Refusal> {
 #[cfg(test)]
 mod tests {
     use kernel::SellerId;
-    use oauth::{MockApplicationStore, MockSellerStore};
+    use oauth::{MockApplicationStore, MockPanelStore, MockSellerStore};
 
     use super::*;
     use crate::test_support::{chance, now};
 
-    fn request() -> Request {
+    fn request(password: Option<&str>) -> Request {
         Request {
             name: SellerName::new("Kettles".to_owned()).unwrap(),
             email: Email::new("shop@example.com".to_owned()).unwrap(),
-            password: None,
+            password: password.map(|hash| PasswordHash::new(hash.to_owned())),
         }
+    }
+
+    async fn register(
+        (sellers, applications, panel): (MockSellerStore, MockApplicationStore, MockPanelStore),
+        password: Option<&str>,
+    ) -> Result<Seller, Failure<Refusal>> {
+        let stores = Stores {
+            sellers: &sellers,
+            applications: &applications,
+            panel: &panel,
+        };
+        let request = (ActingOperator::CommandLine, &request(password));
+        register_seller(stores, &chance(), request, "https://api.example", now()).await
     }
 
     #[tokio::test]
     async fn an_account_comes_with_its_built_in_application() {
-        let (mut sellers, mut applications) = (MockSellerStore::new(), MockApplicationStore::new());
-        sellers
-            .expect_add_seller()
-            .once()
-            .returning(|new| Ok(crate::test_support::seller(new.id)));
-        applications
-            .expect_save_application()
-            .once()
-            .withf(|change| change.after.built_in && change.after.secret.is_none())
-            .returning(|_| Ok(()));
-        let seller = register_seller(&sellers, &applications, &chance(), &request(), now())
-            .await
-            .unwrap();
-        assert_ne!(seller.id, SellerId::from(uuid::Uuid::nil()));
+        for (password, invitations) in [(Some("hash"), 0), (None, 1)] {
+            let (mut sellers, mut applications, mut panel) = (
+                MockSellerStore::new(),
+                MockApplicationStore::new(),
+                MockPanelStore::new(),
+            );
+            sellers
+                .expect_add_seller()
+                .once()
+                .returning(|new| Ok(crate::test_support::seller(new.id)));
+            applications
+                .expect_save_application()
+                .once()
+                .withf(|change| change.after.built_in && change.after.secret.is_none())
+                .returning(|_| Ok(()));
+            panel.expect_add_link().times(invitations).returning(|_| Ok(()));
+            panel
+                .expect_queue_account_mail()
+                .times(invitations)
+                .withf(|mail| mail.kind == LinkKind::Invitation)
+                .returning(|_| Ok(()));
+            panel
+                .expect_note()
+                .once()
+                .withf(|_, _, action, _| *action == Action::SellerRegistered)
+                .returning(|_, _, _, _| Ok(()));
+            let seller = register((sellers, applications, panel), password).await.unwrap();
+            assert_ne!(seller.id, SellerId::from(uuid::Uuid::nil()));
+        }
     }
 
     #[tokio::test]
     async fn a_taken_address_is_refused_and_nothing_else_is_made() {
-        let (mut sellers, applications) = (MockSellerStore::new(), MockApplicationStore::new());
+        let mut sellers = MockSellerStore::new();
         let conflict = || StoreError::Conflict {
             constraint: "sellers_email_key".to_owned(),
         };
         sellers.expect_add_seller().returning(move |_| Err(conflict()));
-        let failure = register_seller(&sellers, &applications, &chance(), &request(), now())
-            .await
-            .unwrap_err();
+        let stores = (sellers, MockApplicationStore::new(), MockPanelStore::new());
+        let failure = register(stores, None).await.unwrap_err();
         assert!(matches!(failure, Failure::Refused(Refusal::EmailTaken)));
     }
 }

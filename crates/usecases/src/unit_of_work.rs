@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{CommitError, IdempotencyCompletion, StoreError};
-use oauth::{ApplicationStore, GrantStore, PanelStore, SellerStore, TokenStore};
+use oauth::{ApplicationStore, GrantStore, OperatorTokenStore, PanelStore, SellerStore, TokenStore};
 use offers::OfferStore;
 use orders::{BuyerNotifier, OrderStore};
 use webhooks::SubscriptionStore;
@@ -32,6 +32,7 @@ pub trait Transaction:
     + TokenStore
     + GrantStore
     + PanelStore
+    + OperatorTokenStore
     + SubscriptionStore
     + IdempotencyCompletion
 {

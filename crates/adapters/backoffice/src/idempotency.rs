@@ -40,13 +40,11 @@ pub(crate) async fn run<O: Operation>(
     input: O::Input,
     claim: Option<Claim>,
     origin: Origin,
-    office: &Arc<BackOffice>,
+    mut context: Context,
 ) -> Result<Reply, Refusal> {
-    let (claim, owned) = (claim.map(Arc::new), Arc::clone(office));
-    let context = Context {
-        office: Arc::clone(office),
-        claim: claim.clone(),
-    };
+    let (claim, office) = (claim.map(Arc::new), Arc::clone(&context.office));
+    let owned = Arc::clone(&office);
+    context.claim.clone_from(&claim);
     let executing = O::execute(input, context);
     let running = async move {
         let outcome = match claim {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use actix_web::dev::Payload;
 use async_trait::async_trait;
 use kernel::Claim;
-use usecases::{Remembering, Transaction, Work, transact};
+use usecases::{ActingOperator, Remembering, Transaction, Work, transact};
+use web::Problem;
 
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -43,11 +44,19 @@ pub(crate) trait Streaming {
 pub(crate) struct Context {
     /// The ports and settings.
     pub(crate) office: Arc<BackOffice>,
+    /// Who asks for it; nobody where a call needs no token.
+    pub(crate) by: Option<ActingOperator>,
     /// The claim on the request's idempotency key, where it has one.
     pub(crate) claim: Option<Arc<Claim>>,
 }
 
 impl Context {
+    /// Who asks for it, for the note of what is done.
+    pub(crate) fn operator(&self) -> Result<ActingOperator, Refusal> {
+        let nobody = || Problem::unauthorized(&self.office.settings.realm);
+        Ok(self.by.ok_or_else(nobody)?)
+    }
+
     /// Does work in a transaction of its own. Its answer is made there too, so that it can be remembered with the effect.
     ///
     /// An operation writes once, as its last step: what comes after it could be lost.

@@ -4,6 +4,7 @@ pub(crate) mod applications;
 pub(crate) mod changes;
 pub(crate) mod health;
 pub(crate) mod import;
+pub(crate) mod links;
 pub(crate) mod moderation;
 pub(crate) mod offers;
 pub(crate) mod orders;

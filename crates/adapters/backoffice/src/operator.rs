@@ -1,7 +1,11 @@
-//! Who may call: the bearer of an operator's token (RFC 6750 §2.1).
+//! Who calls: the bearer of an operator's token (RFC 6750 §2.1), and from where.
 
+use std::net::{IpAddr, Ipv4Addr};
+
+use actix_web::dev::RequestHead;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use oauth::SecretHash;
+use usecases::ActingOperator;
 use web::Problem;
 
 use crate::refusal::Refusal;
@@ -9,16 +13,22 @@ use crate::state::BackOffice;
 
 /// Refuses a request without a living operator's token. The row is looked at each time, so that a revoked token is
 /// refused from the revocation on.
-pub(crate) async fn admit(headers: &HeaderMap, office: &BackOffice) -> Result<(), Refusal> {
-    let known = match presented(headers) {
-        Some(hash) => office.operators.operator(hash).await?.is_some(),
-        None => false,
+pub(crate) async fn admit(head: &RequestHead, office: &BackOffice) -> Result<ActingOperator, Refusal> {
+    let row = match presented(&head.headers) {
+        Some(hash) => office.operators.operator(hash).await?,
+        None => None,
     };
-    if known {
-        Ok(())
-    } else {
-        Err(Problem::unauthorized(&office.settings.realm).into())
-    }
+    let row = row.ok_or_else(|| Problem::unauthorized(&office.settings.realm))?;
+    Ok(ActingOperator::Token(row.id, address(head, office)))
+}
+
+/// The address that the request came from. A listener always knows its peer; a test's request may have none.
+fn address(head: &RequestHead, office: &BackOffice) -> IpAddr {
+    let peer = head
+        .peer_addr
+        .map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.ip());
+    let client = office.settings.trusted_proxies.client(peer, &head.headers);
+    client.address
 }
 
 /// The hash of the one token that was sent; two headers are none (D12).

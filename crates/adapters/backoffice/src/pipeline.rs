@@ -14,7 +14,7 @@ use web::guarded::guarded;
 use web::{TraceId, head, reply};
 
 use crate::meters::{self, LISTENER};
-use crate::operation::{Context, Operation, Streaming};
+use crate::operation::{Operation, Streaming};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::request::{Origin, Parts};
@@ -73,15 +73,18 @@ async fn pass(
     found: Found<'_>,
 ) -> Result<Reply, Refusal> {
     head::check(request.head())?;
-    if !found.is_open() {
-        in_time(operator::admit(request.headers(), office)).await?;
-    }
+    let by = if found.is_open() {
+        None
+    } else {
+        Some(in_time(operator::admit(request.head(), office)).await?)
+    };
     let (route, ids) = found.route()?;
     let parts = Parts {
         head: request.head(),
         ids,
         body: whole_body(office, request, payload, route).await?,
         keyed: route.is_keyed(),
+        by,
         origin: Origin {
             trace_id,
             route: route.template,
@@ -102,11 +105,10 @@ pub(crate) async fn perform<O: Operation>(
 ) -> Result<Reply, Refusal> {
     let input = O::decode(&parts)?;
     if parts.head.method.is_safe() {
-        let office = Arc::clone(office);
-        return O::execute(input, Context { office, claim: None }).await;
+        return O::execute(input, parts.context(office)).await;
     }
     let claim = idempotency::claim(&parts, office)?;
-    idempotency::run::<O>(input, claim, parts.origin, office).await
+    idempotency::run::<O>(input, claim, parts.origin, parts.context(office)).await
 }
 
 /// The last steps of a request whose operation reads the body itself.
@@ -116,8 +118,7 @@ pub(crate) async fn stream<O: Streaming>(
     body: &mut Payload,
 ) -> Result<Reply, Refusal> {
     let input = O::decode(&parts)?;
-    let office = Arc::clone(office);
-    O::execute(input, Context { office, claim: None }, body).await
+    O::execute(input, parts.context(office), body).await
 }
 
 /// Waits for what only reads, and comes to no harm when it is dropped.

@@ -1,17 +1,21 @@
 //! What an operation reads of a request.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use actix_web::dev::RequestHead;
 use bytes::Bytes;
 use kernel::{Fingerprint, IdempotencyKey};
 use orders::OrderRef;
+use usecases::ActingOperator;
 use web::decode::{FieldSet, Place, Shape};
 use web::json::Json;
 use web::media_type::{MediaType, require_json};
 use web::query::{self, Query};
 use web::{Entry, Problem, TraceId, Violations, both, decode, idempotency_key, percent, three};
 
+use crate::operation::Context;
+use crate::state::BackOffice;
 use crate::{ruled, sentence};
 
 /// The parts of a request.
@@ -23,6 +27,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) body: Bytes,
     /// Whether an `Idempotency-Key` is looked at.
     pub(crate) keyed: bool,
+    /// Who sent it; nobody where the call needs no token.
+    pub(crate) by: Option<ActingOperator>,
     /// What the log says of it.
     pub(crate) origin: Origin,
 }
@@ -36,6 +42,15 @@ pub(crate) struct Origin {
 }
 
 impl<'a> Parts<'a> {
+    /// What the operation works with, no key being claimed yet.
+    pub(crate) fn context(&self, office: &Arc<BackOffice>) -> Context {
+        Context {
+            office: Arc::clone(office),
+            by: self.by,
+            claim: None,
+        }
+    }
+
     /// The id at this place of the path. What cannot be one names nothing: 404 (D124).
     pub(crate) fn id<T: FromStr>(&self, place: usize) -> Result<T, Problem> {
         self.named(place, |given| given.parse().ok())
@@ -184,6 +199,7 @@ mod tests {
             ids,
             body: Bytes::from_static(body.as_bytes()),
             keyed: true,
+            by: None,
             origin: Origin {
                 trace_id: TraceId::from_random([0; 16]),
                 route: "/x",

@@ -12,6 +12,7 @@ use crate::operations::applications::{Accept, Adjust, Delete, Read, Register, Re
 use crate::operations::changes::ListChanges;
 use crate::operations::health::{Healthz, Metrics, Readyz};
 use crate::operations::import::ImportOffers;
+use crate::operations::links::{Invite, MakeSignInLink};
 use crate::operations::moderation::{Moderate, SetAutomaticPrice};
 use crate::operations::offers::{PutOffer, ReadOffer};
 use crate::operations::orders::{
@@ -34,6 +35,8 @@ pub(crate) static TABLE: &[Route] = &[
     route::<ListSellers>(Method::GET, "/sellers"),
     route::<ReadSeller>(Method::GET, "/sellers/{seller}"),
     route::<CloseSeller>(Method::POST, "/sellers/{seller}/closure"),
+    route::<Invite>(Method::POST, "/sellers/{seller}/invitations"),
+    route::<MakeSignInLink>(Method::POST, "/sellers/{seller}/sign-in-links"),
     route::<PutOffer>(Method::PUT, "/sellers/{seller}/offers/{offer}"),
     route::<ReadOffer>(Method::GET, "/sellers/{seller}/offers/{offer}"),
     route::<Moderate>(Method::POST, "/sellers/{seller}/offers/{offer}/moderation"),

@@ -8,12 +8,13 @@ use actix_web::web::{Data, ServiceConfig, to};
 use async_trait::async_trait;
 use changes::ChangeReader;
 use kernel::{IdempotencyClaims, Randomness};
-use oauth::{ApplicationReader, OperatorTokens, PasswordHasher, SellerReader};
+use oauth::{ApplicationReader, OperatorTokens, PanelReader, PasswordHasher, SellerReader};
 use offers::OfferReader;
 use orders::{CarrierLookup, OrderDirectory};
 use thiserror::Error;
 use usecases::UnitOfWork;
 use web::Tasks;
+use web::client_ip::TrustedProxies;
 
 use crate::pipeline;
 
@@ -32,6 +33,8 @@ pub struct BackOffice {
     pub changes: Arc<dyn ChangeReader>,
     /// Applications.
     pub applications: Arc<dyn ApplicationReader>,
+    /// Who has set a password.
+    pub panel: Arc<dyn PanelReader>,
     /// Who may call.
     pub operators: Arc<dyn OperatorTokens>,
     /// Who has which idempotency key.
@@ -57,6 +60,10 @@ pub struct BackOffice {
 pub struct BackOfficeSettings {
     /// Names the service in `WWW-Authenticate`.
     pub realm: String,
+    /// Where sellers find the panel, without a trailing slash.
+    pub public_url: String,
+    /// Who is believed about the addresses of clients, for the audit log.
+    pub trusted_proxies: TrustedProxies,
     /// The limit of an application that has none of its own, in requests a minute.
     pub default_rate_limit: NonZeroU32,
     /// How long a body may take to arrive; in an import, how long the next piece of it may.

@@ -4,12 +4,14 @@ pub(crate) mod fixture;
 pub(crate) mod rows;
 
 mod applications;
+mod audit;
 mod changes;
 mod departures;
 mod failures;
 mod health;
 mod idempotency;
 mod import;
+mod links;
 mod moderation;
 mod offers;
 mod order_moves;

@@ -1,4 +1,6 @@
-//! `seller-api admin`: operators' tokens, and keys.
+//! `seller-api admin`: operators' tokens, the audit log, and keys.
+
+mod audit;
 
 use std::process::ExitCode;
 
@@ -7,7 +9,10 @@ use anyhow::{Context as _, bail};
 use chrono::SecondsFormat;
 use clap::Subcommand;
 use oauth::OperatorTokenRow;
-use usecases::operator_tokens::{create_operator_token, operator_token_name};
+use usecases::{
+    operator_tokens::{OperatorTokenCreation, OperatorTokenRevocation, operator_token_name},
+    transact,
+};
 use uuid::Uuid;
 
 use super::{block_on, output, quiet, schema, values};
@@ -17,7 +22,7 @@ use crate::{
     wiring::database,
 };
 
-/// Manage operators' tokens and keys
+/// Manage operators' tokens and keys, and read the audit log
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -29,6 +34,9 @@ enum Command {
     /// Tokens for the marketplace's interface
     #[command(subcommand)]
     OperatorTokens(OperatorTokens),
+    /// What sellers did in the panel and operators did anywhere
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Keys of the service's own
     #[command(subcommand)]
     Keys(Keys),
@@ -93,8 +101,11 @@ impl Args {
         match self.command {
             Command::Keys(Keys::Generate) => output::print(KeyRing::generate(&SystemRandomness::new()))?,
             Command::OperatorTokens(command) => {
-                let loaded = sources.load()?;
-                logging::start(&quiet(&loaded));
+                let loaded = started(sources)?;
+                block_on(command.run(&loaded))?;
+            }
+            Command::Audit(command) => {
+                let loaded = started(sources)?;
                 block_on(command.run(&loaded))?;
             }
         }
@@ -102,28 +113,37 @@ impl Args {
     }
 }
 
+fn started(sources: Sources) -> anyhow::Result<Loaded> {
+    let loaded = sources.load()?;
+    logging::start(&quiet(&loaded));
+    Ok(loaded)
+}
+
 impl OperatorTokens {
     async fn run(self, loaded: &Loaded) -> anyhow::Result<()> {
         let database = database(&loaded.config)?;
         schema::require(&database).await?;
-        let tokens = database.operator_tokens();
         match self {
             Self::Create { name } => {
                 let name = name.positional.or(name.flag).unwrap_or_default();
                 let name = operator_token_name(name).context("the name")?;
-                let (id, token) = create_operator_token(&*tokens, &SystemRandomness::new(), &name).await?;
+                let creation = OperatorTokenCreation {
+                    randomness: &SystemRandomness::new(),
+                    name: &name,
+                };
+                let (id, token) = transact(&*database.units(), &creation).await?;
                 output::note(format_args!(
                     "made the operator token {id}; it is shown this one time:"
                 ));
                 output::print(token.reveal())?;
             }
             Self::List => {
-                for row in tokens.operator_tokens().await? {
+                for row in database.operator_tokens().operator_tokens().await? {
                     output::print(listed(&row))?;
                 }
             }
             Self::Revoke { id } => {
-                if !tokens.revoke_operator_token(id).await? {
+                if !transact(&*database.units(), &OperatorTokenRevocation(id)).await? {
                     bail!("there is no operator token {id}");
                 }
                 output::print(format_args!("revoked {id}"))?;

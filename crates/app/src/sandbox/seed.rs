@@ -15,9 +15,14 @@ use oauth::{
     Email, PasswordHash, PasswordHasher as _, PersonalTokenRequest, RawRegistration, Scope, SellerName,
 };
 use usecases::{
-    Failure, Repeatable, Transaction, UnitOfWorkError, Work, feed_offer::feed_offer,
-    manage_application::move_application, operator_tokens::create_operator_token, personal_tokens,
-    register_application::register_application, register_seller, transact,
+    ActingOperator, Failure, Repeatable, Transaction, UnitOfWorkError, Work,
+    feed_offer::feed_offer,
+    manage_application::{self, move_application},
+    operator_tokens::OperatorTokenCreation,
+    personal_tokens,
+    register_application::register_application,
+    register_seller::{self, register_seller},
+    transact,
 };
 
 use super::{
@@ -54,8 +59,11 @@ impl Seeder<'_> {
     }
 
     async fn seed(&self) -> anyhow::Result<Credentials> {
-        let operators = self.database.operator_tokens();
-        let (_, operator) = create_operator_token(&*operators, &*self.randomness, "sandbox").await?;
+        let creation = OperatorTokenCreation {
+            randomness: &*self.randomness,
+            name: "sandbox",
+        };
+        let (_, operator) = transact(&*self.database.units(), &creation).await?;
         // Names are unique in a database: another data directory may have been seeded into this one before.
         let taken = !self.database.sellers().sellers(0, 1).await?.is_empty();
         let work = Seeding {
@@ -177,9 +185,14 @@ impl Seeding<'_> {
             email: Email::new(email.clone()).map_err(anyhow::Error::new)?,
             password: Some(hash.clone()),
         };
-        let seller =
-            register_seller::register_seller(transaction, transaction, self.randomness, &request, now)
-                .await?;
+        let stores = register_seller::Stores {
+            sellers: transaction,
+            applications: transaction,
+            panel: transaction,
+        };
+        let request = (ActingOperator::CommandLine, &request);
+        // Nobody is invited: all have a password.
+        let seller = register_seller(stores, self.randomness, request, "", now).await?;
         let mut applications = Vec::new();
         for application in plan.applications {
             applications.push(self.application(transaction, seller.id, application, now).await?);
@@ -233,7 +246,12 @@ impl Seeding<'_> {
         .await?;
         let mut status = registered.status;
         for step in plan.moves {
-            status = move_application(transaction, registered.client_id, *step)
+            let stores = manage_application::Stores {
+                applications: transaction,
+                panel: transaction,
+            };
+            let by = ActingOperator::CommandLine;
+            status = move_application(stores, by, registered.client_id, *step)
                 .await?
                 .status;
         }

@@ -80,6 +80,8 @@ actions! {
     PasswordChanged = "password.changed",
     /// A link for a new password was asked for.
     ResetAsked = "password.reset_asked",
+    /// A seller was sent a link to set the first password by.
+    InvitationSent = "invitation.sent",
     /// A link that signs a seller in was made.
     SignInLinkMade = "sign_in_link.made",
     /// An account was made.

@@ -53,8 +53,8 @@ pub use password::NewPassword;
 pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalTokenRules};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
-    ApplicationReader, ApplicationStore, Gate, OperatorTokenRow, OperatorTokens, PasswordHasher, RateCounter,
-    SellerReader, SellerStore, TokenStore,
+    ApplicationReader, ApplicationStore, Gate, OperatorTokenRow, OperatorTokenStore, OperatorTokens,
+    PasswordHasher, RateCounter, SellerReader, SellerStore, TokenStore,
 };
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};
@@ -75,6 +75,6 @@ pub use grant_ports::{MockGrantReader, MockGrantStore};
 pub use panel_ports::{MockAuditReader, MockPanelReader, MockPanelStore, MockUsageLog};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{
-    MockApplicationReader, MockApplicationStore, MockGate, MockOperatorTokens, MockPasswordHasher,
-    MockRateCounter, MockSellerReader, MockSellerStore, MockTokenStore,
+    MockApplicationReader, MockApplicationStore, MockGate, MockOperatorTokenStore, MockOperatorTokens,
+    MockPasswordHasher, MockRateCounter, MockSellerReader, MockSellerStore, MockTokenStore,
 };

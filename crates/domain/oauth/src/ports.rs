@@ -127,20 +127,25 @@ pub struct OperatorTokenRow {
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
-/// Operators' tokens. Each call is one statement with its own transaction.
+/// Reads operators' tokens outside a transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OperatorTokens: Send + Sync {
     /// The living token with this hash.
     async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRow>, StoreError>;
 
+    /// Every token, oldest first.
+    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError>;
+}
+
+/// Changes operators' tokens within a transaction.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait OperatorTokenStore: Send + Sync {
     /// Stores a new token.
     async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError>;
 
-    /// Every token, oldest first.
-    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError>;
-
-    /// Revokes a token; false when there is none with this id.
+    /// Revokes a token; false when there is none alive with this id.
     async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId};
-use oauth::{FamilyId, PersonalTokenRequest};
+use oauth::{Action, FamilyId, PersonalTokenRequest};
 use serde_json::json;
 use usecases::personal_tokens::{self, Issued, Stores, issue_personal_token, revoke_personal_token};
-use usecases::{Failure, Transaction, Work};
+use usecases::{ActingOperator, Failure, Transaction, Work};
 use web::decode::{date_time, list, nullable, required, text};
 use web::{Code, Problem};
 
@@ -45,6 +45,7 @@ impl Operation for IssueToken {
 
     async fn execute((seller, request): Self::Input, context: Context) -> Result<Reply, Refusal> {
         let work = Issue {
+            by: context.operator()?,
             seller,
             request,
             randomness: Arc::clone(&context.office.randomness),
@@ -57,6 +58,7 @@ impl Operation for IssueToken {
 }
 
 struct Issue {
+    by: ActingOperator,
     seller: SellerId,
     request: PersonalTokenRequest,
     randomness: Arc<dyn Randomness>,
@@ -74,7 +76,9 @@ impl Work for Issue {
             tokens: tx,
         };
         let (randomness, request) = (self.randomness.as_ref(), self.request.clone());
-        issue_personal_token(stores, randomness, self.seller, request, tx.now()).await
+        let issued = issue_personal_token(stores, randomness, self.seller, request, tx.now()).await?;
+        self.by.note(tx, Action::PersonalTokenMade, issued.id).await?;
+        Ok(issued)
     }
 }
 
@@ -91,11 +95,12 @@ impl Operation for RevokeToken {
 
     async fn execute((seller, token): Self::Input, context: Context) -> Result<Reply, Refusal> {
         let answer = |()| Ok(Reply::nothing());
-        context.write(Revoke(seller, token), answer).await
+        let work = Revoke(context.operator()?, seller, token);
+        context.write(work, answer).await
     }
 }
 
-struct Revoke(SellerId, FamilyId);
+struct Revoke(ActingOperator, SellerId, FamilyId);
 
 #[async_trait]
 impl Work for Revoke {
@@ -103,7 +108,10 @@ impl Work for Revoke {
     type Error = Failure<personal_tokens::Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<(), Self::Error> {
-        revoke_personal_token(tx, self.0, self.1).await
+        let Self(by, seller, token) = *self;
+        revoke_personal_token(tx, seller, token).await?;
+        by.note(tx, Action::PersonalTokenRevoked, token).await?;
+        Ok(())
     }
 }
 

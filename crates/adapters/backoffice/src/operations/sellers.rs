@@ -4,24 +4,23 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Randomness, SellerId, StoreError};
-use oauth::{Email, Seller, SellerName};
+use kernel::{SellerId, Violations};
+use oauth::{Email, NewPassword, Seller, SellerName};
 use serde::Serialize;
 use serde_json::json;
 use usecases::close_seller::{self, close_seller};
-use usecases::register_seller::{self, Request, register_seller};
-use usecases::{Failure, Transaction, Work};
-use web::decode::{Shape, nullable, object, required, text};
+use usecases::register_seller::{self, Request, Stores, register_seller};
+use usecases::{ActingOperator, Failure, Transaction, Work};
+use web::decode::{nullable, required, text};
 use web::{Code, Entry, Problem, timestamps};
 
 use crate::operation::{Context, Operation};
 use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
-use crate::sentence::{self, rule};
-
-/// The length of a password, in characters.
-const PASSWORD: std::ops::RangeInclusive<usize> = 8..=200;
+use crate::ruled::OrDefault;
+use crate::sentence;
+use crate::state::BackOffice;
 
 /// `{id, seller_no, name, email, created_at, closed_at}`
 #[derive(Serialize)]
@@ -63,38 +62,34 @@ pub(crate) struct CreateSeller;
 pub(crate) struct NewSeller {
     name: SellerName,
     email: Email,
-    password: Option<String>,
+    password: Option<NewPassword>,
 }
 
 impl Operation for CreateSeller {
     type Input = NewSeller;
 
     fn decode(parts: &Parts<'_>) -> Result<NewSeller, Refusal> {
-        let body = object((
-            required("name", text().checked(rule(SellerName::new))),
-            required("email", text().checked(rule(Email::new))),
-            nullable("password", text().length(PASSWORD)),
-        ))
-        .map(|(name, email, password)| NewSeller {
-            name,
-            email,
-            password,
-        });
-        Ok(parts.json(&body)?)
+        let fields = (
+            OrDefault(required("name", text())),
+            OrDefault(required("email", text())),
+            OrDefault(nullable("password", text())),
+        );
+        Ok(parts.ruled(fields, |(name, email, password)| checked(name, email, password))?)
     }
 
     async fn execute(input: NewSeller, context: Context) -> Result<Reply, Refusal> {
         let password = match input.password {
-            Some(password) => Some(context.office.passwords.hash(&password).await?),
+            Some(password) => Some(context.office.passwords.hash(password.reveal()).await?),
             None => None,
         };
         let work = RegisterSeller {
+            by: context.operator()?,
             request: Request {
                 name: input.name,
                 email: input.email,
                 password,
             },
-            randomness: Arc::clone(&context.office.randomness),
+            office: Arc::clone(&context.office),
         };
         let answer = |seller: Seller| {
             Reply::created(&json!({ "id": seller.id.to_string(), "seller_no": seller.seller_no }))
@@ -103,9 +98,29 @@ impl Operation for CreateSeller {
     }
 }
 
+/// Keeps the domain's rules, all judged together.
+fn checked(name: String, email: String, password: Option<String>) -> Result<NewSeller, Violations> {
+    let mut broken = Violations::new();
+    let password = password
+        .map(|password| NewPassword::new(password, &email))
+        .transpose();
+    let name = broken.take("name", SellerName::new(name));
+    let email = broken.take("email", Email::new(email));
+    let password = broken.take("password", password);
+    match (name, email, password) {
+        (Some(name), Some(email), Some(password)) => Ok(NewSeller {
+            name,
+            email,
+            password,
+        }),
+        _ => Err(broken),
+    }
+}
+
 struct RegisterSeller {
+    by: ActingOperator,
     request: Request,
-    randomness: Arc<dyn Randomness>,
+    office: Arc<BackOffice>,
 }
 
 #[async_trait]
@@ -114,7 +129,14 @@ impl Work for RegisterSeller {
     type Error = Failure<register_seller::Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Seller, Self::Error> {
-        register_seller(tx, tx, self.randomness.as_ref(), &self.request, tx.now()).await
+        let stores = Stores {
+            sellers: tx,
+            applications: tx,
+            panel: tx,
+        };
+        let (office, request) = (&self.office, (self.by, &self.request));
+        let public_url = &office.settings.public_url;
+        register_seller(stores, &*office.randomness, request, public_url, tx.now()).await
     }
 }
 
@@ -203,11 +225,12 @@ impl Operation for CloseSeller {
 
     async fn execute(id: SellerId, context: Context) -> Result<Reply, Refusal> {
         let answer = |seller| Reply::ok(&SellerView::from(&seller));
-        context.write(Close(id), answer).await
+        let work = Close(context.operator()?, id);
+        context.write(work, answer).await
     }
 }
 
-struct Close(SellerId);
+struct Close(ActingOperator, SellerId);
 
 #[async_trait]
 impl Work for Close {
@@ -215,9 +238,7 @@ impl Work for Close {
     type Error = Failure<close_seller::Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Seller, Self::Error> {
-        close_seller(tx, self.0, tx.now()).await?;
-        let closed = tx.lock_seller(self.0).await?;
-        closed.ok_or_else(|| StoreError::corrupt("sellers", self.0, "was closed and is gone").into())
+        close_seller((tx, tx), (self.0, self.1), tx.now()).await
     }
 }
 

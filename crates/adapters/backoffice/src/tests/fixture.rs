@@ -17,12 +17,16 @@ use orders::{Lookup, MockCarrierLookup};
 use serde_json::{Value, json};
 use uuid::Uuid;
 use web::Tasks;
+use web::client_ip::TrustedProxies;
 
 use super::rows::{Store, now};
 use crate::{BackOffice, BackOfficeSettings, Health, NotReady, configure};
 
 /// The one token that opens the office.
 pub(crate) const TOKEN: &str = "ps_op_goodgoodgoodgoodgoodgoodgoodgoodgoodgood123";
+
+/// Its id.
+pub(crate) const OPERATOR: Uuid = Uuid::from_u128(0x0b);
 
 /// A listener for one test.
 pub(crate) struct Office {
@@ -58,6 +62,7 @@ impl Office {
             orders: Arc::new(store.clone()),
             changes: Arc::new(store.clone()),
             applications: Arc::new(store.clone()),
+            panel: Arc::new(store.clone()),
             operators: Arc::new(operators()),
             claims: Arc::new(store.clone()),
             carriers: Arc::new(carriers()),
@@ -68,6 +73,8 @@ impl Office {
             metrics: Arc::new(|| "up 1\n".to_owned()),
             settings: Arc::new(BackOfficeSettings {
                 realm: "Seller API".to_owned(),
+                public_url: "https://api.example".to_owned(),
+                trusted_proxies: TrustedProxies::default(),
                 default_rate_limit: NonZeroU32::new(600).unwrap(),
                 body_timeout: Duration::from_secs(10),
                 idempotency_lease: Duration::from_mins(1),
@@ -215,7 +222,7 @@ fn operators() -> MockOperatorTokens {
     let mut operators = MockOperatorTokens::new();
     operators.expect_operator().returning(|hash| {
         Ok((hash == SecretHash::of(TOKEN)).then(|| OperatorTokenRow {
-            id: Uuid::from_u128(1),
+            id: OPERATOR,
             name: "tests".to_owned(),
             created_at: now(),
             revoked_at: None,

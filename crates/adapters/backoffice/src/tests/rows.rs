@@ -3,6 +3,7 @@
 mod claims;
 mod feed;
 mod orders;
+mod panel;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,7 +13,7 @@ use async_trait::async_trait;
 use changes::ChangeItem;
 use chrono::{DateTime, Utc};
 use kernel::{CommitError, OfferId, SellerId, StoreError, Version};
-use oauth::{Application, ApplicationReader, ClientId, FamilyId, Seller, SellerReader};
+use oauth::{AccountMail, Application, ApplicationReader, ClientId, FamilyId, Link, Seller, SellerReader};
 use offers::{Offer, OfferFilter, OfferReader};
 use tokio::time::Instant;
 use usecases::{MockTransaction, Transaction, UnitOfWork};
@@ -33,6 +34,10 @@ pub(crate) struct Rows {
     /// What was announced of orders, and to whom.
     pub(crate) order_events: Vec<(SellerId, OrderEventKind)>,
     pub(crate) mails: Vec<ShipmentMail>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) account_mails: Vec<AccountMail>,
+    /// What was done, to what, in the order of the log.
+    pub(crate) notes: Vec<panel::Note>,
     changes: Vec<ChangeItem>,
     looks: Vec<Instant>,
 }
@@ -86,6 +91,7 @@ impl UnitOfWork for Store {
         expect_applications(&mut tx, &mine);
         expect_tokens(&mut tx, &mine);
         orders::expect(&mut tx, &mine);
+        panel::expect(&mut tx, &mine);
         let completion = claims::Completion::default();
         claims::expect(&mut tx, self, &completion);
         let all = self.clone();

@@ -8,12 +8,14 @@ use diesel::{
 };
 use diesel_async::RunQueryDsl;
 use kernel::StoreError;
-use oauth::{OperatorTokenRow, OperatorTokens, SecretHash};
+use oauth::{OperatorTokenRow, OperatorTokenStore, OperatorTokens, SecretHash};
 use uuid::Uuid;
 
 use crate::{
+    pending::expect_rows,
     reads::Reads,
     schema::{api_now, operator_tokens},
+    transaction::Tx,
 };
 
 #[derive(Queryable, Selectable)]
@@ -52,23 +54,6 @@ impl OperatorTokens for StoredOperatorTokens {
         Ok(ask.await?.map(OperatorTokenRow::from))
     }
 
-    async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError> {
-        let insert = diesel::insert_into(operator_tokens::table).values((
-            operator_tokens::id.eq(id),
-            operator_tokens::name.eq(name),
-            operator_tokens::hash.eq(hash.bytes().to_vec()),
-        ));
-        let rows = self
-            .0
-            .ask(|lent| async move { insert.execute(&mut lent.connection()).await })
-            .await?;
-        if rows == 1 {
-            Ok(())
-        } else {
-            Err(StoreError::unexpected("the operator's token was not stored"))
-        }
-    }
-
     async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError> {
         let all = operator_tokens::table
             .order((operator_tokens::created_at, operator_tokens::id))
@@ -79,15 +64,24 @@ impl OperatorTokens for StoredOperatorTokens {
             .await?;
         Ok(rows.into_iter().map(OperatorTokenRow::from).collect())
     }
+}
+
+#[async_trait]
+impl OperatorTokenStore for Tx {
+    async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError> {
+        let insert = diesel::insert_into(operator_tokens::table).values((
+            operator_tokens::id.eq(id),
+            operator_tokens::name.eq(name),
+            operator_tokens::hash.eq(hash.bytes().to_vec()),
+        ));
+        let stored = self.run(insert.execute(&mut self.connection())).await?;
+        expect_rows("operator_tokens", stored, 1)
+    }
 
     async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError> {
         let revoke = diesel::update(operator_tokens::table.find(id))
             .filter(operator_tokens::revoked_at.is_null())
             .set(operator_tokens::revoked_at.eq(api_now().nullable()));
-        let rows = self
-            .0
-            .ask(|lent| async move { revoke.execute(&mut lent.connection()).await })
-            .await?;
-        Ok(rows == 1)
+        Ok(self.run(revoke.execute(&mut self.connection())).await? == 1)
     }
 }

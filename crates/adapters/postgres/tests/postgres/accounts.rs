@@ -206,17 +206,22 @@ async fn operators_tokens_are_found_by_their_hash_until_they_are_revoked() {
     let tokens = fixture.database.operator_tokens();
     let hash = |n: u8| OperatorToken::from_random(&[n; 32]).hash();
     let (first, second) = (id(), id());
-    tokens.add_operator_token(first, "one", hash(1)).await.unwrap();
-    tokens.add_operator_token(second, "two", hash(2)).await.unwrap();
-    let twice = tokens
-        .add_operator_token(id(), "three", hash(2))
-        .await
-        .unwrap_err();
+    let tx = fixture.begin().await;
+    tx.add_operator_token(first, "one", hash(1)).await.unwrap();
+    tx.commit().await.unwrap();
+    let tx = fixture.begin().await;
+    tx.add_operator_token(second, "two", hash(2)).await.unwrap();
+    tx.commit().await.unwrap();
+    let tx = fixture.begin().await;
+    let twice = tx.add_operator_token(id(), "three", hash(2)).await.unwrap_err();
     assert_eq!(twice.conflict(), Some("operator_tokens_hash_key"));
+    drop(tx);
     assert_eq!(tokens.operator(hash(1)).await.unwrap().unwrap().name, "one");
     assert!(tokens.operator(hash(3)).await.unwrap().is_none());
-    assert!(tokens.revoke_operator_token(first).await.unwrap());
-    assert!(!tokens.revoke_operator_token(first).await.unwrap());
+    let tx = fixture.begin().await;
+    assert!(tx.revoke_operator_token(first).await.unwrap());
+    assert!(!tx.revoke_operator_token(first).await.unwrap());
+    tx.commit().await.unwrap();
     assert!(tokens.operator(hash(1)).await.unwrap().is_none());
     let listed = tokens.operator_tokens().await.unwrap();
     assert_eq!(

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use adapter_postgres::{Database, DatabaseSettings};
 use kernel::{Change, CommitError, SellerId, StoreError};
+use oauth::{Limiter, Subject};
 use tokio::time::{Instant, timeout};
 
 use crate::support::{Fixture, id, instant, new_seller, offer, settings};
@@ -110,7 +111,7 @@ async fn a_transaction_is_read_committed_and_bounded_and_leaves_nothing_on_its_c
             return null;
         end $$;
         create trigger look after insert on sellers for each statement execute function look();
-        create trigger look after insert on operator_tokens for each statement execute function look()";
+        create trigger look after insert on rate_windows for each statement execute function look()";
     let fixture = Fixture::new().await;
     fixture.tamper(LOOK).await;
     let database = Database::new(DatabaseSettings {
@@ -121,12 +122,8 @@ async fn a_transaction_is_read_committed_and_bounded_and_leaves_nothing_on_its_c
     let tx = database.units().begin().await.unwrap();
     tx.add_seller(new_seller("a@b")).await.unwrap();
     tx.commit().await.unwrap();
-    let hash = oauth::SecretHash::of("x");
-    database
-        .operator_tokens()
-        .add_operator_token(id(), "x", hash)
-        .await
-        .unwrap();
+    let (counter, everybody) = (database.rate_counter(), Subject::client(id().into()));
+    counter.count(Limiter::TokenByClient, everybody).await.unwrap();
     let client = fixture.place.connect().await;
     let rows = client
         .query("select bounds from seen order by n", &[])

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use oauth::{Application, ClientId, Scope, ScopeSet};
-use usecases::manage_application::{self, Move, adjust_application, delete_application, move_application};
-use usecases::{Failure, Transaction, Work};
+use usecases::manage_application::{
+    self, Move, Stores, adjust_application, delete_application, move_application,
+};
+use usecases::{ActingOperator, Failure, Transaction, Work};
 use web::decode::{Shape, integer, list, object, optional, text};
 use web::{Code, Problem};
 
@@ -80,7 +82,8 @@ impl<M: IsMove> Operation for M {
 
     async fn execute(id: ClientId, context: Context) -> Result<Reply, Refusal> {
         let answer = shown(&context.office.settings);
-        context.write(Change::Move(id, M::MOVE), answer).await
+        let work = Changing(context.operator()?, id, Change::Move(M::MOVE));
+        context.write(work, answer).await
     }
 }
 
@@ -101,7 +104,8 @@ impl Operation for Adjust {
 
     async fn execute((id, limit, scopes): Self::Input, context: Context) -> Result<Reply, Refusal> {
         let answer = shown(&context.office.settings);
-        context.write(Change::Adjust(id, limit, scopes), answer).await
+        let work = Changing(context.operator()?, id, Change::Adjust(limit, scopes));
+        context.write(work, answer).await
     }
 }
 
@@ -110,21 +114,32 @@ fn scope(name: &str) -> Result<Scope, String> {
 }
 
 /// What is changed of an application.
+#[derive(Clone, Copy)]
 enum Change {
-    Move(ClientId, Move),
-    Adjust(ClientId, Option<NonZeroU32>, Option<ScopeSet>),
+    Move(Move),
+    Adjust(Option<NonZeroU32>, Option<ScopeSet>),
 }
 
+struct Changing(ActingOperator, ClientId, Change);
+
 #[async_trait]
-impl Work for Change {
+impl Work for Changing {
     type Done = Application;
     type Error = Failure<manage_application::Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Application, Self::Error> {
-        match *self {
-            Self::Move(id, step) => move_application(tx, id, step).await,
-            Self::Adjust(id, limit, scopes) => adjust_application(tx, id, limit, scopes).await,
+        let Self(by, id, change) = *self;
+        match change {
+            Change::Move(step) => move_application(stores(tx), by, id, step).await,
+            Change::Adjust(limit, scopes) => adjust_application(stores(tx), by, id, (limit, scopes)).await,
         }
+    }
+}
+
+fn stores(tx: &dyn Transaction) -> Stores<'_> {
+    Stores {
+        applications: tx,
+        panel: tx,
     }
 }
 
@@ -141,11 +156,12 @@ impl Operation for Delete {
 
     async fn execute(id: ClientId, context: Context) -> Result<Reply, Refusal> {
         let answer = |()| Ok(Reply::nothing());
-        context.write(Deletion(id), answer).await
+        let work = Deletion(context.operator()?, id);
+        context.write(work, answer).await
     }
 }
 
-struct Deletion(ClientId);
+struct Deletion(ActingOperator, ClientId);
 
 #[async_trait]
 impl Work for Deletion {
@@ -153,7 +169,7 @@ impl Work for Deletion {
     type Error = Failure<manage_application::Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<(), Self::Error> {
-        delete_application(tx, self.0).await
+        delete_application(stores(tx), self.0, self.1).await
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kernel::{Randomness, SellerId};
-use oauth::{RawRegistration, Registrar, Registration, Secret};
+use oauth::{Action, RawRegistration, Registrar, Registration, Secret};
 use serde_json::json;
 use usecases::register_application::{self, Registered, register_application};
-use usecases::{Failure, Transaction, Work};
+use usecases::{ActingOperator, Failure, Transaction, Work};
 use web::decode::{FieldSet, boolean, list, nullable, required, text};
 use web::{Code, Entry, Problem};
 
@@ -31,6 +31,7 @@ impl Operation for Register {
 
     async fn execute((owner, registration): Self::Input, context: Context) -> Result<Reply, Refusal> {
         let work = RegisterApplication {
+            by: context.operator()?,
             owner,
             registration,
             randomness: Arc::clone(&context.office.randomness),
@@ -86,6 +87,7 @@ fn raw(given: Given) -> RawRegistration {
 }
 
 struct RegisterApplication {
+    by: ActingOperator,
     owner: SellerId,
     registration: Registration,
     randomness: Arc<dyn Randomness>,
@@ -99,7 +101,10 @@ impl Work for RegisterApplication {
     async fn run(&self, tx: &dyn Transaction) -> Result<Registered, Self::Error> {
         let (randomness, registration) = (self.randomness.as_ref(), self.registration.clone());
         let owner = (self.owner, Registrar::Marketplace);
-        register_application(tx, tx, randomness, owner, registration, tx.now()).await
+        let registered = register_application(tx, tx, randomness, owner, registration, tx.now()).await?;
+        let action = Action::ApplicationRegistered;
+        self.by.note(tx, action, registered.client_id).await?;
+        Ok(registered)
     }
 }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use orders::{OrderRef, SellerOrder};
 use usecases::erase_buyer::{self, erase_buyer};
-use usecases::{Failure, Transaction, Work};
+use usecases::{ActingOperator, Failure, Transaction, Work};
 use web::Problem;
 
 use super::view::OrderView;
@@ -25,11 +25,12 @@ impl Operation for EraseBuyer {
 
     async fn execute(order: OrderRef, context: Context) -> Result<Reply, Refusal> {
         let answer = |parts: Vec<SellerOrder>| Reply::ok(&OrderView::of(&parts));
-        context.write(Erase(order), answer).await
+        let work = Erase(context.operator()?, order);
+        context.write(work, answer).await
     }
 }
 
-struct Erase(OrderRef);
+struct Erase(ActingOperator, OrderRef);
 
 #[async_trait]
 impl Work for Erase {
@@ -37,7 +38,7 @@ impl Work for Erase {
     type Error = Failure<erase_buyer::Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Vec<SellerOrder>, Self::Error> {
-        erase_buyer(tx, tx, &self.0, tx.now()).await
+        erase_buyer((tx, tx, tx), self.0, &self.1, tx.now()).await
     }
 }
 
