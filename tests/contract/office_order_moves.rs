@@ -187,3 +187,17 @@ async fn cancelling_returns_stock_once_and_a_number_serves_as_well() {
         Value::Null
     );
 }
+
+#[tokio::test]
+async fn cancelling_returns_what_was_taken_and_no_more() {
+    let world = world().await;
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({"stock": null})).await;
+    let order = world.paid(&[line(&trader.seller, &offer, 10)], json!({})).await;
+    // The offer is counted from now on; the order had been placed before.
+    let n = blackbox::number_of(&json!(offer));
+    let counted = blackbox::offer_body(n, json!({"stock": 5}));
+    world.put(&trader.seller, &offer, &counted).await.expect(200);
+    world.settle(&order.id, "cancellation").await.expect(200);
+    assert_eq!(world.fed_offer(&trader.seller, &offer).await["stock"], 5);
+}

@@ -197,6 +197,9 @@ fn parts(
             handle: offer.map(|offer| offer.handle.clone()),
             sku: line.sku.clone(),
             quantity: line.quantity,
+            taken: offer
+                .filter(|offer| offer.stock.is_some() && !request.is_test)
+                .map_or(0, |_| line.quantity),
             unit_price: line
                 .unit_price
                 .or_else(|| offer.and_then(|offer| offer.price).map(|price| price.money)),
@@ -315,10 +318,35 @@ mod tests {
         assert_eq!(paths, ["items[0].offer_id", "items[2].offer_id"]);
     }
 
+    /// The parts to be saved hold an item each, of which so much was taken.
+    fn orders_taking(pieces: i32) -> MockOrderStore {
+        let mut orders = orders();
+        orders
+            .expect_save_parts()
+            .once()
+            .withf(move |parts| parts.iter().all(|part| part.after.items[0].taken == pieces))
+            .returning(|_| Ok(()));
+        orders
+    }
+
+    #[tokio::test]
+    async fn an_order_knows_what_it_took() {
+        let mut counted = offers();
+        counted.expect_save_offers().once().returning(|_, _| Ok(()));
+        let mut uncounted = MockOfferStore::new();
+        uncounted
+            .expect_lock_offers()
+            .returning(|seller, ids| Ok(ids.iter().map(|id| offer(seller, *id)).collect()));
+        for (offers, pieces) in [(counted, 3), (uncounted, 0)] {
+            let request = request(vec![line(1, 1, 3)], false);
+            let placed = place_order(&orders_taking(pieces), &offers, &chance(), &request, now()).await;
+            assert!(placed.is_ok());
+        }
+    }
+
     #[tokio::test]
     async fn a_test_order_touches_no_stock() {
-        let mut orders = orders();
-        orders.expect_save_parts().once().returning(|_| Ok(()));
+        let orders = orders_taking(0);
         let request = request(vec![line(1, 1, 1000)], true);
         assert!(
             place_order(&orders, &offers(), &chance(), &request, now())

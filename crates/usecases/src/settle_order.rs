@@ -70,23 +70,23 @@ pub async fn settle_order(
 
 type Taken = BTreeMap<SellerId, BTreeMap<OfferId, i32>>;
 
-/// What the cancelled parts had taken; test orders take nothing.
+/// What the cancelled parts had taken. That of an offer may be nothing: it is then left alone, not even locked.
 fn taken_stock(cancelled: &[Change<SellerOrder, OrderEvent>]) -> Taken {
+    let mut taken = Taken::new();
+    // What test orders of before `taken` was recorded seem to have taken, they have not.
     let parts = cancelled
         .iter()
         .map(|change| &change.after)
         .filter(|part| !part.is_test);
-    parts
-        .map(|part| {
-            (
-                part.seller,
-                part.items
-                    .iter()
-                    .map(|item| (item.offer, item.quantity))
-                    .collect(),
-            )
-        })
-        .collect()
+    for part in parts {
+        for item in part.items.iter().filter(|item| item.taken > 0) {
+            taken
+                .entry(part.seller)
+                .or_default()
+                .insert(item.offer, item.taken);
+        }
+    }
+    taken
 }
 
 async fn return_stock(offers: &dyn OfferStore, taken: Taken, now: DateTime<Utc>) -> Result<(), StoreError> {
@@ -153,6 +153,17 @@ mod tests {
                 .await
                 .is_ok()
         );
+    }
+
+    #[tokio::test]
+    async fn what_was_not_taken_does_not_come_back() {
+        let mut uncounted = part(1, 2);
+        uncounted.items[0].taken = 0;
+        let store = orders(vec![uncounted], 1);
+        // Offers that are neither locked nor saved: the mock knows no call.
+        let untouched = MockOfferStore::new();
+        let cancelled = settle_order(&store, &untouched, &by_id(), Settlement::Cancel, now()).await;
+        assert_eq!(cancelled.unwrap()[0].status(), OrderStatus::Cancelled);
     }
 
     #[tokio::test]

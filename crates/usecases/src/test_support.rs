@@ -64,6 +64,7 @@ pub(crate) fn part(seller: u128, quantity: i32) -> SellerOrder {
         handle: None,
         sku: None,
         quantity,
+        taken: quantity,
         unit_price: None,
     };
     SellerOrder {

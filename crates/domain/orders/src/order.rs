@@ -116,6 +116,9 @@ pub struct OrderItem {
     pub sku: Option<String>,
     /// Pieces, at least 1.
     pub quantity: i32,
+    /// Pieces that the offer's stock went down by when the order was placed, from 0 to `quantity`. A cancellation gives
+    /// back these.
+    pub taken: i32,
     /// The price of one piece.
     pub unit_price: Option<Money>,
 }

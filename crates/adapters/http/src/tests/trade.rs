@@ -41,6 +41,7 @@ pub(crate) fn unpaid() -> SellerOrder {
         handle: None,
         sku: Some("K-17".to_owned()),
         quantity: 2,
+        taken: 2,
         unit_price: amount.map(|amount| Money::pln(amount).unwrap()),
     };
     SellerOrder {

@@ -43,6 +43,9 @@ struct ItemDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sku: Option<Cow<'a, str>>,
     quantity: i32,
+    /// Absent where every piece was taken from stock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taken: Option<i32>,
     /// Minor units of the one currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit_price: Option<i64>,
@@ -95,6 +98,7 @@ impl Document {
             handle: borrowed(item.handle.as_ref()),
             sku: borrowed(item.sku.as_ref()),
             quantity: item.quantity,
+            taken: (item.taken != item.quantity).then_some(item.taken),
             unit_price: item.unit_price.map(Money::amount),
         });
         Self::of(&documents.collect::<Vec<_>>())
@@ -158,6 +162,10 @@ fn item(document: ItemDocument<'_>) -> Result<OrderItem, String> {
     if document.quantity < 1 {
         return Err(format!("quantity {}", document.quantity));
     }
+    let taken = document.taken.unwrap_or(document.quantity);
+    if !(0..=document.quantity).contains(&taken) {
+        return Err(format!("taken {taken} of {}", document.quantity));
+    }
     let price = document.unit_price.map(Money::pln).transpose();
     Ok(OrderItem {
         offer: OfferId::from(document.offer),
@@ -165,6 +173,7 @@ fn item(document: ItemDocument<'_>) -> Result<OrderItem, String> {
         handle: owned(document.handle),
         sku: owned(document.sku),
         quantity: document.quantity,
+        taken,
         unit_price: price.map_err(|invalid| format!("unit_price {invalid}"))?,
     })
 }

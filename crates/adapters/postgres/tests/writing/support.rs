@@ -228,12 +228,14 @@ pub(crate) fn part(seller: SellerId, placed_at: DateTime<Utc>) -> SellerOrder {
         handle: Some("czajnik".to_owned()),
         sku: Some("CZ-17".to_owned()),
         quantity,
+        taken: quantity,
         unit_price: Money::pln(12_999).ok(),
     };
     let bare = OrderItem {
         title: None,
         handle: None,
         sku: None,
+        taken: 0,
         unit_price: None,
         ..item(1)
     };

@@ -41,6 +41,7 @@ fn order() -> SellerOrder {
             handle: None,
             sku: None,
             quantity: 1,
+            taken: 1,
             unit_price: None,
         }],
         state: OrderState::Pending,
