@@ -10,7 +10,8 @@ pub const CHANGES_DEFAULT: u16 = 100;
 /// The most items a page can hold.
 pub const CHANGES_MAX: u16 = 1_000;
 
-/// A place in the feed, opaque to readers. It outlives restarts of the service, not a change of the database cluster.
+/// A place in the feed, opaque to readers. It outlives restarts of the service, not a change of the
+/// database cluster, nor the loss of what it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeCursor(pub String);
 
@@ -29,9 +30,12 @@ pub enum ChangesError {
     /// The cursor was not made here.
     #[error("this is no cursor of the change feed")]
     Malformed,
-    /// The cursor belongs to another database cluster, so what was missed cannot be told.
-    #[error("the cursor was made on another database: read everything anew, then go on without `after`")]
-    OtherCluster,
+    /// The cursor belongs to another database cluster, or to what this one has lost since: its reader may have seen what never
+    /// was, and what it missed cannot be told.
+    #[error(
+        "the cursor was made on another database, or on this one before it was set back: read everything anew, then go on without `after`"
+    )]
+    OtherHistory,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

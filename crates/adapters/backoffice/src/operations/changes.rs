@@ -80,7 +80,7 @@ impl From<ChangesError> for Refusal {
         let told = sentence::capitalised(&error.to_string());
         let entry = match error {
             ChangesError::Malformed => Entry::validation("after", "Must be the `next` of a page."),
-            ChangesError::OtherCluster => Entry::new(Code::Conflict, told).at("after"),
+            ChangesError::OtherHistory => Entry::new(Code::Conflict, told).at("after"),
             ChangesError::Store(error) => return error.into(),
         };
         web::Problem::from(entry).into()

@@ -112,7 +112,7 @@ pub(crate) struct FeedRow {
     pub(crate) xid: i64,
     pub(crate) id: i64,
     seller_id: Uuid,
-    at: DateTime<Utc>,
+    pub(crate) at: DateTime<Utc>,
     kind: String,
     offer_id: Option<Uuid>,
     order_id: Option<Uuid>,

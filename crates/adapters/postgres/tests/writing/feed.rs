@@ -262,7 +262,14 @@ async fn cursors_that_were_not_made_here_are_refused() {
     let fixture = Fixture::new().await;
     let reader = fixture.database.change_reader();
     let own = reader.changes(None, 1).await.unwrap().next;
-    for cursor in ["", "x", "1.2.3.4", "0000001.0.0"] {
+    for cursor in [
+        "",
+        "x",
+        "1.2.3",
+        "1.2.3.4.5",
+        "0000001.0.0.0",
+        "1.2.3.7fffffffffffffff",
+    ] {
         let refused = reader.changes(Some(ChangeCursor(cursor.to_owned())), 1).await;
         assert!(
             matches!(refused, Err(ChangesError::Malformed)),
@@ -272,10 +279,53 @@ async fn cursors_that_were_not_made_here_are_refused() {
     let (_, place) = own.0.split_once('.').unwrap();
     let elsewhere = reader.changes(Some(ChangeCursor(format!("1.{place}"))), 1).await;
     assert!(
-        matches!(elsewhere, Err(ChangesError::OtherCluster)),
+        matches!(elsewhere, Err(ChangesError::OtherHistory)),
         "{elsewhere:?}"
     );
     assert_eq!(reader.changes(Some(own.clone()), 0).await.unwrap().next, own);
+}
+
+/// What a restore or a failover takes back is played by taking the rows away.
+#[tokio::test]
+async fn a_cursor_of_what_is_gone_is_refused() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let offer = fixture.offer(seller, 0).await;
+    let reader = fixture.database.change_reader();
+    let is_known = async |cursor: &ChangeCursor| match reader.changes(Some(cursor.clone()), 1).await {
+        Ok(page) => {
+            assert_eq!(page.next, *cursor, "a place is kept while nothing follows it");
+            true
+        }
+        Err(ChangesError::OtherHistory) => false,
+        Err(other) => panic!("{other:?}"),
+    };
+    let start = reader.changes(None, 1).await.unwrap().next;
+    assert!(is_known(&start).await);
+    transact(&*fixture.database.units(), &Restock(seller, offer, 1))
+        .await
+        .unwrap();
+    let (_, last) = follow(&*reader, None, 1).await;
+    assert!(is_known(&last).await);
+
+    // A transaction that the cluster has not come to.
+    let mut parts = last.0.split('.').map(str::to_owned).collect::<Vec<_>>();
+    parts[1] = "7fffffffffff".to_owned();
+    assert!(!is_known(&ChangeCursor(parts.join("."))).await);
+
+    // The same numbers were given out again, for something else.
+    fixture
+        .tamper("update changes set at = at + interval '1 microsecond'")
+        .await;
+    assert!(!is_known(&last).await);
+    fixture
+        .tamper("update changes set at = at - interval '31 days'")
+        .await;
+    let (_, aged) = follow(&*reader, None, 1).await;
+    fixture.tamper("delete from changes").await;
+    assert!(!is_known(&last).await, "it is younger than what is cleared away");
+    assert!(is_known(&aged).await, "it was cleared away");
+    assert!(is_known(&start).await);
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ impl ChangeReader for Store {
         rows.looks.push(Instant::now());
         let from: usize = match after.as_ref().map(|cursor| cursor.0.as_str()) {
             None => 0,
-            Some("elsewhere") => return Err(ChangesError::OtherCluster),
+            Some("elsewhere") => return Err(ChangesError::OtherHistory),
             Some(text) => text.parse().map_err(|_| ChangesError::Malformed)?,
         };
         let items: Vec<_> = rows
