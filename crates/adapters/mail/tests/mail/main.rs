@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod accounts;
 mod connections;
 mod dialogue;
 mod failures;

@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use adapter_mail::{FolderMailer, Security, SenderSettings, SmtpMailer, SmtpSettings};
 use chrono::{DateTime, TimeZone as _, Utc};
-use kernel::{Clock, MailId, Mailer, SendError};
+use kernel::{Clock, Mail, MailId, Mailer, SendError};
 use mail_parser::{Message, MessageParser, MimeHeaders as _};
+use oauth::{AccountMail, LinkKind};
 use orders::{Carrier, OrderNumber, ShipmentMail, TrackingNumber};
 use uuid::Uuid;
 
@@ -51,6 +52,19 @@ pub(crate) fn another(number: u128) -> ShipmentMail {
     }
 }
 
+/// A mail about an account, with a link that cannot be overlooked.
+pub(crate) fn account_mail(kind: LinkKind) -> AccountMail {
+    AccountMail {
+        id: MailId::from(Uuid::from_u128(0x0197_a5c4_8b1e_7c3a_9d2f_4e5b_6a7c_8d9f)),
+        seller: Uuid::from_u128(8).into(),
+        kind,
+        to: "biuro@imbryk.example.pl".to_owned(),
+        name: "Imbryk & Spółka".to_owned(),
+        url: format!("https://api.example.pl/panel/{}/ps_ln_SECRET", kind.as_str()),
+        expires_at: Utc.with_ymd_and_hms(2026, 3, 14, 9, 5, 1).unwrap(),
+    }
+}
+
 /// Plain SMTP to a stub; time-outs that end a test before anybody waits for it.
 pub(crate) fn settings(port: u16) -> SmtpSettings {
     SmtpSettings {
@@ -79,11 +93,14 @@ pub(crate) async fn send_to(stub: &Stub, mail: &ShipmentMail) -> Result<(), Send
 }
 
 /// The bytes of a mail, by way of a folder.
-pub(crate) async fn rendered(sender: &SenderSettings, mail: &ShipmentMail) -> Result<Vec<u8>, SendError> {
+pub(crate) async fn rendered<M: Mail>(sender: &SenderSettings, mail: &M) -> Result<Vec<u8>, SendError>
+where
+    FolderMailer: Mailer<M>,
+{
     let folder = tempfile::tempdir().unwrap();
     let mailer = FolderMailer::new(sender, folder.path(), clock()).unwrap();
     mailer.send(mail).await?;
-    Ok(std::fs::read(folder.path().join(format!("{}.eml", mail.id))).unwrap())
+    Ok(std::fs::read(folder.path().join(format!("{}.eml", mail.id()))).unwrap())
 }
 
 /// A mail as its reader sees it.

@@ -1,0 +1,92 @@
+//! What a seller reads of a link to the account.
+
+use adapter_mail::SmtpMailer;
+use kernel::Mailer as _;
+use oauth::{AccountMail, LinkKind};
+
+use crate::{
+    stub::{Act, Script, Stub},
+    support::{account_mail, clock, impatient, is_permanent, read, rendered, sender, settings, told},
+};
+
+#[tokio::test]
+async fn an_invitation() {
+    let letter = read(
+        &rendered(&sender(), &account_mail(LinkKind::Invitation))
+            .await
+            .unwrap(),
+    );
+    insta::assert_snapshot!(format!("{}\n\n{}\n{}", letter.subject, letter.text, letter.html));
+}
+
+#[tokio::test]
+async fn a_new_password() {
+    let letter = read(
+        &rendered(&sender(), &account_mail(LinkKind::PasswordReset))
+            .await
+            .unwrap(),
+    );
+    insta::assert_snapshot!(format!("{}\n\n{}\n{}", letter.subject, letter.text, letter.html));
+}
+
+#[tokio::test]
+async fn both_parts_and_both_languages_have_the_link_and_its_end() {
+    for kind in [LinkKind::Invitation, LinkKind::PasswordReset] {
+        let mail = account_mail(kind);
+        let letter = read(&rendered(&sender(), &mail).await.unwrap());
+        assert_eq!(letter.to, (Some(mail.name), mail.to));
+        for part in [&letter.text, &letter.html] {
+            assert_eq!(part.matches(&mail.url).count(), 2, "{part}");
+            assert_eq!(part.matches("2026-03-14 09:05 UTC").count(), 2, "{part}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_source_passes_every_server_and_a_repetition_is_recognisable() {
+    let mail = account_mail(LinkKind::Invitation);
+    let source = String::from_utf8(rendered(&sender(), &mail).await.unwrap()).unwrap();
+    assert!(
+        source.is_ascii() && source.lines().all(|line| line.len() <= 78),
+        "{source}"
+    );
+    assert!(source.contains("Message-ID: <0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9f@zolw.example.pl>\r\n"));
+    assert!(source.contains("Auto-Submitted: auto-generated\r\n"));
+}
+
+#[tokio::test]
+async fn a_hostile_name_adds_neither_header_nor_markup() {
+    let mail = AccountMail {
+        name: "Eve\r\nBcc: all@example.com\r\n\r\n<script>alert(1)</script>".to_owned(),
+        ..account_mail(LinkKind::Invitation)
+    };
+    let letter = read(&rendered(&sender(), &mail).await.unwrap());
+    assert!(!letter.headers.iter().any(|name| name == "Bcc"));
+    assert!(!letter.html.contains("<script>"), "{}", letter.html);
+    assert!(letter.text.starts_with("Dzień dobry, Eve Bcc: all@example.com"));
+}
+
+#[tokio::test]
+async fn the_link_is_in_no_error() {
+    let to_nobody = AccountMail {
+        to: "nobody".to_owned(),
+        ..account_mail(LinkKind::Invitation)
+    };
+    let refused = rendered(&sender(), &to_nobody).await.map(|_| ());
+    assert!(is_permanent(&refused));
+    let stub = Stub::start(Script::default().at("CONTENT", Act::Hush)).await;
+    let mailer = SmtpMailer::new(&sender(), &impatient(stub.port()), clock()).unwrap();
+    let late = mailer.send(&account_mail(LinkKind::Invitation)).await;
+    for error in [refused.unwrap_err(), late.unwrap_err()] {
+        assert!(!told(&error).contains("ps_ln_"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_gets_it_like_any_other() {
+    let stub = Stub::start(Script::default()).await;
+    let mailer = SmtpMailer::new(&sender(), &settings(stub.port()), clock()).unwrap();
+    mailer.send(&account_mail(LinkKind::PasswordReset)).await.unwrap();
+    let [content] = stub.contents().try_into().unwrap();
+    assert!(content.contains("multipart/alternative"));
+}
