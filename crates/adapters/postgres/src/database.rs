@@ -16,10 +16,10 @@ use oauth::{
 };
 use offers::OfferReader;
 use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
+use tokio::sync::Notify;
 use usecases::{Transaction, UnitOfWork};
 
 use crate::{
-use tokio::sync::Notify;
     accounts::{Applications, Rates, Sellers, StoredOperatorTokens},
     catalogue::OffersReader,
     claims::StoredClaims,

@@ -6,6 +6,7 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
+mod account_mails;
 mod claims;
 mod crowds;
 mod deliveries;
