@@ -12,7 +12,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{signals::Signals, wiring::Shared};
+use crate::{signals::Signals, wiring::Shared, workers::end_counting};
 
 /// How often histograms are moved to where they are rendered from.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -66,6 +66,7 @@ async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
         shared.stopping.end();
         join_all(stopped).await;
         shared.tasks.drained().await;
+        end_counting(shared).await;
     };
     let patience = shared.config.server.shutdown_timeout;
     if timeout(patience.0, finished).await.is_ok() {

@@ -70,6 +70,7 @@ impl Service {
         ];
         running::until_stopped(&shared, servers, signals, || {
             tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
+            workers::start_counting(&shared);
             if shared.config.server.workers == WorkersMode::All {
                 workers::start(&shared);
             }

@@ -8,6 +8,7 @@ mod mails;
 mod parcels;
 mod routine;
 mod sparing;
+mod usage;
 
 use std::sync::Arc;
 
@@ -20,8 +21,10 @@ use self::{
     parcels::Parcels,
     routine::{Routine, keep_doing},
     sparing::Sparing,
+    usage::Usage,
 };
 use crate::{
+    causes,
     config::Period,
     outside::Outside,
     wiring::{Shared, poll_schedule},
@@ -42,7 +45,27 @@ pub(crate) fn start(shared: &Shared) {
     }));
 }
 
+/// Starts what every process that serves does, with workers or without: the calls that it counts are kept.
+pub(crate) fn start_counting(shared: &Shared) {
+    shared.keep_doing(shared.usage_counts());
+}
+
+/// Keeps the last calls of a process that serves no more.
+pub(crate) async fn end_counting(shared: &Shared) {
+    if let Err(error) = shared.usage_counts().keep().await {
+        let cause = causes::told(&error);
+        tracing::warn!(cause, "the last seconds' calls are missing from what sellers see");
+    }
+}
+
 impl Shared {
+    fn usage_counts(&self) -> Usage {
+        Usage {
+            meter: self.usage.clone(),
+            log: self.database.usage(),
+        }
+    }
+
     fn start_all(&self) {
         describe_meters();
         let Outside {
