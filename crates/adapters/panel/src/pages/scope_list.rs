@@ -57,15 +57,18 @@ pub(super) fn granted(scopes: ScopeSet, t: &Texts) -> Vec<Granted> {
 
 /// Every scope, ticked where its name is among these.
 pub(super) fn tickable(ticked: &[String], t: &Texts) -> Vec<Tickable> {
-    let shown = |scope: &Scope| Tickable {
-        id: format!("scope-{}", scope.as_str().replace(':', "-")),
+    let shown = |(place, scope): (usize, &Scope)| Tickable {
+        id: match place {
+            0 => "scopes".to_owned(),
+            _ => format!("scopes-{place}"),
+        },
         name: scope.as_str(),
         label: (t.scope)(*scope),
         dangerous: is_dangerous(*scope),
         reserved: !Scope::IN_USE.contains(scope),
         ticked: ticked.iter().any(|name| name == scope.as_str()),
     };
-    Scope::ALL.iter().map(shown).collect()
+    Scope::ALL.iter().enumerate().map(shown).collect()
 }
 
 /// The names of a set's scopes.
