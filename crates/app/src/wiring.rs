@@ -5,8 +5,10 @@ mod unwired;
 use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread};
 
 use actix_server::Server;
+use actix_web::web::ServiceConfig;
 use adapter_backoffice::{BackOffice, BackOfficeSettings};
 use adapter_http::{HttpSettings, Public, UsageMeter};
+use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
@@ -89,15 +91,25 @@ impl Shared {
         })
     }
 
-    /// The server of `/v1` and `/oauth`.
+    /// The server of `/v1`, `/oauth` and the panel.
     pub(crate) fn public(&self, listener: TcpListener) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
+        let panel_settings = Arc::new(self.panel_settings());
         let threads = self
             .config
             .server
             .threads
             .map_or_else(processors, |threads| threads.get().into());
-        let configure = move || adapter_http::configure(shared.public_state(&settings));
+        let configure = move || {
+            let (public, panel) = (
+                shared.public_state(&settings),
+                shared.panel_state(&panel_settings),
+            );
+            |config: &mut ServiceConfig| {
+                adapter_panel::configure(panel)(config);
+                adapter_http::configure(public)(config);
+            }
+        };
         connections::serve(listener, &self.connections("api", threads), configure).context("cannot serve")
     }
 
@@ -161,6 +173,22 @@ impl Shared {
         }
     }
 
+    fn panel_state(&self, settings: &Arc<PanelSettings>) -> Panel {
+        Panel {
+            units: self.database.units(),
+            panel: self.database.panel(),
+            grants: self.database.grants(),
+            applications: self.database.applications(),
+            sellers: self.database.sellers(),
+            rates: self.database.rate_counter(),
+            passwords: self.passwords.clone(),
+            sealer: self.sealer.clone(),
+            randomness: self.randomness.clone(),
+            tasks: self.tasks.clone(),
+            settings: Arc::clone(settings),
+        }
+    }
+
     fn backoffice_state(&self, settings: &Arc<BackOfficeSettings>) -> BackOffice {
         let metrics = self.metrics.clone();
         BackOffice {
@@ -204,6 +232,20 @@ impl Shared {
             body_timeout: server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,
             clock: Arc::clone(&self.outside.clock),
+        }
+    }
+
+    fn panel_settings(&self) -> PanelSettings {
+        let server = &self.config.server;
+        let docs_url = server.docs_url.as_ref().map(|url| url.as_str().to_owned());
+        PanelSettings {
+            public_url: self.public_url.clone(),
+            service_name: server.service_name.clone(),
+            docs_url: docs_url.unwrap_or_else(|| format!("{}/docs", self.public_url)),
+            code_ttl: self.config.oauth.code_ttl.time_delta(),
+            default_rate_limit: self.config.rate_limit.default,
+            trusted_proxies: server.trusted_proxies.0.iter().map(|proxy| proxy.0).collect(),
+            body_timeout: server.body_timeout.0,
         }
     }
 
