@@ -10,7 +10,6 @@ use oauth::{
     Application, ApplicationStatus, ClientSecret, FamilyKind, Gate, Scope, SecretHash, TokenKey, TokenKind,
 };
 
-use crate::consenting::{Parties, keys, new_pair};
 use crate::support::{DEFAULT_LIMIT, Fixture, id, instant, key, new_token, only};
 
 const BOTH: [Gathering; 2] = [Gathering::Grouped, Gathering::Router];
@@ -123,60 +122,6 @@ async fn a_personal_token_may_live_for_ever() {
         );
         assert_eq!(principal.scopes, only(Scope::Messaging));
     }
-}
-
-#[tokio::test]
-async fn a_token_of_a_consent_lives_by_its_connection_and_has_the_scopes_of_its_pair() {
-    let fixture = Fixture::new().await;
-    let parties = Parties::new(&fixture).await;
-    let wide = parties.pair(&fixture).await;
-    let tx = fixture.begin().await;
-    let narrow = new_pair(only(Scope::OffersRead), tx.now());
-    tx.lock_family(wide.refresh.family).await.unwrap();
-    tx.use_refresh_token(wide.refresh, narrow).await.unwrap();
-    tx.commit().await.unwrap();
-    let narrow = keys(wide.refresh.family, &narrow).access;
-    let gates = BOTH.map(|gathering| fixture.another(gathering).gate());
-    let principals = async |token| {
-        let admitted = join_all(gates.iter().map(|gate| gate.admit(token))).await;
-        admitted
-            .into_iter()
-            .map(|admission| admission.unwrap().map(|admission| admission.principal))
-            .collect::<Vec<_>>()
-    };
-    for (token, scopes) in [
-        (wide.access, parties.application.scopes),
-        (narrow, only(Scope::OffersRead)),
-    ] {
-        for principal in principals(token).await {
-            let principal = principal.unwrap();
-            assert_eq!(
-                (
-                    principal.seller,
-                    principal.client_id,
-                    principal.scopes,
-                    principal.kind
-                ),
-                (
-                    parties.seller.id,
-                    parties.application.client_id,
-                    scopes,
-                    TokenKind::Access
-                )
-            );
-        }
-    }
-    parties.disconnect(&fixture).await;
-    assert_eq!(principals(wide.access).await, [None, None]);
-    let after = parties.pair(&fixture).await;
-    assert_eq!(principals(narrow).await, [None, None]);
-    assert!(principals(after.access).await.iter().all(Option::is_some));
-    fixture.tamper("delete from connections").await;
-    assert_eq!(
-        principals(after.access).await,
-        [None, None],
-        "no connection is none"
-    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

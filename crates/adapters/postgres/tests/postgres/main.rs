@@ -8,6 +8,7 @@
 
 mod accounts;
 mod audit;
+mod connections;
 mod consenting;
 mod gate;
 mod grant_races;
@@ -22,5 +23,6 @@ mod plans;
 mod rates;
 mod retention;
 mod schema;
+mod sessions;
 mod support;
 mod transactions;
