@@ -78,7 +78,7 @@ pub(super) struct Revoke {
 }
 
 statement!(Revoke => ():
-    "update families set revoked_at = coalesce(revoked_at, api_now()) where id = ", family: SqlUuid, "");
+    "update families set revoked_at = coalesce(revoked_at, clock.at) from (select api_now() as at) clock where id = ", family: SqlUuid, "");
 
 /// Ends an access token, where it is one of the family's.
 pub(super) struct RevokeToken<'a> {
@@ -87,5 +87,6 @@ pub(super) struct RevokeToken<'a> {
 }
 
 statement!(RevokeToken<'_> => ():
-    "update access_tokens set revoked_at = coalesce(revoked_at, api_now()) where family_id = ", family: SqlUuid,
+    "update access_tokens set revoked_at = coalesce(revoked_at, clock.at) from (select api_now() as at) clock \
+     where family_id = ", family: SqlUuid,
     " and hash = ", hash: Binary, "");

@@ -40,7 +40,7 @@ macro_rules! use_up {
         }
 
         statement!($name<'_> => ():
-            concat!("with used as (update ", $table, " set used_at = api_now() where family_id = "), given.family: SqlUuid,
+            concat!("with used as (update ", $table, " set used_at = clock.at from (select api_now() as at) clock where family_id = "), given.family: SqlUuid,
             " and hash = ", given.hash: Binary,
             " and used_at is null returning family_id), \
              refresh as (insert into refresh_tokens (family_id, hash, scopes, expires_at) select family_id, ", given.refresh: Binary,

@@ -32,7 +32,13 @@ clear!(
     /// No form is older than the session that it belongs to.
     Forms, "flashes", "session_hash, form", "created_at", "8 days"
 );
-clear!(Usage, "api_usage", "seller_id, client_id, hour, status", "hour", "35 days");
+clear!(
+    Usage,
+    "api_usage",
+    "seller_id, client_id, hour, status",
+    "hour",
+    "35 days"
+);
 
 /// What nobody came for: it is a secret, and was to be shown at once.
 struct Flashes {
