@@ -1,9 +1,10 @@
 //! Erasing buyers whose orders are old.
 
 use chrono::TimeDelta;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{Array, BigInt, Uuid as SqlUuid};
 use diesel_async::RunQueryDsl;
 use kernel::StoreError;
+use uuid::Uuid;
 
 use crate::{statement::statement, transaction::Tx};
 
@@ -19,39 +20,63 @@ pub struct ErasedBuyers {
     pub more: bool,
 }
 
-/// Does to many orders what `orders::SellerOrder::erase_buyer` does to one part: the rule, `updated_at` included, lives there,
-/// and a test holds this statement to it.
-///
-/// An order that somebody else is erasing is passed over; parts are locked by seller, as every transaction does.
-struct Erase {
+/// Takes the oldest orders whose buyers are due. One that somebody else is erasing is passed over.
+struct Take {
     microseconds: i64,
     batch: i64,
 }
 
-statement!(Erase => ():
-    "with clock as materialized (select api_now() as at), \
-     aged as materialized (select order_id from orders where buyer_erased_at is null \
-       and created_at < (select at from clock) - ", microseconds: BigInt,
+statement!(Take => SqlUuid:
+    "select order_id from orders where buyer_erased_at is null \
+       and created_at < (select api_now()) - ", microseconds: BigInt,
     " * interval '1 microsecond' order by created_at limit ", batch: BigInt,
-    " for no key update skip locked), \
-     parts as materialized (select p.seller_id, p.order_id from aged join seller_orders p on p.order_id = aged.order_id \
-       where p.buyer is not null or p.shipping_address is not null order by p.seller_id, p.order_id for no key update of p), \
-     erased as (update seller_orders p set buyer = null, shipping_address = null, \
+    " for no key update skip locked");
+
+/// Does to many orders what `orders::SellerOrder::erase_buyer` does to one part: the rule, `updated_at` included, lives there,
+/// and a test holds this statement to it. Parts are locked by seller, as every transaction does.
+struct Erase<'a> {
+    orders: &'a [Uuid],
+}
+
+statement!(Erase<'_> => ():
+    "with clock as materialized (select api_now() as at), \
+     parts as materialized (select seller_id, order_id from seller_orders where order_id = any(", orders: Array<SqlUuid>,
+    ") and (buyer is not null or shipping_address is not null) order by seller_id, order_id for no key update) \
+     update seller_orders p set buyer = null, shipping_address = null, \
        updated_at = case when p.paid_at is null then p.updated_at else greatest(p.updated_at, (select at from clock)) end \
-       from parts where p.seller_id = parts.seller_id and p.order_id = parts.order_id), \
-     forgotten as (delete from mails using aged where mails.order_id = aged.order_id) \
-     update orders set buyer_erased_at = (select at from clock) from aged where orders.order_id = aged.order_id");
+       from parts where p.seller_id = parts.seller_id and p.order_id = parts.order_id");
+
+/// A mail may have been queued by whoever held a part until just now. So this has to be a statement after [`Erase`], which
+/// sees what was committed while that waited: from then on no transaction finds a buyer to write to.
+struct Forget<'a> {
+    orders: &'a [Uuid],
+}
+
+statement!(Forget<'_> => (): "delete from mails where order_id = any(", orders: Array<SqlUuid>, ")");
+
+struct Mark<'a> {
+    orders: &'a [Uuid],
+}
+
+statement!(Mark<'_> => ():
+    "update orders set buyer_erased_at = (select api_now()) where order_id = any(", orders: Array<SqlUuid>, ")");
 
 /// Erases one batch in a transaction of the caller's.
 pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
-    let erase = Erase {
+    let take = Take {
         microseconds: age.num_microseconds().unwrap_or(i64::MAX),
         batch: ORDERS,
     };
-    let orders = tx.run(erase.execute(&mut tx.connection())).await?;
+    let mut connection = tx.connection();
+    let orders = &*tx.run(take.get_results::<Uuid>(&mut connection)).await?;
+    if !orders.is_empty() {
+        tx.run(Erase { orders }.execute(&mut connection)).await?;
+        tx.run(Forget { orders }.execute(&mut connection)).await?;
+        tx.run(Mark { orders }.execute(&mut connection)).await?;
+    }
     let full = usize::try_from(ORDERS).map_err(StoreError::unexpected)?;
     Ok(ErasedBuyers {
-        orders,
-        more: orders >= full,
+        orders: orders.len(),
+        more: orders.len() >= full,
     })
 }
