@@ -5,6 +5,7 @@ create table orders (
     order_id uuid primary key,
     number text not null check (number ~ '^[A-Z0-9-]{1,40}$'),
     is_test boolean not null,
+    -- When the buyer placed it.
     created_at timestamptz not null,
     -- When the buyer was erased for the order's age.
     buyer_erased_at timestamptz,

@@ -102,7 +102,7 @@ mock! {
     impl OrderStore for Transaction {
         async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
         async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
-        async fn open_order(&self, order: OrderId, number: &OrderNumber, is_test: bool) -> Result<(), StoreError>;
+        async fn open_order(&self, order: OrderId, number: &OrderNumber, is_test: bool, placed_at: DateTime<Utc>) -> Result<(), StoreError>;
         async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
     }
 

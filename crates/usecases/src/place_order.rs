@@ -82,7 +82,7 @@ pub async fn place_order(
 ) -> Result<Placed, Failure<Refusal>> {
     let id = OrderId::from(randomness.uuid());
     let number = request.number.clone().unwrap_or_else(|| made_number(randomness));
-    let opened = orders.open_order(id, &number, request.is_test).await;
+    let opened = orders.open_order(id, &number, request.is_test, now).await;
     opened.map_err(|error| number_taken(error, request.number.is_some()))?;
     let known = lock_offers(offers, &request.items).await?;
     check_lines(&request.items, &known)?;
@@ -273,7 +273,7 @@ mod tests {
 
     fn orders() -> MockOrderStore {
         let mut orders = MockOrderStore::new();
-        orders.expect_open_order().returning(|_, _, _| Ok(()));
+        orders.expect_open_order().returning(|_, _, _, _| Ok(()));
         orders
     }
 
@@ -364,7 +364,7 @@ mod tests {
             };
             orders
                 .expect_open_order()
-                .returning(move |_, _, _| Err(conflict()));
+                .returning(move |_, _, _, _| Err(conflict()));
             orders
         };
         let mut given = request(vec![line(1, 1, 1)], false);

@@ -81,8 +81,13 @@ pub trait OrderStore: Send + Sync {
 
     /// Takes an order number for a new order. It is a transaction's first step, before any offer is locked. A number that
     /// another order has is a conflict on `orders_number_key`.
-    async fn open_order(&self, order: OrderId, number: &OrderNumber, is_test: bool)
-    -> Result<(), StoreError>;
+    async fn open_order(
+        &self,
+        order: OrderId,
+        number: &OrderNumber,
+        is_test: bool,
+        placed_at: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
 
     /// Saves changes of parts together with their events. An adapter MUST check that as many rows changed as there are
     /// changes.

@@ -55,14 +55,14 @@ struct Open<'a> {
     order: Uuid,
     number: &'a str,
     is_test: bool,
-    at: DateTime<Utc>,
+    placed_at: DateTime<Utc>,
 }
 
 statement!(Open<'_> => ():
     "insert into orders (order_id, number, is_test, created_at) values (", order: SqlUuid,
     ", ", number: Text,
     ", ", is_test: Bool,
-    ", ", at: Timestamptz, ")");
+    ", ", placed_at: Timestamptz, ")");
 
 #[async_trait]
 impl OrderStore for Tx {
@@ -112,12 +112,13 @@ impl OrderStore for Tx {
         order: OrderId,
         number: &OrderNumber,
         is_test: bool,
+        placed_at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         let open = Open {
             order: order.uuid(),
             number: number.as_str(),
             is_test,
-            at: self.now(),
+            placed_at,
         };
         // Sent at once: that the number is taken is for the caller to know.
         expect_rows("orders", self.run(open.execute(&mut self.connection())).await?, 1)

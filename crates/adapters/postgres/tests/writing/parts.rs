@@ -152,11 +152,13 @@ async fn a_number_belongs_to_one_order() {
     let fixture = Fixture::new().await;
     let number = OrderNumber::new("N-1".to_owned()).unwrap();
     let tx = fixture.begin().await;
-    tx.open_order(id().into(), &number, false).await.unwrap();
+    tx.open_order(id().into(), &number, false, instant())
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
     let tx = fixture.begin().await;
-    let error = tx.open_order(id().into(), &number, true).await.unwrap_err();
-    assert_eq!(error.conflict(), Some("orders_number_key"));
+    let taken = tx.open_order(id().into(), &number, true, instant()).await;
+    assert_eq!(taken.unwrap_err().conflict(), Some("orders_number_key"));
 }
 
 #[tokio::test]

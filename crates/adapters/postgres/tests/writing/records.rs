@@ -155,17 +155,7 @@ async fn buyers_of_old_orders_are_erased_exactly_as_the_domain_erases_one() {
     let young = part(seller, instant() + TimeDelta::days(100));
     fixture.save(std::slice::from_ref(&young)).await;
     let tx = fixture.begin().await;
-    tx.queue_mail(ShipmentMail {
-        id: id().into(),
-        order: parts[0].id,
-        number: parts[0].number.clone(),
-        to: "zaneta@example.com".to_owned(),
-        name: None,
-        carrier: Carrier::Dpd,
-        tracking_number: orders::TrackingNumber::new("ABCD".to_owned()).unwrap(),
-    })
-    .await
-    .unwrap();
+    tx.queue_mail(mail_about(&parts[0])).await.unwrap();
     tx.commit().await.unwrap();
 
     let age = TimeDelta::days(100);
@@ -197,6 +187,67 @@ async fn buyers_of_old_orders_are_erased_exactly_as_the_domain_erases_one() {
         Some(young)
     );
     assert_eq!(fixture.count("select count(*) from mails").await, 0);
+}
+
+/// An order placed two days ago, and the clock.
+async fn an_aged_order(fixture: &Fixture) -> SellerOrder {
+    let clock = fixture.place.control_clock().await;
+    clock.freeze(instant() + TimeDelta::days(2)).await;
+    let part = part(fixture.seller().await, instant());
+    fixture.save(std::slice::from_ref(&part)).await;
+    part
+}
+
+#[tokio::test]
+async fn the_age_of_an_order_counts_from_its_placing_whenever_it_was_recorded() {
+    let fixture = Fixture::new().await;
+    an_aged_order(&fixture).await;
+    let erased = fixture.database.erase_buyers(TimeDelta::days(1)).await.unwrap();
+    assert_eq!(
+        erased,
+        ErasedBuyers {
+            orders: 1,
+            more: false
+        }
+    );
+}
+
+#[tokio::test]
+async fn a_mail_that_comes_to_be_while_its_order_is_waited_for_goes_too() {
+    let fixture = Fixture::new().await;
+    let part = an_aged_order(&fixture).await;
+    let tx = fixture.begin().await;
+    let order = OrderRef::Id(part.id);
+    tx.lock_part(part.seller, &order).await.unwrap();
+    tx.queue_mail(mail_about(&part)).await.unwrap();
+    let commit = async {
+        somebody_waits(&fixture).await;
+        tx.commit().await.unwrap();
+    };
+    let (erased, ()) = futures_util::join!(fixture.database.erase_buyers(TimeDelta::days(1)), commit);
+    assert_eq!(erased.unwrap().orders, 1);
+    assert_eq!(fixture.count("select count(*) from mails").await, 0);
+}
+
+/// Waits until a connection of the adapter's waits for a lock.
+async fn somebody_waits(fixture: &Fixture) {
+    let waiting = "select count(*) from pg_stat_activity where datname = current_database() \
+        and application_name = 'seller-api' and wait_event_type = 'Lock'";
+    while fixture.count(waiting).await == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn mail_about(part: &SellerOrder) -> ShipmentMail {
+    ShipmentMail {
+        id: id().into(),
+        order: part.id,
+        number: part.number.clone(),
+        to: "zaneta@example.com".to_owned(),
+        name: None,
+        carrier: Carrier::Dpd,
+        tracking_number: orders::TrackingNumber::new("ABCD".to_owned()).unwrap(),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -156,7 +156,9 @@ impl Fixture {
         let tx = self.begin().await;
         for (n, part) in parts.iter().enumerate() {
             if !parts[..n].iter().any(|earlier| earlier.id == part.id) {
-                tx.open_order(part.id, &part.number, part.is_test).await.unwrap();
+                tx.open_order(part.id, &part.number, part.is_test, part.placed_at)
+                    .await
+                    .unwrap();
             }
         }
         let changes = parts

@@ -38,7 +38,7 @@ pub(super) fn expect(tx: &mut MockTransaction, mine: &Mine) {
     tx.expect_lock_order()
         .returning(move |order| Ok(rows.lock().unwrap().parts(order)));
     let rows = Arc::clone(mine);
-    tx.expect_open_order().returning(move |id, number, _| {
+    tx.expect_open_order().returning(move |id, number, _, _| {
         let mut rows = rows.lock().unwrap();
         if rows.numbers.contains_key(number.as_str()) {
             return Err(conflict("orders_number_key"));
