@@ -18,6 +18,7 @@ use offers::OfferReader;
 use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Transaction, UnitOfWork};
+use webhooks::{Lanes, SubscriptionReader};
 
 use crate::{
     accounts::{Applications, Rates, Sellers, StoredOperatorTokens},
@@ -36,6 +37,7 @@ use crate::{
     trade::{Directory, Mails, OrdersReader, ParcelQueue},
     transaction::{Tools, Tx},
     unit_of_work::Units,
+    webhooks::{StoredLanes, StoredSubscriptions},
 };
 
 /// The shortest time between two questions about a parcel, unless [`Database::with_polling`] says otherwise.
@@ -185,6 +187,19 @@ impl Database {
     /// The parcels that wait to be asked about.
     pub fn tracking_queue(&self) -> Arc<dyn TrackingQueue> {
         Arc::new(ParcelQueue(self.reads()))
+    }
+
+    /// Reads subscriptions and what became of their deliveries.
+    pub fn subscriptions(&self) -> Arc<dyn SubscriptionReader> {
+        Arc::new(StoredSubscriptions(self.reads()))
+    }
+
+    /// The lanes of deliveries that wait to be carried out.
+    pub fn lanes(&self) -> Arc<dyn Lanes> {
+        Arc::new(StoredLanes {
+            reads: self.reads(),
+            sealing: self.tools.sealing.clone(),
+        })
     }
 
     /// Reads applications.

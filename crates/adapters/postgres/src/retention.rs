@@ -1,6 +1,7 @@
 //! Clearing what has had its time.
 
 mod buyers;
+mod deliveries;
 mod panel;
 mod records;
 

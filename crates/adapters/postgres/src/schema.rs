@@ -134,6 +134,8 @@ diesel::table! {
         response_status -> Nullable<Int2>,
         event -> Text,
         body -> Bytea,
+        lost -> Int2,
+        failure -> Nullable<Text>,
     }
 }
 
@@ -346,6 +348,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    subscription_quota (seller_id, client_id) {
+        seller_id -> Uuid,
+        client_id -> Uuid,
+        used -> Int4,
+    }
+}
+
+diesel::table! {
     subscriptions (seller_id, id) {
         seller_id -> Uuid,
         id -> Uuid,
@@ -359,6 +369,8 @@ diesel::table! {
         url -> Text,
         events -> Array<Text>,
         secret -> Bytea,
+        failing -> Bool,
+        in_hand -> Array<Uuid>,
     }
 }
 

@@ -49,7 +49,8 @@ impl Sealing {
         String::from_utf8(url).map_err(|cause| StoreError::corrupt("account_mails", mail, cause))
     }
 
-    fn sealer(&self) -> Result<&Arc<dyn Sealer>, StoreError> {
+    /// The sealer, which fails to be there only where the program was given no keys.
+    pub(crate) fn sealer(&self) -> Result<&Arc<dyn Sealer>, StoreError> {
         let missing = || StoreError::unexpected("this program was given no keys to seal with");
         self.0.as_ref().ok_or_else(missing)
     }

@@ -1,3 +1,20 @@
 //! Subscriptions, their lanes and their deliveries.
 
+mod aside;
+mod claim;
+mod delivery_row;
+mod due;
+mod ending;
+mod lanes;
+mod queue;
+mod reader;
+mod settle;
 mod store;
+mod subscription_row;
+mod top_up;
+
+pub(crate) use self::{
+    ending::{Ended, end_subscriptions, remove_subscriptions, wake_lanes},
+    lanes::StoredLanes,
+    reader::StoredSubscriptions,
+};

@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use diesel::{ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
 use kernel::{Change, SellerId, StoreError, Version};
-use oauth::{Application, ApplicationEvent, ApplicationReader, ApplicationStore, ClientId};
+use oauth::{
+    Application, ApplicationEvent, ApplicationReader, ApplicationStatus, ApplicationStore, ClientId,
+};
 use usecases::Transaction;
 
 use super::application_row::ApplicationRow;
@@ -12,6 +14,7 @@ use crate::{
     reads::Reads,
     schema::{api_now, applications, sellers},
     transaction::Tx,
+    webhooks::{remove_subscriptions, wake_lanes},
 };
 
 /// Reads applications outside a transaction.
@@ -81,6 +84,7 @@ impl ApplicationStore for Tx {
             }
         });
         let client_id = change.after.client_id;
+        let works = change.after.status != ApplicationStatus::Suspended;
         let row = ApplicationRow::try_from(change.after)?;
         let saved = match change.before {
             Version::Absent => {
@@ -96,12 +100,15 @@ impl ApplicationStore for Tx {
                 self.run(update.execute(&mut self.connection())).await?
             }
         };
-        if saved == 1 {
-            return Ok(());
+        if saved != 1 {
+            return Err(StoreError::unexpected(format!(
+                "application {client_id} was not there to be saved"
+            )));
         }
-        Err(StoreError::unexpected(format!(
-            "application {client_id} was not there to be saved"
-        )))
+        if works && change.before == Version::Locked {
+            wake_lanes(self, client_id).await?;
+        }
+        Ok(())
     }
 
     async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError> {
@@ -112,6 +119,10 @@ impl ApplicationStore for Tx {
             applications::deleted_at.eq(api_now().nullable()),
             applications::updated_at.eq(api_now()),
         ));
-        Ok(self.run(delete.execute(&mut self.connection())).await? == 1)
+        let deleted = self.run(delete.execute(&mut self.connection())).await? == 1;
+        if deleted {
+            remove_subscriptions(self, client_id).await?;
+        }
+        Ok(deleted)
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     reads::Reads,
     schema::{coalesce_instant, sellers},
     transaction::Tx,
+    webhooks::{Ended, end_subscriptions},
 };
 
 /// The types of the columns of [`SellerRow`]: `id, seller_no, name, email, created_at, closed_at`.
@@ -118,6 +119,10 @@ impl SellerStore for Tx {
     async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError> {
         let close = diesel::update(sellers::table.find(id.uuid()))
             .set(sellers::closed_at.eq(coalesce_instant(sellers::closed_at, at)));
-        Ok(self.run(close.execute(&mut self.connection())).await? == 1)
+        let closed = self.run(close.execute(&mut self.connection())).await? == 1;
+        if closed {
+            end_subscriptions(self, Ended::Seller(id)).await?;
+        }
+        Ok(closed)
     }
 }

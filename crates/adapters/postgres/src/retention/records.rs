@@ -16,7 +16,8 @@ pub struct ClearedRecords {
     pub changes: usize,
     /// Mails that were sent, or given up, over 30 days ago.
     pub mails: usize,
-    /// Deliveries that are done and older than 30 days.
+    /// Deliveries that are done, older than 30 days and not among the last 100 of their subscription, and those whose
+    /// subscription has been removed.
     pub deliveries: usize,
     /// True when more is left than one batch holds.
     pub more: bool,
@@ -53,15 +54,6 @@ statement!(Mails => ():
        and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
     batch: BigInt, " for update skip locked)");
 
-struct Deliveries {
-    batch: i64,
-}
-
-statement!(Deliveries => ():
-    "delete from deliveries where (seller_id, subscription_id, id) in (select seller_id, subscription_id, id from deliveries \
-       where due_at is null and created_at < (select api_now()) - interval '30 days' order by created_at limit ",
-    batch: BigInt, " for update skip locked)");
-
 /// Clears one batch of each kind in a transaction of the caller's.
 pub(crate) async fn clear_records(tx: &Tx) -> Result<ClearedRecords, StoreError> {
     let mut connection: &AsyncPgConnection = tx.connection();
@@ -69,15 +61,13 @@ pub(crate) async fn clear_records(tx: &Tx) -> Result<ClearedRecords, StoreError>
     let claims = tx.run(Claims { batch }.execute(&mut connection)).await?;
     let changes = tx.run(Changes { batch }.execute(&mut connection)).await?;
     let mails = tx.run(Mails { batch }.execute(&mut connection)).await?;
-    let deliveries = tx.run(Deliveries { batch }.execute(&mut connection)).await?;
+    let (deliveries, more_deliveries) = super::deliveries::clear(tx).await?;
     let full = usize::try_from(batch).map_err(StoreError::unexpected)?;
     Ok(ClearedRecords {
         claims,
         changes,
         mails,
         deliveries,
-        more: [claims, changes, mails, deliveries]
-            .iter()
-            .any(|rows| *rows >= full),
+        more: more_deliveries || [claims, changes, mails].iter().any(|rows| *rows >= full),
     })
 }

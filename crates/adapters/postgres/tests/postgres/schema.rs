@@ -204,7 +204,7 @@ async fn printed(client: &Client) -> Vec<String> {
                 when 'uuid'::regtype then 'Uuid' when 'json'::regtype then 'Json' when 'text'::regtype then 'Text' when 'bytea'::regtype then 'Bytea'
                 when 'bool'::regtype then 'Bool' when 'int2'::regtype then 'Int2' when 'int4'::regtype then 'Int4'
                 when 'int8'::regtype then 'Int8' when 'timestamptz'::regtype then 'Timestamptz'
-                when 'text[]'::regtype then 'Array<Text>' else a.atttypid::regtype::text end as name) t
+                when 'text[]'::regtype then 'Array<Text>' when 'uuid[]'::regtype then 'Array<Uuid>' else a.atttypid::regtype::text end as name) t
             where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) || E'\\n    }'
         from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
             and c.relname not like '\\_\\_diesel%' order by c.relname";

@@ -1,0 +1,53 @@
+//! Lanes that are due and may not be worked on, and lanes that sleep and should not.
+
+use diesel::sql_types::{Array, Uuid as SqlUuid};
+use uuid::Uuid;
+
+use super::due::lane_state;
+use crate::statement::statement;
+
+/// Puts lanes of suspended applications to sleep until reinstatement wakes them, and stops those in which nothing is ever
+/// delivered again, a limited number of deliveries at a time.
+///
+/// A lane is put to sleep under a lock on its application: one that is being reinstated is left alone, and one that has been
+/// is not suspended any more. Nobody is waited for: what is locked is looked at the next time.
+pub(super) struct SetAside {
+    pub(super) sellers: Vec<Uuid>,
+    pub(super) lanes: Vec<Uuid>,
+}
+
+statement!(SetAside => ():
+    "with clock as materialized (select api_now() as at), \
+     locked as materialized (select s.seller_id, s.id, s.client_id, s.active, s.connection_generation \
+       from unnest(", sellers: Array<SqlUuid>, ", ", lanes: Array<SqlUuid>,
+    concat!(") k (seller_id, id) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
+       where s.wake_at <= (select at from clock) order by s.seller_id, s.id for no key update of s skip locked), \
+     lanes as materialized (select s.*, ", lane_state!(), " as state from locked s), \
+     held as materialized (select l.seller_id, l.id from lanes l join applications a on a.client_id = l.client_id \
+       where l.state = 'held' and a.status = 'suspended' for share of a skip locked), \
+     pending as materialized (select l.seller_id, l.id as lane, d.id from lanes l cross join lateral (\
+         (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
+            and d.due_at is not null and d.attempt = 0 limit 500) union all \
+         (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
+            and d.due_at is not null and d.attempt > 0 limit 500)) d where l.state = 'gone'), \
+     stopped as (update deliveries d set due_at = null from pending p \
+       where d.seller_id = p.seller_id and d.subscription_id = p.lane and d.id = p.id), \
+     asleep as (update subscriptions s set wake_at = null, leased = false, fence = null, in_hand = '{}' from held h \
+       where s.seller_id = h.seller_id and s.id = h.id) \
+     update subscriptions s set active = false, leased = false, fence = null, in_hand = '{}', \
+       wake_at = case when exists (select from pending p where p.seller_id = l.seller_id and p.lane = l.id) then clock.at end \
+     from lanes l, clock where l.state = 'gone' and s.seller_id = l.seller_id and s.id = l.id"));
+
+/// Wakes lanes that nobody holds and that are not due though one of their deliveries is.
+pub(super) struct WakeForgotten;
+
+statement!(WakeForgotten => ():
+    concat!("with clock as materialized (select api_now() as at), \
+     forgotten as materialized (select s.seller_id, s.id from subscriptions s, clock \
+       where s.active and not s.leased and (s.wake_at is null or s.wake_at > clock.at) \
+         and (exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+             and d.due_at is not null and d.attempt = 0 and d.due_at <= clock.at) \
+           or exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+             and d.due_at is not null and d.attempt > 0 and d.due_at <= clock.at)) \
+         and ", lane_state!(), " <> 'held' order by s.seller_id, s.id for no key update of s skip locked) \
+     update subscriptions s set wake_at = clock.at from forgotten f, clock where s.seller_id = f.seller_id and s.id = f.id"));
