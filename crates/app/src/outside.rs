@@ -1,16 +1,17 @@
-//! Who is spoken to outside of the program: carriers, and whoever takes mails.
+//! Who is spoken to outside of the program: carriers, receivers of webhooks, and whoever takes mails.
 
 use std::{path::PathBuf, sync::Arc};
 
 use adapter_carriers::{Carriers, DEADLINE, SimulatedCarriers};
 use adapter_sealing::SystemClock;
+use adapter_webhook_sender::HttpSender;
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use kernel::{Clock, Mailer};
 use oauth::AccountMail;
 use orders::{Carrier, CarrierLookup, Lookup, ShipmentMail, TrackingNumber};
 
-use crate::config::Config;
+use crate::config::{AddressesMode, Config};
 
 /// Who takes mails of every kind.
 pub trait Post: Mailer<ShipmentMail> + Mailer<AccountMail> {}
@@ -24,6 +25,8 @@ pub(crate) struct Outside {
     pub(crate) carriers: Arc<dyn CarrierLookup>,
     /// Takes mails; none where they have to wait.
     pub(crate) mailer: Option<Arc<dyn Post>>,
+    /// Carries deliveries to their receivers, and looks at the hosts of new ones.
+    pub(crate) receivers: Arc<HttpSender>,
     /// The time of this process.
     pub(crate) clock: Arc<dyn Clock>,
     /// Whether the carriers are the sandbox's, which need no sparing.
@@ -41,13 +44,14 @@ impl Outside {
         Ok(Self {
             carriers: clients.map_or_else(|| -> Arc<dyn CarrierLookup> { Arc::new(Nobody) }, told),
             mailer: mailer(config)?,
+            receivers: receivers(config, public_url)?,
             clock,
             are_simulated: false,
         })
     }
 
-    /// The sandbox's: carriers that read a parcel's fate from its number, and a folder for mails.
-    pub(crate) fn simulated(config: &Config, folder: PathBuf) -> anyhow::Result<Self> {
+    /// The sandbox's: carriers that read a parcel's fate from its number, and a folder for mails. Receivers are real.
+    pub(crate) fn simulated(config: &Config, public_url: &str, folder: PathBuf) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let mut config = config.clone();
         let mail = &mut config.mail;
@@ -59,6 +63,7 @@ impl Outside {
         Ok(Self {
             carriers: Arc::new(SimulatedCarriers::new(DEADLINE, Arc::clone(&clock))),
             mailer: mailer(&config)?,
+            receivers: receivers(&config, public_url)?,
             clock,
             are_simulated: true,
         })
@@ -86,10 +91,31 @@ fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Post>>> {
     mailer.map_err(|(key, reason)| anyhow!("configuration key `{key}` {reason}"))
 }
 
+/// Who brings deliveries to their receivers. That they may go anywhere is never set without being told.
+fn receivers(config: &Config, public_url: &str) -> anyhow::Result<Arc<HttpSender>> {
+    if config.webhooks.addresses == AddressesMode::Any {
+        tracing::warn!(
+            "webhooks may go to ANY address, this machine and its private networks included, and without TLS: \
+             `webhooks.addresses` is `any`, which is for local development alone"
+        );
+    }
+    let docs = docs_url(config, public_url);
+    let settings = config.webhooks.sender(&config.server.service_name, &docs);
+    let settings = settings.map_err(|(key, reason)| anyhow!("configuration key `{key}` {reason}"))?;
+    let sender = HttpSender::new(&settings).context(
+        "webhooks cannot be sent: see the configuration keys `webhooks.name_servers` and `webhooks.root_certificates`",
+    )?;
+    Ok(Arc::new(sender))
+}
+
 /// How the service presents itself to others.
 fn user_agent(config: &Config, public_url: &str) -> String {
-    let server = &config.server;
-    let docs = server.docs_url.as_ref().map(|url| url.as_str().to_owned());
-    let docs = docs.unwrap_or_else(|| format!("{public_url}/docs"));
-    format!("{}/{} (+{docs})", server.service_name, env!("CARGO_PKG_VERSION"))
+    let (name, docs) = (&config.server.service_name, docs_url(config, public_url));
+    format!("{name}/{} (+{docs})", env!("CARGO_PKG_VERSION"))
+}
+
+/// Where developers read about the service.
+fn docs_url(config: &Config, public_url: &str) -> String {
+    let configured = config.server.docs_url.as_ref();
+    configured.map_or_else(|| format!("{public_url}/docs"), |url| url.as_str().to_owned())
 }

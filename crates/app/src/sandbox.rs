@@ -17,7 +17,7 @@ use adapter_sealing::SystemRandomness;
 use self::{credentials::Credentials, data_dir::DataDir, database::Home, seed::Seeder};
 use crate::{
     cli::print,
-    config::{Config, List, Loaded, Period},
+    config::{AddressesMode, Config, List, Loaded, Period},
     listeners::{Reserved, reserve},
     outside::Outside,
     serve::Service,
@@ -43,6 +43,7 @@ struct Prepared {
     home: Home,
     service: Service,
     credentials: Credentials,
+    addresses: AddressesMode,
 }
 
 /// Runs `sandbox`. Whatever ends this process ends the private PostgreSQL too.
@@ -57,10 +58,11 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
         home,
         service,
         credentials,
+        addresses,
     } = prepared;
     let outcome = service
         .run(signals, || {
-            Ok(print(guide::text(&credentials, data_dir.folder()))?)
+            Ok(print(guide::text(&credentials, data_dir.folder(), addresses))?)
         })
         .await;
     home.stop().await?;
@@ -100,13 +102,14 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
         ..known
     };
     data_dir.keep(&credentials)?;
-    let outside = Outside::simulated(&config, data_dir.mails())?;
+    let outside = Outside::simulated(&config, &credentials.base_url, data_dir.mails())?;
     let service = Service::new(&config, public, backoffice, outside)?;
     Ok(Prepared {
         data_dir,
         home,
         service,
         credentials,
+        addresses: config.webhooks.addresses,
     })
 }
 

@@ -1,7 +1,5 @@
 //! Puts adapters behind the ports, for each thread of the two servers.
 
-mod unwired;
-
 use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread};
 
 use actix_server::Server;
@@ -12,12 +10,10 @@ use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use orders::PollSchedule;
 use tokio::runtime::Handle;
-use unwired::NoWebhooks;
-use web::Tasks;
-use webhooks::AddressPolicy;
+use web::{Tasks, client_ip::TrustedProxies};
 
 use crate::{
     config::Config,
@@ -32,6 +28,10 @@ const BACKOFFICE_THREADS: usize = 2;
 /// Bounds of the histograms, in seconds.
 const BUCKETS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
+];
+/// The same for what strangers take their time over.
+const PATIENT_BUCKETS: [f64; 12] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 10.0, 30.0, 120.0,
 ];
 
 /// What all threads share.
@@ -74,7 +74,11 @@ impl Shared {
     pub(crate) fn new(config: &Config, public_url: String, outside: Outside) -> anyhow::Result<Self> {
         let sealer = Arc::new(config.keys.ring().map_err(without_keys)?);
         let database = database(config)?.with_sealer(sealer.clone());
-        let metrics = PrometheusBuilder::new().set_buckets(&BUCKETS)?.install_recorder();
+        let deliveries = Matcher::Prefix("webhook_".to_owned());
+        let metrics = PrometheusBuilder::new()
+            .set_buckets(&BUCKETS)?
+            .set_buckets_for_metric(deliveries, &PATIENT_BUCKETS)?
+            .install_recorder();
         Ok(Self {
             public_url,
             sealer,
@@ -159,8 +163,8 @@ impl Shared {
             offers: self.database.offer_reader(),
             orders: self.database.order_reader(),
             carriers: Arc::clone(&self.outside.carriers),
-            subscriptions: Arc::new(NoWebhooks),
-            hosts: Arc::new(NoWebhooks),
+            subscriptions: self.database.subscriptions(),
+            hosts: self.outside.receivers.clone(),
             claims: self.database.claims(),
             applications: self.database.applications(),
             grants: self.database.grants(),
@@ -198,6 +202,7 @@ impl Shared {
             orders: self.database.order_directory(),
             changes: self.database.change_reader(),
             applications: self.database.applications(),
+            panel: self.database.panel(),
             operators: self.database.operator_tokens(),
             claims: self.database.claims(),
             carriers: Arc::clone(&self.outside.carriers),
@@ -228,7 +233,7 @@ impl Shared {
             authorize_limit_per_ip: oauth.authorize_limit_per_ip,
             docs_url: server.docs_url.as_ref().map(|url| url.as_str().to_owned()),
             trusted_proxies: server.trusted_proxies.0.iter().map(|proxy| proxy.0).collect(),
-            addresses: AddressPolicy::Public,
+            addresses: self.config.webhooks.addresses.into(),
             body_timeout: server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,
             clock: Arc::clone(&self.outside.clock),
@@ -250,10 +255,14 @@ impl Shared {
     }
 
     fn backoffice_settings(&self) -> BackOfficeSettings {
+        let server = &self.config.server;
+        let trusted = server.trusted_proxies.0.iter().map(|proxy| proxy.0);
         BackOfficeSettings {
-            realm: self.config.server.service_name.clone(),
+            realm: server.service_name.clone(),
+            public_url: self.public_url.clone(),
+            trusted_proxies: TrustedProxies::new(trusted),
             default_rate_limit: self.config.rate_limit.default,
-            body_timeout: self.config.server.body_timeout.0,
+            body_timeout: server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,
         }
     }

@@ -1,9 +1,10 @@
-//! What goes on beside requests: mails are sent, parcels followed, and what has had its time is cleared.
+//! What goes on beside requests: webhooks are delivered, mails sent, parcels followed, and what has had its time is cleared.
 //!
 //! Any number of processes may do so at once: work is leased in the database, so that none of it is done twice, and what
 //! a process leaves behind when it dies is taken over once its lease has run out.
 
 mod cleaning;
+mod deliveries;
 mod mails;
 mod parcels;
 mod routine;
@@ -13,10 +14,13 @@ mod usage;
 use std::sync::Arc;
 
 use kernel::Randomness;
+use oauth::AccountMail;
+use orders::ShipmentMail;
 use tokio::select;
 
 use self::{
     cleaning::Cleaning,
+    deliveries::{Deliveries, Reconciliation},
     mails::{Mails, Watched},
     parcels::Parcels,
     routine::{Routine, keep_doing},
@@ -26,7 +30,7 @@ use self::{
 use crate::{
     causes,
     config::Period,
-    outside::Outside,
+    outside::{Outside, Post},
     wiring::{Shared, poll_schedule},
 };
 
@@ -73,16 +77,11 @@ impl Shared {
             mailer,
             clock,
             are_simulated,
+            ..
         } = &self.outside;
         match mailer {
-            Some(mailer) => self.keep_doing(Mails {
-                queue: self.database.mail_queue(),
-                mailer: Watched::new(Arc::clone(mailer)),
-                randomness: self.randomness.clone(),
-            }),
-            None => {
-                tracing::warn!("mails to buyers wait until a server is configured: `mail.host`");
-            }
+            Some(mailer) => self.send_mails(mailer),
+            None => tracing::warn!("mails wait until a server is configured: `mail.host`"),
         }
         let carriers = if *are_simulated {
             Arc::clone(carriers)
@@ -100,11 +99,42 @@ impl Shared {
                 schedule: poll_schedule(&self.config),
             });
         }
+        self.deliver_webhooks();
         self.keep_doing(Cleaning {
             database: self.database.clone(),
             buyers_after: self.config.retention.buyer_data.map(Period::time_delta),
         });
         tracing::info!("working");
+    }
+
+    fn send_mails(&self, mailer: &Arc<dyn Post>) {
+        self.keep_doing(Mails::<ShipmentMail> {
+            queue: self.database.mail_queue(),
+            mailer: Watched::new(mailer.clone()),
+            randomness: self.randomness.clone(),
+        });
+        self.keep_doing(Mails::<AccountMail> {
+            queue: self.database.account_mail_queue(),
+            mailer: Watched::new(mailer.clone()),
+            randomness: self.randomness.clone(),
+        });
+    }
+
+    fn deliver_webhooks(&self) {
+        let (config, outside) = (&self.config.webhooks, &self.outside);
+        self.keep_doing(Deliveries {
+            lanes: self.database.lanes(),
+            sender: outside.receivers.clone(),
+            randomness: self.randomness.clone(),
+            clock: Arc::clone(&outside.clock),
+            queued: self.database.queued(),
+            schedule: config.retry_schedule(),
+            slots: config.slots(),
+            tasks: self.tasks.clone(),
+        });
+        self.keep_doing(Reconciliation {
+            lanes: self.database.lanes(),
+        });
     }
 
     fn keep_doing<R: Routine>(&self, routine: R) {
@@ -117,9 +147,10 @@ impl Shared {
 }
 
 fn describe_meters() {
+    deliveries::describe_meters();
     metrics::describe_counter!(
         "mails_total",
-        "Sendings of mails to buyers, by what becomes of the mail."
+        "Sendings of mails, by what they are about and what becomes of them."
     );
     metrics::describe_counter!("parcels_followed_total", "Parcels that were due and looked at.");
     metrics::describe_counter!("worker_failures_total", "Batches that failed, by worker.");

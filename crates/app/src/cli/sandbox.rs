@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::ValueEnum;
 
-use super::block_on;
+use super::{block_on, with_flags};
 use crate::{config::Sources, logging, sandbox};
 
 /// Try everything out: the whole service with data to play with
@@ -26,9 +26,9 @@ pub(super) struct Args {
     /// Where everything is kept
     #[arg(long, value_name = "FOLDER", default_value = ".sandbox")]
     data_dir: PathBuf,
-    /// Which receivers webhooks may go to, once there are webhooks: those of the public internet, or any
-    #[arg(long, value_enum, default_value_t = WebhookAddresses::Public)]
-    webhook_addresses: WebhookAddresses,
+    /// Which receivers webhooks may go to: those of the public internet, or any, for local development [default: public]
+    #[arg(long, value_enum)]
+    webhook_addresses: Option<WebhookAddresses>,
     /// Begin anew: delete what earlier sandboxes have left in the data directory
     #[arg(long)]
     fresh: bool,
@@ -43,10 +43,21 @@ enum WebhookAddresses {
     Any,
 }
 
+impl WebhookAddresses {
+    fn name(self) -> String {
+        match self {
+            Self::Public => "public",
+            Self::Any => "any",
+        }
+        .to_owned()
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   seller-api sandbox
   seller-api sandbox --fresh
+  seller-api sandbox --webhook-addresses any
   seller-api sandbox --port 0 --backoffice-port 0 --data-dir /tmp/sandbox
   SELLER_API__RATE_LIMIT__DEFAULT=5 seller-api sandbox
   SELLER_API__TRACKING__POLL_INTERVAL=1s seller-api sandbox
@@ -54,7 +65,9 @@ Examples:
 
 impl Args {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
-        let loaded = sources.load()?;
+        let addresses = self.webhook_addresses.map(WebhookAddresses::name);
+        let flags = [("--webhook-addresses", "webhooks.addresses", addresses)];
+        let loaded = with_flags(sources, flags).load()?;
         logging::start(&loaded.config.log);
         let options = sandbox::Options {
             data_dir: self.data_dir,

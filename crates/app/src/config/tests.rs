@@ -268,6 +268,21 @@ fn an_impossible_value_is_named_with_its_key_and_source() {
             "carriers.dhl.daily_limit",
         ),
         ("SELLER_API__SERVER__DRAIN", "2h", "server.drain"),
+        ("SELLER_API__LOG__FORMAT", "xml", "log.format"),
+        ("SELLER_API__LOG__LEVEL", "loud=shout", "log.level"),
+    ] {
+        let message = refusal(&[(name, value)]);
+        assert!(
+            message.contains(&format!("`{key}` ")),
+            "{name}={value}: {message}"
+        );
+        assert!(message.contains(name), "{name}={value}: {message}");
+    }
+}
+
+#[test]
+fn an_impossible_value_about_webhooks_is_named_with_its_key_and_source() {
+    for (name, value, key) in [
         ("SELLER_API__WEBHOOKS__ADDRESSES", "all", "webhooks.addresses"),
         (
             "SELLER_API__WEBHOOKS__ATTEMPT_TIMEOUT",
@@ -300,15 +315,12 @@ fn an_impossible_value_is_named_with_its_key_and_source() {
             "/nowhere.pem",
             "webhooks.root_certificates",
         ),
-        ("SELLER_API__LOG__FORMAT", "xml", "log.format"),
-        ("SELLER_API__LOG__LEVEL", "loud=shout", "log.level"),
     ] {
         let message = refusal(&[(name, value)]);
         assert!(
-            message.contains(&format!("`{key}` ")),
+            message.contains(&format!("`{key}` ")) && message.contains(name),
             "{name}={value}: {message}"
         );
-        assert!(message.contains(name), "{name}={value}: {message}");
     }
 }
 

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::credentials::Credentials;
+use crate::config::AddressesMode;
 
 /// The text. Its calls work as they stand in a POSIX shell with curl.
-pub(super) fn text(credentials: &Credentials, data_dir: &Path) -> String {
+pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: AddressesMode) -> String {
     let Credentials {
         base_url,
         backoffice_url,
@@ -27,6 +28,14 @@ pub(super) fn text(credentials: &Credentials, data_dir: &Path) -> String {
         .unwrap_or_default();
     let (file, mails) = (data_dir.join("credentials.json"), data_dir.join("mail"));
     let agent = "FirstSteps/1.0";
+    let receivers = match addresses {
+        AddressesMode::Public => LIKE_PRODUCTION,
+        AddressesMode::Any => LOCAL_RECEIVERS,
+    };
+    let receiver = match addresses {
+        AddressesMode::Public => "https://example.com/hooks",
+        AddressesMode::Any => "http://127.0.0.1:9000/hooks",
+    };
     format!(
         "
 The sandbox is ready.
@@ -58,6 +67,10 @@ Try next:
   # An access token for an application, as a program obtains it
   curl -s {base_url}/oauth/token -u {client_id}:{secret} -d grant_type=client_credentials
 
+  # Events as they happen, pushed to a receiver. The answer has the secret that signs them, once. {receivers}
+  curl -s {base_url}/v1/webhooks -A {agent} -H 'Authorization: Bearer {token}' \\
+    -H 'Content-Type: application/json' -d '{{\"url\":\"{receiver}\",\"events\":[\"order.paid\",\"order.shipped\"]}}'
+
   # The marketplace's side: its sellers
   curl -s {backoffice_url}/sellers -H 'Authorization: Bearer {backoffice_token}'
 
@@ -71,6 +84,12 @@ Ctrl-C ends the sandbox; its data stay for the next start (--fresh begins anew).
     )
 }
 
+/// What is said of receivers where the contract's rule holds.
+const LIKE_PRODUCTION: &str = "Receivers have to be public and https;\n  # start with `--webhook-addresses any` to try one on this machine";
+/// What is said of them where anything goes.
+const LOCAL_RECEIVERS: &str =
+    "ANY address may be a receiver here,\n  # this machine included: never run a real service so";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,10 +100,12 @@ mod tests {
             base_url: "http://127.0.0.1:1".to_owned(),
             ..Credentials::default()
         };
-        let text = text(&credentials, Path::new("/tmp/x"));
+        let text = |addresses| text(&credentials, Path::new("/tmp/x"), addresses);
+        let usual = text(AddressesMode::Public);
         assert!(
-            text.contains("http://127.0.0.1:1/v1/me") && text.contains("/tmp/x/credentials.json"),
-            "{text}"
+            usual.contains("http://127.0.0.1:1/v1/me") && usual.contains("/tmp/x/credentials.json"),
+            "{usual}"
         );
+        assert!(!usual.contains("ANY") && text(AddressesMode::Any).contains("ANY address"));
     }
 }

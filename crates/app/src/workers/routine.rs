@@ -58,14 +58,14 @@ fn scattered(pause: Duration, randomness: &dyn Randomness) -> Duration {
 
 /// Failures in a row.
 #[derive(Default)]
-struct Trouble {
+pub(super) struct Trouble {
     failures: u32,
     told: bool,
 }
 
 impl Trouble {
     /// Logs a failure, unless one before it was, and gives the pause after it.
-    fn is_told(&mut self, worker: &'static str, error: &UnitOfWorkError) -> Duration {
+    pub(super) fn is_told(&mut self, worker: &'static str, error: &UnitOfWorkError) -> Duration {
         let cause = causes::told(error);
         match error {
             // An outage is told by whoever watches the database.
@@ -88,7 +88,7 @@ impl Trouble {
         pause.min(LONGEST_PAUSE)
     }
 
-    fn is_over(&mut self, worker: &'static str) {
+    pub(super) fn is_over(&mut self, worker: &'static str) {
         if std::mem::take(self).told {
             tracing::info!(worker, "a worker works again");
         }

@@ -1,0 +1,206 @@
+//! What is seen of deliveries from outside: meters, and the store's failures in the log. Attempts run in tasks of their own.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{Clock, StoreError};
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+use usecases::deliver_webhooks::Observer;
+use uuid::Uuid;
+use webhooks::{
+    Attempted, Conclusion, DeliveryId, Failure, Fate, Lane, Lanes, Message, Outcome, Release, Room, TopUp,
+    ToppedUp, WebhookSender,
+};
+
+use super::Deliveries;
+use crate::workers::routine::{Routine, Trouble};
+
+const DELIVERIES: &str = "webhook_deliveries_total";
+const LANES: &str = "webhook_lanes_claimed_total";
+const FIRST_DELAY: &str = "webhook_first_attempt_delay_seconds";
+const IN_FLIGHT: &str = "webhook_attempts_in_flight";
+
+pub(crate) fn describe_meters() {
+    metrics::describe_counter!(
+        DELIVERIES,
+        "Attempts that ended, by what becomes of the delivery: delivered, put_off, given_up."
+    );
+    metrics::describe_counter!(
+        LANES,
+        "Subscriptions that were taken in hand because deliveries were due."
+    );
+    metrics::describe_histogram!(
+        FIRST_DELAY,
+        metrics::Unit::Seconds,
+        "From an event to the begin of its delivery's first attempt, by the database's clock there and this machine's here."
+    );
+    metrics::describe_gauge!(IN_FLIGHT, "Attempts of deliveries that are under way.");
+}
+
+/// Lanes whose calls are measured, and whose failures are logged: the first of several in a row, and the end of them.
+pub(super) struct WatchedLanes {
+    lanes: Arc<dyn Lanes>,
+    clock: Arc<dyn Clock>,
+    trouble: Mutex<Trouble>,
+}
+
+impl WatchedLanes {
+    pub(super) fn new(lanes: Arc<dyn Lanes>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            lanes,
+            clock,
+            trouble: Mutex::default(),
+        }
+    }
+
+    /// Failures are told by whoever hears of them as [`Observer`].
+    fn seen<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+        if answer.is_ok() {
+            self.with_trouble(|trouble| trouble.is_over(Deliveries::NAME));
+        }
+        answer
+    }
+
+    fn with_trouble(&self, tell: impl FnOnce(&mut Trouble)) {
+        tell(&mut self.trouble.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn first_attempts<'a>(&self, deliveries: impl Iterator<Item = &'a webhooks::Due>) {
+        let now = self.clock.now();
+        for due in deliveries.filter(|due| due.attempt == 0 && due.lost == 0) {
+            let delay = queued_at(due.id).map(|at| (now - at).to_std().unwrap_or_default());
+            metrics::histogram!(FIRST_DELAY).record(delay.unwrap_or_default().as_secs_f64());
+        }
+    }
+}
+
+/// When a delivery was queued: its id is a `UUIDv7`.
+fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
+    let (seconds, nanoseconds) = delivery.uuid().get_timestamp()?.to_unix();
+    DateTime::from_timestamp(seconds.try_into().ok()?, nanoseconds)
+}
+
+#[async_trait]
+impl Lanes for WatchedLanes {
+    async fn claim(&self, fence: Uuid, room: Room) -> Result<Vec<Lane>, StoreError> {
+        let claimed = self.seen(self.lanes.claim(fence, room).await)?;
+        let lanes = u64::try_from(claimed.len()).unwrap_or_default();
+        metrics::counter!(LANES).increment(lanes);
+        self.first_attempts(claimed.iter().flat_map(|lane| &lane.deliveries));
+        Ok(claimed)
+    }
+
+    async fn top_up(&self, held: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError> {
+        let topped_up = self.seen(self.lanes.top_up(held).await)?;
+        self.first_attempts(topped_up.iter().flat_map(|lane| &lane.deliveries));
+        Ok(topped_up)
+    }
+
+    async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError> {
+        self.seen(self.lanes.settle(conclusions, released).await)
+    }
+
+    async fn reconcile(&self) -> Result<usize, StoreError> {
+        self.seen(self.lanes.reconcile().await)
+    }
+}
+
+impl Observer for WatchedLanes {
+    fn ended(&self, conclusion: &Conclusion) {
+        let fate = match conclusion.fate {
+            Fate::Delivered => "delivered",
+            Fate::Retry(_) => "put_off",
+            Fate::Exhausted => "given_up",
+        };
+        metrics::counter!(DELIVERIES, "fate" => fate).increment(1);
+        let (subscription, delivery) = (conclusion.hold.lane.subscription, conclusion.delivery);
+        let (attempt, milliseconds) = (conclusion.attempt.saturating_add(1), conclusion.duration_ms);
+        let outcome = &conclusion.outcome;
+        tracing::debug!(%subscription, %delivery, attempt, ?outcome, milliseconds, fate, "an attempt has ended");
+    }
+
+    fn failed(&self, error: StoreError) {
+        let error = error.into();
+        self.with_trouble(|trouble| {
+            // The worker has a pause of its own.
+            let _: Duration = trouble.is_told(Deliveries::NAME, &error);
+        });
+    }
+}
+
+/// Sends each message in a task of its own, so that the work is spread over all cores, and a panic costs one attempt.
+pub(super) struct SpreadSender(pub(super) Arc<dyn WebhookSender>);
+
+#[async_trait]
+impl WebhookSender for SpreadSender {
+    async fn send(&self, message: &Message) -> Attempted {
+        let (sender, message, begun) = (Arc::clone(&self.0), message.clone(), Instant::now());
+        let sending = tokio::spawn(async move {
+            let _in_flight = InFlight::begin();
+            sender.send(&message).await
+        });
+        let lost = |_| Attempted {
+            outcome: Outcome::Failed(Failure::WorkerLost),
+            duration: begun.elapsed(),
+        };
+        AbortOnDropHandle::new(sending).await.unwrap_or_else(lost)
+    }
+}
+
+/// An attempt that is counted while it lasts.
+struct InFlight;
+
+impl InFlight {
+    fn begin() -> Self {
+        metrics::gauge!(IN_FLIGHT).increment(1.0);
+        Self
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        metrics::gauge!(IN_FLIGHT).decrement(1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use webhooks::{WebhookEvent, WebhookUrl};
+
+    use super::*;
+
+    struct Clumsy;
+
+    #[async_trait]
+    impl WebhookSender for Clumsy {
+        async fn send(&self, _: &Message) -> Attempted {
+            panic!("clumsy")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_attempt() {
+        let message = Message {
+            delivery: Uuid::nil().into(),
+            event: WebhookEvent::OrderPaid,
+            url: WebhookUrl::parse("https://example.com/", webhooks::AddressPolicy::Public).unwrap(),
+            body: Arc::from(*b"{}"),
+            signature: String::new(),
+        };
+        let attempted = SpreadSender(Arc::new(Clumsy)).send(&message).await;
+        assert_eq!(attempted.outcome, Outcome::Failed(Failure::WorkerLost));
+    }
+
+    #[test]
+    fn a_delivery_tells_when_it_was_queued() {
+        let id = "0197a5d0-1c2d-7e3f-8a4b-5c6d7e8f9a0b".parse::<Uuid>().unwrap();
+        let at = queued_at(id.into()).unwrap();
+        assert_eq!(at.timestamp_millis(), 0x0197_a5d0_1c2d);
+        assert_eq!(queued_at(Uuid::nil().into()), None);
+    }
+}
