@@ -57,6 +57,14 @@ async fn every_field_has_its_rule() {
             vec!["password"],
         ),
         (
+            json!({"name": "K", "email": "k@shop.example", "password": "nine char"}),
+            vec!["password"],
+        ),
+        (
+            json!({"name": "K", "email": "kettles.and.co@shop.example", "password": "Kettles.And.Co"}),
+            vec!["password"],
+        ),
+        (
             json!({"name": "K", "email": "k@shop.example", "seller_no": 5}),
             vec!["seller_no"],
         ),

@@ -1,6 +1,8 @@
-//! `admin`: operators' tokens and keys.
+//! `admin`: operators' tokens, the audit log and keys.
 
-use blackbox::{Expect, run};
+use blackbox::{Expect, World, run};
+use reqwest::Method;
+use serde_json::{Value, json};
 use testkit::{ServerOptions, TestServer};
 
 use crate::{PROGRAM, world};
@@ -118,4 +120,97 @@ async fn a_generated_key_serves() {
     );
     let options = ServerOptions::new(PROGRAM).set("SELLER_API__KEYS__SEALING", format!("{one},{two}"));
     TestServer::start(&options, &world.database).await;
+}
+
+/// The audit log by the command line, newest first.
+async fn audit(world: &World, options: &[&str]) -> Vec<Value> {
+    let command = [&["admin", "audit", "list", "--json"], options].concat();
+    let environment = [("DATABASE_URL", world.database.url())];
+    let listed = run(PROGRAM, &command, &environment).await.success();
+    let lines = listed.stdout.lines();
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn words(entries: &[Value]) -> Vec<&str> {
+    entries
+        .iter()
+        .map(|entry| entry["action"].as_str().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn what_operators_do_stands_in_the_audit_log() {
+    let world = world().await;
+    let environment = [("DATABASE_URL", world.database.url())];
+    let made = run(
+        PROGRAM,
+        &["admin", "operator-tokens", "create", "shop"],
+        &environment,
+    )
+    .await
+    .success();
+    let entries = audit(&world, &[]).await;
+    // The world's own token came first.
+    assert_eq!(words(&entries), ["operator_token.made", "operator_token.made"]);
+    assert_eq!(entries[0]["actor"], json!({"kind": "command_line", "id": null}));
+    assert_eq!(entries[0]["address"], Value::Null);
+    let token = entries[0]["subject"].as_str().unwrap();
+    assert!(made.stderr.contains(token), "{}", made.stderr);
+
+    let url = |path: &str| format!("{}{path}", world.server.backoffice_url);
+    let body = json!({"name": "Kettles", "email": "kettles@shop.example"});
+    let bearer = made.stdout.trim();
+    let request = world.client.request(Method::POST, &url("/sellers"));
+    let seller = request.bearer(bearer).json(&body).send().await.expect(201).json();
+    let seller = seller["id"].as_str().unwrap();
+    for _ in 0..2 {
+        let path = url(&format!("/sellers/{seller}/closure"));
+        let request = world.client.request(Method::POST, &path);
+        request.bearer(bearer).send().await.expect(200);
+    }
+    let about = audit(&world, &["--about", seller]).await;
+    assert_eq!(words(&about), ["seller.closed", "seller.registered"]);
+    for entry in &about {
+        assert_eq!(entry["actor"], json!({"kind": "operator", "id": token}));
+        assert_eq!(
+            (&entry["address"], &entry["subject"]),
+            (&json!("127.0.0.1"), &json!(seller))
+        );
+        assert!(entry["at"].as_str().unwrap().ends_with('Z'));
+    }
+    let by = audit(&world, &["--about", token]).await;
+    let all = ["seller.closed", "seller.registered", "operator_token.made"];
+    assert_eq!(words(&by), all, "what the token did, and what was done to it");
+
+    run(
+        PROGRAM,
+        &["admin", "operator-tokens", "revoke", token],
+        &environment,
+    )
+    .await
+    .success();
+    let first = audit(&world, &["--limit", "2"]).await;
+    assert_eq!(words(&first), ["operator_token.revoked", "seller.closed"]);
+    let next = audit(&world, &["--before", first[1]["id"].as_str().unwrap()]).await;
+    assert_eq!(
+        words(&next),
+        ["seller.registered", "operator_token.made", "operator_token.made"]
+    );
+
+    let table = run(
+        PROGRAM,
+        &["admin", "audit", "list", "--about", seller],
+        &environment,
+    )
+    .await
+    .success();
+    let lines: Vec<_> = table.stdout.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", table.stdout);
+    let column = lines[0].find("ACTION").unwrap();
+    assert!(
+        lines[1][column..].starts_with("seller.closed "),
+        "{}",
+        table.stdout
+    );
+    assert!(!table.output().contains("ps_op_") && !table.output().contains("kettles@"));
 }

@@ -66,8 +66,8 @@ mod tests {
             .times(times)
             .withf(|_, _, action, _| *action == Action::BuyerErased)
             .returning(|_, _, _, _| Ok(()));
-        let ports: (&dyn OrderStore, &dyn BuyerNotifier, &dyn PanelStore) = (&orders, &buyers, &panel);
-        erase_buyer(ports, ActingOperator::CommandLine, &reference, now()).await
+        let stores: (&dyn OrderStore, &dyn BuyerNotifier, &dyn PanelStore) = (&orders, &buyers, &panel);
+        erase_buyer(stores, ActingOperator::CommandLine, &reference, now()).await
     }
 
     #[tokio::test]
