@@ -1,0 +1,19 @@
+//! Subscriptions, lanes and histories over a real PostgreSQL.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that meets what it does not expect has failed"
+)]
+
+mod claiming;
+mod clearing;
+mod endings;
+mod histories;
+mod limits;
+mod losses;
+mod plans;
+mod settling;
+mod sleeping;
+mod support;
+mod suspension;

@@ -1,0 +1,86 @@
+//! What has to stay cheap however much waits: the adapter's own statements, run beside a dead lane with 100 000 deliveries.
+
+use tokio_postgres::Client;
+use webhooks::{LaneKey, Room, TopUp};
+
+use crate::support::{Fixture, ROOM, all_ended, id, ids, release};
+
+/// Rows and pages that the server has read of the tables of deliveries and lanes, whichever way.
+async fn read(client: &Client) -> (i64, i64) {
+    let sql = "select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint, \
+        (select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::bigint from pg_statio_user_tables \
+          where relname in ('deliveries', 'subscriptions')) \
+        from pg_stat_user_tables where relname in ('deliveries', 'subscriptions')";
+    let row = client.query_one(sql, &[]).await.unwrap();
+    (row.get(0), row.get(1))
+}
+
+async fn fill(fixture: &Fixture, lane: LaneKey, number: usize, attempt: i16) {
+    let fill = format!(
+        "insert into deliveries (seller_id, subscription_id, id, created_at, due_at, attempt, response_status, event, body) \
+           select '{}', '{}', api_uuid(api_now()), api_now(), api_now() - interval '1 hour' + n * interval '1 ms', {attempt}, \
+             case when {attempt} > 0 then 500 end, 'order.paid', convert_to(repeat('x', 200), 'UTF8') from generate_series(1, {number}) n; \
+         update subscriptions set wake_at = api_now() - interval '1 hour', failing = {attempt} > 0 where id = '{}'",
+        lane.seller, lane.subscription, lane.subscription
+    );
+    fixture.tamper(&fill).await;
+}
+
+#[tokio::test]
+async fn a_dead_lane_with_a_hundred_thousand_deliveries_costs_the_others_nothing() {
+    let fixture = Fixture::new().await;
+    let (dead, tired) = (fixture.lane().await, fixture.lane().await);
+    fill(&fixture, dead, 100_000, 0).await;
+    fill(&fixture, tired, 100_000, 3).await;
+    fixture.tamper("vacuum analyze deliveries").await;
+    let lively = fixture.lane().await;
+    // One connection does all of it, and its figures are handed in when it has been idle for a second, or at its end.
+    let database = fixture.another(1);
+    let lanes = database.lanes();
+    let before = read(&fixture.client).await;
+    let mut polls = 0;
+    for _ in 0..20 {
+        fixture.queue(lively, 1).await;
+        let claimed = lanes.claim(id(), ROOM).await.unwrap();
+        polls += 1;
+        assert!(
+            claimed
+                .iter()
+                .any(|lane| lane.hold.lane == lively && lane.deliveries.len() == 1),
+            "{polls}"
+        );
+        let more: Vec<_> = claimed
+            .iter()
+            .map(|lane| TopUp {
+                hold: lane.hold,
+                running: ids(lane),
+                room: 4,
+            })
+            .collect();
+        lanes.top_up(&more).await.unwrap();
+        let ends: Vec<_> = claimed
+            .iter()
+            .flat_map(|lane| all_ended(lane, if lane.hold.lane == lively { 200 } else { 500 }))
+            .collect();
+        let back: Vec<_> = claimed.iter().map(|lane| release(lane.hold)).collect();
+        lanes.settle(&ends, &back).await.unwrap();
+    }
+    let none = Room {
+        attempts: 4,
+        failing_attempts: 0,
+        per_lane: 1,
+        per_failing_lane: 1,
+    };
+    for _ in 0..20 {
+        let claimed = lanes.claim(id(), none).await.unwrap();
+        let back: Vec<_> = claimed.iter().map(|lane| release(lane.hold)).collect();
+        lanes.settle(&[], &back).await.unwrap();
+    }
+    drop((lanes, database));
+    fixture.others_have_gone().await;
+    let after = read(&fixture.client).await;
+    let (rows, pages) = (after.0 - before.0, after.1 - before.1);
+    // 40 rounds; each looks at three lanes and at most some dozens of their deliveries, several times.
+    assert!(rows <= 40 * 150, "{rows} rows");
+    assert!(pages <= 40 * 900, "{pages} pages");
+}

@@ -1,0 +1,302 @@
+//! What a settlement records, and that it does so once.
+
+use chrono::TimeDelta;
+use webhooks::{Attempted, Conclusion, DeliveryState, Failure, Fate, Outcome, Release};
+
+use crate::support::{Fixture, all_ended, ended, id, release};
+
+#[tokio::test]
+async fn the_ends_of_attempts_are_told_as_they_were() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.application(seller).await;
+    let lane = fixture.subscribe(seller, application).await;
+    fixture.queue(lane, 4).await;
+    let claimed = fixture.claim_one().await;
+    let due = &claimed.deliveries;
+    let failed = |n: usize, failure: Failure, fate| Conclusion {
+        outcome: Outcome::Failed(failure),
+        fate,
+        ..ended(claimed.hold, &due[n], 500)
+    };
+    let conclusions = [
+        ended(claimed.hold, &due[0], 204),
+        ended(claimed.hold, &due[1], 999),
+        failed(
+            2,
+            Failure::tls("certificate: expired"),
+            Fate::Retry(TimeDelta::minutes(5)),
+        ),
+        failed(3, Failure::Dns, Fate::Retry(TimeDelta::hours(2))),
+    ];
+    fixture
+        .lanes()
+        .settle(&conclusions, &[release(claimed.hold)])
+        .await
+        .unwrap();
+    let history = fixture
+        .database
+        .subscriptions()
+        .history(seller, application, lane.subscription)
+        .await
+        .unwrap()
+        .unwrap();
+    let newest_first: Vec<_> = due.iter().rev().map(|due| due.id).collect();
+    assert_eq!(
+        history.iter().map(|told| told.id).collect::<Vec<_>>(),
+        newest_first
+    );
+    let after = |outcome: &Outcome| Attempted {
+        outcome: outcome.clone(),
+        duration: std::time::Duration::from_millis(12),
+    };
+    for (told, conclusion) in history.iter().rev().zip(&conclusions) {
+        let last = after(&conclusion.outcome);
+        match (told.state.clone(), conclusion.fate) {
+            (
+                DeliveryState::Delivered {
+                    attempt: 1,
+                    last: told,
+                    ..
+                },
+                Fate::Delivered,
+            ) => assert_eq!(told, last),
+            (
+                DeliveryState::Waiting {
+                    attempt: 1,
+                    last: told,
+                    due_at,
+                },
+                Fate::Retry(delay),
+            ) => {
+                assert_eq!(told, last);
+                let clock = fixture.client.query_one("select api_now()", &[]).await.unwrap();
+                let ahead = due_at - clock.get::<_, chrono::DateTime<chrono::Utc>>(0);
+                assert!(
+                    ahead <= delay && ahead > delay - TimeDelta::seconds(30),
+                    "{ahead}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let sleeps = fixture.sleeps(lane).await.unwrap();
+    assert!(
+        sleeps > TimeDelta::seconds(30) && sleeps <= TimeDelta::minutes(1),
+        "until the next is due: {sleeps}"
+    );
+}
+
+#[tokio::test]
+async fn six_attempts_exhaust_a_delivery() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    fixture.queue(lane, 1).await;
+    for attempt in 0..6_u8 {
+        fixture.tamper("update deliveries set due_at = api_now() where due_at is not null; update subscriptions set wake_at = api_now()").await;
+        let claimed = fixture.claim_one().await;
+        assert_eq!(claimed.deliveries[0].attempt, attempt);
+        let mut end = ended(claimed.hold, &claimed.deliveries[0], 500);
+        if attempt == 5 {
+            end.fate = Fate::Exhausted;
+        }
+        fixture
+            .lanes()
+            .settle(&[end], &[release(claimed.hold)])
+            .await
+            .unwrap();
+    }
+    let exhausted =
+        "select count(*) from deliveries where attempt = 6 and due_at is null and delivered_at is null";
+    assert_eq!(fixture.count(exhausted).await, 1);
+    assert_eq!(fixture.sleeps(lane).await, None);
+}
+
+#[tokio::test]
+async fn a_settlement_sent_twice_changes_nothing_twice() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    fixture.queue(lane, 3).await;
+    let claimed = fixture.claim_one().await;
+    let ends = all_ended(&claimed, 503);
+    let state = "select coalesce(sum(attempt * 1000 + extract(epoch from due_at - created_at)), 0)::bigint from deliveries";
+    fixture.lanes().settle(&ends, &[]).await.unwrap();
+    let before = fixture.count(state).await;
+    fixture.lanes().settle(&ends, &[]).await.unwrap();
+    assert_eq!(fixture.count(state).await, before);
+    fixture
+        .lanes()
+        .settle(&ends, &[release(claimed.hold)])
+        .await
+        .unwrap();
+    fixture
+        .lanes()
+        .settle(&ends, &[release(claimed.hold)])
+        .await
+        .unwrap();
+    assert_eq!(fixture.count(state).await, before);
+    assert_eq!(
+        fixture
+            .count("select count(*) from deliveries where attempt = 1")
+            .await,
+        3
+    );
+}
+
+#[tokio::test]
+async fn what_ends_under_a_lease_that_was_taken_over_is_not_recorded() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    let lane = fixture.lane().await;
+    fixture.queue(lane, 1).await;
+    let slow = fixture.claim_one().await;
+    clock.advance(TimeDelta::seconds(31)).await;
+    let other = fixture.claim_one().await;
+    fixture
+        .lanes()
+        .settle(&all_ended(&slow, 200), &[release(slow.hold)])
+        .await
+        .unwrap();
+    assert_eq!(
+        fixture
+            .count("select count(*) from deliveries where delivered_at is not null")
+            .await,
+        0
+    );
+    assert_eq!(
+        fixture
+            .count("select count(*) from subscriptions where leased")
+            .await,
+        1,
+        "it is the other's"
+    );
+    fixture
+        .lanes()
+        .settle(&all_ended(&other, 200), &[release(other.hold)])
+        .await
+        .unwrap();
+    assert_eq!(
+        fixture
+            .count("select count(*) from deliveries where delivered_at is not null and attempt = 1")
+            .await,
+        1
+    );
+}
+
+#[tokio::test]
+async fn a_lease_that_has_run_out_and_that_nobody_took_over_still_counts() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    let lane = fixture.lane().await;
+    fixture.queue(lane, 1).await;
+    let slow = fixture.claim_one().await;
+    clock.advance(TimeDelta::minutes(5)).await;
+    fixture
+        .lanes()
+        .settle(&all_ended(&slow, 200), &[release(slow.hold)])
+        .await
+        .unwrap();
+    assert_eq!(
+        fixture
+            .count("select count(*) from deliveries where delivered_at is not null")
+            .await,
+        1
+    );
+}
+
+#[tokio::test]
+async fn many_lanes_are_settled_at_once_and_only_those_released_go_back() {
+    let fixture = Fixture::new().await;
+    let (one, two) = (fixture.lane().await, fixture.lane().await);
+    fixture.queue(one, 2).await;
+    fixture.queue(two, 2).await;
+    let claimed = fixture.claim().await;
+    let ends: Vec<_> = claimed.iter().flat_map(|lane| all_ended(lane, 200)).collect();
+    let first = claimed.iter().find(|lane| lane.hold.lane == one).unwrap();
+    let stranger = webhooks::Hold {
+        fence: id(),
+        ..first.hold
+    };
+    fixture
+        .lanes()
+        .settle(&ends, &[release(first.hold), release(stranger)])
+        .await
+        .unwrap();
+    assert_eq!(
+        fixture
+            .count("select count(*) from deliveries where delivered_at is not null")
+            .await,
+        4
+    );
+    assert_eq!(
+        fixture
+            .count("select count(*) from subscriptions where leased")
+            .await,
+        1
+    );
+    assert_eq!(fixture.sleeps(one).await, None);
+}
+
+#[tokio::test]
+async fn whether_a_lane_fails_is_remembered() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    for (told, failing) in [
+        (Some(true), true),
+        (None, true),
+        (Some(false), false),
+        (None, false),
+    ] {
+        fixture.queue(lane, 1).await;
+        let claimed = fixture.claim_one().await;
+        let back = Release {
+            hold: claimed.hold,
+            failing: told,
+        };
+        fixture
+            .lanes()
+            .settle(&all_ended(&claimed, 200), &[back])
+            .await
+            .unwrap();
+        fixture.queue(lane, 1).await;
+        let claimed = fixture.claim_one().await;
+        assert_eq!(claimed.failing, failing, "{told:?}");
+        fixture
+            .lanes()
+            .settle(&all_ended(&claimed, 200), &[release(claimed.hold)])
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_was_in_a_settlement_that_failed_is_fit_for_the_next() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    fixture.queue(lane, 1).await;
+    let claimed = fixture.claim_one().await;
+    let mut end = ended(claimed.hold, &claimed.deliveries[0], 500);
+    end.duration_ms = -1;
+    for _ in 0..20 {
+        let failed = fixture
+            .lanes()
+            .settle(&[end.clone()], &[release(claimed.hold)])
+            .await;
+        assert!(failed.is_err());
+    }
+    end.duration_ms = 1;
+    fixture
+        .lanes()
+        .settle(&[end], &[release(claimed.hold)])
+        .await
+        .unwrap();
+    assert_eq!(
+        fixture
+            .count("select count(*) from deliveries where attempt = 1")
+            .await,
+        1
+    );
+    let open =
+        "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in%'";
+    assert_eq!(fixture.count(open).await, 0);
+}

@@ -1,0 +1,127 @@
+//! While an application is suspended its lanes rest, and go on when it is reinstated.
+
+use kernel::Change;
+use oauth::{ApplicationStatus, ClientId};
+
+use crate::support::{Fixture, all_ended, delivery, release};
+
+/// Moves an application to a status as the operator does, in a transaction that is still open.
+async fn moved(
+    fixture: &Fixture,
+    application: ClientId,
+    status: ApplicationStatus,
+) -> Box<dyn usecases::Transaction> {
+    let tx = fixture.begin().await;
+    let mut after = tx.lock_application(application).await.unwrap().unwrap();
+    after.status = status;
+    tx.save_application(Change::of_existing(after, Vec::new()))
+        .await
+        .unwrap();
+    tx
+}
+
+async fn set(fixture: &Fixture, application: ClientId, status: ApplicationStatus) {
+    moved(fixture, application, status).await.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_pending_is_held_and_resumed_with_the_commit() {
+    let fixture = Fixture::new().await;
+    let (seller, other) = (fixture.seller().await, fixture.seller().await);
+    let application = fixture.application(seller).await;
+    fixture.connect(other, application).await;
+    let lanes = [
+        fixture.subscribe(seller, application).await,
+        fixture.subscribe(other, application).await,
+    ];
+    let idle = fixture.subscribe(seller, application).await;
+    for lane in lanes {
+        fixture.queue(lane, 2).await;
+    }
+    set(&fixture, application, ApplicationStatus::Suspended).await;
+    for _ in 0..2 {
+        assert!(fixture.claim().await.is_empty());
+    }
+    assert_eq!(
+        fixture
+            .count("select count(*) from deliveries where due_at is not null")
+            .await,
+        4
+    );
+    assert_eq!(
+        fixture
+            .count("select count(*) from subscriptions where active and wake_at is null")
+            .await,
+        3,
+        "they rest"
+    );
+    assert_eq!(fixture.lanes().reconcile().await.unwrap(), 0);
+    let tx = fixture.begin().await;
+    let new = delivery(&*tx);
+    assert!(
+        !tx.queue_delivery(seller, lanes[0].subscription, new)
+            .await
+            .unwrap()
+    );
+    drop(tx);
+
+    set(&fixture, application, ApplicationStatus::Active).await;
+    let mut resumed: Vec<_> = fixture
+        .claim()
+        .await
+        .iter()
+        .map(|lane| (lane.hold.lane, lane.deliveries.len()))
+        .collect();
+    resumed.sort();
+    assert_eq!(resumed, [(lanes[0], 2), (lanes[1], 2)]);
+    assert_eq!(fixture.sleeps(idle).await, None);
+}
+
+#[tokio::test]
+async fn what_runs_when_it_is_suspended_is_recorded() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.application(seller).await;
+    let lane = fixture.subscribe(seller, application).await;
+    fixture.queue(lane, 17).await;
+    let claimed = fixture.claim_one().await;
+    set(&fixture, application, ApplicationStatus::Suspended).await;
+    let running = webhooks::TopUp {
+        hold: claimed.hold,
+        running: Vec::new(),
+        room: 1,
+    };
+    assert!(
+        fixture.lanes().top_up(&[running]).await.unwrap().is_empty(),
+        "nothing else begins"
+    );
+    fixture
+        .lanes()
+        .settle(&all_ended(&claimed, 200), &[release(claimed.hold)])
+        .await
+        .unwrap();
+    assert_eq!(
+        fixture
+            .count("select count(*) from deliveries where delivered_at is not null")
+            .await,
+        16
+    );
+    assert!(fixture.claim().await.is_empty());
+    set(&fixture, application, ApplicationStatus::Active).await;
+    assert_eq!(fixture.claim_one().await.deliveries.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_does_not_fall_asleep_under_a_reinstatement() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.application(seller).await;
+    let lane = fixture.subscribe(seller, application).await;
+    fixture.queue(lane, 1).await;
+    set(&fixture, application, ApplicationStatus::Suspended).await;
+    let tx = moved(&fixture, application, ApplicationStatus::Active).await;
+    // The claim still sees the suspension, and waits for nobody.
+    assert!(fixture.claim().await.is_empty());
+    tx.commit().await.unwrap();
+    assert_eq!(fixture.claim_one().await.deliveries.len(), 1);
+}
