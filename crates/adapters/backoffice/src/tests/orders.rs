@@ -142,6 +142,9 @@ async fn everything_wrong_is_told_with_its_path() {
     ];
     let expected = paths.map(|path| format!("validation_error {path}")).join(", ");
     assert_eq!(place(&office, &wrong).await.errors(), format!("400 {expected}"));
+    let empty = place(&office, &json!({"buyer": {"email": ""}, "items": [{}]})).await;
+    let told = empty.json()["errors"][0]["message"].clone();
+    assert_eq!(told, "Must be an e-mail address; where there is none, send null.");
     for items in [json!([]), json!(null), json!(vec![json!({}); 1001])] {
         let answer = place(&office, &json!({ "items": items })).await;
         assert_eq!(answer.errors(), "400 validation_error items");
