@@ -1,9 +1,8 @@
 //! The operator's moves over applications: acceptance, suspension, reinstatement, limits, scopes, deletion.
 
-use std::num::NonZeroU32;
-
 use oauth::{
-    Action, Application, ApplicationStatus, ApplicationStore, ClientId, ImpossibleMove, PanelStore, ScopeSet,
+    Action, Application, ApplicationStatus, ApplicationStore, ClientId, ImpossibleMove, PanelStore,
+    RateLimit, ScopeSet,
 };
 
 use crate::{ActingOperator, Failure, failure::refuse};
@@ -78,7 +77,7 @@ pub async fn adjust_application(
     stores: Stores<'_>,
     by: ActingOperator,
     client_id: ClientId,
-    (rate_limit, scopes): (Option<NonZeroU32>, Option<ScopeSet>),
+    (rate_limit, scopes): (Option<RateLimit>, Option<ScopeSet>),
 ) -> Result<Application, Failure<Refusal>> {
     let before = locked(stores.applications, client_id).await?;
     let change = before.clone().adjusted(rate_limit, scopes);
@@ -118,6 +117,8 @@ async fn locked(
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use oauth::{MockApplicationStore, MockPanelStore};
     use uuid::Uuid;
 
@@ -193,11 +194,12 @@ mod tests {
         store.expect_save_application().once().returning(|_| Ok(()));
         store.expect_delete_application().once().returning(|_| Ok(true));
         let panel = noting(Action::ApplicationChanged);
-        let limit = (NonZeroU32::new(7), None);
+        let seven = NonZeroU32::new(7);
+        let limit = (seven.map(RateLimit::Own), None);
         let after = adjust_application(stores(&store, &panel), BY, id(), limit)
             .await
             .unwrap();
-        assert_eq!(after.rate_limit, NonZeroU32::new(7));
+        assert_eq!(after.rate_limit, seven);
         let panel = noting(Action::ApplicationDeleted);
         delete_application(stores(&store, &panel), BY, id())
             .await

@@ -47,7 +47,9 @@ mod shape;
 mod tests;
 mod text;
 
-pub use fields::{Field, FieldSet, Nullable, Optional, Required, nullable, optional, required};
+pub use fields::{
+    Field, FieldSet, Nullable, Optional, Required, Resettable, nullable, optional, required, resettable,
+};
 pub use list::{List, list};
 pub use object::{ObjectShape, object};
 pub use place::Place;

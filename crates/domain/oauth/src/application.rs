@@ -108,6 +108,25 @@ pub struct Application {
     pub created_at: DateTime<Utc>,
 }
 
+/// How the operator sets an application's rate limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateLimit {
+    /// That of the service, whatever it may come to be.
+    Default,
+    /// One of its own.
+    Own(NonZeroU32),
+}
+
+impl RateLimit {
+    /// The application's own, if it has one.
+    pub const fn own(self) -> Option<NonZeroU32> {
+        match self {
+            Self::Default => None,
+            Self::Own(limit) => Some(limit),
+        }
+    }
+}
+
 /// Who registers an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registrar {
@@ -199,11 +218,11 @@ impl Application {
     #[must_use]
     pub fn adjusted(
         self,
-        rate_limit: Option<NonZeroU32>,
+        rate_limit: Option<RateLimit>,
         scopes: Option<ScopeSet>,
     ) -> Change<Self, ApplicationEvent> {
         let after = Self {
-            rate_limit: rate_limit.or(self.rate_limit),
+            rate_limit: rate_limit.map_or(self.rate_limit, RateLimit::own),
             scopes: scopes.unwrap_or(self.scopes),
             ..self
         };

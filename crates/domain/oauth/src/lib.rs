@@ -31,7 +31,7 @@ mod status;
 mod usage;
 
 pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName};
-pub use application::{Application, ApplicationEvent, ClientType, Purpose, Registrar};
+pub use application::{Application, ApplicationEvent, ClientType, Purpose, RateLimit, Registrar};
 pub use audit::{Action, Actor, AuditEntry};
 pub use authorization::{
     AuthorizationQuery, AuthorizationRefusal, AuthorizationRequest, RedirectError, answer_to,

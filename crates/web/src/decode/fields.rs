@@ -31,6 +31,14 @@ pub const fn nullable<S: Shape>(name: &'static str, shape: S) -> Nullable<S> {
     Nullable { name, shape }
 }
 
+/// A field that may be absent, which gives `None`, or `null`, which means `of_null`.
+pub const fn resettable<S: Shape>(name: &'static str, shape: S, of_null: S::Value) -> Resettable<S>
+where
+    S::Value: Clone,
+{
+    Resettable { name, shape, of_null }
+}
+
 /// See [`required`].
 pub struct Required<S> {
     name: &'static str,
@@ -47,6 +55,13 @@ pub struct Optional<S> {
 pub struct Nullable<S> {
     name: &'static str,
     shape: S,
+}
+
+/// See [`resettable`].
+pub struct Resettable<S: Shape> {
+    name: &'static str,
+    shape: S,
+    of_null: S::Value,
 }
 
 impl<S: Shape> Field for Required<S> {
@@ -98,6 +113,25 @@ impl<S: Shape> Field for Nullable<S> {
     fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
         match object.take(self.name) {
             None | Some(Json::Null) => Some(None),
+            Some(json) => self.shape.read(json, &mut place.field(self.name)).map(Some),
+        }
+    }
+}
+
+impl<S: Shape> Field for Resettable<S>
+where
+    S::Value: Clone,
+{
+    type Value = Option<S::Value>;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
+        match object.take(self.name) {
+            None => Some(None),
+            Some(Json::Null) => Some(Some(self.of_null.clone())),
             Some(json) => self.shape.read(json, &mut place.field(self.name)).map(Some),
         }
     }

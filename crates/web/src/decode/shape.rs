@@ -8,7 +8,8 @@ use crate::json::Json;
 /// What a JSON value must look like, and what it becomes.
 ///
 /// `null` never reaches a shape as a field's value: [`required`](super::required) and
-/// [`optional`](super::optional) refuse it, [`nullable`](super::nullable) makes it nothing.
+/// [`optional`](super::optional) refuse it, [`nullable`](super::nullable) makes it nothing, and to
+/// [`resettable`](super::resettable) it is a value of its own.
 pub trait Shape {
     /// What a good value becomes.
     type Value;

@@ -235,6 +235,18 @@ fn nullable_fields_may_be_absent_or_null() {
 }
 
 #[test]
+fn resettable_fields_tell_absence_from_null() {
+    let shape = object((resettable("limit", integer(1..=9_u8), 0),));
+    assert_eq!(body(b"{}", &shape).unwrap(), (None,));
+    assert_eq!(body(br#"{"limit":null}"#, &shape).unwrap(), (Some(0),));
+    assert_eq!(body(br#"{"limit":5}"#, &shape).unwrap(), (Some(5),));
+    assert_eq!(
+        violations(r#"{"limit":0}"#, &shape),
+        ["limit: Out of range: must be from 1 to 9."]
+    );
+}
+
+#[test]
 fn checks_of_the_callers_own_refuse_here_or_inside() {
     let even = || {
         integer(0..=10).checked(|n| {

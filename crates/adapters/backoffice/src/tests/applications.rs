@@ -188,11 +188,16 @@ async fn limit_and_scopes_are_set_together_or_each_by_itself() {
             r#"{"rate_limit": 10000001, "scopes": ["offers:read", "x"], "name": "n"}"#,
             "400 validation_error rate_limit, validation_error scopes[1], validation_error name",
         ),
-        (r#"{"rate_limit": null}"#, "400 validation_error rate_limit"),
+        (r#"{"rate_limit": "600"}"#, "400 validation_error rate_limit"),
     ] {
         assert_eq!(patch(body).await.errors(), errors, "{body}");
     }
     assert_eq!(office.get(&path).await.json()["rate_limit"], 1);
+    let reset = patch(r#"{"rate_limit": null}"#).await.json();
+    assert_eq!(
+        (&reset["rate_limit"], &reset["scopes"]),
+        (&json!(600), &json!(["offers:read", "messaging"]))
+    );
 }
 
 #[actix_web::test]

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    ApplicationStatus, ClientSecret, ClientType, InvalidClient, Purpose, RawRegistration, Registrar,
-    ScopeSet, authenticate,
+    ApplicationStatus, ClientSecret, ClientType, InvalidClient, Purpose, RateLimit, RawRegistration,
+    Registrar, ScopeSet, authenticate,
 };
 
 fn application(client_type: &str, scopes: &[&str]) -> (Application, ClientSecret) {
@@ -101,12 +101,12 @@ fn a_rotated_secret_replaces_the_old_one() {
 #[test]
 fn adjusting_one_thing_keeps_the_other() {
     let (app, _) = application("confidential", &["offers:read"]);
-    let app = app.adjusted(NonZeroU32::new(7), None).after;
+    let limit = NonZeroU32::new(7);
+    let app = app.adjusted(limit.map(RateLimit::Own), None).after;
     let app = app.adjusted(None, Some(ScopeSet::all())).after;
-    assert_eq!(
-        (app.rate_limit, app.scopes),
-        (NonZeroU32::new(7), ScopeSet::all())
-    );
+    assert_eq!((app.rate_limit, app.scopes), (limit, ScopeSet::all()));
+    let app = app.adjusted(Some(RateLimit::Default), None).after;
+    assert_eq!((app.rate_limit, app.scopes), (None, ScopeSet::all()));
 }
 
 #[test]

@@ -4,12 +4,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use oauth::{Application, ClientId, Scope, ScopeSet};
+use oauth::{Application, ClientId, RateLimit, Scope, ScopeSet};
 use usecases::manage_application::{
     self, Move, Stores, adjust_application, delete_application, move_application,
 };
 use usecases::{ActingOperator, Failure, Transaction, Work};
-use web::decode::{Shape, integer, list, object, optional, text};
+use web::decode::{Shape, integer, list, object, optional, resettable, text};
 use web::{Code, Problem};
 
 use super::{ApplicationView, RATE_LIMIT_MAX};
@@ -91,15 +91,20 @@ impl<M: IsMove> Operation for M {
 pub(crate) struct Adjust;
 
 impl Operation for Adjust {
-    type Input = (ClientId, Option<NonZeroU32>, Option<ScopeSet>);
+    type Input = (ClientId, Option<RateLimit>, Option<ScopeSet>);
 
     fn decode(parts: &Parts<'_>) -> Result<Self::Input, Refusal> {
-        let limit = integer(1..=RATE_LIMIT_MAX).map(NonZeroU32::new);
+        let own = |limit| NonZeroU32::new(limit).map_or(RateLimit::Default, RateLimit::Own);
+        let limit = resettable(
+            "rate_limit",
+            integer(1..=RATE_LIMIT_MAX).map(own),
+            RateLimit::Default,
+        );
         let scopes = list(text().checked(|name| scope(&name))).at_least(1);
-        let body = object((optional("rate_limit", limit), optional("scopes", scopes))).not_empty();
+        let body = object((limit, optional("scopes", scopes))).not_empty();
         let (limit, scopes) = parts.json(&body)?;
         let scopes = scopes.map(|scopes| scopes.into_iter().collect());
-        Ok((parts.id(0)?, limit.flatten(), scopes))
+        Ok((parts.id(0)?, limit, scopes))
     }
 
     async fn execute((id, limit, scopes): Self::Input, context: Context) -> Result<Reply, Refusal> {
@@ -117,7 +122,7 @@ fn scope(name: &str) -> Result<Scope, String> {
 #[derive(Clone, Copy)]
 enum Change {
     Move(Move),
-    Adjust(Option<NonZeroU32>, Option<ScopeSet>),
+    Adjust(Option<RateLimit>, Option<ScopeSet>),
 }
 
 struct Changing(ActingOperator, ClientId, Change);
