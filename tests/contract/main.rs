@@ -10,12 +10,19 @@
 mod account;
 mod at_rest;
 mod authorization;
+mod authorize_limits;
+mod authorize_parameters;
 mod buyer_erasure;
 mod caps;
 mod carrier_says;
 mod changes;
+mod code_exchange;
+mod consent_screen;
 mod crowds;
 mod cursors;
+mod grant_crowds;
+mod grant_races;
+mod grants_end;
 mod idempotency_claims;
 mod idempotency_kept;
 mod idempotency_keys;
@@ -31,6 +38,7 @@ mod offer_queries;
 mod office_access;
 mod office_applications;
 mod office_json;
+mod office_links;
 mod office_moves;
 mod office_offers;
 mod office_order_moves;
@@ -44,12 +52,18 @@ mod order_lists;
 mod order_of_checks;
 mod order_read;
 mod order_views;
+mod panel_forms;
+mod panel_pages;
+mod panel_sessions;
+mod panel_sign_in;
 mod patch_effects;
 mod patch_rules;
 mod paths;
 mod rate_limit;
 mod rate_limit_shared;
+mod refreshing;
 mod response_headers;
+mod revoking;
 mod shipments;
 mod token_clients;
 mod token_endpoint;
@@ -77,6 +91,17 @@ async fn world_of_many_tokens() -> World {
         options
             .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
             .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
+    })
+    .await
+}
+
+/// A world in which consents are asked for and tokens exchanged often.
+async fn world_of_consent() -> World {
+    World::with(PROGRAM, |options| {
+        options
+            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
+            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
+            .set("SELLER_API__OAUTH__AUTHORIZE_LIMIT_PER_IP", 100_000)
     })
     .await
 }

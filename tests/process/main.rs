@@ -15,6 +15,7 @@ mod import_command;
 mod import_memory;
 mod logging;
 mod lost_commit;
+mod lost_grants;
 mod migrations;
 mod odd_requests;
 mod outage;

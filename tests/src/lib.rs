@@ -13,20 +13,26 @@
 
 mod carrier;
 mod catalogue;
+mod code_flow;
 mod expectations;
+mod forms;
 mod logs;
 mod process;
 mod sandbox;
 mod trade;
+mod visitor;
 mod wire;
 mod world;
 
 pub use carrier::{CarrierStub, Says};
 pub use catalogue::{number_of, offer_body, offer_id, offer_line};
+pub use code_flow::{Asking, CALLBACK, Callback, Member, PASSWORD, Pair, challenge};
 pub use expectations::{Expect, entry, whole};
+pub use forms::{Form, encoded};
 pub use logs::{assert_no_secret, events, requests, tells_of};
 pub use process::{Finished, resident_kib, run};
 pub use sandbox::Sandbox;
 pub use trade::{Order, TRADE_SCOPES, Trader, eventually, line, order_body, parcel};
+pub use visitor::{Page, Visitor, sign_in_form};
 pub use wire::{Wire, request, request_with_body};
 pub use world::{Application, PersonalToken, Seller, World, merged};

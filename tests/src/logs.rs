@@ -29,7 +29,9 @@ pub fn tells_of(log: &str, trace_id: &str) -> bool {
 /// Panics where a text contains something that looks like one of the product's secrets, whoever's it is.
 #[track_caller]
 pub fn assert_no_secret(text: &str) {
-    for prefix in ["ps_at_", "ps_pt_", "ps_op_", "ps_rt_", "ps_ac_", "pss_"] {
+    for prefix in [
+        "ps_wh_", "ps_at_", "ps_pt_", "ps_op_", "ps_rt_", "ps_ac_", "ps_se_", "ps_ln_", "pss_",
+    ] {
         for (start, _) in text.match_indices(prefix) {
             let secret = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             let length = text[start + prefix.len()..].chars().take_while(secret).count();

@@ -1,0 +1,148 @@
+//! Chromium and its driver as processes of a test's own.
+
+use std::{
+    io::{BufRead, BufReader, Write as _},
+    net::SocketAddr,
+    ops::Deref,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::driver::Session;
+
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+const DRIVERS: [&str; 2] = ["chromedriver", "chromium.chromedriver"];
+
+/// A running browser. It ends with the value.
+#[derive(Debug)]
+pub(crate) struct Browser {
+    session: Session,
+    driver: Child,
+    _profile: TempDir,
+}
+
+/// How a browser is started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    /// Whether pages may run scripts.
+    pub(crate) scripts: bool,
+    /// Where `https://app.example` is served.
+    pub(crate) other_origin: Option<SocketAddr>,
+}
+
+impl Browser {
+    /// Starts a browser; nothing where none is installed, which is said loudly, and fails the test where `CI` is set.
+    pub(crate) async fn start(options: Options) -> Option<Self> {
+        let (Some(browser), Some(driver)) = (installed(&BROWSERS), installed(&DRIVERS)) else {
+            let missing = "Chromium and its driver are not installed (apt install chromium chromium-driver)";
+            assert!(std::env::var_os("CI").is_none(), "{missing}");
+            complain(missing);
+            return None;
+        };
+        let profile = tempfile::tempdir().unwrap();
+        let mut driver = Command::new(driver)
+            .arg("--port=0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the driver starts");
+        let url = url_of(&mut driver);
+        let session = Session::open(&url, capabilities(&browser, &profile, options)).await;
+        Some(Self {
+            session,
+            driver,
+            _profile: profile,
+        })
+    }
+}
+
+impl Deref for Browser {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl Drop for Browser {
+    /// Closing waits on the driver, so a thread of its own does it: the test may be in the middle of a runtime.
+    fn drop(&mut self) {
+        let session = self.session.clone();
+        let closed = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(session.close());
+        });
+        drop(closed.join());
+        drop(self.driver.kill());
+        drop(self.driver.wait());
+    }
+}
+
+fn capabilities(browser: &str, profile: &TempDir, options: Options) -> serde_json::Value {
+    let mut arguments = vec![
+        "--headless=new".to_owned(),
+        "--disable-gpu".to_owned(),
+        "--disable-dev-shm-usage".to_owned(),
+        "--disable-background-networking".to_owned(),
+        "--no-first-run".to_owned(),
+        "--hide-scrollbars".to_owned(),
+        "--lang=en".to_owned(),
+        format!("--user-data-dir={}", profile.path().display()),
+    ];
+    if rustix::process::geteuid().is_root() {
+        arguments.push("--no-sandbox".to_owned());
+    }
+    if let Some(address) = options.other_origin {
+        arguments.push(format!("--host-resolver-rules=MAP app.example:443 {address}"));
+        arguments.push("--ignore-certificate-errors".to_owned());
+    }
+    // 2 blocks what 1 allows.
+    let scripts = if options.scripts { 1 } else { 2 };
+    json!({
+        "browserName": "chrome",
+        "pageLoadStrategy": "normal",
+        "goog:chromeOptions": {
+            "binary": browser,
+            "args": arguments,
+            "prefs": {
+                "profile.managed_default_content_settings.javascript": scripts,
+                "intl.accept_languages": "en",
+            },
+        },
+    })
+}
+
+/// The first of these programs that is installed.
+fn installed(names: &[&str]) -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<_> = std::env::split_paths(&path).collect();
+    let files = names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    files
+        .into_iter()
+        .find(|file| file.is_file())
+        .map(|file| file.display().to_string())
+}
+
+/// Where the driver says that it listens; the rest of what it says is read and dropped.
+fn url_of(driver: &mut Child) -> String {
+    let mut lines = BufReader::new(driver.stdout.take().expect("stdout is piped")).lines();
+    let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+        let (_, port) = line.split_once("successfully on port ")?;
+        port.trim_end_matches('.').parse::<u16>().ok()
+    });
+    std::thread::spawn(move || lines.for_each(drop));
+    format!(
+        "http://127.0.0.1:{}",
+        port.expect("the driver says where it listens")
+    )
+}
+
+/// Says something on stderr itself: what tests print is shown only where they fail.
+fn complain(text: &str) {
+    drop(writeln!(std::io::stderr(), "\n!!! SKIPPED: {text}\n"));
+}

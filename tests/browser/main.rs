@@ -1,0 +1,42 @@
+//! The panel and the screen of consent in a real browser, with scripts and without.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod chromium;
+mod consenting;
+mod driver;
+mod looks;
+mod other_origin;
+mod panel;
+
+use blackbox::{PASSWORD, Seller, World};
+use serde_json::json;
+
+use crate::driver::Session;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
+
+/// A world with a seller who has not signed in yet.
+async fn world_and_seller() -> (World, Seller) {
+    let world = World::start(PROGRAM).await;
+    let email = format!("member-{}@shop.example", world.next_number());
+    let body = json!({"name": "Kettles & Co", "email": email, "password": PASSWORD});
+    let made = world.office_post("/sellers", &body).await.expect(201).json();
+    let seller = Seller {
+        id: made["id"].as_str().unwrap().to_owned(),
+        seller_no: made["seller_no"].as_i64().unwrap(),
+        email,
+    };
+    (world, seller)
+}
+
+/// Signs in on the page that the browser shows.
+async fn sign_in(browser: &Session, seller: &Seller) {
+    browser.fill("input[name=email]", &seller.email).await;
+    browser.fill("input[name=password]", PASSWORD).await;
+    browser.click("main form button").await;
+}

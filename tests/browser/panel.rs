@@ -1,0 +1,88 @@
+//! The panel in a browser: signing in, registering, rotating, signing out.
+
+use blackbox::{Application, PASSWORD};
+
+use crate::{
+    chromium::{Browser, Options},
+    sign_in, world_and_seller,
+};
+
+async fn registers_and_rotates(scripts: bool) {
+    let options = Options {
+        scripts,
+        other_origin: None,
+    };
+    let Some(browser) = Browser::start(options).await else {
+        return;
+    };
+    let (world, seller) = world_and_seller().await;
+    browser.go(&world.url("/panel/applications/new")).await;
+    browser.fill("input[name=email]", &seller.email).await;
+    browser.fill("input[name=password]", "wrong horse battery").await;
+    browser.click("main form button").await;
+    assert_eq!(browser.count("[role=alert]").await, 1);
+    browser.fill("input[name=password]", PASSWORD).await;
+    browser.click("main form button").await;
+    assert!(
+        browser.address().await.ends_with("/panel/applications/new"),
+        "{}",
+        browser.source().await
+    );
+
+    // Sent empty, then with what was missing.
+    browser.click("main form button.primary").await;
+    assert!(browser.count(".error").await >= 5, "{}", browser.source().await);
+    assert!(
+        browser.title().await.starts_with("Error"),
+        "{}",
+        browser.title().await
+    );
+    browser.fill("#name", "Label Printer").await;
+    browser
+        .fill("#documentation_url", "https://docs.example/labels")
+        .await;
+    browser.click("input[name=purpose][value=own_use]").await;
+    browser.click("input[name=client_type][value=confidential]").await;
+    browser.click("input[name=scopes][value='offers:read']").await;
+    browser.click("#accept_terms").await;
+    browser.click("main form button.primary").await;
+    let client_id = browser.text("#client_id").await;
+    let mut application = Application {
+        client_secret: browser.text("#secret").await,
+        client_id,
+        status: "active".to_owned(),
+        name: "Label Printer".to_owned(),
+    };
+    world.token(&application).await;
+
+    browser.click("main .actions a").await;
+    assert!(
+        browser.address().await.ends_with(&application.client_id),
+        "{}",
+        browser.address().await
+    );
+    browser.click("form[action$='/secret'] button").await;
+    let rotated = browser.text("#secret").await;
+    assert_ne!(rotated, application.client_secret);
+    assert_eq!(world.token_answer(&application).await.status, 401);
+    application.client_secret = rotated;
+    world.token(&application).await;
+    assert!(!browser.address().await.contains(&application.client_secret));
+
+    browser.click("form[action='/panel/sign-out'] button").await;
+    browser.go(&world.url("/panel/applications")).await;
+    assert!(browser.address().await.contains("/panel/sign-in"));
+    sign_in(&browser, &seller).await;
+    assert!(browser.address().await.ends_with("/panel/applications"));
+    assert!(browser.text("main").await.contains("Label Printer"));
+}
+
+#[tokio::test]
+async fn a_seller_registers_an_application_and_rotates_its_secret() {
+    registers_and_rotates(true).await;
+}
+
+#[tokio::test]
+async fn a_seller_registers_an_application_and_rotates_its_secret_without_scripts() {
+    registers_and_rotates(false).await;
+}

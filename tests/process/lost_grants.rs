@@ -1,0 +1,112 @@
+//! The connection breaks in the very moment of a COMMIT that issues tokens: the answer tells what really happened, and a
+//! client that tries again is never taken for a thief.
+
+use blackbox::{Application, Asking, Expect, Member, Pair, World};
+use testkit::{Link, LostCommit, ServerOptions, TestDatabase, TestServer};
+
+use crate::PROGRAM;
+
+/// A world whose server reaches its database over a link, and which commits nothing of its own accord.
+async fn prepared() -> (World, Link, Member, Application) {
+    let database = TestDatabase::create().await;
+    let link = Link::to(&database);
+    let options = |options: ServerOptions| {
+        options
+            .set("SELLER_API__SERVER__WORKERS", "none")
+            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
+            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
+    };
+    let mut world = World::over(PROGRAM, database, options).await;
+    let operator_token = world.server.operator_token.clone();
+    world.server = TestServer::listen(&world.options, link.url()).await;
+    world.server.operator_token = operator_token;
+    world.server.ready().await;
+    let member = world.member().await;
+    let application = world.partner(&world.seller().await, &["offers:read"]).await;
+    (world, link, member, application)
+}
+
+/// The pair works in every respect, and so does what comes of it.
+async fn is_whole(world: &World, application: &Application, pair: &Pair) -> Pair {
+    assert!(world.works(&pair.access).await);
+    let next = Pair::of(world.refresh(application, &pair.refresh).await);
+    assert!(world.works(&pair.access).await && world.works(&next.access).await);
+    next
+}
+
+#[tokio::test]
+async fn a_refresh_whose_answer_got_lost_is_answered_by_what_was_done() {
+    let (world, link, mut member, application) = prepared().await;
+    let mut pair = world.pair(&mut member.browser, &application, "offers:read").await;
+    for loss in [LostCommit::Done, LostCommit::Undone, LostCommit::Done] {
+        link.lose(loss);
+        let answer = world.refresh(&application, &pair.refresh).await;
+        link.lost().await;
+        // Done: what was committed is found. Undone: it surely was not, so it is done again within the request.
+        pair = is_whole(&world, &application, &Pair::of(answer)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_exchange_whose_answer_got_lost_is_answered_by_what_was_done() {
+    let (world, link, mut member, application) = prepared().await;
+    for loss in [LostCommit::Done, LostCommit::Undone] {
+        let asking: Asking = world.asking(&application, "offers:read");
+        let code = world.code(&mut member.browser, &asking).await;
+        link.lose(loss);
+        let answer = world.exchange(&application, &asking, &code).await;
+        link.lost().await;
+        is_whole(&world, &application, &Pair::of(answer)).await;
+        // And a replay is one all the same.
+        world
+            .exchange(&application, &asking, &code)
+            .await
+            .oauth_error(400, "invalid_grant");
+    }
+}
+
+#[tokio::test]
+async fn a_consent_whose_answer_got_lost_gives_one_code_or_none() {
+    let (world, link, mut member, application) = prepared().await;
+    for loss in [LostCommit::Done, LostCommit::Undone] {
+        let asking = world.asking(&application, "offers:read");
+        let page = world.screen(&mut member.browser, &asking).await;
+        let form = page.form("/panel/consent").press("decision", "approve");
+        link.lose(loss);
+        let answer = member.browser.post(&form).await;
+        link.lost().await;
+        match answer.status {
+            303 => {
+                let code = blackbox::Callback::of(&answer).code();
+                Pair::of(world.exchange(&application, &asking, &code).await);
+            }
+            status => {
+                // An honest failure; the screen can be decided again only where nothing was done.
+                assert!((500..600).contains(&status), "{answer:?}");
+                let again = member.browser.post(&form).await;
+                assert!(matches!(again.status, 303 | 410), "{again:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn while_nobody_can_know_the_family_stays_alive() {
+    let (world, link, mut member, application) = prepared().await;
+    let pair = world.pair(&mut member.browser, &application, "offers:read").await;
+    link.lose_and_block(LostCommit::Undone);
+    let asked = {
+        let form = blackbox::encoded(&[
+            ("grant_type", "refresh_token"),
+            ("refresh_token", pair.refresh.as_str()),
+            ("client_id", &application.client_id),
+            ("client_secret", &application.client_secret),
+        ]);
+        tokio::spawn(world.client.post(&world.url("/oauth/token")).form(&form).send())
+    };
+    link.lost().await;
+    link.unblock();
+    let answer = asked.await.unwrap();
+    // As soon as the database can be asked, the truth is told.
+    is_whole(&world, &application, &Pair::of(answer)).await;
+}

@@ -1,0 +1,278 @@
+//! The authorization code flow, step by step, as an integrator's program and a seller's browser go it.
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use ring::digest::{SHA256, digest};
+use serde_json::{Value, json};
+use testkit::Answer;
+
+use crate::{Application, Expect, Page, Seller, Visitor, World, forms::encoded};
+
+/// The redirect address of [`World::partner`].
+pub const CALLBACK: &str = "https://app.example/callback";
+/// The password of every [`Member`].
+pub const PASSWORD: &str = "correct horse battery";
+
+/// A seller who can sign in.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// The account.
+    pub seller: Seller,
+    /// Its browser, signed in.
+    pub browser: Visitor,
+}
+
+/// A request for authorization in the making.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    /// The parameters, in their order.
+    pub parameters: Vec<(String, String)>,
+    /// What its challenge was made from.
+    pub verifier: String,
+}
+
+/// What a seller's browser brought back to the application.
+#[derive(Debug, Clone)]
+pub struct Callback {
+    /// The whole address.
+    pub address: String,
+    /// The parameters of its query.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// A pair of tokens.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// The access token.
+    pub access: String,
+    /// The refresh token.
+    pub refresh: String,
+    /// The scopes.
+    pub scope: String,
+}
+
+impl Asking {
+    /// Sets a parameter.
+    #[must_use]
+    pub fn with(self, name: &str, value: &str) -> Self {
+        self.without(name).and(name, value)
+    }
+
+    /// Adds a parameter, be it there already.
+    #[must_use]
+    pub fn and(mut self, name: &str, value: &str) -> Self {
+        self.parameters.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Leaves a parameter out.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.parameters.retain(|(other, _)| other != name);
+        self
+    }
+
+    /// The path with the query.
+    pub fn path(&self) -> String {
+        format!("/oauth/authorize?{}", encoded(&self.parameters))
+    }
+}
+
+impl Callback {
+    /// Reads where an answer sends the browser.
+    #[track_caller]
+    pub fn of(answer: &Answer) -> Self {
+        assert!(matches!(answer.status, 302 | 303), "{answer:?}");
+        let address = answer.must("location").to_owned();
+        let query = address.split_once('?').map_or("", |(_, query)| query);
+        let parameters = url::form_urlencoded::parse(query.as_bytes());
+        Self {
+            parameters: parameters.into_owned().collect(),
+            address,
+        }
+    }
+
+    /// A parameter that may be missing.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let mut named = self.parameters.iter().filter(|(other, _)| other == name);
+        let found = named.next().map(|(_, value)| value.as_str());
+        assert!(named.next().is_none(), "{name} is there once: {self:?}");
+        found
+    }
+
+    /// The code.
+    #[track_caller]
+    pub fn code(&self) -> String {
+        self.get("code")
+            .unwrap_or_else(|| panic!("no code in {self:?}"))
+            .to_owned()
+    }
+}
+
+impl Pair {
+    /// Reads the answer of the token endpoint.
+    #[track_caller]
+    pub fn of(answer: Answer) -> Self {
+        let json = answer.expect(200).json();
+        let text = |name: &str| json[name].as_str().unwrap_or_else(|| panic!("{json}")).to_owned();
+        Self {
+            access: text("access_token"),
+            refresh: text("refresh_token"),
+            scope: text("scope"),
+        }
+    }
+}
+
+/// The challenge of a verifier (RFC 7636 §4.2).
+pub fn challenge(verifier: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
+}
+
+impl World {
+    /// A browser of nobody's.
+    pub fn visitor(&self) -> Visitor {
+        Visitor::new(&self.client, &self.server.base_url)
+    }
+
+    /// A registered seller with a password, signed in.
+    pub async fn member(&self) -> Member {
+        let email = format!("member-{}@shop.example", self.next_number());
+        let body = json!({"name": "Kettles & Co", "email": email, "password": PASSWORD});
+        let made = self.office_post("/sellers", &body).await.expect(201).json();
+        let seller = Seller {
+            id: made["id"].as_str().expect("an id").to_owned(),
+            seller_no: made["seller_no"].as_i64().expect("a number"),
+            email,
+        };
+        let mut browser = self.visitor();
+        browser.sign_in(&seller.email, PASSWORD).await.expect(200);
+        Member { seller, browser }
+    }
+
+    /// An active, confidential application for other sellers, with [`CALLBACK`].
+    pub async fn partner(&self, owner: &Seller, scopes: &[&str]) -> Application {
+        let of_others =
+            json!({"purpose": "for_other_sellers", "redirect_uris": [CALLBACK], "scopes": scopes});
+        self.accepted(owner, of_others).await
+    }
+
+    /// The same as a public client.
+    pub async fn public_partner(&self, owner: &Seller, scopes: &[&str]) -> Application {
+        let public = json!({
+            "purpose": "for_other_sellers", "client_type": "public", "redirect_uris": [CALLBACK], "scopes": scopes,
+        });
+        self.accepted(owner, public).await
+    }
+
+    async fn accepted(&self, owner: &Seller, changes: Value) -> Application {
+        let application = self.register(owner, changes).await;
+        self.move_application(&application.client_id, "acceptance")
+            .await
+            .expect(200);
+        application
+    }
+
+    /// A proper request for authorization, with a verifier and a state of its own.
+    pub fn asking(&self, application: &Application, scope: &str) -> Asking {
+        let number = self.next_number();
+        let verifier = format!("verifier-{number:0>40}");
+        let parameters = [
+            ("response_type", "code"),
+            ("client_id", &application.client_id),
+            ("redirect_uri", CALLBACK),
+            ("scope", scope),
+            ("state", &format!("state-{number:0>8}")),
+            ("code_challenge", &challenge(&verifier)),
+            ("code_challenge_method", "S256"),
+        ];
+        Asking {
+            parameters: parameters
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            verifier,
+        }
+    }
+
+    /// The screen that a request leads a signed-in seller to.
+    pub async fn screen(&self, browser: &mut Visitor, asking: &Asking) -> Page {
+        let page = browser.open(&asking.path()).await.expect(200);
+        assert!(
+            page.path.starts_with("/panel/consent?"),
+            "{}: {}",
+            page.path,
+            page.html
+        );
+        page
+    }
+
+    /// A request that the seller decides about: `approve` or `deny`.
+    pub async fn decided(&self, browser: &mut Visitor, asking: &Asking, decision: &str) -> Callback {
+        let page = self.screen(browser, asking).await;
+        let form = page.form("/panel/consent").press("decision", decision);
+        Callback::of(&browser.post(&form).await)
+    }
+
+    /// A code that the seller has approved of.
+    pub async fn code(&self, browser: &mut Visitor, asking: &Asking) -> String {
+        self.decided(browser, asking, "approve").await.code()
+    }
+
+    /// Posts a form to an endpoint below `/oauth`, with the credentials of an application.
+    pub async fn oauth(&self, application: &Application, endpoint: &str, fields: &[(&str, &str)]) -> Answer {
+        self.oauth_at(&self.server.base_url, application, endpoint, fields)
+            .await
+    }
+
+    /// The same on a certain process.
+    pub async fn oauth_at(
+        &self,
+        base_url: &str,
+        application: &Application,
+        endpoint: &str,
+        fields: &[(&str, &str)],
+    ) -> Answer {
+        let mut fields = fields.to_vec();
+        fields.push(("client_id", &application.client_id));
+        // A parameter without a value counts as omitted: what a public client sends.
+        fields.push(("client_secret", &application.client_secret));
+        let url = format!("{base_url}/oauth/{endpoint}");
+        self.client.post(&url).form(&encoded(&fields)).send().await
+    }
+
+    /// Exchanges a code.
+    pub async fn exchange(&self, application: &Application, asking: &Asking, code: &str) -> Answer {
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", &asking.verifier),
+        ];
+        self.oauth(application, "token", &fields).await
+    }
+
+    /// Refreshes a pair.
+    pub async fn refresh(&self, application: &Application, token: &str) -> Answer {
+        let fields = [("grant_type", "refresh_token"), ("refresh_token", token)];
+        self.oauth(application, "token", &fields).await
+    }
+
+    /// Revokes a token.
+    pub async fn revoke(&self, application: &Application, token: &str) -> Answer {
+        self.oauth(application, "revoke", &[("token", token)]).await
+    }
+
+    /// The whole way from the request to a pair.
+    pub async fn pair(&self, browser: &mut Visitor, application: &Application, scope: &str) -> Pair {
+        let asking = self.asking(application, scope);
+        let code = self.code(browser, &asking).await;
+        Pair::of(self.exchange(application, &asking, &code).await)
+    }
+
+    /// Whether an access token works: 200 or 401 is expected.
+    pub async fn works(&self, access: &str) -> bool {
+        match self.get(access, "/v1/me").await.status {
+            200 => true,
+            401 => false,
+            other => panic!("{other} is neither"),
+        }
+    }
+}

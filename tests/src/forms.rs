@@ -1,0 +1,161 @@
+//! Reading the forms of a page, as a browser without scripts would.
+
+/// A form with what it would send.
+#[derive(Debug, Clone)]
+pub struct Form {
+    /// Where it goes.
+    pub action: String,
+    /// `get` or `post`.
+    pub method: String,
+    /// What its fields hold, in their order.
+    pub fields: Vec<(String, String)>,
+    /// Its buttons that carry a name, by name and value.
+    pub buttons: Vec<(String, String)>,
+}
+
+impl Form {
+    /// Fills a field in, or ticks one box alone: what the field held goes.
+    #[must_use]
+    pub fn with(self, name: &str, value: &str) -> Self {
+        self.without(name).and(name, value)
+    }
+
+    /// Ticks one more box, or repeats a field.
+    #[must_use]
+    pub fn and(mut self, name: &str, value: &str) -> Self {
+        self.fields.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Leaves a field out.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.fields.retain(|(other, _)| other != name);
+        self
+    }
+
+    /// Presses a button that the form has.
+    #[must_use]
+    pub fn press(self, name: &str, value: &str) -> Self {
+        let button = (name.to_owned(), value.to_owned());
+        assert!(self.buttons.contains(&button), "no button {button:?} in {self:?}");
+        self.and(name, value)
+    }
+
+    /// What a field holds.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let found = self.fields.iter().find(|(other, _)| other == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The body, form-encoded.
+    pub fn body(&self) -> String {
+        encoded(&self.fields)
+    }
+}
+
+/// Pairs as a form or a query carries them.
+pub fn encoded(pairs: &[(impl AsRef<str>, impl AsRef<str>)]) -> String {
+    let mut body = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in pairs {
+        body.append_pair(name.as_ref(), value.as_ref());
+    }
+    body.finish()
+}
+
+/// All forms of a page, in their order.
+pub(crate) fn forms(html: &str) -> Vec<Form> {
+    let (mut found, mut area) = (Vec::<Form>::new(), None);
+    for (start, _) in html.match_indices('<') {
+        let Some(tag) = Tag::at(html, start) else { continue };
+        match (tag.name, found.last_mut()) {
+            ("form", _) => found.push(Form {
+                action: tag.attribute("action").expect("a form says where it goes"),
+                method: tag.attribute("method").unwrap_or_else(|| "get".to_owned()),
+                fields: Vec::new(),
+                buttons: Vec::new(),
+            }),
+            ("textarea", Some(_)) => area = tag.attribute("name").map(|name| (name, tag.end)),
+            ("/textarea", Some(form)) => {
+                let (name, from) = area.take().expect("a textarea with a name");
+                let text = &html[from..start];
+                form.fields
+                    .push((name, unescaped(text.strip_prefix('\n').unwrap_or(text))));
+            }
+            ("input", Some(form)) => form.fields.extend(tag.sent()),
+            ("button", Some(form)) => form
+                .buttons
+                .extend(tag.attribute("name").zip(tag.attribute("value"))),
+            _ => {}
+        }
+    }
+    found
+}
+
+struct Tag<'a> {
+    name: &'a str,
+    text: &'a str,
+    /// Where what follows begins.
+    end: usize,
+}
+
+impl<'a> Tag<'a> {
+    fn at(html: &'a str, start: usize) -> Option<Self> {
+        // No `>` stands in a value: the templates escape it.
+        let end = start + html[start..].find('>')?;
+        let text = &html[start + 1..end];
+        let name = text.split_ascii_whitespace().next()?;
+        Some(Self {
+            name,
+            text,
+            end: end + 1,
+        })
+    }
+
+    fn attribute(&self, name: &str) -> Option<String> {
+        let after = self.text.split_once(&format!(" {name}=\""))?.1;
+        Some(unescaped(after.split_once('"')?.0))
+    }
+
+    /// What an input sends where nobody touches it.
+    fn sent(&self) -> Option<(String, String)> {
+        let box_like = matches!(self.attribute("type").as_deref(), Some("checkbox" | "radio"));
+        let ticked = self.text.split_ascii_whitespace().any(|word| word == "checked");
+        (!box_like || ticked)
+            .then(|| {
+                (
+                    self.attribute("name"),
+                    self.attribute("value").unwrap_or_default(),
+                )
+            })
+            .and_then(|(name, value)| Some((name?, value)))
+    }
+}
+
+/// Text without character references.
+pub(crate) fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        plain.push_str(before);
+        let (name, after) = after.split_once(';').expect("a whole character reference");
+        plain.push(character(name));
+        rest = after;
+    }
+    plain + rest
+}
+
+fn character(name: &str) -> char {
+    let number = name
+        .strip_prefix("#x")
+        .map(|hex| u32::from_str_radix(hex, 16))
+        .or_else(|| name.strip_prefix('#').map(str::parse));
+    match (name, number) {
+        ("amp", _) => '&',
+        ("lt", _) => '<',
+        ("gt", _) => '>',
+        ("quot", _) => '"',
+        (_, Some(Ok(number))) => char::from_u32(number).expect("a character"),
+        _ => panic!("an unknown character reference: {name}"),
+    }
+}

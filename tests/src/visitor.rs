@@ -1,0 +1,182 @@
+//! A browser without scripts: it keeps cookies, follows redirects on its own site and sends the forms it reads.
+
+use std::collections::BTreeMap;
+
+use reqwest::Method;
+use testkit::{Answer, Client, Request};
+
+use crate::{Form, forms::forms};
+
+const MOST_REDIRECTS: usize = 5;
+
+/// A browser with its cookies.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    client: Client,
+    base: String,
+    /// By name.
+    pub cookies: BTreeMap<String, String>,
+    headers: Vec<(String, String)>,
+}
+
+/// A page that a visitor came to.
+#[derive(Debug)]
+pub struct Page {
+    /// Its path with its query.
+    pub path: String,
+    /// As it was answered.
+    pub answer: Answer,
+    /// Its text.
+    pub html: String,
+}
+
+impl Page {
+    /// All its forms.
+    pub fn forms(&self) -> Vec<Form> {
+        forms(&self.html)
+    }
+
+    /// The form that goes to this path.
+    #[track_caller]
+    pub fn form(&self, action: &str) -> Form {
+        let mut fitting = self.forms().into_iter().filter(|form| form.action == action);
+        fitting
+            .next()
+            .unwrap_or_else(|| panic!("no form to {action} on {}: {}", self.path, self.html))
+    }
+
+    /// Asserts the status.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.answer.status, status, "{}: {}", self.path, self.html);
+        self
+    }
+
+    /// What stands in the element with this id; it holds text alone.
+    #[track_caller]
+    pub fn text_of(&self, id: &str) -> String {
+        let mark = format!(" id=\"{id}\"");
+        let after = self
+            .html
+            .split_once(&mark)
+            .and_then(|(_, rest)| rest.split_once('>'));
+        let text = after
+            .and_then(|(_, rest)| rest.split_once('<'))
+            .map(|(text, _)| text);
+        crate::forms::unescaped(text.unwrap_or_else(|| panic!("nothing with the id {id}: {}", self.html)))
+    }
+}
+
+impl Visitor {
+    /// A fresh browser at a listener's URL.
+    pub fn new(client: &Client, base_url: &str) -> Self {
+        Self {
+            client: client.clone(),
+            base: base_url.to_owned(),
+            cookies: BTreeMap::new(),
+            headers: vec![("accept-language".to_owned(), "en".to_owned())],
+        }
+    }
+
+    /// The same with another header on every request, in place of one of that name.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.retain(|(other, _)| other != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A request as this browser sends it.
+    pub fn request(&self, method: Method, path: &str) -> Request {
+        let url = format!("{}{path}", self.base);
+        let mut request = self.client.request(method, &url);
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        if self.cookies.is_empty() {
+            return request;
+        }
+        let pairs: Vec<_> = self
+            .cookies
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        request.header("cookie", &pairs.join("; "))
+    }
+
+    /// Sends a request and keeps the cookies of its answer.
+    pub async fn send(&mut self, request: Request) -> Answer {
+        let answer = request.send().await;
+        for cookie in answer.headers.get_all("set-cookie") {
+            let cookie = cookie.to_str().expect("a cookie in ASCII");
+            let pair = cookie.split(';').next().and_then(|pair| pair.split_once('='));
+            let (name, value) = pair.expect("a cookie has a name and a value");
+            if cookie.contains("; Max-Age=0") {
+                self.cookies.remove(name);
+            } else {
+                self.cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        answer
+    }
+
+    /// One GET, no redirect followed.
+    pub async fn get(&mut self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    /// One POST of a form, no redirect followed.
+    pub async fn post(&mut self, form: &Form) -> Answer {
+        let request = self.request(Method::POST, &form.action).form(&form.body());
+        self.send(request).await
+    }
+
+    /// Goes to a page, wherever its redirects on this site lead.
+    pub async fn open(&mut self, path: &str) -> Page {
+        let answer = self.get(path).await;
+        self.follow(path, answer).await
+    }
+
+    /// Sends a form and goes where that leads on this site.
+    pub async fn submit(&mut self, form: &Form) -> Page {
+        if form.method == "get" {
+            return self.open(&form.action).await;
+        }
+        let answer = self.post(form).await;
+        self.follow(&form.action, answer).await
+    }
+
+    async fn follow(&mut self, path: &str, mut answer: Answer) -> Page {
+        let mut path = path.to_owned();
+        for _ in 0..MOST_REDIRECTS {
+            let Some(next) = self.next(&answer) else {
+                let html = String::from_utf8_lossy(&answer.bytes).into_owned();
+                return Page { path, answer, html };
+            };
+            answer = self.get(&next).await;
+            path = next;
+        }
+        panic!("redirects do not end at {path}");
+    }
+
+    /// The path that a redirect on this site leads to.
+    fn next(&self, answer: &Answer) -> Option<String> {
+        let location = answer.header("location")?;
+        let local = location.strip_prefix(&self.base).unwrap_or(location);
+        local.starts_with('/').then(|| local.to_owned())
+    }
+
+    /// Signs in, and comes to where that leads.
+    pub async fn sign_in(&mut self, email: &str, password: &str) -> Page {
+        let page = self.open("/panel/sign-in").await.expect(200);
+        self.submit(&sign_in_form(&page, email, password)).await
+    }
+}
+
+/// The form of the page to sign in on, filled in.
+#[track_caller]
+pub fn sign_in_form(page: &Page, email: &str, password: &str) -> Form {
+    page.form("/panel/sign-in")
+        .with("email", email)
+        .with("password", password)
+}
