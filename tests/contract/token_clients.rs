@@ -39,6 +39,25 @@ async fn basic_and_body_credentials_are_accepted_each_alone() {
         .expect(200);
 }
 
+/// Libraries that follow RFC 6749 §2.3.1 to the letter encode every `_` and `-`.
+#[tokio::test]
+async fn basic_credentials_may_be_form_encoded() {
+    let world = world().await;
+    let application = world.application(&world.seller().await, &["offers:read"]).await;
+    let plain = credentials(&application);
+    let encoded = plain.replace('_', "%5F").replace('-', "%2D");
+    form_with_basic(&world, &encoded, GRANT).await.expect(200);
+    let with_the_same_id = format!("{GRANT}&client_id={}", application.client_id);
+    form_with_basic(&world, &encoded, &with_the_same_id)
+        .await
+        .expect(200);
+    for broken in [format!("{plain}%"), format!("{plain}%5"), plain.replace('_', "%255F")] {
+        form_with_basic(&world, &broken, GRANT)
+            .await
+            .oauth_error(401, "invalid_client");
+    }
+}
+
 #[tokio::test]
 async fn basic_and_body_credentials_together_are_an_invalid_request() {
     let world = world().await;

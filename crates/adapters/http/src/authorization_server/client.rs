@@ -1,9 +1,12 @@
 //! Who calls the endpoints for clients (RFC 6749 §2.3, contract: Flows).
 
+use std::borrow::Cow;
+
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use oauth::{Application, ApplicationReader, ClientType, InvalidClient, authenticate};
+use web::percent;
 
 use super::error::OAuthError;
 use super::grant_type::GrantType;
@@ -93,8 +96,8 @@ fn malformed() -> OAuthError {
     )
 }
 
-/// Reads the value of an HTTP Basic header (RFC 7617 §2). RFC 6749 §2.3.1 would have both parts form-encoded first; ids
-/// and secrets of ours consist of characters that this leaves as they are.
+/// Reads the value of an HTTP Basic header (RFC 7617 §2). Both parts are form-encoded within it (RFC 6749 §2.3.1). Ids and
+/// secrets of ours hold neither `%` nor `+`, so clients that leave the encoding out are understood as well.
 fn basic(value: &str) -> Option<Presented> {
     let (scheme, encoded) = value.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -103,8 +106,9 @@ fn basic(value: &str) -> Option<Presented> {
     let decoded = STANDARD.decode(encoded.trim_start_matches(' ')).ok()?;
     let text = String::from_utf8(decoded).ok()?;
     let (client_id, secret) = text.split_once(':')?;
+    let plain = |part: &str| percent::decode(&part.replace('+', " ")).map(Cow::into_owned);
     Some(Presented {
-        client_id: client_id.to_owned(),
-        secret: Some(secret.to_owned()),
+        client_id: plain(client_id)?,
+        secret: Some(plain(secret)?),
     })
 }

@@ -43,6 +43,17 @@ async fn a_client_that_does_not_prove_itself_is_invalid() {
 }
 
 #[actix_web::test]
+async fn basic_credentials_may_be_form_encoded() {
+    let encoded = |text: &str| text.replace('_', "%5F").replace('-', "%2D");
+    let header = basic(&encoded(CLIENT), &encoded(secret().reveal()));
+    let request = form("grant_type=client_credentials").insert_header(header);
+    assert_eq!(knowing(application()).send(request).await.status, 200);
+    let header = basic(CLIENT, &format!("{}%", secret().reveal()));
+    let request = form("grant_type=client_credentials").insert_header(header);
+    is(&knowing(application()).send(request).await, 401, "invalid_client");
+}
+
+#[actix_web::test]
 async fn credentials_are_sent_once() {
     let secret = secret();
     for body in [
