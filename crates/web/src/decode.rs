@@ -37,6 +37,7 @@
 //! ```
 
 mod bounds;
+mod described;
 mod fields;
 mod list;
 mod object;
@@ -47,6 +48,7 @@ mod shape;
 mod tests;
 mod text;
 
+pub use described::{Described, DescribedField, DescribedFields, Member, Saying};
 pub use fields::{
     Field, FieldSet, Nullable, Optional, Required, Resettable, nullable, optional, required, resettable,
 };

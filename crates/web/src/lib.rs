@@ -19,6 +19,7 @@ pub mod percent;
 pub mod problem;
 pub mod query;
 pub mod reply;
+pub mod schema;
 pub mod tasks;
 pub mod timestamps;
 pub mod trace_id;

@@ -64,6 +64,18 @@ pub struct Resettable<S: Shape> {
     of_null: S::Value,
 }
 
+impl<S> Required<S> {
+    pub(super) const fn shape(&self) -> &S {
+        &self.shape
+    }
+}
+
+impl<S> Optional<S> {
+    pub(super) const fn shape(&self) -> &S {
+        &self.shape
+    }
+}
+
 impl<S: Shape> Field for Required<S> {
     type Value = S::Value;
 

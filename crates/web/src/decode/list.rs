@@ -40,6 +40,14 @@ impl<S: Shape> List<S> {
         }
     }
 
+    pub(super) const fn element(&self) -> &S {
+        &self.element
+    }
+
+    pub(super) const fn count(&self) -> &RangeInclusive<usize> {
+        &self.count
+    }
+
     fn bounds(&self) -> Option<String> {
         counted(&self.count, "element")
     }

@@ -24,6 +24,16 @@ impl<F: FieldSet> ObjectShape<F> {
     }
 }
 
+impl<F> ObjectShape<F> {
+    pub(super) const fn fields(&self) -> &F {
+        &self.fields
+    }
+
+    pub(super) const fn is_some(&self) -> bool {
+        self.some
+    }
+}
+
 impl<F: FieldSet> Shape for ObjectShape<F> {
     type Value = F::Values;
 

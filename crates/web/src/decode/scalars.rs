@@ -26,6 +26,12 @@ pub struct Integer<T> {
     range: RangeInclusive<T>,
 }
 
+impl<T> Integer<T> {
+    pub(super) const fn range(&self) -> &RangeInclusive<T> {
+        &self.range
+    }
+}
+
 impl<T: IntegerTarget> Shape for Integer<T> {
     type Value = T;
 
@@ -81,6 +87,10 @@ pub struct OneOf<T: 'static, F> {
 }
 
 impl<T: Copy, F: Fn(T) -> &'static str> OneOf<T, F> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.values.iter().map(|value| (self.name)(*value))
+    }
+
     pub(crate) fn find(&self, text: &str) -> Option<T> {
         self.values
             .iter()

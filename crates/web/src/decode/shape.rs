@@ -52,6 +52,12 @@ pub struct Mapped<S, F> {
     change: F,
 }
 
+impl<S, F> Mapped<S, F> {
+    pub(super) const fn inner(&self) -> &S {
+        &self.shape
+    }
+}
+
 impl<S: Shape, T, F: Fn(S::Value) -> T> Shape for Mapped<S, F> {
     type Value = T;
 
@@ -68,6 +74,12 @@ impl<S: Shape, T, F: Fn(S::Value) -> T> Shape for Mapped<S, F> {
 pub struct Checked<S, F> {
     shape: S,
     check: F,
+}
+
+impl<S, F> Checked<S, F> {
+    pub(super) const fn inner(&self) -> &S {
+        &self.shape
+    }
 }
 
 impl<S: Shape, T, E: Display, F: Fn(S::Value) -> Result<T, E>> Shape for Checked<S, F> {
@@ -87,6 +99,12 @@ impl<S: Shape, T, E: Display, F: Fn(S::Value) -> Result<T, E>> Shape for Checked
 pub struct Refined<S, F> {
     shape: S,
     check: F,
+}
+
+impl<S, F> Refined<S, F> {
+    pub(super) const fn inner(&self) -> &S {
+        &self.shape
+    }
 }
 
 impl<S: Shape, T, F: Fn(S::Value, &mut Place<'_>) -> Option<T>> Shape for Refined<S, F> {

@@ -58,6 +58,10 @@ impl Text {
         }
     }
 
+    pub(super) const fn length_range(&self) -> &RangeInclusive<usize> {
+        &self.length
+    }
+
     /// What is wrong with `text`, if anything is.
     pub(crate) fn fault(&self, text: &str) -> Option<String> {
         // A text that is far too long is not counted to its end.
