@@ -74,6 +74,13 @@ mod token_scopes;
 mod trace_ids;
 mod undisturbed;
 mod user_agents;
+mod webhook_addresses;
+mod webhook_creation;
+mod webhook_events;
+mod webhook_holds;
+mod webhook_keys;
+mod webhook_lists;
+mod webhook_retries;
 
 use blackbox::World;
 use chrono::{DateTime, Utc};

@@ -1,0 +1,135 @@
+//! What suspension holds and reinstatement resumes, and what ends deliveries for good (D57, D59, D95).
+
+use blackbox::{Hook, Integration, Receiver, Reply, World, eventually, line, local_receivers};
+use chrono::TimeDelta;
+use reqwest::Method;
+use serde_json::json;
+use testkit::TestClock;
+
+use crate::PROGRAM;
+
+/// A subscription with one delivery that failed and waits for its second attempt.
+struct Waiting {
+    world: World,
+    clock: TestClock,
+    own: Integration,
+    receiver: Receiver,
+    hook: Hook,
+}
+
+async fn happens(world: &World, own: &Integration) {
+    let offer = world.any_offer(&own.seller, json!({})).await;
+    world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
+}
+
+async fn waiting() -> Waiting {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let clock = world.database.control_clock().await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let hook = world.hook(&own.token, &receiver).await;
+    receiver.answers_first(&[Reply::Status(500)]);
+    happens(&world, &own).await;
+    eventually("the failure", async || {
+        let delivery = world.delivery(&own.token, &hook.id).await;
+        delivery["next_retry_at"].is_string().then_some(())
+    })
+    .await;
+    Waiting {
+        world,
+        clock,
+        own,
+        receiver,
+        hook,
+    }
+}
+
+impl Waiting {
+    /// Lets the second attempt's time come and pass. Lanes that are due are taken in the order of their time, so that what
+    /// could have been sent has been begun once something that came later has arrived.
+    async fn its_time_passes(&self) {
+        self.clock.advance(TimeDelta::minutes(10)).await;
+        let (other, receiver) = (self.world.integration().await, Receiver::start().await);
+        self.world.hook(&other.token, &receiver).await;
+        happens(&self.world, &other).await;
+        receiver.has(1).await;
+    }
+
+    async fn stops_for_good(&self) {
+        self.its_time_passes().await;
+        eventually("the end of what waited", async || {
+            (self.world.waiting(&self.hook.id).await == 0).then_some(())
+        })
+        .await;
+        self.its_time_passes().await;
+        assert_eq!(self.receiver.count(), 1, "nothing more was sent");
+    }
+}
+
+#[tokio::test]
+async fn suspension_holds_what_waits_and_reinstatement_resumes_it() {
+    let test = waiting().await;
+    let Waiting {
+        world,
+        own,
+        receiver,
+        hook,
+        ..
+    } = &test;
+    let client_id = &own.application.client_id;
+    world.move_application(client_id, "suspension").await.expect(200);
+    happens(world, own).await;
+    test.its_time_passes().await;
+    assert_eq!(
+        (receiver.count(), world.waiting(&hook.id).await),
+        (1, 1),
+        "held, and nothing new queued"
+    );
+    world
+        .move_application(client_id, "reinstatement")
+        .await
+        .expect(200);
+    let received = receiver.has(2).await;
+    assert_eq!(received[0].body, received[1].body);
+    let token = world.token(&own.application).await;
+    let delivery = eventually("the note of it", async || {
+        let delivery = world.delivery(&token, &hook.id).await;
+        delivery["delivered_at"].is_string().then_some(delivery)
+    })
+    .await;
+    assert_eq!(delivery["attempt"], 2);
+    let listed = world.get(&token, "/v1/webhooks").await.expect(200).json();
+    assert_eq!(listed["items"][0]["active"], true);
+    // What happens now is told again.
+    happens(world, own).await;
+    receiver.has(3).await;
+}
+
+#[tokio::test]
+async fn a_deleted_subscription_is_told_nothing_more() {
+    let test = waiting().await;
+    test.world
+        .unsubscribe(&test.own.token, &test.hook.id)
+        .await
+        .expect(204);
+    assert_eq!(test.world.waiting(&test.hook.id).await, 0);
+    happens(&test.world, &test.own).await;
+    test.stops_for_good().await;
+}
+
+#[tokio::test]
+async fn a_deleted_application_is_told_nothing_more() {
+    let test = waiting().await;
+    let path = format!("/applications/{}", test.own.application.client_id);
+    let answer = test.world.office(Method::DELETE, &path).send().await;
+    assert!(matches!(answer.status, 200 | 204), "{answer:?}");
+    happens(&test.world, &test.own).await;
+    test.stops_for_good().await;
+}
+
+#[tokio::test]
+async fn a_closed_account_is_told_nothing_more() {
+    let test = waiting().await;
+    let path = format!("/sellers/{}/closure", test.own.seller.id);
+    test.world.office(Method::POST, &path).send().await.expect(200);
+    test.stops_for_good().await;
+}

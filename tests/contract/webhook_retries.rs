@@ -1,0 +1,197 @@
+//! Failed deliveries: what counts as one, when they come again, and when no more (contract: Retries).
+
+use std::time::Duration;
+
+use blackbox::{Hook, Integration, Receiver, Reply, World, eventually, line, local_receivers, soon_again};
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::{PROGRAM, instant};
+
+/// The contract's delays, in seconds.
+const DELAYS: [i64; 5] = [60, 300, 1_800, 7_200, 43_200];
+
+async fn happens(world: &World, own: &Integration) {
+    let offer = world.any_offer(&own.seller, json!({})).await;
+    world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
+}
+
+/// The only delivery of a hook, once so many attempts of it have ended.
+async fn after(world: &World, own: &Integration, hook: &Hook, attempts: u8) -> Value {
+    eventually(&format!("the end of attempt {attempts}"), async || {
+        let delivery = world.delivery(&own.token, &hook.id).await;
+        (delivery["attempt"] == attempts).then_some(delivery)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn six_attempts_at_the_contracts_distances_and_no_seventh() {
+    // The token outlives the 14.5 hours.
+    let world = World::with(PROGRAM, |options| {
+        local_receivers(options).set("SELLER_API__OAUTH__ACCESS_TOKEN_TTL", "30d")
+    })
+    .await;
+    let clock = world.database.control_clock().await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    receiver.answers(Reply::Status(500));
+    let hook = world.hook(&own.token, &receiver).await;
+    happens(&world, &own).await;
+    for (number, delay) in (1_u8..).zip(DELAYS) {
+        let begun = clock.now().await - TimeDelta::seconds(20);
+        let delivery = after(&world, &own, &hook, number).await;
+        assert_eq!(delivery["response_status"], 500);
+        assert_eq!(delivery["delivered_at"], Value::Null);
+        assert!(delivery["duration_ms"].is_i64());
+        let next = instant(delivery["next_retry_at"].as_str().unwrap());
+        let (least, most) = (TimeDelta::seconds(delay), TimeDelta::milliseconds(delay * 1_100));
+        let now = clock.now().await;
+        assert!(next >= begun + least && next <= now + most, "{delivery} at {now}");
+        assert_eq!(receiver.count(), usize::from(number));
+        clock.advance(most + TimeDelta::seconds(1)).await;
+    }
+    let last = after(&world, &own, &hook, 6).await;
+    assert_eq!(
+        (&last["delivered_at"], &last["next_retry_at"]),
+        (&Value::Null, &Value::Null),
+        "exhausted"
+    );
+    assert_eq!(last["response_status"], 500);
+    clock.advance(TimeDelta::days(2)).await;
+    // What happens afterwards is delivered, so somebody has looked since.
+    receiver.answers(Reply::Status(200));
+    happens(&world, &own).await;
+    let received = receiver.has(7).await;
+    let (told, news) = received.split_at(6);
+    assert_ne!(news[0].delivery(), told[0].delivery());
+    for repeat in told {
+        assert_eq!(repeat.body, told[0].body, "the same bytes");
+        for header in ["x-delivery-id", "x-signature", "x-event"] {
+            assert_eq!(repeat.header(header), told[0].header(header));
+        }
+    }
+    told[5].is_signed_by(&hook.secret).await;
+    assert_eq!(receiver.count(), 7);
+}
+
+#[tokio::test]
+async fn any_success_ends_it_and_nothing_else_does() {
+    let world = World::with(PROGRAM, |options| {
+        local_receivers(options).set("SELLER_API__WEBHOOKS__ATTEMPT_TIMEOUT", "1s")
+    })
+    .await;
+    let own = world.integration().await;
+    let mut hooks = Vec::new();
+    for (reply, status) in [
+        (Reply::Status(200), Some(200)),
+        (Reply::Status(201), Some(201)),
+        (Reply::Status(299), Some(299)),
+        (Reply::Status(301), Some(301)),
+        (Reply::Redirect, Some(307)),
+        (Reply::Status(400), Some(400)),
+        (Reply::Status(410), Some(410)),
+        (Reply::Status(503), Some(503)),
+        (Reply::HangUp, None),
+        (Reply::Silence, None),
+    ] {
+        let receiver = Receiver::start().await;
+        receiver.answers(reply);
+        hooks.push((world.hook(&own.token, &receiver).await, receiver, status));
+    }
+    // Nobody listens there.
+    let gone = {
+        std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+    };
+    let nobody = world
+        .subscribe_to(&own.token, &format!("http://{gone}/"), &blackbox::EVENTS)
+        .await
+        .expect(201)
+        .json();
+    happens(&world, &own).await;
+    for (hook, receiver, status) in &hooks {
+        let delivery = after(&world, &own, hook, 1).await;
+        assert_eq!(delivery["response_status"], json!(status), "{delivery}");
+        assert!(delivery["duration_ms"].is_i64(), "{delivery}");
+        let delivered = status.is_some_and(|status| (200..300).contains(&status));
+        assert_eq!(delivery["delivered_at"].is_string(), delivered, "{delivery}");
+        assert_eq!(delivery["next_retry_at"].is_string(), !delivered, "{delivery}");
+        assert_eq!(
+            receiver.count(),
+            1,
+            "{status:?}: one attempt, and no redirect is followed"
+        );
+    }
+    let nobody = Hook {
+        id: nobody["id"].as_str().unwrap().to_owned(),
+        secret: String::new(),
+    };
+    let delivery = after(&world, &own, &nobody, 1).await;
+    assert!(
+        delivery["response_status"].is_null() && delivery["next_retry_at"].is_string(),
+        "{delivery}"
+    );
+}
+
+#[tokio::test]
+async fn the_sixth_attempt_may_still_succeed() {
+    let world = World::with(PROGRAM, soon_again).await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let hook = world.hook(&own.token, &receiver).await;
+    receiver.answers_first(&[
+        Reply::Status(500),
+        Reply::HangUp,
+        Reply::Redirect,
+        Reply::Status(404),
+        Reply::Status(429),
+    ]);
+    happens(&world, &own).await;
+    let delivery = after(&world, &own, &hook, 6).await;
+    assert!(
+        delivery["delivered_at"].is_string() && delivery["next_retry_at"].is_null(),
+        "{delivery}"
+    );
+    assert_eq!(delivery["response_status"], 204);
+    let received = receiver.has(6).await;
+    for (earlier, later) in received.iter().zip(&received[1..]) {
+        assert!(
+            later.at - earlier.at >= Duration::from_millis(100),
+            "not before it is due"
+        );
+    }
+    assert_eq!(receiver.count(), 6);
+}
+
+#[tokio::test]
+async fn a_receiver_that_fails_holds_up_nobody_else() {
+    let world = World::with(PROGRAM, |options| {
+        local_receivers(options)
+            .set("SELLER_API__WEBHOOKS__ATTEMPT_TIMEOUT", "3s")
+            .set("SELLER_API__WEBHOOKS__CONCURRENCY", "32")
+    })
+    .await;
+    let (dead, silent) = (world.integration().await, Receiver::start().await);
+    silent.answers(Reply::Silence);
+    let hook = world.hook(&dead.token, &silent).await;
+    let many = "insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
+        select seller_id, id, gen_random_uuid(), now(), now(), 'order.paid', '{}'
+        from subscriptions, generate_series(1, 20000) where id::text = $1 returning 1";
+    let database = world.database.connect().await;
+    assert_eq!(database.query(many, &[&hook.id]).await.unwrap().len(), 20_000);
+    // The next event wakes the lane.
+    happens(&world, &dead).await;
+    silent.has(1).await;
+    let (alive, receiver) = (world.integration().await, Receiver::start().await);
+    world.hook(&alive.token, &receiver).await;
+    for n in 1..=20 {
+        let begun = std::time::Instant::now();
+        happens(&world, &alive).await;
+        let received = receiver.has(n).await;
+        let delay = received[n - 1].at - begun;
+        // Generous: the machine runs other tests too. A single attempt at the dead one takes longer.
+        assert!(delay < Duration::from_millis(2_500), "{delay:?} at event {n}");
+    }
+    assert!(silent.most_at_once() <= 16, "{} at once", silent.most_at_once());
+}

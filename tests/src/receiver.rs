@@ -1,0 +1,258 @@
+//! A receiver of webhooks on the loopback: it notes what comes, byte for byte, and answers as a test tells it to.
+
+use std::{
+    collections::VecDeque,
+    process::Stdio,
+    sync::{Arc, Mutex, MutexGuard},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    process::Command,
+};
+
+use crate::eventually;
+
+/// How a delivery is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// With this status and no body.
+    Status(u16),
+    /// With this status, after a while.
+    Late(u16, Duration),
+    /// With a redirect to the receiver itself, where it would be taken.
+    Redirect,
+    /// Not at all; the connection stays open.
+    Silence,
+    /// With the end of the connection.
+    HangUp,
+}
+
+/// A delivery as it came.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// When its last byte had come.
+    pub at: Instant,
+    /// Method, target and version.
+    pub request_line: String,
+    /// Names in lower case, and values.
+    pub headers: Vec<(String, String)>,
+    /// The bytes that are signed.
+    pub body: Vec<u8>,
+}
+
+impl Received {
+    /// The value of a header, of which there has to be one line.
+    #[track_caller]
+    pub fn header(&self, name: &str) -> &str {
+        let mut lines = self.headers.iter().filter(|(other, _)| other == name);
+        let line = lines
+            .next()
+            .unwrap_or_else(|| panic!("no `{name}`: {:?}", self.headers));
+        assert!(lines.next().is_none(), "`{name}` is there more than once");
+        &line.1
+    }
+
+    /// The body.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("the body is JSON")
+    }
+
+    /// The name of the event, by the body.
+    pub fn event(&self) -> String {
+        self.json()["event"].as_str().expect("an event").to_owned()
+    }
+
+    /// The id of the delivery.
+    pub fn delivery(&self) -> &str {
+        self.header("x-delivery-id")
+    }
+
+    /// Asserts that the signature over the received bytes is what OpenSSL makes of them and the secret.
+    pub async fn is_signed_by(&self, secret: &str) {
+        assert_eq!(self.header("x-signature"), signature(secret, &self.body).await);
+    }
+}
+
+/// The signature of the contract, by `openssl dgst`.
+pub async fn signature(secret: &str, body: &[u8]) -> String {
+    let mut openssl = Command::new("openssl")
+        .args(["dgst", "-sha256", "-hmac", secret, "-binary"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("openssl is installed");
+    let mut stdin = openssl.stdin.take().expect("stdin is piped");
+    stdin.write_all(body).await.expect("openssl reads");
+    drop(stdin);
+    let output = openssl.wait_with_output().await.expect("openssl ends");
+    assert_eq!(output.stdout.len(), 32, "{output:?}");
+    let hex = output.stdout.iter().map(|byte| format!("{byte:02x}"));
+    format!("sha256={}", hex.collect::<String>())
+}
+
+/// The receiver. It ends with the runtime of its test.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    /// Where it listens.
+    pub url: String,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    received: Vec<Received>,
+    first: VecDeque<Reply>,
+    then: Reply,
+    /// Attempts that wait for their answer now, and the most that ever did.
+    open: (usize, usize),
+}
+
+impl Receiver {
+    /// Starts one that takes everything with 204.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let receiver = Self {
+            url: format!("http://{address}/hooks"),
+            state: Arc::new(Mutex::new(State {
+                received: Vec::new(),
+                first: VecDeque::new(),
+                then: Reply::Status(204),
+                open: (0, 0),
+            })),
+        };
+        let serving = receiver.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let serving = serving.clone();
+                tokio::spawn(async move { serving.serve(stream).await });
+            }
+        });
+        receiver
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("the state is whole")
+    }
+
+    /// From now on this is answered.
+    pub fn answers(&self, reply: Reply) {
+        self.state().then = reply;
+    }
+
+    /// These are the next answers; then goes what was answered before.
+    pub fn answers_first(&self, replies: &[Reply]) {
+        self.state().first.extend(replies);
+    }
+
+    /// What has come so far.
+    pub fn received(&self) -> Vec<Received> {
+        self.state().received.clone()
+    }
+
+    /// How much has come so far.
+    pub fn count(&self) -> usize {
+        self.state().received.len()
+    }
+
+    /// The most attempts that ever waited for their answers at once.
+    pub fn most_at_once(&self) -> usize {
+        self.state().open.1
+    }
+
+    /// What has come, once it is at least so much.
+    pub async fn has(&self, deliveries: usize) -> Vec<Received> {
+        eventually(&format!("{deliveries} deliveries"), async || {
+            (self.count() >= deliveries).then(|| self.received())
+        })
+        .await
+    }
+
+    /// The first delivery of an event.
+    pub async fn hears(&self, event: &str) -> Received {
+        eventually(event, async || {
+            self.received()
+                .into_iter()
+                .find(|received| received.event() == event)
+        })
+        .await
+    }
+
+    async fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        let mut unread = Vec::new();
+        loop {
+            let received = read(&mut stream, &mut unread).await?;
+            let reply = {
+                let mut state = self.state();
+                state.received.push(received);
+                state.open.0 += 1;
+                state.open.1 = state.open.1.max(state.open.0);
+                state.first.pop_front().unwrap_or(state.then)
+            };
+            let answered = self.answer(&mut stream, reply).await;
+            self.state().open.0 -= 1;
+            answered?;
+        }
+    }
+
+    async fn answer(&self, stream: &mut TcpStream, reply: Reply) -> Option<()> {
+        let (status, more) = match reply {
+            Reply::Status(status) => (status, String::new()),
+            Reply::Late(status, after) => {
+                tokio::time::sleep(after).await;
+                (status, String::new())
+            }
+            Reply::Redirect => (307, format!("location: {}\r\n", self.url)),
+            Reply::Silence => {
+                // Until the other side gives up.
+                drop(stream.read(&mut [0; 1]).await);
+                return None;
+            }
+            Reply::HangUp => return None,
+        };
+        let answer = format!("HTTP/1.1 {status} Told\r\n{more}content-length: 0\r\n\r\n");
+        let answer = if status == 204 {
+            "HTTP/1.1 204 Told\r\n\r\n".to_owned()
+        } else {
+            answer
+        };
+        stream.write_all(answer.as_bytes()).await.ok()
+    }
+}
+
+async fn read(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Received> {
+    let end = loop {
+        if let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        more(stream, unread).await?;
+    };
+    let rest = unread.split_off(end);
+    let head = String::from_utf8(std::mem::replace(unread, rest)).expect("a head in ASCII");
+    let mut lines = head.trim_end().split("\r\n");
+    let request_line = lines.next()?.to_owned();
+    let headers = lines
+        .map(|line| line.split_once(": ").expect("a header"))
+        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        .collect::<Vec<_>>();
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length = length.map_or(0, |(_, length)| length.parse().expect("a length"));
+    while unread.len() < length {
+        more(stream, unread).await?;
+    }
+    let rest = unread.split_off(length);
+    Some(Received {
+        at: Instant::now(),
+        request_line,
+        headers,
+        body: std::mem::replace(unread, rest),
+    })
+}
+
+async fn more(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<()> {
+    (stream.read_buf(unread).await.ok()? > 0).then_some(())
+}
