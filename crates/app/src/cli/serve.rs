@@ -14,7 +14,7 @@ use crate::{config::Sources, logging};
 /// On SIGTERM or SIGINT it is not ready any more, lets clients go (`server.drain`), then takes no new connections, finishes
 /// what runs (`server.shutdown_timeout`) and exits with 0; a second signal ends it at once. The log goes to stderr, as text or JSON (`log.format`).
 ///
-/// The background workers (mails, parcels on their way, clearing) run in the same process, or with --workers none
+/// The background workers (webhooks, mails, parcels on their way, clearing) run in the same process, or with --workers none
 /// in processes of their own (`seller-api worker`).
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]

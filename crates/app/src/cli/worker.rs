@@ -7,7 +7,7 @@ use crate::{config::Sources, logging};
 
 /// Do the work that goes on beside requests
 ///
-/// Sends mails, asks carriers about parcels on their way, and clears what has had its time: what `serve` does too
+/// Delivers webhooks, sends mails, asks carriers about parcels on their way, and clears what has had its time: what `serve` does too
 /// unless it is told not to (`serve --workers none`). Run as many as needed on one database; work is leased, so that none of
 /// it is done twice. Needs the same configuration as `serve`. /healthz, /readyz and /metrics answer at `worker.bind`. Starts
 /// in any order, and ends on SIGTERM or SIGINT as `serve` does.
