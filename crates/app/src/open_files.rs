@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files beside the connections of the public listener: the database's, the back office's, the runtimes' own.
+/// Files beside the connections of the public listener and to receivers: the database's, the back office's, the runtimes' own.
 const OTHERS: u64 = 2_048;
 
 /// Raises the soft limit to the hard one, and says so where that is too low for `connections`. Many systems set the soft
@@ -22,7 +22,7 @@ pub(crate) fn allow(connections: u32) {
         tracing::warn!(
             allowed,
             needed,
-            "too few open files are allowed for `server.max_connections`"
+            "too few open files are allowed for `server.max_connections` and `webhooks.concurrency`"
         );
     }
 }

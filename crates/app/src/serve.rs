@@ -62,7 +62,12 @@ impl Service {
             public,
             backoffice,
         } = self;
-        open_files::allow(shared.config.server.max_connections);
+        let (server, webhooks) = (&shared.config.server, &shared.config.webhooks);
+        open_files::allow(
+            server
+                .max_connections
+                .saturating_add(webhooks.concurrency.get().into()),
+        );
         let addresses = (public.address(), backoffice.address());
         let servers = vec![
             shared.public(public.listen()?)?,
