@@ -21,6 +21,7 @@ mod gate;
 mod gather;
 mod grants;
 mod instance;
+mod keyed;
 mod line;
 mod listing;
 mod migrations;

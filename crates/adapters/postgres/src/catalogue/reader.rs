@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     connector::Connector,
-    gather::{Gatherer, Grouped},
+    keyed::{ById, Keyed},
     line::Line,
     listing::{self, Filter},
     settings::Gathering,
@@ -27,24 +27,14 @@ use crate::{
 
 /// Reads offers for one server thread.
 pub(crate) struct OffersReader {
-    by_id: ById,
+    by_id: ById<Single>,
     pages: Line,
-}
-
-/// How single offers are read.
-enum ById {
-    Gathered(Gatherer<ManyOffers>),
-    OneByOne(Line),
 }
 
 impl OffersReader {
     pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering) -> Self {
-        let by_id = match gathering {
-            Gathering::Grouped => ById::Gathered(Gatherer::new(ManyOffers, Arc::clone(connector))),
-            Gathering::Router => ById::OneByOne(Line::new(Arc::clone(connector))),
-        };
         Self {
-            by_id,
+            by_id: ById::new(connector, gathering),
             pages: Line::new(Arc::clone(connector)),
         }
     }
@@ -53,18 +43,7 @@ impl OffersReader {
 #[async_trait]
 impl OfferReader for OffersReader {
     async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError> {
-        match &self.by_id {
-            ById::Gathered(gatherer) => gatherer.ask((seller, id)).await,
-            ById::OneByOne(line) => {
-                let one = OneOffer {
-                    seller: seller.uuid(),
-                    id: id.uuid(),
-                };
-                let ask =
-                    line.ask(|link| async move { one.get_results::<OfferRow>(&mut link.connection()).await });
-                ask.await?.pop().map(Offer::try_from).transpose()
-            }
-        }
+        self.by_id.read(seller, id.uuid()).await
     }
 
     async fn offers(
@@ -104,46 +83,28 @@ statement!(Offers => (BigInt, OfferColumns):
     "::uuid[]), (select ", ids: Array<SqlUuid>,
     "::uuid[])) with ordinality as k (seller_id, id, n) join offers on offers.seller_id = k.seller_id and offers.id = k.id");
 
-/// Single offers of any sellers in one statement.
-struct ManyOffers;
+/// Offers by their ids.
+struct Single;
 
 #[async_trait]
-impl Grouped for ManyOffers {
+impl Keyed for Single {
     const NAME: &'static str = "offers";
-    type Question = (SellerId, OfferId);
-    type Answer = Option<Offer>;
+    type Row = OfferRow;
+    type Item = Offer;
 
-    async fn answer(
-        &self,
+    fn key(offer: &Offer) -> (SellerId, Uuid) {
+        (offer.seller, offer.id.uuid())
+    }
+
+    async fn one(mut connection: &AsyncPgConnection, seller: Uuid, id: Uuid) -> QueryResult<Vec<OfferRow>> {
+        OneOffer { seller, id }.get_results(&mut connection).await
+    }
+
+    async fn many(
         mut connection: &AsyncPgConnection,
-        questions: &[Self::Question],
-    ) -> QueryResult<Vec<Result<Option<Offer>, StoreError>>> {
-        let (sellers, ids) = questions
-            .iter()
-            .map(|(seller, id)| (seller.uuid(), id.uuid()))
-            .unzip();
-        let rows = Offers { sellers, ids }
-            .get_results::<(i64, OfferRow)>(&mut connection)
-            .await?;
-        let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-        for (n, row) in rows {
-            let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
-            if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
-                *answer = Offer::try_from(row)
-                    .and_then(|offer| asked_for(offer, *question))
-                    .map(Some);
-            }
-        }
-        Ok(answers)
+        sellers: Vec<Uuid>,
+        ids: Vec<Uuid>,
+    ) -> QueryResult<Vec<(i64, OfferRow)>> {
+        Offers { sellers, ids }.get_results(&mut connection).await
     }
-}
-
-/// The last line between two sellers whose questions travel together.
-fn asked_for(offer: Offer, question: (SellerId, OfferId)) -> Result<Offer, StoreError> {
-    if (offer.seller, offer.id) == question {
-        return Ok(offer);
-    }
-    Err(StoreError::unexpected(
-        "a row came back for another question than its own",
-    ))
 }

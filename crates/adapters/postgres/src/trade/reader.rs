@@ -9,7 +9,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Keyset, Page, PageSize, SellerId, StoreError};
-use orders::{OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus, SellerOrder};
+use orders::{OrderFilter, OrderNumber, OrderReader, OrderRef, OrderStatus, SellerOrder};
 use uuid::Uuid;
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     connector::Connector,
-    gather::{Gatherer, Grouped},
+    keyed::{ById, Keyed},
     line::Line,
     listing::{self, Filter},
     settings::Gathering,
@@ -27,29 +27,23 @@ use crate::{
 
 /// Reads orders for one server thread.
 pub(crate) struct OrdersReader {
-    by_id: ById,
+    by_id: ById<Single>,
     others: Line,
-}
-
-/// How single orders are read by id.
-enum ById {
-    Gathered(Gatherer<ManyParts>),
-    OneByOne,
 }
 
 impl OrdersReader {
     pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering) -> Self {
-        let by_id = match gathering {
-            Gathering::Grouped => ById::Gathered(Gatherer::new(ManyParts, Arc::clone(connector))),
-            Gathering::Router => ById::OneByOne,
-        };
         Self {
-            by_id,
+            by_id: ById::new(connector, gathering),
             others: Line::new(Arc::clone(connector)),
         }
     }
 
-    async fn by_number(&self, seller: SellerId, number: &OrderNumber) -> Result<Vec<PartRow>, StoreError> {
+    async fn by_number(
+        &self,
+        seller: SellerId,
+        number: &OrderNumber,
+    ) -> Result<Option<SellerOrder>, StoreError> {
         let one = OneByNumber {
             seller: seller.uuid(),
             number: number.as_str().to_owned(),
@@ -57,30 +51,17 @@ impl OrdersReader {
         let ask = self
             .others
             .ask(|link| async move { one.get_results::<PartRow>(&mut link.connection()).await });
-        ask.await
-    }
-
-    async fn by_id(&self, seller: SellerId, order: OrderId) -> Result<Vec<PartRow>, StoreError> {
-        let one = OnePart {
-            seller: seller.uuid(),
-            order: order.uuid(),
-        };
-        let ask = self
-            .others
-            .ask(|link| async move { one.get_results::<PartRow>(&mut link.connection()).await });
-        ask.await
+        ask.await?.pop().map(SellerOrder::try_from).transpose()
     }
 }
 
 #[async_trait]
 impl OrderReader for OrdersReader {
     async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
-        let mut rows = match (order, &self.by_id) {
-            (OrderRef::Id(id), ById::Gathered(gatherer)) => return gatherer.ask((seller, *id)).await,
-            (OrderRef::Id(id), ById::OneByOne) => self.by_id(seller, *id).await?,
-            (OrderRef::Number(number), _) => self.by_number(seller, number).await?,
-        };
-        rows.pop().map(SellerOrder::try_from).transpose()
+        match order {
+            OrderRef::Id(id) => self.by_id.read(seller, id.uuid()).await,
+            OrderRef::Number(number) => self.by_number(seller, number).await,
+        }
     }
 
     async fn orders(
@@ -129,46 +110,28 @@ statement!(Parts => (BigInt, PartColumns):
     "::uuid[])) with ordinality as k (seller_id, order_id, n) \
      join seller_orders o on o.seller_id = k.seller_id and o.order_id = k.order_id");
 
-/// Single parts of any sellers in one statement.
-struct ManyParts;
+/// Parts by their orders' ids.
+struct Single;
 
 #[async_trait]
-impl Grouped for ManyParts {
+impl Keyed for Single {
     const NAME: &'static str = "orders";
-    type Question = (SellerId, OrderId);
-    type Answer = Option<SellerOrder>;
+    type Row = PartRow;
+    type Item = SellerOrder;
 
-    async fn answer(
-        &self,
+    fn key(part: &SellerOrder) -> (SellerId, Uuid) {
+        (part.seller, part.id.uuid())
+    }
+
+    async fn one(mut connection: &AsyncPgConnection, seller: Uuid, order: Uuid) -> QueryResult<Vec<PartRow>> {
+        OnePart { seller, order }.get_results(&mut connection).await
+    }
+
+    async fn many(
         mut connection: &AsyncPgConnection,
-        questions: &[Self::Question],
-    ) -> QueryResult<Vec<Result<Option<SellerOrder>, StoreError>>> {
-        let (sellers, orders) = questions
-            .iter()
-            .map(|(seller, order)| (seller.uuid(), order.uuid()))
-            .unzip();
-        let rows = Parts { sellers, orders }
-            .get_results::<(i64, PartRow)>(&mut connection)
-            .await?;
-        let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-        for (n, row) in rows {
-            let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
-            if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
-                *answer = SellerOrder::try_from(row)
-                    .and_then(|part| asked_for(part, *question))
-                    .map(Some);
-            }
-        }
-        Ok(answers)
+        sellers: Vec<Uuid>,
+        orders: Vec<Uuid>,
+    ) -> QueryResult<Vec<(i64, PartRow)>> {
+        Parts { sellers, orders }.get_results(&mut connection).await
     }
-}
-
-/// The last line between two sellers whose questions travel together.
-fn asked_for(part: SellerOrder, question: (SellerId, OrderId)) -> Result<SellerOrder, StoreError> {
-    if (part.seller, part.id) == question {
-        return Ok(part);
-    }
-    Err(StoreError::unexpected(
-        "a row came back for another question than its own",
-    ))
 }
