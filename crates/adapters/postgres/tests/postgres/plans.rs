@@ -4,11 +4,14 @@
 use adapter_postgres::Database;
 use kernel::{Keyset, OfferId, PageSize, SellerId};
 use offers::{OfferFilter, OfferStatus};
-use serde_json::Value;
 use tokio_postgres::Client;
 
+use self::plan::{Plan, sent};
 use crate::consenting::Parties;
 use crate::support::{Fixture, settings};
+
+#[path = "../shared/plan.rs"]
+mod plan;
 
 const SELLER: &str = "00000000-0000-7000-8000-00000000a000";
 const PAGE: i64 = 201;
@@ -30,70 +33,9 @@ const FILL: &str = "
       from (select n, timestamptz '2026-01-01Z' + n / 2 * interval '1 s' as t from generate_series(1, 400000) n) x;
     analyze offers, sellers";
 
-/// The statement that the adapter sent last among those with these words in them.
-async fn sent(client: &Client, words: &str) -> String {
-    let sql = "select query from pg_stat_activity where datname = current_database() and application_name = 'seller-api' \
-               and query like '%' || $1 || '%' order by query_start desc limit 1";
-    client.query_one(sql, &[&words]).await.unwrap().get(0)
-}
-
-/// Runs a statement by its generic plan and returns the nodes of the plan, with what each of them really did.
-async fn nodes(client: &Client, sql: &str, arguments: &str) -> Vec<Value> {
-    let types = if sql.contains("unnest") {
-        "(uuid[], uuid[])"
-    } else {
-        ""
-    };
-    let prepare =
-        format!("set plan_cache_mode = force_generic_plan; deallocate all; prepare it {types} as {sql}");
-    client.batch_execute(&prepare).await.unwrap();
-    let explain = format!("explain (analyze, buffers, format json) execute it ({arguments})");
-    let rows = client.simple_query(&explain).await.unwrap();
-    let text = rows.iter().find_map(|message| match message {
-        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(ToOwned::to_owned),
-        _ => None,
-    });
-    let plan: Value = serde_json::from_str(&text.unwrap()).unwrap();
-    let mut nodes = Vec::new();
-    flatten(&plan[0]["Plan"], &mut nodes);
-    nodes
-}
-
-fn flatten(node: &Value, into: &mut Vec<Value>) {
-    into.push(node.clone());
-    for child in node["Plans"].as_array().into_iter().flatten() {
-        flatten(child, into);
-    }
-}
-
-/// Holds the plan to one scan of the index, which reads what it returns and little more.
-fn scans(nodes: &[Value], index: &str, rows: i64) {
-    let scans = nodes
-        .iter()
-        .filter(|node| node["Relation Name"] == "offers")
-        .collect::<Vec<_>>();
-    assert!(
-        scans.iter().any(|scan| scan["Index Name"] == index),
-        "not by {index}: {nodes:#?}"
-    );
-    for scan in scans {
-        assert!(scan["Index Name"].is_string(), "{scan:#}");
-        let loops = scan["Actual Loops"].as_i64().unwrap();
-        let read =
-            scan["Actual Rows"].as_i64().unwrap() + scan["Rows Removed by Filter"].as_i64().unwrap_or(0);
-        assert!(read * loops <= rows, "reads {read} × {loops} rows: {scan:#}");
-    }
-    let buffers =
-        nodes[0]["Shared Hit Blocks"].as_i64().unwrap() + nodes[0]["Shared Read Blocks"].as_i64().unwrap();
-    assert!(buffers <= 4 * rows + 20, "{buffers} pages for {rows} rows");
-}
-
-fn sorts(nodes: &[Value]) -> bool {
-    nodes.iter().any(|node| {
-        node["Node Type"]
-            .as_str()
-            .is_some_and(|kind| kind.contains("Sort"))
-    })
+/// Holds the plan to this index of offers.
+fn scans(plan: &Plan, index: &str, rows: i64) {
+    plan.scans("offers", index, rows, index);
 }
 
 #[tokio::test]
@@ -123,53 +65,53 @@ async fn reads_of_offers_use_their_index_at_any_depth() {
     let (draft, after) = (Some(OfferStatus::Draft), Some(deep));
 
     assert_eq!(read(None, None, None).await, 200);
-    let plan = nodes(
+    let plan = Plan::of(
         &client,
         &sent(&client, "created_at desc").await,
         &format!("'{SELLER}', {PAGE}"),
     )
     .await;
     scans(&plan, "offers_newest_idx", PAGE);
-    assert!(!sorts(&plan));
+    assert!(!plan.sorts());
 
     assert_eq!(read(None, None, after).await, 200);
     let arguments = format!("'{SELLER}', '{DEEP_AT}', '{DEEP_ID}', {PAGE}");
-    let plan = nodes(&client, &sent(&client, "(created_at, id) <").await, &arguments).await;
+    let plan = Plan::of(&client, &sent(&client, "(created_at, id) <").await, &arguments).await;
     scans(&plan, "offers_newest_idx", PAGE);
-    assert!(!sorts(&plan));
+    assert!(!plan.sorts());
 
     assert_eq!(read(draft, None, after).await, 200);
     let arguments = format!("'{SELLER}', 'draft', '{DEEP_AT}', '{DEEP_ID}', {PAGE}");
-    let plan = nodes(&client, &sent(&client, "(created_at, id) <").await, &arguments).await;
+    let plan = Plan::of(&client, &sent(&client, "(created_at, id) <").await, &arguments).await;
     scans(&plan, "offers_newest_by_status_idx", PAGE);
-    assert!(!sorts(&plan));
+    assert!(!plan.sorts());
 
     // All that was created since, from far back on.
     assert_eq!(read(None, Some("2025-01-01T00:00:00Z"), after).await, 200);
     let arguments = format!("'{SELLER}', '2025-01-01', '{DEEP_AT}', '{DEEP_ID}', {PAGE}");
-    let plan = nodes(&client, &sent(&client, "created_at >").await, &arguments).await;
+    let plan = Plan::of(&client, &sent(&client, "created_at >").await, &arguments).await;
     scans(&plan, "offers_newest_idx", PAGE);
-    assert!(!sorts(&plan));
+    assert!(!plan.sorts());
 
     // 2 000 old ones that have changed in June.
     assert_eq!(read(None, Some("2026-05-15T00:00:00Z"), after).await, 200);
     let june = "'2026-05-15'";
     let arguments = format!("'{SELLER}', {june}, 5001, {june}, '{DEEP_AT}', '{DEEP_ID}', {PAGE}, '{SELLER}'");
-    let plan = nodes(&client, &sent(&client, ") page join offers").await, &arguments).await;
+    let plan = Plan::of(&client, &sent(&client, ") page join offers").await, &arguments).await;
     scans(&plan, "offers_updated_idx", 2_000);
 
     // 10 000 of them in May and June: too many to be sorted.
     assert_eq!(read(draft, Some("2026-04-15T00:00:00Z"), after).await, 200);
     let april = "'2026-04-15'";
     let arguments = format!("'{SELLER}', 'draft', {april}, {april}, '{DEEP_AT}', '{DEEP_ID}', {PAGE}");
-    let plan = nodes(&client, &sent(&client, "updated_at >").await, &arguments).await;
+    let plan = Plan::of(&client, &sent(&client, "updated_at >").await, &arguments).await;
     scans(&plan, "offers_newest_by_status_idx", 11 * PAGE);
-    assert!(!sorts(&plan));
+    assert!(!plan.sorts());
 
     let offer: OfferId = DEEP_ID.parse().unwrap();
     assert!(reader.offer(seller, offer).await.unwrap().is_some());
     let arguments = format!("array['{SELLER}', '{SELLER}']::uuid[], array['{DEEP_ID}', '{SELLER}']::uuid[]");
-    let plan = nodes(&client, &sent(&client, "with ordinality").await, &arguments).await;
+    let plan = Plan::of(&client, &sent(&client, "with ordinality").await, &arguments).await;
     scans(&plan, "offers_pkey", 2);
 }
 

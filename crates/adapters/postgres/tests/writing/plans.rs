@@ -4,10 +4,14 @@
 use chrono::{DateTime, Utc};
 use kernel::{Keyset, PageSize, SellerId};
 use orders::{OrderFilter, OrderRef, OrderStatus};
-use serde_json::Value;
-use tokio_postgres::Client;
 
+use self::plan::{Plan, sent};
 use crate::support::Fixture;
+
+#[path = "../shared/plan.rs"]
+mod plan;
+
+const TABLE: &str = "seller_orders";
 
 const SELLER: &str = "00000000-0000-7000-8000-00000000a000";
 const PAGE: i64 = 201;
@@ -31,84 +35,6 @@ const FILL: &str = "
       from (select n, m, timestamptz '2026-01-01Z' + n * interval '1 s' as t
         from generate_series(1, 200000) n, generate_series(0, 1) m where m = 0 or n % 4 = 0) x;
     analyze seller_orders, sellers";
-
-/// The statement over orders that the adapter sent last.
-async fn sent(client: &Client) -> String {
-    let sql = "select query from pg_stat_activity where datname = current_database() and application_name = 'seller-api' \
-               and query like '%seller_orders%' order by query_start desc limit 1";
-    client.query_one(sql, &[]).await.unwrap().get(0)
-}
-
-/// Runs a statement by its generic plan and returns the nodes of the plan, with what each of them really did.
-async fn nodes(client: &Client, sql: &str, arguments: &[String]) -> Vec<Value> {
-    let types = if sql.contains("unnest") {
-        "(uuid[], uuid[])"
-    } else {
-        ""
-    };
-    let prepare =
-        format!("set plan_cache_mode = force_generic_plan; deallocate all; prepare it {types} as {sql}");
-    client.batch_execute(&prepare).await.unwrap();
-    let explain = format!(
-        "explain (analyze, buffers, format json) execute it ({})",
-        arguments.join(", ")
-    );
-    let rows = client
-        .simple_query(&explain)
-        .await
-        .unwrap_or_else(|error| panic!("{sql} with {arguments:?}: {error:?}"));
-    let text = rows.iter().find_map(|message| match message {
-        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(ToOwned::to_owned),
-        _ => None,
-    });
-    let plan: Value = serde_json::from_str(&text.unwrap()).unwrap();
-    let mut nodes = Vec::new();
-    flatten(&plan[0]["Plan"], &mut nodes);
-    nodes
-}
-
-fn flatten(node: &Value, into: &mut Vec<Value>) {
-    into.push(node.clone());
-    for child in node["Plans"].as_array().into_iter().flatten() {
-        flatten(child, into);
-    }
-}
-
-/// Holds the plan to scans of indexes, the named one among them, that read what they return and little more.
-fn scans(nodes: &[Value], index: &str, rows: i64, what: &str) {
-    let scans = nodes
-        .iter()
-        .filter(|node| node["Relation Name"] == "seller_orders")
-        .collect::<Vec<_>>();
-    assert!(
-        scans.iter().any(|scan| scan["Index Name"] == index),
-        "{what}: not by {index}: {nodes:#?}"
-    );
-    for scan in scans {
-        assert!(scan["Index Name"].is_string(), "{what}: {scan:#}");
-        let loops = scan["Actual Loops"].as_i64().unwrap();
-        let read =
-            scan["Actual Rows"].as_i64().unwrap() + scan["Rows Removed by Filter"].as_i64().unwrap_or(0);
-        assert!(
-            read * loops <= rows,
-            "{what}: reads {read} × {loops} rows: {scan:#}"
-        );
-    }
-    let buffers =
-        nodes[0]["Shared Hit Blocks"].as_i64().unwrap() + nodes[0]["Shared Read Blocks"].as_i64().unwrap();
-    assert!(
-        buffers <= 4 * rows + 20,
-        "{what}: {buffers} pages for {rows} rows"
-    );
-}
-
-fn sorts(nodes: &[Value]) -> bool {
-    nodes.iter().any(|node| {
-        node["Node Type"]
-            .as_str()
-            .is_some_and(|kind| kind.contains("Sort"))
-    })
-}
 
 fn quoted(text: &str) -> String {
     format!("'{text}'")
@@ -155,9 +81,9 @@ async fn reads_of_orders_use_their_index_at_any_depth() {
                         .await
                         .unwrap();
                     assert_eq!(page.items.len(), 200, "{what}");
-                    let sql = sent(&client).await;
+                    let sql = sent(&client, TABLE).await;
                     let arguments = arguments(filter, updated_after, few, after);
-                    let plan = nodes(&client, &sql, &arguments).await;
+                    let plan = Plan::of(&client, &sql, &arguments.join(", ")).await;
                     let by_status = if status.is_some() {
                         "seller_orders_newest_by_status_idx"
                     } else {
@@ -170,8 +96,8 @@ async fn reads_of_orders_use_their_index_at_any_depth() {
                     } else {
                         (by_status, if spring { 21 * PAGE } else { PAGE })
                     };
-                    scans(&plan, index, rows, &what);
-                    assert!(few || !sorts(&plan), "{what}");
+                    plan.scans(TABLE, index, rows, &what);
+                    assert!(few || !plan.sorts(), "{what}");
                 }
             }
         }
@@ -183,19 +109,19 @@ async fn reads_of_orders_use_their_index_at_any_depth() {
         format!("array['{SELLER}', '{SELLER}']::uuid[]"),
         format!("array['{DEEP_ID}', '{SELLER}']::uuid[]"),
     ];
-    let plan = nodes(&client, &sent(&client).await, &arrays).await;
+    let plan = Plan::of(&client, &sent(&client, TABLE).await, &arrays.join(", ")).await;
     // Either index over both columns does; the filter must not be what tells sellers apart.
-    scans(&plan, "seller_orders_parts_idx", 2, "by id");
-    assert!(!plan.iter().any(|node| node["Filter"].is_string()), "{plan:#?}");
+    plan.scans(TABLE, "seller_orders_parts_idx", 2, "by id");
+    assert!(!plan.0.iter().any(|node| node["Filter"].is_string()), "{plan:#?}");
     let by_number = OrderRef::parse("N-40000-0").unwrap();
     assert!(reader.order(seller, &by_number).await.unwrap().is_some());
-    let plan = nodes(
+    let plan = Plan::of(
         &client,
-        &sent(&client).await,
-        &[quoted(SELLER), quoted("N-40000-0")],
+        &sent(&client, TABLE).await,
+        &format!("{}, {}", quoted(SELLER), quoted("N-40000-0")),
     )
     .await;
-    scans(&plan, "seller_orders_number_key", 1, "by number");
+    plan.scans(TABLE, "seller_orders_number_key", 1, "by number");
     assert_eq!(
         fixture
             .database
@@ -206,8 +132,8 @@ async fn reads_of_orders_use_their_index_at_any_depth() {
             .len(),
         2
     );
-    let plan = nodes(&client, &sent(&client).await, &[quoted(DEEP_ID)]).await;
-    scans(&plan, "seller_orders_parts_idx", 2, "all parts");
+    let plan = Plan::of(&client, &sent(&client, TABLE).await, &quoted(DEEP_ID)).await;
+    plan.scans(TABLE, "seller_orders_parts_idx", 2, "all parts");
 }
 
 /// The values of a page's statement, in its order.
