@@ -38,17 +38,17 @@ fn application() -> Application {
 
 /// The good request with some parameters replaced (`None` leaves one out), and others added.
 fn query(changes: &[(&str, Option<&str>)], added: &[(&str, &str)]) -> AuthorizationQuery {
-    let changed = |name: &str, value: &str| {
-        let change = changes.iter().find(|(changed, _)| *changed == name);
-        change.map_or(Some(value.to_owned()), |(_, new)| new.map(str::to_owned))
+    let kept_or_new = |name: &str, value: &str| {
+        let replaced = changes.iter().find(|(other, _)| *other == name);
+        replaced.map_or(Some(value.to_owned()), |(_, new)| new.map(str::to_owned))
     };
-    let kept = GOOD
+    let given = GOOD
         .iter()
-        .filter_map(|(name, value)| Some(((*name).to_owned(), changed(name, value)?)));
+        .filter_map(|(name, value)| Some(((*name).to_owned(), kept_or_new(name, value)?)));
     let added = added
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    AuthorizationQuery::new(kept.chain(added).collect())
+    AuthorizationQuery::new(given.chain(added).collect())
 }
 
 fn check(query: &AuthorizationQuery) -> Result<AuthorizationRequest, AuthorizationRefusal> {
