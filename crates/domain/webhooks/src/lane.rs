@@ -68,7 +68,7 @@ pub struct Due {
     pub body: Arc<[u8]>,
     /// How many attempts of it have ended, 0 to 5.
     pub attempt: u8,
-    /// How often it has been lost together with its worker, where it was just found lost; else 0.
+    /// How often it has been lost together with its worker without that having counted as an attempt yet.
     pub lost: u8,
 }
 

@@ -45,10 +45,10 @@ impl Lanes for StoredLanes {
             .await?;
         let mut lanes = Vec::<ToppedUp>::new();
         for row in rows {
-            let hold = hold(row.seller_id, row.id, row.fence);
-            if lanes.last().is_none_or(|lane| lane.hold != hold) {
+            let claim = hold(row.seller_id, row.id, row.fence);
+            if lanes.last().is_none_or(|lane| lane.hold != claim) {
                 lanes.push(ToppedUp {
-                    hold,
+                    hold: claim,
                     deliveries: Vec::new(),
                 });
             }

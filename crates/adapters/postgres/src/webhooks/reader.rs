@@ -161,7 +161,7 @@ impl SubscriptionReader for StoredSubscriptions {
     ) -> Result<Vec<DeliveryOfSeller>, StoreError> {
         let latest = Latest {
             seller: seller.uuid(),
-            subscription: filter.subscription.map(|id| id.uuid()),
+            subscription: filter.subscription.map(SubscriptionId::uuid),
             limit: limit.into(),
         };
         let rows = self

@@ -66,12 +66,8 @@ pub(super) fn seal(
     id: SubscriptionId,
     secret: &WebhookSecret,
 ) -> Result<Vec<u8>, StoreError> {
-    let sealer = sealing.sealer()?;
-    Ok(sealer.seal(
-        Purpose::WebhookSecret,
-        &binding(seller, id),
-        secret.reveal().as_bytes(),
-    ))
+    let (bound_to, plain) = (binding(seller, id), secret.reveal().as_bytes());
+    Ok(sealing.sealer()?.seal(Purpose::WebhookSecret, &bound_to, plain))
 }
 
 /// Opens a subscription's secret.

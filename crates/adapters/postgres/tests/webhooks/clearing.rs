@@ -84,7 +84,7 @@ async fn what_is_old_and_done_goes_but_for_the_last_hundred() {
 async fn what_has_lost_its_subscription_goes_whatever_it_is() {
     let fixture = Fixture::new().await;
     let (gone, stays) = (fixture.lane().await, fixture.lane().await);
-    let now = Utc::now();
+    let now = fixture.now().await;
     fill(&fixture, gone, 1_200, now, false).await;
     fill(&fixture, gone, 1_200, now, true).await;
     fill(&fixture, stays, 5, now, false).await;

@@ -30,6 +30,11 @@ pub(crate) fn id() -> Uuid {
     Uuid::from_u128(0x019c_0000_0000_7000_8000_0000_0000_0000 | u128::from(number))
 }
 
+/// An instant on a quiet day.
+pub(crate) fn instant() -> DateTime<Utc> {
+    "2026-03-01T10:00:00.123456Z".parse().unwrap()
+}
+
 /// Seals so that a test sees that it was sealed, and opens only for the same binding.
 struct Mirror;
 
@@ -118,7 +123,7 @@ impl Fixture {
             name: SellerName::new("Kettles & Co".to_owned()).unwrap(),
             email: Email::new(format!("{id}@example.com")).unwrap(),
             password: None,
-            created_at: Utc::now(),
+            created_at: instant(),
         };
         let tx = self.begin().await;
         let seller = tx.add_seller(new).await.unwrap();
@@ -201,6 +206,15 @@ impl Fixture {
         self.lanes().settle(&[], &[release(hold)]).await.unwrap();
     }
 
+    /// The database's clock.
+    pub(crate) async fn now(&self) -> DateTime<Utc> {
+        self.client
+            .query_one("select api_now()", &[])
+            .await
+            .unwrap()
+            .get(0)
+    }
+
     /// Runs SQL behind the adapter's back.
     pub(crate) async fn tamper(&self, sql: &str) {
         self.client.batch_execute(sql).await.unwrap();
@@ -247,7 +261,7 @@ pub(crate) fn subscription(seller: SellerId, client_id: ClientId) -> NewSubscrip
         url: WebhookUrl::parse("https://receiver.example/hook?a=b%20", AddressPolicy::Public).unwrap(),
         events: vec![WebhookEvent::OrderPaid, WebhookEvent::OfferRejected],
         secret: WebhookSecret::from_random(&[7; 32]),
-        created_at: Utc::now(),
+        created_at: instant(),
     }
 }
 
