@@ -79,9 +79,10 @@ impl Shared {
             are_simulated,
             ..
         } = &self.outside;
-        match mailer {
-            Some(mailer) => self.send_mails(mailer),
-            None => tracing::warn!("mails wait until a server is configured: `mail.host`"),
+        if let Some(mailer) = mailer {
+            self.send_mails(mailer);
+        } else {
+            tracing::warn!("mails wait until a server is configured: `mail.host`");
         }
         let carriers = if *are_simulated {
             Arc::clone(carriers)

@@ -50,6 +50,17 @@ statement!(Flashes => ():
        where sealed is not null and created_at < (select api_now()) - interval '1 hour' order by created_at limit ", batch: BigInt,
     " for update skip locked)");
 
+/// Mails whose links expired while nobody was there to send them: the links need not lie here any longer.
+struct LateMails {
+    batch: i64,
+}
+
+statement!(LateMails => ():
+    "update account_mails set due_at = null, dead_at = api_now(), url = null, fence = null where id in (select id \
+       from account_mails where due_at < (select api_now()) - interval '1 hour' \
+         and expires_at < (select api_now()) - interval '1 hour' order by due_at limit ", batch: BigInt,
+    " for update skip locked)");
+
 /// Mails that were sent, or given up.
 struct Mails {
     batch: i64,
@@ -70,7 +81,7 @@ statement!(AuditLog => ():
     ") oldest where at < (select api_now()) - interval '400 days')");
 
 /// Clears one batch of each kind in a transaction of the caller's; tells how much of each.
-pub(super) async fn clear_panel(tx: &Tx) -> Result<[usize; 8], StoreError> {
+pub(super) async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
     let mut connection = tx.connection();
     let batch = BATCH;
     Ok([
@@ -79,6 +90,7 @@ pub(super) async fn clear_panel(tx: &Tx) -> Result<[usize; 8], StoreError> {
         tx.run(Consents { batch }.execute(&mut connection)).await?,
         tx.run(Forms { batch }.execute(&mut connection)).await?,
         tx.run(Flashes { batch }.execute(&mut connection)).await?,
+        tx.run(LateMails { batch }.execute(&mut connection)).await?,
         tx.run(Mails { batch }.execute(&mut connection)).await?,
         tx.run(Usage { batch }.execute(&mut connection)).await?,
         tx.run(AuditLog { batch }.execute(&mut connection)).await?,
