@@ -23,11 +23,10 @@ pub(super) enum Command {
     #[command(after_long_help = "\
 Examples:
   seller-api admin audit list --limit 20
-  seller-api admin audit list --about 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e    all that this seller or operator's token
-                                                                             did, and all that was done to it
-  seller-api admin audit list --about psa_0197a5c48b1e7c3a9d2f4e5b6a7c8d9e    all that was done to an application
-  seller-api admin audit list --before 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e   the next page, after the last id of this one
-  seller-api admin audit list --json | jq -r 'select(.action == \"session.refused\") | .address' | sort | uniq -c")]
+  seller-api admin audit list --about 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e    a seller
+  seller-api admin audit list --about psa_0197a5c48b1e7c3a9d2f4e5b6a7c8d9e    an application
+  seller-api admin audit list --before 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e   the next page
+  seller-api admin audit list --json | jq -r 'select(.action == \"session.refused\").address'")]
     List(List),
 }
 
