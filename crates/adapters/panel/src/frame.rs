@@ -32,7 +32,8 @@ pub(crate) struct Frame {
 pub(crate) struct Item {
     pub(crate) path: &'static str,
     pub(crate) label: &'static str,
-    pub(crate) is_here: bool,
+    /// The value of `aria-current`; empty when one is elsewhere.
+    pub(crate) current: &'static str,
 }
 
 impl Frame {
@@ -94,7 +95,11 @@ fn navigation(t: &Texts, here: &str) -> Vec<Item> {
     let item = |(destination, label): (Destination, _)| Item {
         path: destination.path(),
         label,
-        is_here: here == destination.path(),
+        current: match here.strip_prefix(destination.path()) {
+            Some("") => "page",
+            Some(rest) if rest.starts_with('/') => "true",
+            _ => "",
+        },
     };
     pages.map(item).into()
 }

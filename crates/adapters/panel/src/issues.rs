@@ -12,6 +12,8 @@ pub(crate) struct Issues(Vec<Issue>);
 #[derive(Debug)]
 pub(crate) struct Issue {
     pub(crate) field: &'static str,
+    /// What the form calls the field, for the summary; empty where the text says enough.
+    pub(crate) label: &'static str,
     pub(crate) text: String,
 }
 
@@ -40,10 +42,9 @@ impl Issues {
 
     /// One thing wrong.
     pub(crate) fn one(field: &'static str, text: impl Into<String>) -> Self {
-        Self(vec![Issue {
-            field,
-            text: text.into(),
-        }])
+        let mut issues = Self::none();
+        issues.add(field, text);
+        issues
     }
 
     /// What the domain found, in the words of a language. The elements of the list of scopes are not told apart: nobody fills
@@ -63,7 +64,8 @@ impl Issues {
                 Some(number) => (t.element)(number.saturating_add(1), &reason),
                 None => (t.reason)(&reason),
             };
-            issues.0.push(Issue { field, text });
+            let label = label(field, t);
+            issues.0.push(Issue { field, label, text });
         }
         issues
     }
@@ -71,6 +73,7 @@ impl Issues {
     pub(crate) fn add(&mut self, field: &'static str, text: impl Into<String>) {
         self.0.push(Issue {
             field,
+            label: "",
             text: text.into(),
         });
     }
@@ -103,6 +106,21 @@ impl Issues {
         let wrong = self.about(field).then(|| format!("{field}-error"));
         let ids: Vec<_> = [hint, wrong].into_iter().flatten().collect();
         ids.join(" ")
+    }
+}
+
+fn label(field: &str, t: &Texts) -> &'static str {
+    match field {
+        "name" => t.form.name,
+        "description" => t.form.description,
+        "documentation_url" => t.form.documentation_url,
+        "purpose" => t.form.purpose,
+        "client_type" => t.form.client_type,
+        "redirect_uris" => t.form.redirect_uris,
+        "scopes" => t.form.scopes,
+        "expires_at" => t.tokens.expires_at,
+        "password" | "new_password" => t.passwords.new,
+        _ => "",
     }
 }
 

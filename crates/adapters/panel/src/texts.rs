@@ -224,6 +224,7 @@ pub(crate) struct Tokens {
     pub(crate) name: &'static str,
     pub(crate) name_hint: &'static str,
     pub(crate) scopes: &'static str,
+    pub(crate) scopes_hint: &'static str,
     pub(crate) made: &'static str,
     pub(crate) expires: &'static str,
     pub(crate) never: &'static str,

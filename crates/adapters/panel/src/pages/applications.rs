@@ -10,7 +10,7 @@ use usecases::own_applications::{self, Refusal as Refused, Stores, is_own};
 use usecases::shown_once::Sent;
 use uuid::Uuid;
 
-use super::scope_list::{Tickable, names, tickable};
+use super::scope_list::{Group, names, tickable};
 use super::usage::{Hour, Row, Usage};
 use crate::change::change;
 use crate::fields::Fields;
@@ -79,7 +79,7 @@ struct OnePage {
     number: Uuid,
     description: String,
     redirect_uris: String,
-    scopes: Vec<Tickable>,
+    scopes: Vec<Group>,
     limit: u32,
     limit_high: u32,
     limit_used: u64,

@@ -9,7 +9,7 @@ use usecases::shown_once::Sent;
 use uuid::Uuid;
 
 use super::applications::stores;
-use super::scope_list::{Tickable, tickable};
+use super::scope_list::{Group, tickable};
 use crate::change::change;
 use crate::fields::Fields;
 use crate::frame::Frame;
@@ -28,7 +28,7 @@ struct Page {
     redirect_uris: String,
     purposes: Vec<Choice>,
     client_types: Vec<Choice>,
-    scopes: Vec<Tickable>,
+    scopes: Vec<Group>,
     raw: RawRegistration,
 }
 

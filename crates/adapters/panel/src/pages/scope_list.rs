@@ -18,8 +18,13 @@ pub(super) struct Tickable {
     pub(super) name: &'static str,
     pub(super) label: &'static str,
     pub(super) dangerous: bool,
-    pub(super) reserved: bool,
     pub(super) ticked: bool,
+}
+
+/// Scopes that stand together: those in use, or those that are reserved for announced resources.
+pub(super) struct Group {
+    pub(super) reserved: bool,
+    pub(super) boxes: Vec<Tickable>,
 }
 
 /// What changes something, or shows buyers' personal data.
@@ -56,7 +61,7 @@ pub(super) fn granted(scopes: ScopeSet, t: &Texts) -> Vec<Granted> {
 }
 
 /// Every scope, ticked where its name is among these.
-pub(super) fn tickable(ticked: &[String], t: &Texts) -> Vec<Tickable> {
+pub(super) fn tickable(ticked: &[String], t: &Texts) -> Vec<Group> {
     let shown = |(place, scope): (usize, &Scope)| Tickable {
         id: match place {
             0 => "scopes".to_owned(),
@@ -65,10 +70,18 @@ pub(super) fn tickable(ticked: &[String], t: &Texts) -> Vec<Tickable> {
         name: scope.as_str(),
         label: (t.scope)(*scope),
         dangerous: is_dangerous(*scope),
-        reserved: !Scope::IN_USE.contains(scope),
         ticked: ticked.iter().any(|name| name == scope.as_str()),
     };
-    Scope::ALL.iter().enumerate().map(shown).collect()
+    let group = |reserved: bool| Group {
+        reserved,
+        boxes: Scope::ALL
+            .iter()
+            .enumerate()
+            .filter(|(_, scope)| Scope::IN_USE.contains(scope) != reserved)
+            .map(shown)
+            .collect(),
+    };
+    vec![group(false), group(true)]
 }
 
 /// The names of a set's scopes.

@@ -11,7 +11,7 @@ use usecases::personal_tokens::Stores;
 use usecases::shown_once::Sent;
 use uuid::Uuid;
 
-use super::scope_list::{Tickable, names, tickable};
+use super::scope_list::{Group, names, tickable};
 use crate::change::change;
 use crate::fields::Fields;
 use crate::frame::Frame;
@@ -31,7 +31,7 @@ struct Page {
     number: Uuid,
     given_name: String,
     expires_at: String,
-    scopes: Vec<Tickable>,
+    scopes: Vec<Group>,
 }
 
 struct Listed {

@@ -111,14 +111,14 @@ async fn what_is_wrong_stands_beside_its_field_and_what_was_filled_in_stays() {
     assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
     for text in [
         "<title>Error: Register an application",
-        "<a href=\"#name\">Must be 3 to 40 characters",
+        "<a href=\"#name\">Name: Must be 3 to 40 characters",
         "id=\"name-error\"",
         "value=\"x&#34;y\"",
         "aria-describedby=\"name-hint name-error\" aria-invalid=\"true\"",
         "Address 2: must not point to localhost",
         "https://a.example\nhttps://localhost/cb</textarea>",
-        "Must be one of: own_use",
-        "Must be true: the API terms have to be accepted.",
+        "<a href=\"#purpose\">Purpose: Choose one.</a>",
+        "The terms of the API have to be accepted.",
         "value=\"orders:read\" checked",
         "value=\"confidential\" checked",
         "Ours</textarea>",
@@ -183,7 +183,7 @@ async fn settings_are_saved_and_mistakes_told() {
     assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
     for text in [
         "Address 1: must be a full address",
-        "Must name at least one scope.",
+        "Tick at least one.",
         "kept &#60;text&#62;",
     ] {
         assert!(wrong.text.contains(text), "{text} is not in {}", wrong.text);

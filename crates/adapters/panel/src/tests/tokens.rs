@@ -55,8 +55,8 @@ async fn mistakes_are_told_beside_the_fields() {
     assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
     for text in [
         "Must have 1 to 100 characters.",
-        "Must name at least one scope.",
-        "Must lie in the future",
+        "Tick at least one.",
+        "Give a day in the future",
     ] {
         assert!(page.text.contains(text), "{text} is not in {}", page.text);
     }

@@ -142,7 +142,7 @@ pub(crate) static ENGLISH: Texts = Texts {
                         fragment, not localhost and not a private address.",
         scopes: "Permissions",
         scopes_hint: "At least one. Ask for no more than you need: sellers see the list.",
-        reserved: "for announced features",
+        reserved: "For announced features, not in use yet",
         accept_terms: "I accept the terms of the API",
         submit: "Register",
     },
@@ -190,6 +190,7 @@ pub(crate) static ENGLISH: Texts = Texts {
         name: "Name",
         name_hint: "To recognise the token by.",
         scopes: "Permissions",
+        scopes_hint: "At least one. Give the script no more than it needs.",
         made: "Made",
         expires: "Expires",
         never: "never",
@@ -307,8 +308,28 @@ pub(crate) static ENGLISH: Texts = Texts {
     element: |number, reason| format!("Address {number}: {reason}."),
 };
 
+/// Where the domain speaks to somebody who writes JSON, what is said to somebody who fills in a form.
+const PLAINER: [(&str, &str); 4] = [
+    ("must be one of", "Choose one."),
+    ("must name at least one scope", "Tick at least one."),
+    (
+        "must be true: the API terms",
+        "The terms of the API have to be accepted.",
+    ),
+    (
+        "must lie in the future",
+        "Give a day in the future, or none for a token that does not expire.",
+    ),
+];
+
 /// The domain speaks English: its predicate becomes a sentence.
 fn sentence(reason: &str) -> String {
+    let plainer = PLAINER
+        .iter()
+        .find(|(beginning, _)| reason.starts_with(beginning));
+    if let Some((_, text)) = plainer {
+        return (*text).to_owned();
+    }
     let mut characters = reason.chars();
     match characters.next() {
         Some(first) => format!("{}{}.", first.to_uppercase(), characters.as_str()),
