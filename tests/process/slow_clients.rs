@@ -116,22 +116,10 @@ async fn a_connection_that_idles_is_closed() {
 async fn an_import_may_take_longer_than_other_bodies() {
     let world = hasty_world().await;
     let seller = world.seller().await;
-    let operator = format!("Bearer {}", world.server.operator_token);
-    let headers = [
-        ("authorization", operator.as_str()),
-        ("content-type", "application/x-ndjson"),
-        ("transfer-encoding", "chunked"),
-    ];
-    let mut wire = Wire::connect(&world.server.backoffice_url).await;
-    wire.send(request(
-        "POST",
-        &format!("/sellers/{}/offers:import", seller.id),
-        &headers,
-    ))
-    .await;
+    let mut wire = Wire::importing(&world.server, &seller.id).await;
     for n in 1..=8 {
         let line = offer_line(n, json!({})) + "\n";
-        assert!(wire.send(format!("{:x}\r\n{line}\r\n", line.len())).await);
+        assert!(wire.send_chunk(&line).await);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     wire.send("0\r\n\r\n").await;
@@ -189,23 +177,11 @@ async fn a_later_head_that_came_with_the_request_before_it_is_cut_off() {
 async fn a_later_head_is_cut_off_after_a_request_that_took_long() {
     let world = hasty_world().await;
     let seller = world.seller().await;
-    let operator = format!("Bearer {}", world.server.operator_token);
-    let headers = [
-        ("authorization", operator.as_str()),
-        ("content-type", "application/x-ndjson"),
-        ("transfer-encoding", "chunked"),
-    ];
-    let mut wire = Wire::connect(&world.server.backoffice_url).await;
-    wire.send(request(
-        "POST",
-        &format!("/sellers/{}/offers:import", seller.id),
-        &headers,
-    ))
-    .await;
+    let mut wire = Wire::importing(&world.server, &seller.id).await;
     // Longer than head and pause may take together.
     for n in 1..=25 {
         let line = offer_line(n, json!({})) + "\n";
-        assert!(wire.send(format!("{:x}\r\n{line}\r\n", line.len())).await);
+        assert!(wire.send_chunk(&line).await);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     wire.send("0\r\n\r\nGET /").await;

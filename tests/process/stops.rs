@@ -10,28 +10,12 @@ use tokio::net::TcpStream;
 
 use crate::{PROGRAM, world};
 
-/// One chunk of a chunked body.
-fn chunk(text: &str) -> String {
-    format!("{:x}\r\n{text}\r\n", text.len())
-}
-
 /// An import whose body has begun but not ended.
 async fn begun_import(world: &World) -> Wire {
     let seller = world.seller().await;
-    let bearer = format!("Bearer {}", world.server.operator_token);
-    let headers = [
-        ("authorization", bearer.as_str()),
-        ("content-type", "application/x-ndjson"),
-        ("transfer-encoding", "chunked"),
-    ];
-    let mut wire = Wire::connect(&world.server.backoffice_url).await;
-    wire.send(request(
-        "POST",
-        &format!("/sellers/{}/offers:import", seller.id),
-        &headers,
-    ))
-    .await;
-    wire.send(chunk(&format!("{}\n", offer_line(1, json!({}))))).await;
+    let mut wire = Wire::importing(&world.server, &seller.id).await;
+    let line = offer_line(1, json!({})) + "\n";
+    wire.send_chunk(&line).await;
     // The server has begun with it once it answers what came after it on another connection.
     world.office_get("/sellers").await.expect(200);
     wire
@@ -65,7 +49,8 @@ async fn what_runs_is_finished_and_nothing_new_begun() {
     for url in &urls {
         refuses_connections(url).await;
     }
-    import.send(chunk(&offer_line(2, json!({}))) + "0\r\n\r\n").await;
+    import.send_chunk(&offer_line(2, json!({}))).await;
+    import.send("0\r\n\r\n").await;
     let report = import
         .answer()
         .await

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, time::Duration};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use testkit::Answer;
+use testkit::{Answer, TestServer};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -53,6 +53,25 @@ impl Wire {
         let mut wire = Self::connect(base_url).await;
         wire.send(request).await;
         wire.answer().await.expect("an answer")
+    }
+
+    /// A connection to the back office on which an import has begun: its lines follow as chunks.
+    pub async fn importing(server: &TestServer, seller: &str) -> Self {
+        let bearer = format!("Bearer {}", server.operator_token);
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/x-ndjson"),
+            ("transfer-encoding", "chunked"),
+        ];
+        let mut wire = Self::connect(&server.backoffice_url).await;
+        let target = format!("/sellers/{seller}/offers:import");
+        wire.send(request("POST", &target, &headers)).await;
+        wire
+    }
+
+    /// Sends one chunk of a chunked body, as [`Self::send`] does.
+    pub async fn send_chunk(&mut self, text: &str) -> bool {
+        self.send(format!("{:x}\r\n{text}\r\n", text.len())).await
     }
 
     /// Sends bytes; false when the other side has closed.
