@@ -1,7 +1,6 @@
 //! Subscriptions, lanes and histories over a real PostgreSQL.
 #![expect(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     clippy::panic,
     reason = "a test that meets what it does not expect has failed"
 )]
