@@ -17,7 +17,7 @@ async fn decide(browser: &Session, world: &World, asking: &Asking, decision: &st
         browser.source().await
     );
     browser
-        .click(&format!("button[name=decision][value={decision}]"))
+        .follow(&format!("button[name=decision][value={decision}]"))
         .await;
     let address = browser.address().await;
     assert!(
@@ -74,7 +74,7 @@ async fn the_whole_way(browser: &Session, world: &World, seller: &Seller, site: 
     // The way back in history shows no screen that could be decided once more.
     browser.go(&world.url("/panel/connections")).await;
     assert!(browser.text("main").await.contains(&application.name));
-    browser.click("main form[action$='/disconnect'] button").await;
+    browser.follow("main form[action$='/disconnect'] button").await;
     assert!(
         !browser.text("main").await.contains(&application.name),
         "{}",

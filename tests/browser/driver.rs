@@ -13,6 +13,7 @@ use testkit::{Client, Request};
 /// The key under which an element is named (`WebDriver` §12).
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A session of a browser.
 #[derive(Debug, Clone)]
@@ -34,9 +35,10 @@ impl Session {
         }
     }
 
-    /// Ends the session, and the browser with it.
+    /// Ends the session, and the browser with it; on a connection of its own, since the others may belong to a runtime that
+    /// waits for this.
     pub(crate) async fn close(&self) {
-        call(self.http.request(Method::DELETE, &self.url)).await;
+        call(Client::new().request(Method::DELETE, &self.url)).await;
     }
 
     async fn post(&self, command: &str, body: Value) -> Value {
@@ -80,10 +82,28 @@ impl Session {
         self.post("elements", query).await.as_array().map_or(0, Vec::len)
     }
 
-    /// Clicks on the first element that fits. A navigation that follows is waited for.
+    /// Clicks on the first element that fits, which stays on the page.
     pub(crate) async fn click(&self, css: &str) {
         let element = self.find(css).await;
         self.post(&format!("element/{element}/click"), json!({})).await;
+    }
+
+    /// Clicks on the first element that fits, and waits for the page that this leads to.
+    pub(crate) async fn follow(&self, css: &str) {
+        let page = self.find("html").await;
+        self.click(css).await;
+        let arrived = async {
+            // An element of a page that is gone cannot be asked for its name.
+            let name = format!("{}/element/{page}/name", self.url);
+            while self.http.get(&name).send().await.status == 200 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            while self.run("return document.readyState").await != "complete" {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let arrived = tokio::time::timeout(PATIENCE, arrived).await;
+        assert!(arrived.is_ok(), "{css} leads to no other page");
     }
 
     /// Types into the first field that fits, in place of what it holds.

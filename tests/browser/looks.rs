@@ -122,7 +122,7 @@ async fn pages_fit_are_labelled_and_can_be_read() {
     world
         .register(
             &seller,
-            json!({"purpose": "other", "name": "A Name Of Forty Characters In The Whole X"}),
+            json!({"purpose": "other", "name": "A Name Of Forty Characters In Whole Text"}),
         )
         .await;
     world.personal_token(&seller, &all).await;
@@ -136,7 +136,7 @@ async fn pages_fit_are_labelled_and_can_be_read() {
     let mut faults = look(&browser, "sign-in").await;
     browser.fill("input[name=email]", "nobody@shop.example").await;
     browser.fill("input[name=password]", "x").await;
-    browser.click("main form button").await;
+    browser.follow("main form button").await;
     faults.extend(look(&browser, "sign-in-refused").await);
     sign_in(&browser, &seller).await;
     for (name, path) in [
@@ -166,12 +166,12 @@ async fn pages_fit_are_labelled_and_can_be_read() {
     browser.go(&world.url("/panel/applications/new")).await;
     browser.fill("#name", "ab").await;
     browser.fill("#redirect_uris", "https://localhost/callback").await;
-    browser.click("main form button.primary").await;
+    browser.follow("main form button.primary").await;
     faults.extend(look(&browser, "registration-refused").await);
     browser
         .go(&world.url(&format!("/panel/applications/{}", own.client_id)))
         .await;
-    browser.click("form[action$='/secret'] button").await;
+    browser.follow("form[action$='/secret'] button").await;
     faults.extend(look(&browser, "once").await);
     assert!(faults.is_empty(), "{faults:#?}");
 }

@@ -38,5 +38,5 @@ async fn world_and_seller() -> (World, Seller) {
 async fn sign_in(browser: &Session, seller: &Seller) {
     browser.fill("input[name=email]", &seller.email).await;
     browser.fill("input[name=password]", PASSWORD).await;
-    browser.click("main form button").await;
+    browser.follow("main form button").await;
 }

@@ -19,10 +19,10 @@ async fn registers_and_rotates(scripts: bool) {
     browser.go(&world.url("/panel/applications/new")).await;
     browser.fill("input[name=email]", &seller.email).await;
     browser.fill("input[name=password]", "wrong horse battery").await;
-    browser.click("main form button").await;
+    browser.follow("main form button").await;
     assert_eq!(browser.count("[role=alert]").await, 1);
     browser.fill("input[name=password]", PASSWORD).await;
-    browser.click("main form button").await;
+    browser.follow("main form button").await;
     assert!(
         browser.address().await.ends_with("/panel/applications/new"),
         "{}",
@@ -30,7 +30,7 @@ async fn registers_and_rotates(scripts: bool) {
     );
 
     // Sent empty, then with what was missing.
-    browser.click("main form button.primary").await;
+    browser.follow("main form button.primary").await;
     assert!(browser.count(".error").await >= 5, "{}", browser.source().await);
     assert!(
         browser.title().await.starts_with("Error"),
@@ -45,7 +45,7 @@ async fn registers_and_rotates(scripts: bool) {
     browser.click("input[name=client_type][value=confidential]").await;
     browser.click("input[name=scopes][value='offers:read']").await;
     browser.click("#accept_terms").await;
-    browser.click("main form button.primary").await;
+    browser.follow("main form button.primary").await;
     let client_id = browser.text("#client_id").await;
     let mut application = Application {
         client_secret: browser.text("#secret").await,
@@ -55,13 +55,13 @@ async fn registers_and_rotates(scripts: bool) {
     };
     world.token(&application).await;
 
-    browser.click("main .actions a").await;
+    browser.follow("main .actions a").await;
     assert!(
         browser.address().await.ends_with(&application.client_id),
         "{}",
         browser.address().await
     );
-    browser.click("form[action$='/secret'] button").await;
+    browser.follow("form[action$='/secret'] button").await;
     let rotated = browser.text("#secret").await;
     assert_ne!(rotated, application.client_secret);
     assert_eq!(world.token_answer(&application).await.status, 401);
@@ -69,7 +69,7 @@ async fn registers_and_rotates(scripts: bool) {
     world.token(&application).await;
     assert!(!browser.address().await.contains(&application.client_secret));
 
-    browser.click("form[action='/panel/sign-out'] button").await;
+    browser.follow("form[action='/panel/sign-out'] button").await;
     browser.go(&world.url("/panel/applications")).await;
     assert!(browser.address().await.contains("/panel/sign-in"));
     sign_in(&browser, &seller).await;
