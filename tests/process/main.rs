@@ -24,6 +24,7 @@ mod sandbox_life;
 mod sandbox_orders;
 mod sandbox_seeds;
 mod sandbox_trade;
+mod sandbox_walk;
 mod slow_clients;
 mod starts;
 mod stops;

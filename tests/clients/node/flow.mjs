@@ -3,8 +3,12 @@
 // The first line of stdin says whose program this is; where the seller's browser has to go is printed, and where it came back
 // to is read from the next line.
 import assert from 'node:assert/strict'
+import { webcrypto } from 'node:crypto'
 import { createInterface } from 'node:readline/promises'
 import * as client from 'openid-client'
+
+// Node 18 has it, but not under this name.
+globalThis.crypto ??= webcrypto
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 const next = async () => (await lines.next()).value
