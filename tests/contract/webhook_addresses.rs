@@ -91,7 +91,7 @@ async fn only_the_public_internet_is_subscribed() {
     let (public, private) = (Ipv4Addr::new(1, 1, 1, 1), Ipv4Addr::new(10, 1, 2, 3));
     let names = NameServer::start(&[
         ("public.example", &[public, Ipv4Addr::new(8, 8, 8, 8)]),
-        ("xn--kawa-paa.example", &[public]),
+        ("xn--kaw-kpa.example", &[public]),
         ("private.example", &[private]),
         ("mixed.example", &[public, private]),
         ("empty.example", &[]),
@@ -128,7 +128,7 @@ async fn only_the_public_internet_is_subscribed() {
     for host in [
         "public.example",
         "PUBLIC.example.",
-        "xn--kawa-paa.example:8443",
+        "xn--kaw-kpa.example:8443",
         "[2606:4700::1111]",
         "1.0.0.1",
     ] {

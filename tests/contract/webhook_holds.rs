@@ -1,6 +1,6 @@
 //! What suspension holds and reinstatement resumes, and what ends deliveries for good (D57, D59, D95).
 
-use blackbox::{Hook, Integration, Receiver, Reply, World, eventually, line, local_receivers};
+use blackbox::{HOOK_SCOPES, Hook, Integration, Receiver, Reply, World, eventually, line, local_receivers};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::json;
@@ -24,8 +24,13 @@ async fn happens(world: &World, own: &Integration) {
 
 async fn waiting() -> Waiting {
     let world = World::with(PROGRAM, local_receivers).await;
+    let own = world.integration().await;
+    waiting_at(world, own).await
+}
+
+async fn waiting_at(world: World, own: Integration) -> Waiting {
     let clock = world.database.control_clock().await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let receiver = Receiver::start().await;
     let hook = world.hook(&own.token, &receiver).await;
     receiver.answers_first(&[Reply::Status(500)]);
     happens(&world, &own).await;
@@ -131,5 +136,36 @@ async fn a_closed_account_is_told_nothing_more() {
     let test = waiting().await;
     let path = format!("/sellers/{}/closure", test.own.seller.id);
     test.world.office(Method::POST, &path).send().await.expect(200);
+    test.stops_for_good().await;
+}
+
+#[tokio::test]
+async fn a_disconnected_application_is_told_nothing_more_and_a_new_consent_revives_nothing() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let owner = world.seller().await;
+    let application = world.partner(&owner, &HOOK_SCOPES).await;
+    let mut member = world.member().await;
+    let scope = HOOK_SCOPES.join(" ");
+    let pair = world.pair(&mut member.browser, &application, &scope).await;
+    let own = Integration {
+        seller: member.seller.clone(),
+        application: application.clone(),
+        token: pair.access,
+    };
+    let test = waiting_at(world, own).await;
+    let world = &test.world;
+    let page = member.browser.open("/panel/connections").await.expect(200);
+    let action = format!("/panel/connections/{}/disconnect", application.client_id);
+    member.browser.submit(&page.form(&action)).await.expect(200);
+    assert_eq!(world.waiting(&test.hook.id).await, 0);
+
+    let anew = world.pair(&mut member.browser, &application, &scope).await.access;
+    happens(world, &test.own).await;
+    let listed = world.get(&anew, "/v1/webhooks").await.expect(200).json();
+    assert_eq!(listed["items"][0]["active"], false);
+    let told = Receiver::start().await;
+    world.hook(&anew, &told).await;
+    happens(world, &test.own).await;
+    told.has(1).await;
     test.stops_for_good().await;
 }

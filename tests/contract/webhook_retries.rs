@@ -140,9 +140,10 @@ async fn the_sixth_attempt_may_still_succeed() {
     let world = World::with(PROGRAM, soon_again).await;
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;
+    // What hangs up comes first: over a connection that was kept, an attempt tries once more.
     receiver.answers_first(&[
-        Reply::Status(500),
         Reply::HangUp,
+        Reply::Status(500),
         Reply::Redirect,
         Reply::Status(404),
         Reply::Status(429),

@@ -11,6 +11,7 @@ mod admin;
 mod configuration;
 mod connections;
 mod crashes;
+mod deliveries;
 mod import_command;
 mod import_memory;
 mod logging;
@@ -28,6 +29,7 @@ mod sandbox_walk;
 mod slow_clients;
 mod starts;
 mod stops;
+mod webhook_guide;
 mod worker;
 mod workers;
 

@@ -1,0 +1,254 @@
+//! Deliveries and the processes that make them: killed, stopped, several at once, and what is said at the start.
+
+use std::{collections::HashSet, time::Duration};
+
+use blackbox::{Hook, Integration, Receiver, Reply, Sandbox, World, eventually, line, local_receivers};
+use chrono::TimeDelta;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use testkit::{ServerOptions, TestClock, TestWorker};
+
+use crate::{PROGRAM, world};
+
+/// Longer than a worker's claim on what it was given.
+const LEASE: TimeDelta = TimeDelta::seconds(31);
+
+fn without_workers(options: ServerOptions) -> ServerOptions {
+    local_receivers(options).set("SELLER_API__SERVER__WORKERS", "none")
+}
+
+/// A worker that is going to be killed, known to the database by its name.
+fn doomed(world: &World) -> TestWorker {
+    let url = format!("{}?application_name=doomed", world.database.url());
+    let options = world.options.clone().set("SELLER_API__DATABASE__URL", url);
+    TestWorker::start(&options, &world.database)
+}
+
+/// Kills a worker in the midst of an attempt, and lets its claims run out. What it had asked the database for at that moment
+/// must not be carried out at a time that only comes afterwards.
+async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
+    worker.kill();
+    eventually("the end of the dead one's connections", async || {
+        let left = "select count(*) from pg_stat_activity where application_name = 'doomed' and datname = current_database() and $1 = ''";
+        (world.count(left, "").await == 0).then_some(())
+    })
+    .await;
+    clock.advance(LEASE).await;
+}
+
+async fn happens(world: &World, own: &Integration) {
+    let offer = world.any_offer(&own.seller, json!({})).await;
+    world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
+}
+
+async fn after(world: &World, own: &Integration, hook: &Hook, attempts: u8) -> Value {
+    eventually(&format!("the end of attempt {attempts}"), async || {
+        let delivery = world.delivery(&own.token, &hook.id).await;
+        (delivery["attempt"] == attempts).then_some(delivery)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_a_killed_worker_had_in_hand_is_delivered_by_another() {
+    let world = World::with(PROGRAM, without_workers).await;
+    let clock = world.database.control_clock().await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let hook = world.hook(&own.token, &receiver).await;
+    receiver.answers(Reply::Silence);
+    happens(&world, &own).await;
+    let worker = doomed(&world);
+    receiver.has(1).await;
+    dies(&world, &clock, worker).await;
+    assert_eq!(
+        world.delivery(&own.token, &hook.id).await["attempt"],
+        0,
+        "no attempt has ended"
+    );
+    receiver.answers(Reply::Status(200));
+    let _another = TestWorker::start(&world.options, &world.database);
+    let delivery = after(&world, &own, &hook, 1).await;
+    assert!(delivery["delivered_at"].is_string(), "{delivery}");
+    let received = receiver.has(2).await;
+    assert_eq!(
+        received[0].delivery(),
+        received[1].delivery(),
+        "the receiver can tell that it is the same"
+    );
+    assert_eq!(received[0].body, received[1].body);
+    assert_eq!(delivery["id"], received[0].delivery());
+    assert_eq!(receiver.count(), 2);
+}
+
+#[tokio::test]
+async fn a_delivery_that_its_workers_do_not_survive_comes_to_an_end() {
+    let world = World::with(PROGRAM, |options| {
+        without_workers(options).set("SELLER_API__WEBHOOKS__RETRY_DELAYS", "1ms,1ms,1ms,1ms,1ms")
+    })
+    .await;
+    let clock = world.database.control_clock().await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let hook = world.hook(&own.token, &receiver).await;
+    receiver.answers(Reply::Silence);
+    happens(&world, &own).await;
+    let mut deaths = 0;
+    let exhausted = loop {
+        let sent = receiver.count();
+        let worker = doomed(&world);
+        let end = eventually(
+            &format!("attempt {}, or the last one's end", sent + 1),
+            async || {
+                let delivery = world.delivery(&own.token, &hook.id).await;
+                if delivery["attempt"] == 6 {
+                    return Some(Some(delivery));
+                }
+                (receiver.count() > sent).then_some(None)
+            },
+        )
+        .await;
+        if let Some(delivery) = end {
+            break delivery;
+        }
+        dies(&world, &clock, worker).await;
+        deaths += 1;
+        assert!(deaths < 20, "it never ends");
+    };
+    assert!(
+        exhausted["delivered_at"].is_null() && exhausted["next_retry_at"].is_null(),
+        "{exhausted}"
+    );
+    let ids = receiver
+        .received()
+        .iter()
+        .map(|one| one.delivery().to_owned())
+        .collect::<HashSet<_>>();
+    assert_eq!(ids.len(), 1);
+}
+
+#[tokio::test]
+async fn a_stop_lets_what_is_under_way_arrive_and_records_it() {
+    let mut world = World::with(PROGRAM, |options| {
+        local_receivers(options).set("SELLER_API__SERVER__DRAIN", "0s")
+    })
+    .await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let hook = world.hook(&own.token, &receiver).await;
+    receiver.answers(Reply::Late(200, Duration::from_secs(1)));
+    happens(&world, &own).await;
+    receiver.has(1).await;
+    world.options = world.options.clone().set("SELLER_API__SERVER__WORKERS", "none");
+    let another = world.another().await;
+    let stopping = std::mem::replace(&mut world.server, another);
+    stopping.terminate();
+    assert_eq!(stopping.exit_code().await, Some(0));
+    let delivery = world.delivery(&own.token, &hook.id).await;
+    assert_eq!(
+        (&delivery["attempt"], &delivery["response_status"]),
+        (&json!(1), &json!(200))
+    );
+    assert!(delivery["delivered_at"].is_string());
+    assert_eq!(receiver.count(), 1);
+}
+
+#[tokio::test]
+async fn several_workers_deliver_each_event_once() {
+    let world = World::with(PROGRAM, without_workers).await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    for _ in 0..5 {
+        world.hook(&own.token, &receiver).await;
+    }
+    let _workers = [(); 3].map(|()| TestWorker::start(&world.options, &world.database));
+    for _ in 0..40 {
+        happens(&world, &own).await;
+    }
+    let received = receiver.has(200).await;
+    let ids = received
+        .iter()
+        .map(|one| one.delivery().to_owned())
+        .collect::<HashSet<_>>();
+    assert_eq!(ids.len(), 200);
+    eventually("the notes of it", async || {
+        let open = "select count(*) from deliveries where delivered_at is null and $1 = ''";
+        (world.count(open, "").await == 0).then_some(())
+    })
+    .await;
+    assert_eq!(receiver.count(), 200);
+}
+
+#[tokio::test]
+async fn metrics_tell_of_deliveries() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let hook = world.hook(&own.token, &receiver).await;
+    happens(&world, &own).await;
+    after(&world, &own, &hook, 1).await;
+    let metrics = world
+        .client
+        .get(&format!("{}/metrics", world.server.backoffice_url))
+        .send()
+        .await;
+    let metrics = String::from_utf8(metrics.expect(200).bytes).unwrap();
+    for line in [
+        "webhook_deliveries_total{fate=\"delivered\"} 1",
+        "webhook_lanes_claimed_total 1",
+        "webhook_attempts_in_flight 0",
+        "webhook_first_attempt_delay_seconds_count 1",
+    ] {
+        assert!(
+            metrics.lines().any(|other| other == line),
+            "{line} is not in:\n{metrics}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn that_deliveries_may_go_anywhere_is_told_loudly_and_never_by_itself() {
+    let loud = |log: &str| log.contains("webhooks may go to ANY address") && log.contains("WARN");
+    assert!(!loud(&world().await.server.log()));
+    assert!(loud(&World::with(PROGRAM, local_receivers).await.server.log()));
+}
+
+#[tokio::test]
+async fn the_sandbox_delivers_to_this_machine_where_it_is_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start().await;
+    for (flags, status, loud) in [
+        (&[][..], 400, false),
+        (&["--webhook-addresses", "any"], 201, true),
+    ] {
+        let sandbox = Sandbox::start(PROGRAM, &folder.path().join("data"), flags, &[]).await;
+        let seller = &sandbox.credentials["sellers"][0];
+        let token = seller["personal_token"].as_str().unwrap();
+        let base = sandbox.credentials["base_url"].as_str().unwrap();
+        let listed = sandbox.get(token, "/v1/webhooks").await.expect(200).json();
+        assert_eq!(listed["items"], json!([]), "none is seeded");
+        let made = testkit::Client::new()
+            .post(&format!("{base}/v1/webhooks"))
+            .bearer(token)
+            .json(&json!({"url": receiver.url, "events": ["order.shipped"]}))
+            .send()
+            .await
+            .expect(status)
+            .json();
+        assert_eq!(
+            sandbox.output().contains("ANY address"),
+            loud,
+            "{}",
+            sandbox.output()
+        );
+        if loud {
+            let order = seller["examples"]["order"].as_str().unwrap();
+            testkit::Client::new()
+                .post(&format!("{base}/v1/orders/{order}/shipments"))
+                .bearer(token)
+                .json(&json!({"carrier": "dpd", "tracking_number": "0000000001"}))
+                .send()
+                .await
+                .expect(201);
+            let told = receiver.hears("order.shipped").await;
+            assert_eq!(told.json()["data"]["order_id"], order);
+            told.is_signed_by(made["secret"].as_str().unwrap()).await;
+        }
+        assert_eq!(sandbox.end(Signal::TERM).await, Some(0));
+    }
+}

@@ -1,0 +1,164 @@
+//! The receivers of the guide, each run as it is printed there, where its language is on the machine.
+
+use std::{
+    net::TcpListener,
+    path::Path,
+    process::{Command as Probe, Stdio},
+};
+
+use blackbox::{World, eventually, line, local_receivers, signature};
+use serde_json::json;
+use testkit::Client;
+use tokio::{net::TcpStream, process::Command};
+
+use crate::PROGRAM;
+
+/// Where the guide is.
+const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/webhooks.md");
+
+/// A language of the guide: what its block of code is marked with, the file's name, and how it is run and asked for.
+struct Language {
+    mark: &'static str,
+    file: &'static str,
+    program: &'static str,
+    version: &'static str,
+}
+
+const fn language(
+    mark: &'static str,
+    file: &'static str,
+    program: &'static str,
+    version: &'static str,
+) -> Language {
+    Language {
+        mark,
+        file,
+        program,
+        version,
+    }
+}
+
+const LANGUAGES: [Language; 5] = [
+    language("python", "receiver.py", "python3", "--version"),
+    language("javascript", "receiver.mjs", "node", "--version"),
+    language("go", "receiver.go", "go", "version"),
+    language("php", "receiver.php", "php", "--version"),
+    language("ruby", "receiver.rb", "ruby", "--version"),
+];
+
+impl Language {
+    fn is_here(&self) -> bool {
+        let mut probe = Probe::new(self.program);
+        probe
+            .arg(self.version)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        probe.status().is_ok_and(|status| status.success())
+    }
+
+    /// The block of code in the guide.
+    fn code(&self, guide: &str) -> String {
+        let begin = format!("```{}\n", self.mark);
+        let mut blocks = guide.split(&begin).skip(1);
+        let block = blocks
+            .next()
+            .unwrap_or_else(|| panic!("no {} in the guide", self.mark));
+        assert!(blocks.next().is_none(), "one block of {}", self.mark);
+        block.split("```").next().unwrap().to_owned()
+    }
+
+    fn arguments(&self, port: u16) -> Vec<String> {
+        match self.mark {
+            "go" => vec!["run".to_owned(), self.file.to_owned()],
+            "php" => vec!["-S".to_owned(), format!("127.0.0.1:{port}"), self.file.to_owned()],
+            _ => vec![self.file.to_owned()],
+        }
+    }
+
+    /// Runs the receiver and has a real delivery and two forged ones brought to it.
+    async fn is_proved(&self, world: &World, folder: &Path, guide: &str) {
+        std::fs::write(folder.join(self.file), self.code(guide)).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let url = format!("http://127.0.0.1:{port}/");
+        let own = world.integration().await;
+        let made = world
+            .subscribe_to(&own.token, &url, &["order.created"])
+            .await
+            .expect(201)
+            .json();
+        let (id, secret) = (made["id"].as_str().unwrap(), made["secret"].as_str().unwrap());
+        let output = folder.join(format!("{}.log", self.mark));
+        let file = std::fs::File::create(&output).unwrap();
+        let _receiver = Command::new(self.program)
+            .args(self.arguments(port))
+            .current_dir(folder)
+            .env("WEBHOOK_SECRET", secret)
+            .env("PORT", port.to_string())
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().unwrap())
+            .stderr(file)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        eventually(&format!("a receiver in {}", self.mark), async || {
+            TcpStream::connect(("127.0.0.1", port)).await.ok()
+        })
+        .await;
+        let offer = world.any_offer(&own.seller, json!({})).await;
+        let order = world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
+        let delivery = eventually("the delivery", async || {
+            let delivery = world.delivery(&own.token, id).await;
+            (delivery["attempt"] == 1).then_some(delivery)
+        })
+        .await;
+        assert_eq!(delivery["response_status"], 204, "{}: {delivery}", self.mark);
+        let printed = std::fs::read_to_string(&output).unwrap();
+        assert!(printed.contains(delivery["id"].as_str().unwrap()), "{printed}");
+        assert!(printed.contains(&order.id), "{printed}");
+
+        let forged = br#"{"id":"1","event":"order.paid"}"#;
+        let wrong = signature("ps_wh_another", forged).await;
+        let right = signature(secret, forged).await;
+        for (signature, status) in [
+            (None, 401),
+            (Some("sha256="), 401),
+            (Some(wrong.as_str()), 401),
+            (Some(&right), 204),
+        ] {
+            let mut request = Client::new()
+                .post(&url)
+                .body(forged.as_slice())
+                .header("x-delivery-id", "1");
+            if let Some(signature) = signature {
+                request = request.header("x-signature", signature);
+            }
+            let answer = request.send().await;
+            assert_eq!(answer.status, status, "{} for {signature:?}", self.mark);
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_receiver_takes_what_is_genuine_and_nothing_else() {
+    let guide = std::fs::read_to_string(GUIDE).unwrap();
+    let world = World::with(PROGRAM, local_receivers).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut proved = 0;
+    for language in LANGUAGES {
+        if language.is_here() {
+            language.is_proved(&world, folder.path(), &guide).await;
+            proved += 1;
+        } else {
+            language.code(&guide);
+            eprintln!(
+                "SKIPPED: {} is not installed, its receiver in the guide is not run",
+                language.program
+            );
+        }
+    }
+    assert!(proved > 0, "none of the languages is installed");
+}
