@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use blackbox::PASSWORD;
 use serde_json::json;
 
 use crate::{
@@ -132,6 +133,11 @@ async fn pages_fit_are_labelled_and_can_be_read() {
     }
     let asking = world.asking(&world.partner(&world.seller().await, &all).await, &all.join(" "));
 
+    let mut elsewhere = world.visitor();
+    elsewhere.sign_in(&seller.email, PASSWORD).await.expect(200);
+    let connected = world.partner(&world.seller().await, &all).await;
+    world.pair(&mut elsewhere, &connected, &all.join(" ")).await;
+
     browser.go(&world.url("/panel/sign-in")).await;
     let mut faults = look(&browser, "sign-in").await;
     browser.fill("input[name=email]", "nobody@shop.example").await;
@@ -148,6 +154,7 @@ async fn pages_fit_are_labelled_and_can_be_read() {
             format!("/panel/applications/{}/delete", own.client_id),
         ),
         ("tokens", "/panel/tokens".to_owned()),
+        ("connections", "/panel/connections".to_owned()),
         ("account", "/panel/account".to_owned()),
         ("not-found", "/panel/nothing".to_owned()),
         ("forgotten", "/panel/forgotten-password".to_owned()),
