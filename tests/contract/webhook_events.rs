@@ -55,13 +55,13 @@ async fn every_transition_is_told_once_in_the_contracts_form() {
         let (own, receiver) = (world.integration().await, Receiver::start().await);
         let hook = world.hook(&own.token, &receiver).await;
         let expected = trade(&world, &own, is_test).await;
-        let received = receiver.has(expected.len()).await;
-        let told = received
+        let arrived = receiver.has(expected.len()).await;
+        let told = arrived
             .iter()
             .map(|delivery| (delivery.event(), delivery.json()["data"].clone()));
         let expected = expected.into_iter().map(|(event, data)| (event.to_owned(), data));
         assert_eq!(sorted(told.collect()), sorted(expected.collect()));
-        for delivery in &received {
+        for delivery in &arrived {
             let body = delivery.json();
             let fields = body.as_object().unwrap().keys().collect::<Vec<_>>();
             assert_eq!(fields, ["data", "event", "id", "occurred_at"], "{body}");
@@ -80,7 +80,7 @@ async fn every_transition_is_told_once_in_the_contracts_form() {
             );
         }
         let history = world.history(&own.token, &hook.id).await;
-        assert_eq!(history.len(), received.len(), "each arrived at its first attempt");
+        assert_eq!(history.len(), arrived.len(), "each arrived at its first attempt");
     }
 }
 
@@ -114,15 +114,15 @@ async fn everybody_hears_what_is_theirs_and_asked_for() {
         .ship(&own.token, &order.id, &parcel("0000000002"))
         .await
         .expect(201);
-    let received = receiver.has(10).await;
+    let arrived = receiver.has(10).await;
     few.has(1).await;
     others.has(2).await;
-    let ids = received
+    let ids = arrived
         .iter()
         .map(blackbox::Received::delivery)
         .collect::<std::collections::BTreeSet<_>>();
     assert_eq!(ids.len(), 10, "each subscription has deliveries of its own");
-    for delivery in &received {
+    for delivery in &arrived {
         let (mine, secret) = if world
             .history(&own.token, &hook.id)
             .await
@@ -161,8 +161,8 @@ async fn a_delivery_is_told_from_its_queueing_on() {
     });
     assert_eq!(queued, expected);
     let _worker = testkit::TestWorker::start(&world.options, &world.database);
-    let received = receiver.hears("order.created").await;
-    assert_eq!(received.json()["data"]["order_id"], order.id);
+    let arrived = receiver.hears("order.created").await;
+    assert_eq!(arrived.json()["data"]["order_id"], order.id);
     let done = blackbox::eventually("the note of it", async || {
         let delivery = world.delivery(&own.token, &hook.id).await;
         (delivery["attempt"] == 1).then_some(delivery)
@@ -175,7 +175,7 @@ async fn a_delivery_is_told_from_its_queueing_on() {
         (&json!(204), &Value::Null)
     );
     assert!(done["duration_ms"].as_i64().is_some_and(|ms| ms >= 0));
-    assert_eq!(done["id"], received.delivery());
+    assert_eq!(done["id"], arrived.delivery());
     let some = world
         .get(
             &own.token,

@@ -93,8 +93,8 @@ async fn suspension_holds_what_waits_and_reinstatement_resumes_it() {
         .move_application(client_id, "reinstatement")
         .await
         .expect(200);
-    let received = receiver.has(2).await;
-    assert_eq!(received[0].body, received[1].body);
+    let arrived = receiver.has(2).await;
+    assert_eq!(arrived[0].body, arrived[1].body);
     let token = world.token(&own.application).await;
     let delivery = eventually("the note of it", async || {
         let delivery = world.delivery(&token, &hook.id).await;

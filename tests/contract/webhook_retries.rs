@@ -61,8 +61,8 @@ async fn six_attempts_at_the_contracts_distances_and_no_seventh() {
     // What happens afterwards is delivered, so somebody has looked since.
     receiver.answers(Reply::Status(200));
     happens(&world, &own).await;
-    let received = receiver.has(7).await;
-    let (told, news) = received.split_at(6);
+    let arrived = receiver.has(7).await;
+    let (told, news) = arrived.split_at(6);
     assert_ne!(news[0].delivery(), told[0].delivery());
     for repeat in told {
         assert_eq!(repeat.body, told[0].body, "the same bytes");
@@ -155,8 +155,8 @@ async fn the_sixth_attempt_may_still_succeed() {
         "{delivery}"
     );
     assert_eq!(delivery["response_status"], 204);
-    let received = receiver.has(6).await;
-    for (earlier, later) in received.iter().zip(&received[1..]) {
+    let arrived = receiver.has(6).await;
+    for (earlier, later) in arrived.iter().zip(&arrived[1..]) {
         assert!(
             later.at - earlier.at >= Duration::from_millis(100),
             "not before it is due"
@@ -189,8 +189,8 @@ async fn a_receiver_that_fails_holds_up_nobody_else() {
     for n in 1..=20 {
         let begun = std::time::Instant::now();
         happens(&world, &alive).await;
-        let received = receiver.has(n).await;
-        let delay = received[n - 1].at - begun;
+        let arrived = receiver.has(n).await;
+        let delay = arrived[n - 1].at - begun;
         // Generous: the machine runs other tests too. A single attempt at the dead one takes longer.
         assert!(delay < Duration::from_millis(2_500), "{delay:?} at event {n}");
     }

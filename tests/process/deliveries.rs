@@ -69,14 +69,14 @@ async fn what_a_killed_worker_had_in_hand_is_delivered_by_another() {
     let _another = TestWorker::start(&world.options, &world.database);
     let delivery = after(&world, &own, &hook, 1).await;
     assert!(delivery["delivered_at"].is_string(), "{delivery}");
-    let received = receiver.has(2).await;
+    let arrived = receiver.has(2).await;
     assert_eq!(
-        received[0].delivery(),
-        received[1].delivery(),
+        arrived[0].delivery(),
+        arrived[1].delivery(),
         "the receiver can tell that it is the same"
     );
-    assert_eq!(received[0].body, received[1].body);
-    assert_eq!(delivery["id"], received[0].delivery());
+    assert_eq!(arrived[0].body, arrived[1].body);
+    assert_eq!(delivery["id"], arrived[0].delivery());
     assert_eq!(receiver.count(), 2);
 }
 
@@ -161,8 +161,8 @@ async fn several_workers_deliver_each_event_once() {
     for _ in 0..40 {
         happens(&world, &own).await;
     }
-    let received = receiver.has(200).await;
-    let ids = received
+    let arrived = receiver.has(200).await;
+    let ids = arrived
         .iter()
         .map(|one| one.delivery().to_owned())
         .collect::<HashSet<_>>();

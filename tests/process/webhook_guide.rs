@@ -143,6 +143,7 @@ impl Language {
 }
 
 #[tokio::test]
+#[expect(clippy::print_stderr, reason = "what is skipped is told")]
 async fn each_receiver_takes_what_is_genuine_and_nothing_else() {
     let guide = std::fs::read_to_string(GUIDE).unwrap();
     let world = World::with(PROGRAM, local_receivers).await;
