@@ -4,6 +4,7 @@ mod admin;
 mod config;
 mod import;
 mod migrate;
+mod openapi;
 mod output;
 mod sandbox;
 mod schema;
@@ -47,6 +48,7 @@ enum Command {
     Worker(worker::Args),
     Migrate(migrate::Args),
     Config(config::Args),
+    Openapi(openapi::Args),
     Import(import::Args),
     Admin(admin::Args),
 }
@@ -69,6 +71,7 @@ impl Cli {
             Command::Worker(args) => args.run(sources),
             Command::Migrate(args) => args.run(&sources.load()?),
             Command::Config(args) => args.run(&sources.load()?),
+            Command::Openapi(args) => args.run(&sources.load()?),
             Command::Import(args) => args.run(&sources.load()?),
             Command::Admin(args) => args.run(sources),
         }

@@ -3,6 +3,7 @@
 mod authorize;
 mod client;
 mod client_credentials;
+pub(crate) mod document;
 mod error;
 mod grant_type;
 mod issuing;

@@ -1,7 +1,7 @@
-//! The public listener: `/v1`, `/oauth` and the metadata that clients discover them by.
+//! The public listener: `/v1`, `/oauth`, the metadata that clients discover them by, and the OpenAPI document.
 //!
 //! Every request comes in through one service ([`configure`]) and is handed to one of three parts: the request
-//! pipeline of `/v1`, the authorization server under `/oauth`, or a plain 404. Nothing is decided in a middleware.
+//! pipeline of `/v1`, the authorization server under `/oauth`, the two documents, or a plain 404. Nothing is decided in a middleware.
 
 mod arrival;
 mod authorization_server;
@@ -9,6 +9,8 @@ mod bearer;
 mod call;
 mod cursor;
 mod deadline;
+mod declared;
+mod document;
 mod failure;
 mod forwarding;
 mod idempotency;
@@ -46,6 +48,7 @@ use usecases::UnitOfWork;
 use web::Tasks;
 use webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 
+pub use document::openapi;
 pub use operation::Effect;
 pub use routes::{Route, TABLE};
 pub use usage::UsageMeter;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
+use bytes::Bytes;
 use tokio::time::Instant;
 use web::access_log::AccessLine;
 use web::{Problem, TraceId, head};
@@ -13,7 +14,7 @@ use crate::arrival::Arrival;
 use crate::forwarding::Forwarding;
 use crate::meters::Meters;
 use crate::trace_ids::TraceIds;
-use crate::{Public, authorization_server, idempotency, pipeline};
+use crate::{Public, authorization_server, document, idempotency, pipeline};
 
 /// What the listener is called in logs and metrics.
 pub(crate) const LISTENER: &str = "api";
@@ -24,6 +25,7 @@ pub(crate) struct Listener {
     forwarding: Forwarding,
     trace_ids: TraceIds,
     meters: Meters,
+    document: Bytes,
 }
 
 /// A response, and the template of the route that gave it.
@@ -39,6 +41,7 @@ impl Listener {
             forwarding: Forwarding::new(&public.settings.trusted_proxies),
             trace_ids: TraceIds::new(public.randomness.as_ref()),
             meters: Meters::new(),
+            document: document::served(&public.settings.public_url),
             public: Arc::new(public),
         }
     }
@@ -70,6 +73,7 @@ impl Listener {
             path if is_under(path, "/v1") => pipeline::answer(self, arrival).await,
             path if is_under(path, "/oauth") => authorization_server::answer(self, arrival).await,
             authorization_server::METADATA_PATH => authorization_server::metadata(self, arrival),
+            document::PATH => document::answer(&self.document, arrival),
             _ => nothing_here(arrival),
         }
     }

@@ -16,6 +16,7 @@ use web::{Violations, both, percent};
 
 use crate::Public;
 use crate::deadline::Deadline;
+use crate::declared::Declared;
 use crate::refusal::Refusal;
 
 /// One operation: a value of the type is one request for it, decoded. The consts are the contract's table about it; the
@@ -31,6 +32,8 @@ pub(crate) trait Operation: Sized + Send + Sync + 'static {
     const PARAMETERS: &'static [&'static str];
     /// The fields that `fields` chooses from: of the body, or of each item where it is a list.
     const FIELDS: &'static [&'static str];
+    /// What the document says of it.
+    const DECLARED: &'static Declared;
 
     /// Reads headers, query and body; all that is wrong with them is reported together.
     fn decode(incoming: &Incoming<'_>, context: &Context) -> Result<Self, Violations>;

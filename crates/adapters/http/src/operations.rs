@@ -27,7 +27,7 @@ pub(crate) use list_deliveries::ListDeliveries;
 pub(crate) use list_offers::ListOffers;
 pub(crate) use list_orders::ListOrders;
 pub(crate) use list_webhooks::ListWebhooks;
-pub(crate) use me::ReadMe;
+pub(crate) use me::{ReadMe, scope};
 use money_view::MoneyView;
 use offer_view::OfferView;
 use order_view::OrderView;

@@ -1,10 +1,13 @@
 //! The whole of `/v1`: one line for each operation.
 
+use std::fmt;
+
 use actix_web::http::Method;
 use oauth::Scope;
 use web::{Problem, Violations};
 
 use crate::call::{self, Call};
+use crate::declared::{Declared, Parameter};
 use crate::operation::{Context, Effect, Incoming, Operation, Read, Write};
 use crate::operations::{
     CreateWebhook, DeleteWebhook, ListDeliveries, ListOffers, ListOrders, ListWebhooks, PatchOffer, ReadMe,
@@ -27,7 +30,6 @@ pub static TABLE: &[Route] = &[
 ];
 
 /// An operation's declaration as a value, so that the table can be walked.
-#[derive(Debug)]
 pub struct Route {
     /// The method. Where it is GET, HEAD works too.
     pub method: Method,
@@ -41,6 +43,7 @@ pub struct Route {
     pub parameters: &'static [&'static str],
     /// The fields that `fields` chooses from: of the body, or of each item where it is a list.
     pub fields: &'static [&'static str],
+    pub(crate) declared: &'static Declared,
     pub(crate) decode: Decode,
 }
 
@@ -56,6 +59,12 @@ impl Route {
     }
 
     const fn of<O: Operation>(effect: Effect, decode: Decode) -> Self {
+        const {
+            assert!(
+                Parameter::are_named(O::DECLARED.parameters, O::PARAMETERS),
+                "the parameters that are declared are not those that are read",
+            );
+        }
         Self {
             method: O::METHOD,
             template: O::TEMPLATE,
@@ -63,8 +72,15 @@ impl Route {
             effect,
             parameters: O::PARAMETERS,
             fields: O::FIELDS,
+            declared: O::DECLARED,
             decode,
         }
+    }
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.template)
     }
 }
 

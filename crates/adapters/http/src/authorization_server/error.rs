@@ -36,7 +36,7 @@ pub(super) enum Code {
 }
 
 impl Code {
-    const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid_request",
             Self::InvalidClient => "invalid_client",
@@ -131,7 +131,11 @@ impl OAuthError {
 
     /// 429 until the window ends.
     pub(super) fn rate_limited(quota: &Quota) -> Self {
-        let seconds = whole_seconds(quota);
+        Self::too_many(whole_seconds(quota))
+    }
+
+    /// 429 for so many seconds.
+    pub(super) fn too_many(seconds: u32) -> Self {
         let description = format!("Too many calls of this endpoint. Retry in {seconds} s.");
         let mut error = Self::new(Code::RateLimited, description);
         error.0.retry_after = Some(seconds);
@@ -159,6 +163,11 @@ impl OAuthError {
         self
     }
 
+    /// The value of `error`.
+    pub(super) fn code(&self) -> Code {
+        self.0.code
+    }
+
     /// What the log is told.
     pub(super) fn cause(&self) -> Option<&Cause> {
         self.0.cause.as_ref()
@@ -174,8 +183,8 @@ impl OAuthError {
         self.0.closes
     }
 
-    /// The whole response.
-    pub(super) fn into_response(self, trace_id: &TraceId, realm: &str) -> HttpResponse {
+    /// The body under this trace id.
+    pub(super) fn body(&self, trace_id: &TraceId) -> Vec<u8> {
         #[derive(Serialize)]
         struct Body<'a> {
             error: &'static str,
@@ -189,8 +198,17 @@ impl OAuthError {
             trace_id: trace_id.as_str(),
         };
         // Strings only: this cannot fail to serialise.
-        let body = serde_json::to_vec(&body).unwrap_or_default();
-        let mut response = reply::json(self.0.status, body, trace_id);
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    /// The status of the response.
+    pub(super) fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    /// The whole response.
+    pub(super) fn into_response(self, trace_id: &TraceId, realm: &str) -> HttpResponse {
+        let mut response = reply::json(self.0.status, self.body(trace_id), trace_id);
         let headers = response.headers_mut();
         forbid_old_caches(headers);
         if let Some(seconds) = self.0.retry_after {

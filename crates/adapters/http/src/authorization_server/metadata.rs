@@ -7,7 +7,6 @@ use web::{Entry, Problem, head, reply};
 
 use super::Endpoint;
 use super::grant_type::GrantType;
-use crate::HttpSettings;
 use crate::arrival::Arrival;
 use crate::listener::{Answer, Listener};
 
@@ -44,7 +43,8 @@ pub(crate) fn metadata(listener: &Listener, arrival: Arrival) -> Answer {
             (problem.into_response(&arrival.trace_id), true)
         }
         (Ok(()), &Method::GET | &Method::HEAD) => {
-            let document = document(&listener.public.settings);
+            let settings = &listener.public.settings;
+            let document = document(&settings.public_url, settings.docs_url.as_deref());
             (reply::json(StatusCode::OK, document, &arrival.trace_id), false)
         }
         (Ok(()), _) => (
@@ -58,8 +58,8 @@ pub(crate) fn metadata(listener: &Listener, arrival: Arrival) -> Answer {
     }
 }
 
-fn document(settings: &HttpSettings) -> Vec<u8> {
-    let issuer = &settings.public_url;
+/// The document of a server at this origin.
+pub(super) fn document(issuer: &str, docs_url: Option<&str>) -> Vec<u8> {
     let at = |endpoint: Endpoint| format!("{issuer}{}", endpoint.path());
     let metadata = Metadata {
         issuer,
@@ -74,7 +74,7 @@ fn document(settings: &HttpSettings) -> Vec<u8> {
         revocation_endpoint_auth_methods_supported: AUTHENTICATION,
         code_challenge_methods_supported: ["S256"],
         authorization_response_iss_parameter_supported: true,
-        service_documentation: settings.docs_url.as_deref(),
+        service_documentation: docs_url,
     };
     // Strings only: this cannot fail to serialise.
     serde_json::to_vec(&metadata).unwrap_or_default()

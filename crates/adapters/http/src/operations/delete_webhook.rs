@@ -9,6 +9,7 @@ use web::{Problem, Violations};
 use webhooks::SubscriptionId;
 
 use crate::deadline::Deadline;
+use crate::declared::{Declared, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Reply, Write};
 use crate::refusal::{Refusal, Refused};
 
@@ -24,6 +25,19 @@ impl Operation for DeleteWebhook {
     const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
     const PARAMETERS: &'static [&'static str] = &[];
     const FIELDS: &'static [&'static str] = &[];
+    const DECLARED: &'static Declared = &Declared {
+        id: "deleteWebhook",
+        tag: Tag::Webhooks,
+        summary: "Delete a subscription",
+        description: "What is pending for it is not delivered any more, and its history is gone.",
+        resource: Some("The subscription's id."),
+        parameters: &[],
+        body: None,
+        success: Success::NoContent {
+            description: "The subscription is gone.",
+        },
+        refusals: &[],
+    };
 
     fn decode(incoming: &Incoming<'_>, _: &Context) -> Result<Self, Violations> {
         query::read(incoming.query, Self::PARAMETERS, |_| Self { id: incoming.id() })

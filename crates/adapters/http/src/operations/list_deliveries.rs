@@ -1,14 +1,16 @@
 //! `GET /v1/webhooks/{id}/deliveries`
 
-use actix_web::http::Method;
+use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
 use serde::Serialize;
 use web::query::{self, Selection};
+use web::schema::{Node, array, object};
 use web::{Problem, Violations};
 use webhooks::{Delivery, SubscriptionId};
 
 use super::delivery_view::DeliveryView;
 use super::list_view::Items;
+use crate::declared::{Declared, Parameter, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
@@ -25,6 +27,22 @@ impl Operation for ListDeliveries {
     const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
     const PARAMETERS: &'static [&'static str] = &["fields"];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
+    const DECLARED: &'static Declared = &Declared {
+        id: "listWebhookDeliveries",
+        tag: Tag::Webhooks,
+        summary: "List the deliveries of a subscription",
+        description: "The last 100, the newest first.",
+        resource: Some("The subscription's id."),
+        parameters: &[Parameter::FIELDS],
+        body: None,
+        success: Success::Json {
+            status: StatusCode::OK,
+            description: "The deliveries.",
+            schema,
+            example,
+        },
+        refusals: &[],
+    };
 
     fn decode(incoming: &Incoming<'_>, _: &Context) -> Result<Self, Violations> {
         query::read(incoming.query, Self::PARAMETERS, |query| Self {
@@ -51,4 +69,18 @@ impl Read for ListDeliveries {
         let expected = items.usual_length(DeliveryView::USUAL_LENGTH);
         Reply::ok(&Body { items }, expected)
     }
+}
+
+fn schema() -> Node {
+    object(&[("items", array(DeliveryView::schema()))]).named("WebhookDeliveryList")
+}
+
+fn example() -> Node {
+    Node::parse(
+        r#"{"items": [{
+            "id": "01936d22-1f2e-7d3c-8b4a-596877869504", "event": "order.paid", "attempt": 1, "response_status": 204,
+            "duration_ms": 87, "delivered_at": "2026-11-20T09:12:01.204117Z", "next_retry_at": null,
+            "created_at": "2026-11-20T09:12:00.981553Z"
+        }]}"#,
+    )
 }

@@ -1,15 +1,17 @@
 //! `GET /v1/offers`
 
-use actix_web::http::Method;
+use actix_web::http::{Method, StatusCode};
 use kernel::{Keyset, PageSize};
 use oauth::Scope;
 use offers::{OfferFilter, OfferStatus};
 use web::Violations;
 use web::query::{self, Selection};
+use web::schema::date_time;
 
-use super::page::after;
-use super::{OfferView, PageView};
+use super::page::{self, after};
+use super::{OfferView, PageView, offer_view};
 use crate::cursor::List;
+use crate::declared::{Declared, Parameter, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
@@ -27,6 +29,36 @@ impl Operation for ListOffers {
     const SCOPE: Option<Scope> = Some(Scope::OffersRead);
     const PARAMETERS: &'static [&'static str] = &["limit", "after", "fields", "status", "updated_after"];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
+    const DECLARED: &'static Declared = &Declared {
+        id: "listOffers",
+        tag: Tag::Offers,
+        summary: "List offers",
+        description: "The newest first.",
+        resource: None,
+        parameters: &[
+            page::LIMIT,
+            page::AFTER,
+            Parameter::FIELDS,
+            Parameter {
+                name: "status",
+                description: "Offers of this status alone.",
+                schema: offer_view::status,
+            },
+            Parameter {
+                name: "updated_after",
+                description: "Offers that changed after this instant. A client that polls sends an instant some 60 s before the last one it has seen, and drops what it knows.",
+                schema: date_time,
+            },
+        ],
+        body: None,
+        success: Success::Json {
+            status: StatusCode::OK,
+            description: "A page of offers.",
+            schema: || page::schema("OfferPage", OfferView::schema()),
+            example: || page::example(offer_view::example()),
+        },
+        refusals: &[],
+    };
 
     fn decode(incoming: &Incoming<'_>, context: &Context) -> Result<Self, Violations> {
         query::read(incoming.query, Self::PARAMETERS, |query| {

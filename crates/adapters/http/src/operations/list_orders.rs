@@ -1,15 +1,17 @@
 //! `GET /v1/orders`
 
-use actix_web::http::Method;
+use actix_web::http::{Method, StatusCode};
 use kernel::{Keyset, PageSize};
 use oauth::Scope;
 use orders::{OrderFilter, OrderStatus};
 use web::Violations;
 use web::query::{self, Selection};
+use web::schema::date_time;
 
-use super::page::after;
-use super::{OrderView, PageView};
+use super::page::{self, after};
+use super::{OrderView, PageView, order_view};
 use crate::cursor::List;
+use crate::declared::{Declared, Parameter, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
@@ -34,6 +36,41 @@ impl Operation for ListOrders {
         "updated_after",
     ];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
+    const DECLARED: &'static Declared = &Declared {
+        id: "listOrders",
+        tag: Tag::Orders,
+        summary: "List orders",
+        description: "The newest first, without test orders.",
+        resource: None,
+        parameters: &[
+            page::LIMIT,
+            page::AFTER,
+            Parameter::FIELDS,
+            Parameter {
+                name: "status",
+                description: "Orders of this status alone.",
+                schema: order_view::status,
+            },
+            Parameter {
+                name: "placed_after",
+                description: "Orders that were placed after this instant.",
+                schema: date_time,
+            },
+            Parameter {
+                name: "updated_after",
+                description: "Orders that changed after this instant. A client that polls sends an instant some 60 s before the last one it has seen, and drops what it knows.",
+                schema: date_time,
+            },
+        ],
+        body: None,
+        success: Success::Json {
+            status: StatusCode::OK,
+            description: "A page of orders.",
+            schema: || page::schema("OrderPage", OrderView::schema()),
+            example: || page::example(order_view::example()),
+        },
+        refusals: &[],
+    };
 
     fn decode(incoming: &Incoming<'_>, context: &Context) -> Result<Self, Violations> {
         query::read(incoming.query, Self::PARAMETERS, |query| {

@@ -1,14 +1,16 @@
 //! `GET /v1/webhooks`
 
-use actix_web::http::Method;
+use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
 use serde::Serialize;
 use web::Violations;
 use web::query::{self, Selection};
+use web::schema::{Node, array, object};
 use webhooks::{Subscription, WebhookEvent};
 
 use super::list_view::Items;
-use super::webhook_view::{EventNames, WebhookView};
+use super::webhook_view::{EventNames, WebhookView, event};
+use crate::declared::{Declared, Parameter, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
@@ -23,6 +25,22 @@ impl Operation for ListWebhooks {
     const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
     const PARAMETERS: &'static [&'static str] = &["fields"];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
+    const DECLARED: &'static Declared = &Declared {
+        id: "listWebhooks",
+        tag: Tag::Webhooks,
+        summary: "List subscriptions",
+        description: "Those of this application at this seller, the oldest first, all of them. Secrets are not shown.",
+        resource: None,
+        parameters: &[Parameter::FIELDS],
+        body: None,
+        success: Success::Json {
+            status: StatusCode::OK,
+            description: "The subscriptions, and the events that there are.",
+            schema,
+            example,
+        },
+        refusals: &[],
+    };
 
     fn decode(incoming: &Incoming<'_>, _: &Context) -> Result<Self, Violations> {
         query::read(incoming.query, Self::PARAMETERS, |query| Self {
@@ -55,4 +73,27 @@ impl Read for ListWebhooks {
             expected,
         )
     }
+}
+
+fn schema() -> Node {
+    let available = array(event()).said("What can be subscribed to.");
+    object(&[
+        ("items", array(WebhookView::schema())),
+        ("available_events", available),
+    ])
+    .named("WebhookList")
+}
+
+fn example() -> Node {
+    Node::parse(
+        r#"{
+            "items": [{
+                "id": "01936d10-7a3b-7c4d-8e5f-6a7b8c9d0e1f", "url": "https://hooks.example.com/marketplace",
+                "events": ["order.paid", "order.cancelled"], "active": true, "created_at": "2026-11-20T09:00:00.000000Z"
+            }],
+            "available_events": [
+                "order.created", "order.paid", "order.shipped", "order.delivered", "order.cancelled", "offer.rejected"
+            ]
+        }"#,
+    )
 }

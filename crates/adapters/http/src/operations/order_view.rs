@@ -1,33 +1,67 @@
 //! An order as one seller sees it (contract: Order).
 
-use orders::{Buyer, OrderItem, OrderStatus, Parcel, SellerOrder, ShippingAddress, TrackingStatus};
+use orders::{
+    Buyer, OrderItem, OrderStatus, Parcel, PaymentStatus, SellerOrder, ShippingAddress, TrackingStatus,
+};
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
+use web::schema::{Node, array, boolean, date_time, integer, string, uri, uuid};
 use web::timestamps::Timestamp;
 
 use super::MoneyView;
-use super::view::view;
+use super::view::{part, view};
 
 view! {
     /// A seller's part of an order with the chosen fields.
-    OrderView of order: SellerOrder, of 1536 bytes {
-        "id" => order.id.uuid(),
-        "order_number" => order.number.as_str(),
-        "status" => order.status().as_str(),
-        "payment_status" => order.payment_status().as_str(),
-        "payment_method" => order.payment_method,
-        "placed_at" => Timestamp::new(order.placed_at),
-        "paid_at" => order.paid_at().map(Timestamp::new),
-        "shipped_at" => order.shipped_at().map(Timestamp::new),
-        "delivered_at" => order.delivered_at().map(Timestamp::new),
-        "delivery_method" => order.delivery_method,
-        "shipment" => order.parcel().map(ParcelView::of),
-        "buyer" => shown(order, order.buyer.as_ref()).map(BuyerView::of),
-        "shipping_address" => shown(order, order.shipping_address.as_ref()).map(AddressView::of),
-        "items" => Items(order),
-        "is_test" => order.is_test,
-        "updated_at" => Timestamp::new(order.updated_at),
+    OrderView of order: SellerOrder, of 1536 bytes, named "Order",
+        "An order as far as it is the seller's: of several sellers' items, its own alone."
+    {
+        "id": uuid() => order.id.uuid(),
+        "order_number": string().said("What people call the order by. It may stand in a path in the place of the id.")
+            .such_as("ZAM-1-1001") => order.number.as_str(),
+        "status": status().said("That of the seller's items.") => order.status().as_str(),
+        "payment_status": payment_status() => order.payment_status().as_str(),
+        "payment_method": string().or_null() => order.payment_method,
+        "placed_at": date_time() => Timestamp::new(order.placed_at),
+        "paid_at": date_time().or_null() => order.paid_at().map(Timestamp::new),
+        "shipped_at": date_time().or_null() => order.shipped_at().map(Timestamp::new),
+        "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
+        "delivery_method": string().or_null() => order.delivery_method,
+        "shipment": ParcelView::schema().or_null() => order.parcel().map(ParcelView::of),
+        "buyer": BuyerView::schema().or_null().said("`null` until the order is paid.")
+            => shown(order, order.buyer.as_ref()).map(BuyerView::of),
+        "shipping_address": AddressView::schema().or_null().said("`null` until the order is paid.")
+            => shown(order, order.shipping_address.as_ref()).map(AddressView::of),
+        "items": array(ItemView::schema()).said("The seller's own items alone.") => Items(order),
+        "is_test": boolean().said("Test orders are in no list.") => order.is_test,
+        "updated_at": date_time().said("Moves with every other field.") => Timestamp::new(order.updated_at),
     }
+}
+
+/// Contract: Order.
+pub(super) fn status() -> Node {
+    string()
+        .one_of(OrderStatus::ALL.map(OrderStatus::as_str))
+        .said("`pending` is not paid, `processing` is paid and to be shipped.")
+        .named("OrderStatus")
+}
+
+fn payment_status() -> Node {
+    let all = [
+        PaymentStatus::AwaitingPayment,
+        PaymentStatus::Paid,
+        PaymentStatus::Cancelled,
+    ];
+    string()
+        .one_of(all.map(PaymentStatus::as_str))
+        .named("PaymentStatus")
+}
+
+fn tracking_status() -> Node {
+    string()
+        .one_of(TrackingStatus::ALL.map(TrackingStatus::as_str))
+        .said("What the carrier says, in one word for all carriers. Further words may be added.")
+        .named("TrackingStatus")
 }
 
 /// What is the buyer's own is shown from the payment on.
@@ -35,18 +69,20 @@ fn shown<'a, T>(order: &SellerOrder, personal: Option<&'a T>) -> Option<&'a T> {
     personal.filter(|_| order.shows_buyer())
 }
 
-#[derive(Serialize)]
-struct ParcelView<'a> {
-    carrier: &'static str,
-    tracking_number: &'a str,
-    tracking_url: Option<String>,
-    tracking_status: Option<&'static str>,
+part! {
+    /// Contract: Order, `shipment`.
+    ParcelView<'a>, named "OrderShipment", "How the order was sent." {
+        carrier: Option<&'static str> = string().or_null().said("The carrier's name as people know it.").such_as("InPost"),
+        tracking_number: &'a str = string(),
+        tracking_url: Option<String> = uri().or_null().said("The carrier's page about the parcel."),
+        tracking_status: Option<&'static str> = tracking_status().or_null().said("`null` until the carrier has answered."),
+    }
 }
 
 impl<'a> ParcelView<'a> {
     fn of(parcel: &'a Parcel) -> Self {
         Self {
-            carrier: parcel.carrier.display_name(),
+            carrier: Some(parcel.carrier.display_name()),
             tracking_number: parcel.tracking_number.as_str(),
             tracking_url: parcel.carrier.tracking_url(&parcel.tracking_number),
             tracking_status: parcel.tracking_status.map(TrackingStatus::as_str),
@@ -54,11 +90,13 @@ impl<'a> ParcelView<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct BuyerView<'a> {
-    name: Option<&'a str>,
-    email: Option<&'a str>,
-    phone: Option<&'a str>,
+part! {
+    /// Contract: Order, `buyer`.
+    BuyerView<'a>, named "Buyer", "Who bought. Personal data." {
+        name: Option<&'a str> = string().or_null(),
+        email: Option<&'a str> = string().or_null(),
+        phone: Option<&'a str> = string().or_null(),
+    }
 }
 
 impl<'a> BuyerView<'a> {
@@ -71,13 +109,15 @@ impl<'a> BuyerView<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct AddressView<'a> {
-    line1: Option<&'a str>,
-    line2: Option<&'a str>,
-    postal_code: Option<&'a str>,
-    city: Option<&'a str>,
-    country: &'a str,
+part! {
+    /// Contract: Order, `shipping_address`.
+    AddressView<'a>, named "ShippingAddress", "Where the parcel goes. Personal data." {
+        line1: Option<&'a str> = string().or_null(),
+        line2: Option<&'a str> = string().or_null(),
+        postal_code: Option<&'a str> = string().or_null(),
+        city: Option<&'a str> = string().or_null(),
+        country: &'a str = string().such_as("PL"),
+    }
 }
 
 impl<'a> AddressView<'a> {
@@ -102,17 +142,18 @@ impl Serialize for Items<'_> {
     }
 }
 
-/// Contract: `OrderItem`.
-#[derive(Serialize)]
-struct ItemView<'a> {
-    id: Uuid,
-    offer_id: Uuid,
-    title: Option<&'a str>,
-    handle: Option<&'a str>,
-    sku: Option<&'a str>,
-    quantity: i32,
-    unit_price: Option<MoneyView>,
-    fulfillment_status: &'static str,
+part! {
+    /// Contract: `OrderItem`.
+    ItemView<'a>, named "OrderItem", "A line of an order." {
+        id: Uuid = uuid().said("At present that of the offer."),
+        offer_id: Uuid = uuid(),
+        title: Option<&'a str> = string().or_null(),
+        handle: Option<&'a str> = string().or_null(),
+        sku: Option<&'a str> = string().or_null(),
+        quantity: i32 = integer(1, i32::MAX.into()),
+        unit_price: Option<MoneyView> = MoneyView::schema().or_null(),
+        fulfillment_status: &'static str = status().said("At present that of the order, since an order is shipped as a whole."),
+    }
 }
 
 impl<'a> ItemView<'a> {
@@ -128,4 +169,25 @@ impl<'a> ItemView<'a> {
             fulfillment_status: status.as_str(),
         }
     }
+}
+
+/// The whole of an order.
+pub(super) fn example() -> Node {
+    Node::parse(
+        r#"{
+            "id": "01936c01-52b7-7f0e-8d6e-6b1a9e24c7d3", "order_number": "ZAM-1-1001", "status": "processing",
+            "payment_status": "paid", "payment_method": "blik", "placed_at": "2026-11-19T08:02:11.402917Z",
+            "paid_at": "2026-11-19T08:03:54.120008Z", "shipped_at": null, "delivered_at": null,
+            "delivery_method": "inpost_locker", "shipment": null,
+            "buyer": {"name": "Anna Nowak", "email": "anna@example.com", "phone": "+48 600 000 000"},
+            "shipping_address":
+                {"line1": "ul. Prosta 1", "line2": null, "postal_code": "00-001", "city": "Warszawa", "country": "PL"},
+            "items": [{
+                "id": "01936b2e-8f6a-7c31-9a54-3f2d8c1b7e90", "offer_id": "01936b2e-8f6a-7c31-9a54-3f2d8c1b7e90",
+                "title": "Whistling kettle, 2 l", "handle": "whistling-kettle-2-l", "sku": "KT-200", "quantity": 1,
+                "unit_price": {"amount": 12900, "currency": "PLN"}, "fulfillment_status": "processing"
+            }],
+            "is_test": false, "updated_at": "2026-11-19T08:03:54.120008Z"
+        }"#,
+    )
 }

@@ -2,11 +2,46 @@
 
 use kernel::{Keyset, Page};
 use serde::{Serialize, Serializer};
-use web::query::{Query, Selection};
+use web::query::{DEFAULT_LIMIT, Query, Selection};
+use web::schema::{Node, array, object, string};
 
 use crate::cursor::{self, List};
+use crate::declared::Parameter;
 use crate::operation::{Context, Reply};
 use crate::refusal::Refusal;
+
+/// `limit`. Its range is said in words, because what lies outside is clamped.
+pub(super) const LIMIT: Parameter = Parameter {
+    name: "limit",
+    description: "How many items, 1 to 200. A smaller or larger integer is taken as the nearest of these.",
+    schema: || {
+        Node::of([
+            ("type", "integer".into()),
+            ("default", i64::from(DEFAULT_LIMIT).into()),
+        ])
+    },
+};
+
+/// `after`.
+pub(super) const AFTER: Parameter = Parameter {
+    name: "after",
+    description: "The `next` of the page before, as it was: it belongs to this list and these filters. `limit` and `fields` may \
+                  change between pages.",
+    schema: string,
+};
+
+/// What the document says of a page.
+pub(super) fn schema(name: &str, item: Node) -> Node {
+    let next = string()
+        .or_null()
+        .said("What to send as `after` to read on; `null` at the end of the list.");
+    object(&[("items", array(item)), ("next", next)]).named(name)
+}
+
+/// The only page of a list of one.
+pub(super) fn example(item: Node) -> Node {
+    Node::of([("items", vec![item].into()), ("next", Node::Null)])
+}
 
 /// Reads the parameter `after` for this list.
 pub(super) fn after(query: &mut Query<'_>, context: &Context, list: &List) -> Option<Keyset> {

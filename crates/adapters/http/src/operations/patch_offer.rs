@@ -1,17 +1,19 @@
 //! `PATCH /v1/offers/{id}`
 
-use actix_web::http::Method;
+use actix_web::http::{Method, StatusCode};
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
 use oauth::Scope;
-use offers::{OfferPatch, PatchRefusal, SellerStatus, Stock};
+use offers::{OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
 use usecases::Transaction;
 use usecases::patch_offer::{self, patch_offer};
-use web::decode::{Shape, integer, object, one_of, optional, required};
+use web::decode::{Described, Shape, integer, object, one_of, optional, required};
 use web::query::{self, Selection};
+use web::schema::Node;
 use web::{Code, Entry, Problem, Violations};
 
-use super::OfferView;
+use super::{OfferView, offer_view};
 use crate::deadline::Deadline;
+use crate::declared::{Body, Declared, Parameter, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Reply, Write};
 use crate::refusal::{Refusal, Refused};
 use crate::sentence;
@@ -30,6 +32,29 @@ impl Operation for PatchOffer {
     const SCOPE: Option<Scope> = Some(Scope::OffersWrite);
     const PARAMETERS: &'static [&'static str] = &["fields"];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
+    const DECLARED: &'static Declared = &Declared {
+        id: "updateOffer",
+        tag: Tag::Offers,
+        summary: "Change price, stock or status",
+        description: "Only what is sent changes, and all of it or nothing. A price that is set so is manual: automatic pricing leaves it alone. Values that are the same already move nothing.",
+        resource: Some("The offer's id."),
+        parameters: &[Parameter::FIELDS],
+        body: Some(Body {
+            schema: || body().schema(),
+            example: || Node::parse(r#"{"price": {"amount": 12900, "currency": "PLN"}, "stock": 14}"#),
+        }),
+        success: Success::Json {
+            status: StatusCode::OK,
+            description: "The offer as it is now.",
+            schema: OfferView::schema,
+            example: offer_view::example,
+        },
+        refusals: &[
+            || entry(PatchRefusal::NoPrice).into(),
+            || entry(PatchRefusal::NoStock).into(),
+            || entry(PatchRefusal::StatusLocked(OfferStatus::Rejected)).into(),
+        ],
+    };
 
     fn decode(incoming: &Incoming<'_>, _: &Context) -> Result<Self, Violations> {
         let fields = query::read(incoming.query, Self::PARAMETERS, |query| {
@@ -63,28 +88,46 @@ impl Write for PatchOffer {
     }
 }
 
-fn body() -> impl Shape<Value = OfferPatch> {
+fn body() -> impl Described<Value = OfferPatch> {
     let stock = integer(0..=i64::from(i32::MAX))
-        .checked(|pieces| Stock::new(pieces).map_err(|invalid| sentence::of(&invalid)));
+        .checked(|pieces| Stock::new(pieces).map_err(|invalid| sentence::of(&invalid)))
+        .saying(|schema| schema.said("Pieces. Only of an offer that has an inventory level."));
     object((
-        optional("price", money()),
+        optional(
+            "price",
+            money().saying(|schema| schema.said("Only of an offer that has a PLN price.")),
+        ),
         optional("stock", stock),
         optional(
             "status",
-            one_of(&SellerStatus::ALL, |status| status.status().as_str()),
+            one_of(&SellerStatus::ALL, |status| status.status().as_str()).saying(|schema| {
+                let schema = schema.named("SellerOfferStatus");
+                schema.said("Not of an offer that is `proposed` or `rejected`.")
+            }),
         ),
     ))
     .not_empty()
     .map(|(price, stock, status)| OfferPatch { price, stock, status })
+    .saying(|schema| schema.named("OfferUpdate"))
 }
 
 /// Contract: Money. The marketplace trades in one currency (D24).
-fn money() -> impl Shape<Value = Money> {
+fn money() -> impl Described<Value = Money> {
     object((
-        required("amount", integer(0..=MAX_AMOUNT).checked(Money::pln)),
-        required("currency", one_of(&[Currency::Pln], Currency::code)),
+        required(
+            "amount",
+            integer(0..=MAX_AMOUNT)
+                .checked(Money::pln)
+                .saying(|schema| schema.said("In the minor unit: grosze.")),
+        ),
+        required(
+            "currency",
+            one_of(&[Currency::Pln], Currency::code)
+                .saying(|schema| schema.said("ISO 4217.").named("Currency")),
+        ),
     ))
     .map(|(money, Currency::Pln)| money)
+    .saying(|schema| schema.said("An amount of money, to be set.").named("NewPrice"))
 }
 
 impl Refused for patch_offer::Refusal {

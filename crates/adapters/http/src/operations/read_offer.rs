@@ -1,12 +1,13 @@
 //! `GET /v1/offers/{id}`
 
-use actix_web::http::Method;
+use actix_web::http::{Method, StatusCode};
 use kernel::OfferId;
 use oauth::Scope;
 use web::query::{self, Selection};
 use web::{Problem, Violations};
 
-use super::OfferView;
+use super::{OfferView, offer_view};
+use crate::declared::{Declared, Parameter, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
@@ -23,6 +24,22 @@ impl Operation for ReadOffer {
     const SCOPE: Option<Scope> = Some(Scope::OffersRead);
     const PARAMETERS: &'static [&'static str] = &["fields"];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
+    const DECLARED: &'static Declared = &Declared {
+        id: "getOffer",
+        tag: Tag::Offers,
+        summary: "Read an offer",
+        description: "One of the seller's offers.",
+        resource: Some("The offer's id."),
+        parameters: &[Parameter::FIELDS],
+        body: None,
+        success: Success::Json {
+            status: StatusCode::OK,
+            description: "The offer.",
+            schema: OfferView::schema,
+            example: offer_view::example,
+        },
+        refusals: &[],
+    };
 
     fn decode(incoming: &Incoming<'_>, _: &Context) -> Result<Self, Violations> {
         query::read(incoming.query, Self::PARAMETERS, |query| Self {

@@ -1,12 +1,13 @@
 //! `GET /v1/orders/{id}`
 
-use actix_web::http::Method;
+use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
 use orders::OrderRef;
 use web::query::{self, Selection};
 use web::{Problem, Violations};
 
-use super::OrderView;
+use super::{OrderView, order_view};
+use crate::declared::{Declared, Parameter, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
@@ -23,6 +24,22 @@ impl Operation for ReadOrder {
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const PARAMETERS: &'static [&'static str] = &["fields"];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
+    const DECLARED: &'static Declared = &Declared {
+        id: "getOrder",
+        tag: Tag::Orders,
+        summary: "Read an order",
+        description: "The seller's part of an order; of a test order too. `buyer` and `shipping_address` are `null` until it is paid.",
+        resource: Some("The order's id, or its number."),
+        parameters: &[Parameter::FIELDS],
+        body: None,
+        success: Success::Json {
+            status: StatusCode::OK,
+            description: "The order.",
+            schema: OrderView::schema,
+            example: order_view::example,
+        },
+        refusals: &[],
+    };
 
     fn decode(incoming: &Incoming<'_>, _: &Context) -> Result<Self, Violations> {
         query::read(incoming.query, Self::PARAMETERS, |query| Self {

@@ -3,18 +3,21 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use actix_web::http::Method;
+use actix_web::http::{Method, StatusCode};
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
 use orders::{Carrier, OrderRef, Reason, SellerOrder, Sighting, TrackingNumber};
 use usecases::Transaction;
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
-use web::decode::{Shape, list, object, one_of, optional, required, text};
+use uuid::Uuid;
+use web::decode::{Described, Shape, list, object, one_of, optional, required, text};
 use web::query::{self, Selection};
+use web::schema::Node;
 use web::{Code, Entry, Problem, Violations};
 
 use super::{Recorded, ShipmentView};
 use crate::deadline::Deadline;
+use crate::declared::{Body, Declared, Parameter, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Reply, Write};
 use crate::refusal::{Refusal, Refused};
 use crate::sentence;
@@ -29,6 +32,9 @@ pub(crate) struct ReportShipment {
     parcel: Parcel,
     fields: Selection,
 }
+
+/// The id of an item, in examples.
+const EXAMPLE_ITEM: u128 = 0x0193_6b2e_8f6a_7c31_9a54_3f2d_8c1b_7e90;
 
 /// The body.
 struct Parcel {
@@ -49,6 +55,38 @@ impl Operation for ReportShipment {
     const SCOPE: Option<Scope> = Some(Scope::ShipmentsWrite);
     const PARAMETERS: &'static [&'static str] = &["fields"];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
+    const DECLARED: &'static Declared = &Declared {
+        id: "createShipment",
+        tag: Tag::Shipments,
+        summary: "Report a shipment",
+        description: "Stores carrier and number and moves the order to `shipped`; it cannot be undone. The carrier is asked first: if it has delivered the parcel already, the order moves to `delivered` and the buyer gets no mail that it is on its way. A shipment covers the whole order. Send an `Idempotency-Key`: a repeat after a lost answer then gets that answer instead of `already_shipped`.",
+        resource: Some("The order's id, or its number."),
+        parameters: &[Parameter::FIELDS],
+        body: Some(Body {
+            schema: || body().schema(),
+            example: || {
+                Node::parse(r#"{"carrier": "inpost", "tracking_number": "620000000000000000000001"}"#)
+            },
+        }),
+        success: Success::Json {
+            status: StatusCode::CREATED,
+            description: "The shipment.",
+            schema: ShipmentView::schema,
+            example,
+        },
+        refusals: &[
+            || impossible(Reason::AlreadyShipped, &[]).into(),
+            || impossible(Reason::Unpaid, &[]).into(),
+            || impossible(Reason::Cancelled, &[]).into(),
+            || {
+                impossible(
+                    Reason::SeveralSellers,
+                    &[OfferId::from(Uuid::from_u128(EXAMPLE_ITEM))],
+                )
+                .into()
+            },
+        ],
+    };
 
     fn decode(incoming: &Incoming<'_>, _: &Context) -> Result<Self, Violations> {
         let fields = query::read(incoming.query, Self::PARAMETERS, |query| {
@@ -120,11 +158,20 @@ fn recorded(order: SellerOrder) -> Result<Recorded, StoreError> {
     }
 }
 
-fn body() -> impl Shape<Value = Parcel> {
-    let number =
-        text().checked(|number| TrackingNumber::new(number).map_err(|invalid| sentence::of(&invalid)));
+fn body() -> impl Described<Value = Parcel> {
+    let number = text()
+        .checked(|number| TrackingNumber::new(number).map_err(|invalid| sentence::of(&invalid)))
+        .saying(|schema| {
+            schema
+                .with("minLength", 4)
+                .with("maxLength", 64)
+                .with("pattern", "^[A-Za-z0-9-]+$")
+        });
     object((
-        required("carrier", one_of(&Carrier::ALL, Carrier::as_str)),
+        required(
+            "carrier",
+            one_of(&Carrier::ALL, Carrier::as_str).saying(|schema| schema.named("Carrier")),
+        ),
         required("tracking_number", number),
         optional("item_ids", item_ids()),
     ))
@@ -133,10 +180,11 @@ fn body() -> impl Shape<Value = Parcel> {
         tracking_number,
         item_ids: item_ids.unwrap_or_default(),
     })
+    .saying(|schema| schema.named("NewShipment"))
 }
 
 /// Each id once. Whether they are the seller's own is seen when the order is found (D113).
-fn item_ids() -> impl Shape<Value = Vec<String>> {
+fn item_ids() -> impl Described<Value = Vec<String>> {
     let seen = RefCell::new(HashSet::new());
     let id = text().refined(move |id, place| {
         if seen.borrow_mut().insert(id.clone()) {
@@ -145,7 +193,10 @@ fn item_ids() -> impl Shape<Value = Vec<String>> {
             place.refuse("This id is there twice.")
         }
     });
-    list(id).at_least(1).at_most(MOST_ITEMS)
+    list(id).at_least(1).at_most(MOST_ITEMS).saying(|schema| {
+        let schema = schema.with("uniqueItems", true);
+        schema.said("The seller's own items, each once. They are checked and choose nothing: a shipment covers the whole order.")
+    })
 }
 
 impl Refused for ship_order::Refusal {
@@ -173,4 +224,16 @@ fn impossible(reason: Reason, own_items: &[OfferId]) -> Entry {
             Entry::new(Code::MultiSellerOrder, message).with("item_ids", ids)
         }
     }
+}
+
+fn example() -> Node {
+    Node::parse(
+        r#"{
+            "id": "01936c4f-0b1a-7d2c-9e3f-4a5b6c7d8e9f", "order_id": "01936c01-52b7-7f0e-8d6e-6b1a9e24c7d3",
+            "carrier": "inpost", "carrier_name": "InPost", "tracking_number": "620000000000000000000001",
+            "tracking_url": "https://inpost.pl/sledzenie-przesylek?number=620000000000000000000001",
+            "item_ids": ["01936b2e-8f6a-7c31-9a54-3f2d8c1b7e90"], "delivered_already": false, "buyer_notified": true,
+            "created_at": "2026-11-19T10:15:30.000000Z"
+        }"#,
+    )
 }

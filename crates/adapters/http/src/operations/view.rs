@@ -1,9 +1,11 @@
-//! How a resource is shown: its fields declared once, for the `fields` parameter and for the bytes alike.
+//! How a resource is shown: its fields declared once, for the `fields` parameter, the document and the bytes alike.
 
 /// Declares the view of a record: a type whose `FIELDS` are the names that `fields` may choose from, in the contract's
-/// order, and whose values write themselves with the chosen ones straight into a serializer.
+/// order, and whose values write themselves with the chosen ones straight into a serializer. Since any field but `id` may be
+/// left out, `id` alone is required by its schema.
 macro_rules! view {
-    ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty, of $length:literal bytes { $($name:literal => $value:expr,)+ }) => {
+    ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty, of $length:literal bytes, named $title:literal, $said:literal
+        { $($name:literal: $schema:expr => $value:expr,)+ }) => {
         $(#[$doc])*
         pub(super) struct $view<'a> {
             $record: &'a $type,
@@ -20,6 +22,15 @@ macro_rules! view {
             /// The chosen fields of a record.
             pub(super) const fn new($record: &'a $type, fields: ::web::query::Selection) -> Self {
                 Self { $record, fields }
+            }
+        }
+
+        impl $view<'_> {
+            /// What the document says of it.
+            pub(super) fn schema() -> ::web::schema::Node {
+                let members = [$(($name, $schema),)+];
+                let required: &[&str] = if Self::FIELDS.contains(&"id") { &["id"] } else { &[] };
+                ::web::schema::partial_object(&members, required).said($said).named($title)
             }
         }
 
@@ -40,4 +51,24 @@ macro_rules! view {
     };
 }
 
-pub(super) use view;
+/// Declares a part of a view: an object that is always whole.
+macro_rules! part {
+    ($(#[$doc:meta])* $part:ident $(<$life:lifetime>)?, named $title:literal, $said:literal
+        { $($name:ident: $type:ty = $schema:expr,)+ }) => {
+        $(#[$doc])*
+        #[derive(::serde::Serialize)]
+        pub(super) struct $part $(<$life>)? {
+            $($name: $type,)+
+        }
+
+        impl $(<$life>)? $part $(<$life>)? {
+            /// What the document says of it.
+            pub(super) fn schema() -> ::web::schema::Node {
+                let members = [$((stringify!($name), $schema),)+];
+                ::web::schema::object(&members).said($said).named($title)
+            }
+        }
+    };
+}
+
+pub(super) use {part, view};

@@ -1,6 +1,7 @@
 //! A subscription as its application sees it (contract: Webhook, `WebhookCreated`).
 
 use serde::{Serialize, Serializer};
+use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
 use web::timestamps::Timestamp;
 use webhooks::{NewSubscription, Subscription, WebhookEvent};
 
@@ -8,25 +9,36 @@ use super::view::view;
 
 view! {
     /// A subscription with the chosen fields.
-    WebhookView of webhook: Subscription, of 384 bytes {
-        "id" => webhook.id.uuid(),
-        "url" => webhook.url.as_str(),
-        "events" => EventNames(&webhook.events),
-        "active" => webhook.active,
-        "created_at" => Timestamp::new(webhook.created_at),
+    WebhookView of webhook: Subscription, of 384 bytes, named "Webhook", "A subscription to events." {
+        "id": uuid() => webhook.id.uuid(),
+        "url": uri() => webhook.url.as_str(),
+        "events": array(event()) => EventNames(&webhook.events),
+        "active": boolean().said("False once the seller has disconnected the application.") => webhook.active,
+        "created_at": date_time() => Timestamp::new(webhook.created_at),
     }
 }
 
 view! {
     /// A subscription that was just made, with its secret, which is never shown again.
-    WebhookCreatedView of webhook: NewSubscription, of 448 bytes {
-        "id" => webhook.id.uuid(),
-        "url" => webhook.url.as_str(),
-        "events" => EventNames(&webhook.events),
-        "active" => true,
-        "created_at" => Timestamp::new(webhook.created_at),
-        "secret" => webhook.secret.reveal(),
+    WebhookCreatedView of webhook: NewSubscription, of 448 bytes, named "WebhookCreated",
+        "A subscription that was just made, with its secret."
+    {
+        "id": uuid() => webhook.id.uuid(),
+        "url": uri() => webhook.url.as_str(),
+        "events": array(event()) => EventNames(&webhook.events),
+        "active": boolean() => true,
+        "created_at": date_time() => Timestamp::new(webhook.created_at),
+        "secret": string().said("The key of the signatures, prefix included. It is never shown again.")
+            => webhook.secret.reveal(),
     }
+}
+
+/// Contract: `WebhookEvent`.
+pub(super) fn event() -> Node {
+    string()
+        .one_of(WebhookEvent::ALL.map(WebhookEvent::as_str))
+        .said("Further events may be added.")
+        .named("WebhookEvent")
 }
 
 /// Events as an array of their names.

@@ -1,0 +1,200 @@
+//! What the endpoints of the authorization server answer.
+
+use oauth::{GrantRefusal, Scope, ScopeRefused};
+use web::TraceId;
+use web::schema::{Map, Node, array, boolean, integer, object, partial_object, string, uri};
+
+use super::super::error::{Code, OAuthError};
+use super::super::grant_type::GrantType;
+use super::super::metadata;
+use crate::document::headers::{EVERYWHERE, referring};
+use crate::document::{example, json};
+use crate::operations::scope;
+
+type Header = (&'static str, &'static str);
+
+const PRAGMA: Header = ("Pragma", "Pragma");
+const RETRY_AFTER: Header = ("Retry-After", "Retry-After");
+const PERHAPS_LATER: Header = ("Retry-After", "Retry-After-Perhaps");
+const BASIC: Header = ("WWW-Authenticate", "WWW-Authenticate-Basic");
+const REFERRER: Header = ("Referrer-Policy", "Referrer-Policy");
+
+/// Tokens, or why not.
+pub(super) fn of_token() -> Node {
+    let refusals = [
+        OAuthError::invalid_request("Send code_verifier."),
+        OAuthError::from(GrantRefusal::Unknown),
+        OAuthError::from(ScopeRefused::NotHeld(Scope::OrdersRead)),
+        OAuthError::new(Code::UnsupportedGrantType, "There is no such grant type here."),
+    ];
+    let mut responses = Map::from([(
+        "200".to_owned(),
+        response("The tokens.", &[PRAGMA], Some((tokens(), tokens_example()))),
+    )]);
+    responses.extend(refused("TokenBadRequest", &refusals, &[PRAGMA]));
+    responses.extend(client_refused());
+    responses.extend(failed(&[PRAGMA]));
+    Node::Object(responses)
+}
+
+/// Nothing, or why not.
+pub(super) fn of_revoke() -> Node {
+    let mut responses = Map::from([(
+        "200".to_owned(),
+        response("The token is of no use any more.", &[PRAGMA], None),
+    )]);
+    responses.extend(refused(
+        "RevocationBadRequest",
+        &[OAuthError::invalid_request("Send token.")],
+        &[PRAGMA],
+    ));
+    responses.extend(client_refused());
+    responses.extend(failed(&[PRAGMA]));
+    Node::Object(responses)
+}
+
+/// A redirect, or why the browser is told itself.
+pub(super) fn of_authorize() -> Node {
+    let refusals = [
+        OAuthError::invalid_request("Send redirect_uri once."),
+        OAuthError::no_such_client("There is no such application."),
+    ];
+    let on = response(
+        "On to the consent screen, or back to the client.",
+        &[("Location", "Location"), PRAGMA, REFERRER],
+        None,
+    );
+    let mut responses = Map::from([("302".to_owned(), on)]);
+    responses.extend(refused("AuthorizationBadRequest", &refusals, &[PRAGMA, REFERRER]));
+    responses.extend(failed(&[PRAGMA, REFERRER]));
+    Node::Object(responses)
+}
+
+/// The metadata document.
+pub(super) fn of_metadata(public_url: &str) -> Node {
+    let names = || array(string());
+    let grant_type = string()
+        .one_of(GrantType::ALL.map(GrantType::as_str))
+        .named("GrantType");
+    let members = [
+        ("issuer", uri()),
+        ("authorization_endpoint", uri()),
+        ("token_endpoint", uri()),
+        ("revocation_endpoint", uri()),
+        ("scopes_supported", array(scope())),
+        ("response_types_supported", names()),
+        ("response_modes_supported", names()),
+        ("grant_types_supported", array(grant_type)),
+        ("token_endpoint_auth_methods_supported", names()),
+        ("revocation_endpoint_auth_methods_supported", names()),
+        ("code_challenge_methods_supported", names()),
+        ("authorization_response_iss_parameter_supported", boolean()),
+        ("service_documentation", uri()),
+    ];
+    let required: Vec<_> = members
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| *name != "service_documentation")
+        .collect();
+    let schema = partial_object(&members, &required).named("AuthorizationServerMetadata");
+    let shown = Node::parse(&String::from_utf8_lossy(&metadata::document(public_url, None)));
+    Node::of([("200", response("The metadata.", &[], Some((schema, shown))))])
+}
+
+fn tokens() -> Node {
+    let members = [
+        ("access_token", string()),
+        ("token_type", string().one_of(["Bearer"]).named("TokenType")),
+        ("expires_in", integer(0, i32::MAX.into()).said("Seconds.")),
+        ("refresh_token", string().said("Not with `client_credentials`.")),
+        (
+            "scope",
+            string().said("What the token holds, separated by spaces."),
+        ),
+    ];
+    partial_object(&members, &["access_token", "token_type", "expires_in", "scope"]).named("TokenResponse")
+}
+
+fn tokens_example() -> Node {
+    Node::parse(
+        r#"{"access_token": "ps_at_…", "token_type": "Bearer", "expires_in": 43200, "scope": "offers:read offers:write"}"#,
+    )
+}
+
+fn client_refused() -> [(String, Node); 1] {
+    let refusal = OAuthError::invalid_client("Authenticate the client.");
+    refused("OAuthUnauthorized", &[refusal], &[PRAGMA, BASIC])
+}
+
+fn failed(headers: &[Header]) -> [(String, Node); 2] {
+    let [many] = refused(
+        "OAuthTooManyRequests",
+        &[OAuthError::too_many(17)],
+        &[headers, &[RETRY_AFTER]].concat(),
+    );
+    let [failed] = refused(
+        "OAuthInternal",
+        &[OAuthError::server_error()],
+        &[headers, &[PERHAPS_LATER]].concat(),
+    );
+    [many, failed]
+}
+
+/// Refusals of one status, as they are answered.
+fn refused(name: &str, refusals: &[OAuthError], headers: &[Header]) -> [(String, Node); 1] {
+    let trace_id = TraceId::from_random(*b"an example's own");
+    let codes = || refusals.iter().map(|refusal| refusal.code().as_str());
+    let named = codes()
+        .map(|code| format!("`{code}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let status = refusals
+        .first()
+        .map(|refusal| refusal.status().as_str().to_owned())
+        .unwrap_or_default();
+    let schema = object(&[
+        ("error", string().one_of(codes()).named(format!("{name}Code"))),
+        (
+            "error_description",
+            string().said("For developers. The words may change."),
+        ),
+        (
+            "traceId",
+            string().said("The request's `X-Trace-Id`.").named("TraceId"),
+        ),
+    ]);
+    let examples: Node = refusals
+        .iter()
+        .map(|refusal| {
+            let value = Node::parse(&String::from_utf8_lossy(&refusal.body(&trace_id)));
+            (refusal.code().as_str(), Node::of([("value", value)]))
+        })
+        .collect();
+    let headers = referring(
+        EVERYWHERE
+            .map(|name| (name, name))
+            .into_iter()
+            .chain(headers.iter().copied()),
+    );
+    let response = Node::of([
+        ("description", format!("Refused: {named}.").into()),
+        ("headers", headers),
+        ("content", json(schema.named(format!("{name}Error")), examples)),
+    ]);
+    [(status, response)]
+}
+
+fn response(description: &str, headers: &[Header], body: Option<(Node, Node)>) -> Node {
+    let headers = EVERYWHERE
+        .map(|name| (name, name))
+        .into_iter()
+        .chain(headers.iter().copied());
+    let response = Node::of([
+        ("description", description.into()),
+        ("headers", referring(headers)),
+    ]);
+    match body {
+        Some((schema, shown)) => response.with("content", json(schema, example(shown))),
+        None => response,
+    }
+}

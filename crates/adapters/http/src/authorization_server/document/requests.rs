@@ -1,0 +1,139 @@
+//! What the endpoints of the authorization server take.
+
+use web::schema::{Map, Node, open_object, string, uri};
+
+use super::super::grant_type::GrantType;
+use crate::document::example;
+
+/// The consent's parameters.
+pub(super) fn of_authorize(request_id: Node) -> Node {
+    let parameter = |name: &str, description: &str, schema: Node, example: &str| {
+        Node::of([
+            ("name", name.into()),
+            ("in", "query".into()),
+            ("required", true.into()),
+            ("description", description.into()),
+            ("schema", schema),
+            ("example", example.into()),
+        ])
+    };
+    let challenge = string().with("pattern", "^[A-Za-z0-9_-]{43}$");
+    let state = string().with("minLength", 8).with("maxLength", 1024);
+    vec![
+        parameter(
+            "response_type",
+            "`code`.",
+            string().one_of(["code"]).named("ResponseType"),
+            "code",
+        ),
+        parameter(
+            "client_id",
+            "The application.",
+            string(),
+            "psa_4Zr8XbFDLb0oJ2mXQmW1Xw",
+        ),
+        parameter(
+            "redirect_uri",
+            "One of the application's registered addresses, character for character.",
+            uri(),
+            "https://app.example.com/callback",
+        ),
+        parameter(
+            "scope",
+            "Scopes of the application, separated by spaces.",
+            string(),
+            "offers:read orders:read",
+        ),
+        parameter(
+            "state",
+            "Comes back unchanged; the client compares it.",
+            state,
+            "c2f1b7f0-5d1e",
+        ),
+        parameter(
+            "code_challenge",
+            "Base64url of the SHA-256 of the verifier (RFC 7636).",
+            challenge,
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+        ),
+        parameter(
+            "code_challenge_method",
+            "`S256`.",
+            string().one_of(["S256"]).named("CodeChallengeMethod"),
+            "S256",
+        ),
+        request_id,
+    ]
+    .into()
+}
+
+/// A call of the token endpoint.
+pub(super) fn of_token() -> Node {
+    let verifier = string()
+        .with("minLength", 43)
+        .with("maxLength", 128)
+        .with("pattern", "^[A-Za-z0-9._~-]+$");
+    let grant_type = string()
+        .one_of(GrantType::ALL.map(GrantType::as_str))
+        .named("GrantType");
+    let members = [
+        ("grant_type", grant_type),
+        ("code", string().said("With `authorization_code`, required.")),
+        ("redirect_uri", uri().said("With `authorization_code`, required: the one of the consent.")),
+        ("code_verifier", verifier.said("With `authorization_code`, required.")),
+        ("refresh_token", string().said("With `refresh_token`, required.")),
+        ("scope", string().said("With `client_credentials`: scopes of the application, separated by spaces; all of them without.")),
+    ];
+    let example = Node::parse(r#"{"grant_type": "client_credentials", "scope": "offers:read offers:write"}"#);
+    body(
+        "TokenRequest",
+        members.into_iter().chain(client()),
+        "grant_type",
+        &example,
+    )
+}
+
+/// A call of the revocation endpoint.
+pub(super) fn of_revoke() -> Node {
+    let members = [
+        ("token", string().said("An access token or a refresh token.")),
+        ("token_type_hint", string().said("Not needed, and passed over.")),
+    ];
+    let example = Node::parse(r#"{"token": "ps_rt_…"}"#);
+    body(
+        "RevocationRequest",
+        members.into_iter().chain(client()),
+        "token",
+        &example,
+    )
+}
+
+fn client() -> [(&'static str, Node); 2] {
+    [
+        ("client_id", string().said("Where HTTP Basic is not used.")),
+        (
+            "client_secret",
+            string()
+                .with("format", "password")
+                .said("Where HTTP Basic is not used, and the client has one."),
+        ),
+    ]
+}
+
+/// A form or a JSON object of strings. Unknown parameters are passed over (RFC 6749 §3.2), so the schema stays open.
+fn body(
+    name: &str,
+    members: impl Iterator<Item = (&'static str, Node)>,
+    required: &str,
+    shown: &Node,
+) -> Node {
+    let schema = open_object(members, &[required]).named(name);
+    let content = ["application/x-www-form-urlencoded", "application/json"].map(|kind| {
+        let media = Node::of([("schema", schema.clone()), ("examples", example(shown.clone()))]);
+        (kind.to_owned(), media)
+    });
+    Node::of([
+        ("required", true.into()),
+        ("content", Node::Object(Map::from(content))),
+    ])
+}

@@ -1,0 +1,155 @@
+//! The OpenAPI document (3.1) of the public listener, made of the declarations that route and decode.
+//!
+//! `/v1` comes from the table of operations, `/oauth` from the endpoints' own declarations, webhooks from the events. Nothing
+//! of it is written twice: a field that is served has its schema beside it, a body is told by the shape that reads it, and an
+//! error's example is the error as it is answered.
+
+mod errors;
+mod events;
+pub(crate) mod headers;
+mod operations;
+pub(crate) mod security;
+#[cfg(test)]
+mod tests;
+
+use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
+use actix_web::http::{Method, StatusCode};
+use bytes::Bytes;
+use web::schema::{Components, Map, Node};
+use web::{Entry, Problem, head, reply};
+
+use crate::arrival::Arrival;
+use crate::authorization_server;
+use crate::declared::Tag;
+use crate::listener::Answer;
+
+/// Where the document is.
+pub(crate) const PATH: &str = "/openapi.json";
+
+/// How long the document may be kept: it changes with the program alone.
+const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
+
+/// The version of the API (contract: Versioning).
+const VERSION: &str = "1.0.0";
+
+const DESCRIPTION: &str = "\
+The API of an online marketplace's sellers: offers, orders, shipments, webhooks, and OAuth 2.0 to reach them.
+
+* Every request to `/v1` names its client in `User-Agent` and carries a bearer token.
+* An application has a number of requests a minute, 600 unless another was agreed on. `X-RateLimit-*` tell where it stands.
+* What writes takes an `Idempotency-Key`: for 24 hours the same request with the same key gets the same answer.
+* Lists are read page by page, by the opaque cursor in `next`.
+* `fields` chooses the fields of a resource. Without it all are there; with it those alone, and `id`.
+* Bodies are JSON objects of at most 64 KiB (16 KiB under `/oauth`). Fields that are not documented are refused in requests; \
+in answers more may be added at any time, and clients ignore what they do not know.
+* Instants are RFC 3339 in UTC with microseconds. Amounts are integers in the minor unit.
+* Errors have one shape. `traceId` finds the request in our logs, and is `X-Trace-Id` too.
+* HEAD works wherever GET does.";
+
+/// The document as JSON over many lines, for the origin that clients use (without a trailing slash).
+pub fn openapi(public_url: &str) -> String {
+    format!("{:#}\n", document(public_url).0)
+}
+
+/// The document as it is served.
+pub(crate) fn served(public_url: &str) -> Bytes {
+    document(public_url).0.to_string().into()
+}
+
+/// Answers a request for the document; nobody needs a token for it.
+pub(crate) fn answer(document: &Bytes, arrival: Arrival) -> Answer {
+    let (response, closes) = match (head::check(arrival.request.head()), arrival.request.method()) {
+        (Err(excess), _) => {
+            let problem = Problem::from(Entry::from(excess));
+            (problem.into_response(&arrival.trace_id), true)
+        }
+        (Ok(()), &Method::GET | &Method::HEAD) => {
+            let mut response = reply::json(StatusCode::OK, document.clone(), &arrival.trace_id);
+            response.headers_mut().insert(CACHE_CONTROL, CACHED);
+            (response, false)
+        }
+        (Ok(()), _) => (
+            Problem::wrong_method("GET").into_response(&arrival.trace_id),
+            false,
+        ),
+    };
+    Answer {
+        response: arrival.end(response, closes),
+        route: PATH,
+    }
+}
+
+/// The document, and the names that it gives to two different things.
+fn document(public_url: &str) -> (Node, Vec<String>) {
+    let mut components = Components::default();
+    let mut errors = errors::Errors::default();
+    let mut paths = Map::new();
+    operations::add(&mut paths, &mut errors);
+    authorization_server::document::add(&mut paths, public_url);
+    let paths = components.hoist(Node::Object(paths));
+    let webhooks = components.hoist(events::webhooks());
+    let responses = components.hoist(errors.shared());
+    let parameters = components.hoist(headers::parameters());
+    let clashes = components.clashes().to_vec();
+    let document = Node::of([
+        ("openapi", "3.1.1".into()),
+        ("info", info()),
+        ("servers", vec![Node::of([("url", public_url.into())])].into()),
+        ("tags", tags()),
+        ("paths", paths),
+        ("webhooks", webhooks),
+        (
+            "components",
+            Node::of([
+                ("schemas", components.schemas().into_iter().collect()),
+                ("responses", responses),
+                ("parameters", parameters),
+                ("headers", headers::of_responses()),
+                ("securitySchemes", security::schemes(public_url)),
+            ]),
+        ),
+    ]);
+    (document, clashes)
+}
+
+fn info() -> Node {
+    let license = Node::of([
+        ("name", "Apache License 2.0".into()),
+        ("identifier", "Apache-2.0".into()),
+    ]);
+    Node::of([
+        ("title", "Seller API".into()),
+        ("summary", "The public API of a marketplace's sellers".into()),
+        ("description", DESCRIPTION.into()),
+        ("license", license),
+        ("version", VERSION.into()),
+    ])
+}
+
+fn tags() -> Node {
+    let tag = |tag: Tag| {
+        Node::of([
+            ("name", tag.name().into()),
+            ("description", tag.description().into()),
+        ])
+    };
+    Tag::ALL.map(tag).to_vec().into()
+}
+
+/// A reference to a component.
+fn reference(kind: &str, name: &str) -> Node {
+    Node::of([("$ref", format!("#/components/{kind}/{name}").into())])
+}
+
+/// The content of a body that is JSON.
+pub(crate) fn json(schema: Node, examples: Node) -> Node {
+    Node::of([(
+        "application/json",
+        Node::of([("schema", schema), ("examples", examples)]),
+    )])
+}
+
+/// One example.
+pub(crate) fn example(value: Node) -> Node {
+    Node::of([("example", Node::of([("value", value)]))])
+}

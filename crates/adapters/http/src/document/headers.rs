@@ -1,0 +1,177 @@
+//! The headers of requests and responses (contract: Common rules).
+
+use web::schema::{Node, integer, string};
+
+use super::reference;
+
+/// Of every response.
+pub(crate) const EVERYWHERE: [&str; 2] = ["X-Trace-Id", "Cache-Control"];
+
+/// Of every response of `/v1` besides.
+pub(super) const LIMITED: [&str; 3] = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+
+/// The parameters that several operations have.
+pub(super) fn parameters() -> Node {
+    let header = |name: &str, required: bool, description: &str, schema: Node, example: &str| {
+        Node::of([
+            ("name", name.into()),
+            ("in", "header".into()),
+            ("required", required.into()),
+            ("description", description.into()),
+            ("schema", schema),
+            ("example", example.into()),
+        ])
+    };
+    Node::of([
+        (
+            "UserAgent",
+            header(
+                "User-Agent",
+                true,
+                "Which client it is: `<AppName>/<Version> (+<docs_url>)`, of which the part in parentheses is recommended. The \
+                 name is that of the registered application, with `-` or `_` for spaces.",
+                string().with(
+                    "pattern",
+                    "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/[A-Za-z0-9][A-Za-z0-9._-]{0,31}",
+                ),
+                "KettleSync/1.4 (+https://kettles.example.com/docs)",
+            ),
+        ),
+        (
+            "RequestId",
+            header(
+                "X-Request-Id",
+                false,
+                "8 to 64 characters of `A-Z a-z 0-9 . _ : -`, which come back as `X-Trace-Id`. Anything else is passed over, and \
+                 an id made.",
+                string(),
+                "order-sync-000017",
+            ),
+        ),
+        (
+            "IdempotencyKey",
+            header(
+                "Idempotency-Key",
+                false,
+                "For 24 hours the same request with the same key gets the same answer, and has its effect once. Printable \
+                 ASCII; a fresh UUID for each thing to be done is a good one.",
+                string()
+                    .with("minLength", 1)
+                    .with("maxLength", 128)
+                    .with("pattern", "^[ -~]{1,128}$"),
+                "0191f3c4-6c7e-7b1a-8f2e-3d4c5b6a7f80",
+            ),
+        ),
+    ])
+}
+
+/// The headers that responses refer to.
+pub(super) fn of_responses() -> Node {
+    let header = |required: bool, description: &str, schema: Node| {
+        Node::of([
+            ("description", description.into()),
+            ("required", required.into()),
+            ("schema", schema),
+        ])
+    };
+    let count = || integer(0, i64::from(u32::MAX));
+    let seconds = || integer(1, i64::from(u32::MAX));
+    let instant = Node::of([("type", "integer".into()), ("format", "int64".into())]);
+    let trace = string()
+        .with("minLength", 8)
+        .with("maxLength", 64)
+        .with("pattern", "^[A-Za-z0-9._:-]+$");
+    let challenge = |scheme: &str| string().with("pattern", format!("^{scheme} "));
+    Node::of([
+        (
+            "X-Trace-Id",
+            header(
+                true,
+                "The id of the request: its `X-Request-Id`, or one that was made.",
+                trace,
+            ),
+        ),
+        (
+            "Cache-Control",
+            header(true, "Answers are not to be kept.", string().one_of(["no-store"])),
+        ),
+        (
+            "X-RateLimit-Limit",
+            header(true, "Requests a minute of the application.", count()),
+        ),
+        (
+            "X-RateLimit-Remaining",
+            header(true, "How many are left, this one taken off.", count()),
+        ),
+        (
+            "X-RateLimit-Reset",
+            header(
+                true,
+                "When the minute ends, in seconds since 1970-01-01T00:00:00Z.",
+                instant,
+            ),
+        ),
+        (
+            "Retry-After",
+            header(true, "How many seconds to wait; that long suffices.", seconds()),
+        ),
+        (
+            "Retry-After-Perhaps",
+            header(false, "How many seconds to wait, where waiting helps.", seconds()),
+        ),
+        (
+            "Idempotent-Replayed",
+            header(
+                false,
+                "There where the answer is that to an earlier request with the same `Idempotency-Key`.",
+                string().one_of(["true"]),
+            ),
+        ),
+        (
+            "WWW-Authenticate",
+            header(true, "The challenge (RFC 6750 §3).", challenge("Bearer")),
+        ),
+        (
+            "WWW-Authenticate-Basic",
+            header(
+                false,
+                "The challenge, where the client used the `Authorization` header.",
+                challenge("Basic"),
+            ),
+        ),
+        (
+            "Pragma",
+            header(
+                true,
+                "For caches of old (RFC 6749 §5.1).",
+                string().one_of(["no-cache"]),
+            ),
+        ),
+        (
+            "Location",
+            header(true, "Where the browser goes on.", string().with("format", "uri")),
+        ),
+        (
+            "Referrer-Policy",
+            header(
+                true,
+                "Keeps the query from the next page.",
+                string().one_of(["no-referrer"]),
+            ),
+        ),
+    ])
+}
+
+/// References to headers, each under its name on the wire and the name of its component.
+pub(crate) fn referring<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Node {
+    let headers = headers.into_iter();
+    headers
+        .map(|(name, component)| (name, reference("headers", component)))
+        .collect()
+}
+
+/// The headers of every response of `/v1`, and these.
+pub(super) fn of_v1(more: &[(&str, &str)]) -> Node {
+    let every = EVERYWHERE.into_iter().chain(LIMITED).map(|name| (name, name));
+    referring(every.chain(more.iter().copied()))
+}

@@ -1,0 +1,233 @@
+//! The document itself: that it is whole, sound and the committed one, and that its examples are what it says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use web::Code;
+
+use super::*;
+use crate::declared::Success;
+use crate::routes::TABLE;
+
+/// The origin of a program with the default configuration.
+const DEFAULT_ORIGIN: &str = "http://127.0.0.1:8080";
+
+/// Codes that the back office alone answers.
+const OFFICE: [Code; 3] = [Code::Conflict, Code::PriceIsManual, Code::InsufficientStock];
+
+fn json() -> Value {
+    serde_json::from_str(&openapi(DEFAULT_ORIGIN)).unwrap()
+}
+
+/// Everything in a document, with where it is.
+fn walk<'a>(value: &'a Value, path: &str, see: &mut dyn FnMut(&str, &'a Value)) {
+    see(path, value);
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members {
+                walk(
+                    member,
+                    &format!("{path}/{}", key.replace('~', "~0").replace('/', "~1")),
+                    see,
+                );
+            }
+        }
+        Value::Array(elements) => {
+            for (n, element) in elements.iter().enumerate() {
+                walk(element, &format!("{path}/{n}"), see);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What `expected` finds anywhere in the document.
+fn found(document: &Value, expected: impl Fn(&str, &Value) -> bool) -> Vec<String> {
+    let mut places = Vec::new();
+    walk(document, "", &mut |path, value| {
+        if expected(path, value) {
+            places.push(path.to_owned());
+        }
+    });
+    places
+}
+
+fn is_example(path: &str) -> bool {
+    path.contains("/example")
+}
+
+#[test]
+fn the_committed_copy_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/openapi.json");
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        committed == openapi(DEFAULT_ORIGIN),
+        "docs/openapi.json is not what the program declares. Look at what has changed, tell of it in docs/CHANGELOG.md, and \
+         renew the copy without any configuration: cargo run -p seller-api -- openapi > docs/openapi.json",
+    );
+}
+
+#[test]
+fn one_name_stands_for_one_schema() {
+    assert_eq!(document(DEFAULT_ORIGIN).1, Vec::<String>::new());
+}
+
+#[test]
+fn null_is_told_by_types_and_nothing_is_anonymous() {
+    let document = json();
+    assert_eq!(
+        found(&document, |path, _| path.ends_with("/nullable")),
+        Vec::<String>::new()
+    );
+    let anonymous = found(&document, |path, value| {
+        let named = path
+            .strip_prefix("/components/schemas/")
+            .is_some_and(|name| !name.contains('/'));
+        !named && !is_example(path) && value["type"] == "object"
+    });
+    assert_eq!(anonymous, Vec::<String>::new());
+    let nameless = found(&document, |path, value| {
+        let within = path.starts_with("/components/schemas/") && path.matches('/').count() > 3;
+        let several = value["enum"].as_array().is_some_and(|values| values.len() > 1);
+        within && several && value.is_object()
+    });
+    assert_eq!(nameless, Vec::<String>::new());
+}
+
+#[test]
+fn requests_are_closed_and_answers_are_open() {
+    let document = json();
+    let mut closed: Vec<_> = found(&document, |_, value| value["additionalProperties"] == false);
+    closed.sort();
+    let schemas = ["NewPrice", "NewShipment", "NewWebhook", "OfferUpdate"];
+    assert_eq!(closed, schemas.map(|name| format!("/components/schemas/{name}")));
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_component_is_referred_to() {
+    let document = json();
+    let mut referred = BTreeSet::new();
+    walk(&document, "", &mut |_, value| {
+        if let Some(reference) = value["$ref"].as_str() {
+            let place = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(place).is_some(), "{reference}");
+            referred.insert(place.to_owned());
+        }
+    });
+    for kind in ["schemas", "responses", "parameters", "headers"] {
+        for name in document["components"][kind].as_object().unwrap().keys() {
+            assert!(
+                referred.contains(&format!("/components/{kind}/{name}")),
+                "{kind} {name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn operations_have_names_of_their_own() {
+    let document = json();
+    let mut ids = Vec::new();
+    walk(&document, "", &mut |path, value| {
+        if path.ends_with("/operationId") {
+            ids.push(value.as_str().unwrap().to_owned());
+        }
+    });
+    assert_eq!(ids.len(), TABLE.len() + 4 + 6);
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+    insta::assert_snapshot!(ids.join("\n"));
+}
+
+/// The contract's own lists of each operation (Endpoints).
+#[test]
+fn every_operation_has_its_codes() {
+    let document = json();
+    let mut told = String::new();
+    let mut all = BTreeSet::new();
+    for route in TABLE {
+        let method = route.method.as_str().to_ascii_lowercase();
+        let responses = document["paths"][route.template][method.as_str()]["responses"]
+            .as_object()
+            .unwrap();
+        told.push_str(&format!("{} {}\n", route.method, route.template));
+        for (status, response) in responses {
+            let response = match response["$ref"].as_str() {
+                Some(reference) => document.pointer(&reference[1..]).unwrap(),
+                None => response,
+            };
+            let examples = response["content"]["application/json"]["examples"].as_object();
+            let codes: Vec<_> = examples
+                .into_iter()
+                .flat_map(|examples| examples.keys().cloned())
+                .collect();
+            told.push_str(&format!("  {status} {}\n", codes.join(" ")));
+            all.extend(codes);
+        }
+    }
+    insta::assert_snapshot!(told);
+    for code in Code::ALL.iter().filter(|code| !OFFICE.contains(code)) {
+        assert!(all.contains(code.as_str()), "{code:?}");
+    }
+}
+
+#[test]
+fn examples_are_what_the_document_says() {
+    let document = json();
+    let mut checked = 0;
+    walk(&document, "", &mut |path, value| {
+        let (Some(schema), Some(examples)) = (value.get("schema"), value["examples"].as_object()) else {
+            return;
+        };
+        let judge = judge(&document, schema);
+        for (name, example) in examples {
+            let errors: Vec<_> = judge
+                .iter_errors(&example["value"])
+                .map(|error| error.to_string())
+                .collect();
+            assert_eq!(errors, Vec::<String>::new(), "{path} {name}");
+            checked += 1;
+        }
+    });
+    assert!(checked > 50, "{checked}");
+}
+
+#[test]
+fn examples_of_parameters_are_taken() {
+    let document = json();
+    walk(&document, "", &mut |path, value| {
+        if let (Some(schema), Some(example)) = (value.get("schema"), value.get("example")) {
+            assert!(judge(&document, schema).is_valid(example), "{path}");
+        }
+    });
+}
+
+/// An example that lacks a field would not show what is served.
+#[test]
+fn examples_of_resources_are_whole() {
+    for route in TABLE {
+        let Success::Json { example, .. } = route.declared.success else {
+            continue;
+        };
+        let example: Value = serde_json::from_str(&example().to_string()).unwrap();
+        let resource = example
+            .get("items")
+            .filter(|_| route.declared.id.starts_with("list"))
+            .map_or(&example, |items| &items[0]);
+        let names: BTreeSet<_> = resource.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, route.fields.iter().copied().collect(), "{route:?}");
+    }
+}
+
+/// A schema of the document, with the components that it refers to.
+fn judge(document: &Value, schema: &Value) -> jsonschema::Validator {
+    let mut schema = schema.clone();
+    let root = BTreeMap::from([("components", document["components"].clone())]);
+    schema
+        .as_object_mut()
+        .unwrap()
+        .extend(root.into_iter().map(|(key, value)| (key.to_owned(), value)));
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(&schema)
+        .unwrap()
+}
