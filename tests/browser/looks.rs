@@ -155,6 +155,7 @@ async fn pages_fit_are_labelled_and_can_be_read() {
         ),
         ("tokens", "/panel/tokens".to_owned()),
         ("connections", "/panel/connections".to_owned()),
+        ("deliveries", "/panel/deliveries".to_owned()),
         ("account", "/panel/account".to_owned()),
         ("not-found", "/panel/nothing".to_owned()),
         ("forgotten", "/panel/forgotten-password".to_owned()),

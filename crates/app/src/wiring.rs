@@ -182,6 +182,7 @@ impl Shared {
             units: self.database.units(),
             panel: self.database.panel(),
             grants: self.database.grants(),
+            subscriptions: self.database.subscriptions(),
             applications: self.database.applications(),
             sellers: self.database.sellers(),
             rates: self.database.rate_counter(),

@@ -26,6 +26,7 @@ pub mod moderate_offer;
 pub mod operator_links;
 pub mod operator_tokens;
 pub mod own_applications;
+pub mod own_deliveries;
 pub mod own_tokens;
 pub mod patch_offer;
 pub mod personal_tokens;

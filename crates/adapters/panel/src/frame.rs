@@ -4,6 +4,7 @@ use oauth::BrowserSecret;
 
 use crate::language::Language;
 use crate::next::Destination;
+use crate::notice::Notice;
 use crate::texts::Texts;
 use crate::visit::{Member, Visit, Visitor};
 use crate::{PanelSettings, assets};
@@ -24,8 +25,8 @@ pub(crate) struct Frame {
     /// The name of the business that is signed in; empty when nobody is.
     pub(crate) member: String,
     pub(crate) navigation: Vec<Item>,
-    /// What was done just before; empty for nothing.
-    pub(crate) notice: &'static str,
+    /// What was done just before.
+    pub(crate) notice: Notice,
 }
 
 /// A link of the navigation.
@@ -74,7 +75,7 @@ impl Frame {
             csrf: String::new(),
             member: String::new(),
             navigation: Vec::new(),
-            notice: "",
+            notice: Notice::NONE,
         }
     }
 
@@ -90,6 +91,7 @@ fn navigation(t: &Texts, here: &str) -> Vec<Item> {
         (Destination::Applications, t.frame.applications),
         (Destination::Tokens, t.frame.tokens),
         (Destination::Connections, t.frame.connections),
+        (Destination::Deliveries, t.frame.deliveries),
         (Destination::Account, t.frame.account),
     ];
     let item = |(destination, label): (Destination, _)| Item {

@@ -39,6 +39,7 @@ use kernel::{Randomness, Sealer};
 use oauth::{ApplicationReader, GrantReader, PanelReader, PasswordHasher, RateCounter, SellerReader};
 use usecases::UnitOfWork;
 use web::Tasks;
+use webhooks::SubscriptionReader;
 
 /// What the panel works with.
 #[derive(Clone)]
@@ -49,6 +50,8 @@ pub struct Panel {
     pub panel: Arc<dyn PanelReader>,
     /// Reads connections.
     pub grants: Arc<dyn GrantReader>,
+    /// Reads subscriptions and deliveries.
+    pub subscriptions: Arc<dyn SubscriptionReader>,
     /// Reads applications.
     pub applications: Arc<dyn ApplicationReader>,
     /// Reads accounts.

@@ -18,15 +18,17 @@ pub(crate) enum Destination {
     NewApplication,
     Tokens,
     Connections,
+    Deliveries,
     Account,
 }
 
 impl Destination {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Applications,
         Self::NewApplication,
         Self::Tokens,
         Self::Connections,
+        Self::Deliveries,
         Self::Account,
     ];
 
@@ -36,6 +38,7 @@ impl Destination {
             Self::NewApplication => "new-application",
             Self::Tokens => "tokens",
             Self::Connections => "connections",
+            Self::Deliveries => "deliveries",
             Self::Account => "account",
         }
     }
@@ -46,6 +49,7 @@ impl Destination {
             Self::NewApplication => "/panel/applications/new",
             Self::Tokens => "/panel/tokens",
             Self::Connections => "/panel/connections",
+            Self::Deliveries => "/panel/deliveries",
             Self::Account => "/panel/account",
         }
     }

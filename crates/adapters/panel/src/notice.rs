@@ -11,18 +11,38 @@ pub(crate) enum Done {
     Deleted,
     Revoked,
     Disconnected,
+    Redelivered,
+    TestEventSent,
+    /// Nothing was done, since the subscription gets nothing.
+    NothingSent,
     PasswordSet,
     PasswordChanged,
     SignedOut,
     SignedOutEverywhere,
 }
 
+/// What a page says of a deed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// Empty for nothing.
+    pub(crate) text: &'static str,
+    /// The class that it looks by.
+    pub(crate) class: &'static str,
+}
+
+impl Notice {
+    pub(crate) const NONE: Self = Self { text: "", class: "" };
+}
+
 impl Done {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 11] = [
         Self::Saved,
         Self::Deleted,
         Self::Revoked,
         Self::Disconnected,
+        Self::Redelivered,
+        Self::TestEventSent,
+        Self::NothingSent,
         Self::PasswordSet,
         Self::PasswordChanged,
         Self::SignedOut,
@@ -35,6 +55,9 @@ impl Done {
             Self::Deleted => "deleted",
             Self::Revoked => "revoked",
             Self::Disconnected => "disconnected",
+            Self::Redelivered => "redelivered",
+            Self::TestEventSent => "test-event-sent",
+            Self::NothingSent => "nothing-sent",
             Self::PasswordSet => "password-set",
             Self::PasswordChanged => "password-changed",
             Self::SignedOut => "signed-out",
@@ -48,6 +71,9 @@ impl Done {
             Self::Deleted => t.notices.deleted,
             Self::Revoked => t.notices.revoked,
             Self::Disconnected => t.notices.disconnected,
+            Self::Redelivered => t.deliveries.redelivered,
+            Self::TestEventSent => t.deliveries.test_event_sent,
+            Self::NothingSent => t.deliveries.nothing_sent,
             Self::PasswordSet => t.notices.password_set,
             Self::PasswordChanged => t.notices.password_changed,
             Self::SignedOut => t.notices.signed_out,
@@ -55,15 +81,26 @@ impl Done {
         }
     }
 
-    /// The address of the page that tells of it.
+    const fn class(self) -> &'static str {
+        match self {
+            Self::NothingSent => "warning",
+            _ => "notice",
+        }
+    }
+
+    /// The address of the page that tells of it, which may have a query.
     pub(crate) fn on(self, path: &str) -> String {
-        format!("{path}?done={}", self.word())
+        let mark = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{mark}done={}", self.word())
     }
 }
 
-/// What a query tells of; empty for nothing.
-pub(crate) fn of(query: &Form, t: &Texts) -> &'static str {
+/// What a query tells of.
+pub(crate) fn of(query: &Form, t: &Texts) -> Notice {
     let word = query.get("done").unwrap_or_default();
     let done = Done::ALL.into_iter().find(|done| done.word() == word);
-    done.map_or("", |done| done.text(t))
+    done.map_or(Notice::NONE, |done| Notice {
+        text: done.text(t),
+        class: done.class(),
+    })
 }

@@ -4,6 +4,7 @@ pub(crate) mod account;
 pub(crate) mod applications;
 pub(crate) mod connections;
 pub(crate) mod consent;
+pub(crate) mod deliveries;
 pub(crate) mod failure;
 pub(crate) mod forgotten;
 pub(crate) mod home;

@@ -6,8 +6,8 @@ use futures_util::future::LocalBoxFuture;
 use crate::fields::Fields;
 use crate::next::Destination;
 use crate::pages::{
-    account, applications, connections, consent, forgotten, home, links, once, registration, sign_in,
-    sign_out, tokens,
+    account, applications, connections, consent, deliveries, forgotten, home, links, once, registration,
+    sign_in, sign_out, tokens,
 };
 use crate::refusal::Refusal;
 use crate::visit::{Member, Visitor};
@@ -102,6 +102,11 @@ pub(crate) static TABLE: &[Route] = table! {
     "/panel/connections" => get(member connections::page), post(-), Some(Destination::Connections);
     "/panel/connections/{client_id}/disconnect" =>
         get(-), post(member form connections::disconnect), Some(Destination::Connections);
+    "/panel/deliveries" => get(member deliveries::page), post(-), Some(Destination::Deliveries);
+    "/panel/deliveries/{delivery}/again" =>
+        get(-), post(member form deliveries::again), Some(Destination::Deliveries);
+    "/panel/deliveries/{subscription}/test" =>
+        get(-), post(member form deliveries::test), Some(Destination::Deliveries);
     "/panel/once/{form}" => get(member once::page), post(-), Some(Destination::Applications);
     "/panel/account" => get(member account::page), post(member form account::change_password), Some(Destination::Account);
 };

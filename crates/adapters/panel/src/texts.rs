@@ -1,11 +1,13 @@
 //! What the pages say. A text that a language lacks does not compile.
 
+mod deliveries;
 mod english;
 mod polish;
 mod polish_reasons;
 
 use oauth::{ApplicationStatus, ClientType, Purpose, Scope};
 
+use deliveries::Deliveries;
 pub(crate) use english::ENGLISH;
 pub(crate) use polish::POLISH;
 
@@ -24,6 +26,7 @@ pub(crate) struct Texts {
     pub(crate) once: Once,
     pub(crate) tokens: Tokens,
     pub(crate) connections: Connections,
+    pub(crate) deliveries: Deliveries,
     pub(crate) notices: Notices,
     pub(crate) failures: Failures,
     /// What a scope lets somebody do.
@@ -44,6 +47,7 @@ pub(crate) struct Frame {
     pub(crate) applications: &'static str,
     pub(crate) tokens: &'static str,
     pub(crate) connections: &'static str,
+    pub(crate) deliveries: &'static str,
     pub(crate) account: &'static str,
     pub(crate) sign_out: &'static str,
     pub(crate) documentation: &'static str,

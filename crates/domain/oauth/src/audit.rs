@@ -114,6 +114,8 @@ actions! {
     Disconnected = "connection.ended",
     /// A seller had an event delivered again.
     Redelivered = "delivery.repeated",
+    /// A seller had a sample sent to a subscription.
+    TestEventSent = "test_event.sent",
     /// A buyer's data was erased.
     BuyerErased = "buyer.erased",
     /// An operator token was made.

@@ -1,6 +1,9 @@
 //! What every page has.
 
+use webhooks::DeliveryState;
+
 use super::browser::Browser;
+use super::receivers::{delivery, subscribe};
 use super::world::Shared;
 
 #[actix_web::test]
@@ -58,6 +61,7 @@ async fn pages_use_files_that_may_be_kept_and_nothing_inline() {
         "/panel/applications",
         "/panel/applications/new",
         "/panel/tokens",
+        "/panel/deliveries",
         "/panel/account",
     ] {
         let page = browser.get(path).await.text;
@@ -81,7 +85,18 @@ async fn every_field_has_a_label_and_no_id_is_there_twice() {
     let id = world.application(1, 1, |_| ());
     let browser = Browser::signed_in(&world).await;
     let one = format!("/panel/applications/{id}");
-    for path in ["/panel/applications/new", "/panel/tokens", "/panel/account", &one] {
+    let to = subscribe(&world, 1, 1, true);
+    for n in [1, 2] {
+        delivery(&world, 1, to, n, DeliveryState::Queued);
+    }
+    let pages = [
+        "/panel/applications/new",
+        "/panel/tokens",
+        "/panel/deliveries",
+        "/panel/account",
+        &one,
+    ];
+    for path in pages {
         let page = browser.get(path).await.text;
         let ids: Vec<_> = page
             .split(" id=\"")

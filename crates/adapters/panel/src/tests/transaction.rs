@@ -4,6 +4,7 @@ use kernel::StoreError;
 use oauth::{Application, Consent, PersonalToken};
 use usecases::MockTransaction;
 
+use super::receivers::deliveries;
 use super::world::Shared;
 
 pub(crate) fn transaction(world: &Shared) -> MockTransaction {
@@ -17,6 +18,7 @@ pub(crate) fn transaction(world: &Shared) -> MockTransaction {
     applications(&mut transaction, world);
     tokens(&mut transaction, world);
     grants(&mut transaction, world);
+    deliveries(&mut transaction, world);
     transaction
 }
 

@@ -20,8 +20,10 @@ use tokio::runtime::Handle;
 use usecases::{MockUnitOfWork, consent_ticket};
 use uuid::Uuid;
 use web::Tasks;
+use webhooks::{DeliveryOfSeller, SubscriptionOfSeller};
 
 use super::readers::Readers;
+use super::receivers::subscriptions;
 use super::transaction::transaction;
 use crate::{Panel, PanelSettings};
 
@@ -40,6 +42,8 @@ pub(crate) struct World {
     pub(crate) applications: Vec<Application>,
     pub(crate) tokens: Vec<(SellerId, PersonalToken)>,
     pub(crate) connections: Vec<(SellerId, ConnectedApplication)>,
+    pub(crate) subscriptions: Vec<(SellerId, SubscriptionOfSeller)>,
+    pub(crate) deliveries: Vec<(SellerId, DeliveryOfSeller)>,
     pub(crate) usage: Vec<HourlyUsage>,
     pub(crate) screens: HashMap<ConsentId, Consent>,
     pub(crate) consents: Vec<NewConsent>,
@@ -161,6 +165,7 @@ impl Shared {
             units: Arc::new(units),
             panel: readers.clone(),
             grants: Arc::new(readers.grants()),
+            subscriptions: Arc::new(subscriptions(self)),
             applications: Arc::new(readers.applications()),
             sellers: readers.clone(),
             rates: readers,

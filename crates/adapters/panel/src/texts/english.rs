@@ -4,7 +4,7 @@ use oauth::{ApplicationStatus, ClientType, Purpose, Scope};
 
 use super::{
     ApplicationForm, Applications, Connections, Consent, Failures, Frame, Links, Notices, Once,
-    OneApplication, Passwords, SignIn, SignOut, Texts, Tokens, Usage,
+    OneApplication, Passwords, SignIn, SignOut, Texts, Tokens, Usage, deliveries,
 };
 
 pub(crate) static ENGLISH: Texts = Texts {
@@ -14,6 +14,7 @@ pub(crate) static ENGLISH: Texts = Texts {
         applications: "Applications",
         tokens: "Personal tokens",
         connections: "Connected applications",
+        deliveries: "Webhook deliveries",
         account: "Account",
         sign_out: "Sign out",
         documentation: "Documentation",
@@ -215,6 +216,7 @@ pub(crate) static ENGLISH: Texts = Texts {
         disconnect: "Disconnect",
         note: "Disconnecting ends the application's access at once, and stops its notifications.",
     },
+    deliveries: deliveries::ENGLISH,
     notices: Notices {
         saved: "Saved.",
         deleted: "The application was deleted.",

@@ -5,7 +5,7 @@ use oauth::{ApplicationStatus, ClientType, Purpose, Scope};
 use super::polish_reasons::predicate;
 use super::{
     ApplicationForm, Applications, Connections, Consent, Failures, Frame, Links, Notices, Once,
-    OneApplication, Passwords, SignIn, SignOut, Texts, Tokens, Usage,
+    OneApplication, Passwords, SignIn, SignOut, Texts, Tokens, Usage, deliveries,
 };
 
 pub(crate) static POLISH: Texts = Texts {
@@ -15,6 +15,7 @@ pub(crate) static POLISH: Texts = Texts {
         applications: "Aplikacje",
         tokens: "Tokeny osobiste",
         connections: "Połączone aplikacje",
+        deliveries: "Dostawy webhooków",
         account: "Konto",
         sign_out: "Wyloguj się",
         documentation: "Dokumentacja",
@@ -216,6 +217,7 @@ pub(crate) static POLISH: Texts = Texts {
         disconnect: "Odłącz",
         note: "Odłączenie od razu odbiera aplikacji dostęp i zatrzymuje jej powiadomienia.",
     },
+    deliveries: deliveries::POLISH,
     notices: Notices {
         saved: "Zapisano.",
         deleted: "Aplikacja została usunięta.",

@@ -1,0 +1,173 @@
+//! The texts about webhook deliveries, in both languages.
+
+use webhooks::{Failure, WebhookEvent};
+
+/// Subscriptions and deliveries.
+pub(crate) struct Deliveries {
+    pub(crate) title: &'static str,
+    pub(crate) lead: &'static str,
+    pub(crate) subscriptions: &'static str,
+    pub(crate) no_subscriptions: &'static str,
+    pub(crate) active: &'static str,
+    pub(crate) inactive: &'static str,
+    pub(crate) inactive_text: &'static str,
+    pub(crate) events: &'static str,
+    pub(crate) since: &'static str,
+    pub(crate) test: &'static str,
+    pub(crate) deliveries: &'static str,
+    pub(crate) to: &'static str,
+    pub(crate) every: &'static str,
+    pub(crate) only_failed: &'static str,
+    pub(crate) show: &'static str,
+    pub(crate) none: &'static str,
+    pub(crate) none_such: &'static str,
+    pub(crate) latest: fn(u16) -> String,
+    pub(crate) queued_at: &'static str,
+    pub(crate) attempts: &'static str,
+    pub(crate) attempts_text: fn(u8, u8) -> String,
+    pub(crate) duration: &'static str,
+    pub(crate) next: &'static str,
+    pub(crate) arrived: &'static str,
+    pub(crate) again: &'static str,
+    pub(crate) queued: &'static str,
+    pub(crate) waiting: &'static str,
+    pub(crate) delivered: &'static str,
+    pub(crate) exhausted: &'static str,
+    pub(crate) stopped: &'static str,
+    /// What an answer with this status means.
+    pub(crate) answered: fn(u16) -> String,
+    /// Why there was no answer. A reason, which is in English, comes after it.
+    pub(crate) failure: fn(&Failure) -> &'static str,
+    pub(crate) event: fn(WebhookEvent) -> &'static str,
+    pub(crate) redelivered: &'static str,
+    pub(crate) test_event_sent: &'static str,
+    pub(crate) nothing_sent: &'static str,
+}
+
+pub(super) const ENGLISH: Deliveries = Deliveries {
+    title: "Webhook deliveries",
+    lead: "What applications are told of your orders and offers, and whether it has arrived.",
+    subscriptions: "Subscriptions",
+    no_subscriptions: "No application has subscribed to events of your account.",
+    active: "Active",
+    inactive: "Stopped",
+    inactive_text: "The application was disconnected: nothing is sent here any more.",
+    events: "Events",
+    since: "Subscribed",
+    test: "Send a test event",
+    deliveries: "Deliveries",
+    to: "Subscription",
+    every: "All",
+    only_failed: "Only those whose last attempt failed",
+    show: "Show",
+    none: "Nothing has been sent yet.",
+    none_such: "There are no such deliveries.",
+    latest: |most| format!("At most the latest {most} are shown."),
+    queued_at: "Queued",
+    attempts: "Attempts",
+    attempts_text: |made, most| format!("{made} of {most}"),
+    duration: "Last attempt took",
+    next: "Next attempt",
+    arrived: "Delivered",
+    again: "Deliver again",
+    queued: "Queued",
+    waiting: "Will be repeated",
+    delivered: "Delivered",
+    exhausted: "Given up",
+    stopped: "Stopped",
+    answered: |status| match status {
+        200..=299 => format!("The receiver answered with status {status}."),
+        300..=399 => {
+            format!("The receiver answered with status {status}, a redirect, and redirects are not followed.")
+        }
+        _ => {
+            format!("The receiver answered with status {status}. Only 2xx means that it has taken the event.")
+        }
+    },
+    failure: |failure| match failure {
+        Failure::Dns => "The host's name does not resolve (DNS).",
+        Failure::AddressRefused => {
+            "The host has an address that deliveries do not go to, such as a private one."
+        }
+        Failure::Connect => "The host cannot be reached.",
+        Failure::Refused => "The host refused the connection.",
+        Failure::TimedOut => "There was no answer in time.",
+        Failure::Tls(_) => "No secure connection came about (TLS):",
+        Failure::Protocol(_) => "What came was no HTTP answer:",
+        Failure::Closed => "The connection was closed before the answer.",
+        Failure::WorkerLost => "The delivery was lost together with its sender, on our side.",
+    },
+    event: |event| match event {
+        WebhookEvent::OrderCreated => "Order placed",
+        WebhookEvent::OrderPaid => "Order paid",
+        WebhookEvent::OrderShipped => "Order shipped",
+        WebhookEvent::OrderDelivered => "Order delivered",
+        WebhookEvent::OrderCancelled => "Order cancelled",
+        WebhookEvent::OfferRejected => "Offer rejected",
+    },
+    redelivered: "The event is queued again, as a delivery of its own.",
+    test_event_sent: "A test event is queued.",
+    nothing_sent: "Nothing was sent: the subscription is stopped, or its application is suspended.",
+};
+
+pub(super) const POLISH: Deliveries = Deliveries {
+    title: "Dostawy webhooków",
+    lead: "O czym aplikacje są powiadamiane w sprawie Twoich zamówień i ofert i czy to do nich dotarło.",
+    subscriptions: "Subskrypcje",
+    no_subscriptions: "Żadna aplikacja nie subskrybuje zdarzeń z Twojego konta.",
+    active: "Aktywna",
+    inactive: "Zatrzymana",
+    inactive_text: "Aplikacja została odłączona: niczego już tu nie wysyłamy.",
+    events: "Zdarzenia",
+    since: "Utworzona",
+    test: "Wyślij zdarzenie testowe",
+    deliveries: "Dostawy",
+    to: "Subskrypcja",
+    every: "Wszystkie",
+    only_failed: "Tylko te, których ostatnia próba się nie powiodła",
+    show: "Pokaż",
+    none: "Niczego jeszcze nie wysłano.",
+    none_such: "Nie ma takich dostaw.",
+    latest: |most| format!("Pokazujemy najwyżej {most} ostatnich."),
+    queued_at: "W kolejce od",
+    attempts: "Próby",
+    attempts_text: |made, most| format!("{made} z {most}"),
+    duration: "Czas ostatniej próby",
+    next: "Następna próba",
+    arrived: "Dostarczono",
+    again: "Dostarcz ponownie",
+    queued: "W kolejce",
+    waiting: "Do powtórzenia",
+    delivered: "Dostarczona",
+    exhausted: "Zaniechana",
+    stopped: "Zatrzymana",
+    answered: |status| match status {
+        200..=299 => format!("Odbiorca odpowiedział statusem {status}."),
+        300..=399 => {
+            format!("Odbiorca odpowiedział statusem {status}, czyli przekierowaniem, a za nimi nie podążamy.")
+        }
+        _ => format!("Odbiorca odpowiedział statusem {status}. Tylko 2xx oznacza, że przyjął zdarzenie."),
+    },
+    failure: |failure| match failure {
+        Failure::Dns => "Nie można ustalić adresu hosta (DNS).",
+        Failure::AddressRefused => "Host ma adres, na który nie wysyłamy, na przykład prywatny.",
+        Failure::Connect => "Host jest nieosiągalny.",
+        Failure::Refused => "Host odrzucił połączenie.",
+        Failure::TimedOut => "Nie było odpowiedzi na czas.",
+        Failure::Tls(_) => "Nie udało się nawiązać bezpiecznego połączenia (TLS):",
+        Failure::Protocol(_) => "To, co przyszło, nie jest odpowiedzią HTTP:",
+        Failure::Closed => "Połączenie zostało zamknięte przed odpowiedzią.",
+        Failure::WorkerLost => "Dostawa przepadła razem z procesem, który ją wysyłał, po naszej stronie.",
+    },
+    event: |event| match event {
+        WebhookEvent::OrderCreated => "Zamówienie złożone",
+        WebhookEvent::OrderPaid => "Zamówienie opłacone",
+        WebhookEvent::OrderShipped => "Zamówienie wysłane",
+        WebhookEvent::OrderDelivered => "Zamówienie dostarczone",
+        WebhookEvent::OrderCancelled => "Zamówienie anulowane",
+        WebhookEvent::OfferRejected => "Oferta odrzucona",
+    },
+    redelivered: "Zdarzenie czeka na wysłanie jako nowa dostawa.",
+    test_event_sent: "Zdarzenie testowe czeka na wysłanie.",
+    nothing_sent: "Niczego nie wysłano: subskrypcja jest zatrzymana albo jej aplikacja jest zawieszona.",
+};
