@@ -9,7 +9,13 @@ use crate::http::Connection;
 use crate::server::Server;
 
 /// What the applications may do.
-const SCOPES: [&str; 4] = ["offers:read", "offers:write", "orders:read", "shipments:write"];
+const SCOPES: [&str; 5] = [
+    "offers:read",
+    "offers:write",
+    "orders:read",
+    "shipments:write",
+    "settings:write",
+];
 
 /// A registered seller with an application of its own.
 #[derive(Clone, Debug)]
@@ -18,6 +24,10 @@ pub(crate) struct Seller {
     pub(crate) id: String,
     /// An access token with all scopes that a load needs.
     pub(crate) token: String,
+    /// The application.
+    pub(crate) client_id: String,
+    /// The application's secret.
+    pub(crate) client_secret: String,
 }
 
 /// What an import told.
@@ -58,9 +68,12 @@ impl BackOffice {
         let application = self
             .post(&format!("/sellers/{id}/applications"), &application)
             .await?;
+        let (client_id, client_secret) = (
+            text(&application, "client_id")?,
+            text(&application, "client_secret")?,
+        );
         let grant = json!({
-            "grant_type": "client_credentials",
-            "client_id": text(&application, "client_id")?, "client_secret": text(&application, "client_secret")?,
+            "grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret,
         });
         let (status, token) = self
             .client
@@ -70,7 +83,18 @@ impl BackOffice {
         Ok(Seller {
             id,
             token: text(&token, "access_token")?,
+            client_id,
+            client_secret,
         })
+    }
+
+    /// Places an order that tries things out, of one piece of an offer.
+    pub(crate) async fn place_order(&mut self, seller: &str, offer: &str) -> anyhow::Result<()> {
+        let order = json!({
+            "is_test": true, "items": [{"seller_id": seller, "offer_id": offer, "quantity": 1}],
+        });
+        self.post("/orders", &order).await?;
+        Ok(())
     }
 
     /// Imports a file of NDJSON lines, streamed as one request.

@@ -6,9 +6,9 @@ use anyhow::bail;
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::options::{ProfileOptions, ReadOptions, WriteOptions};
+use crate::options::{DeliveriesOptions, ProfileOptions, ReadOptions, TokensOptions, WriteOptions};
 use crate::progress::say;
-use crate::{profile, read, write};
+use crate::{deliveries, profile, read, tokens, write};
 
 /// Measures the program beside PostgreSQL alone and writes the report into docs/PERFORMANCE.md.
 #[derive(Debug, Parser)]
@@ -26,6 +26,12 @@ enum Bench {
     /// Writing: keyed changes of offers, keyed shipments; lists of orders; statements and round trips of a request.
     #[command(after_help = "Example: cargo run --release -p bench -- write --orders 1000000")]
     Write(Box<WriteOptions>),
+    /// The token endpoint: tokens of applications, refreshes; statements and round trips of a call.
+    #[command(after_help = "Example: cargo run --release -p bench -- tokens")]
+    Tokens(Box<TokensOptions>),
+    /// Webhooks: deliveries a second, their latency beside a dead receiver, their statements, memory with many pending.
+    #[command(after_help = "Example: cargo run --release -p bench -- deliveries")]
+    Deliveries(Box<DeliveriesOptions>),
     /// One subject again and again, on a stand whose process ids and URLs are told: for profilers and `psql`.
     #[command(after_help = "Example: cargo run --release -p bench -- profile --subject offer")]
     Profile(Box<ProfileOptions>),
@@ -56,6 +62,8 @@ async fn until_signal(arguments: Arguments) -> anyhow::Result<()> {
         match arguments.bench {
             Bench::Read(options) => read::run(&options).await,
             Bench::Write(options) => write::run(&options).await,
+            Bench::Tokens(options) => tokens::run(&options).await,
+            Bench::Deliveries(options) => deliveries::run(&options).await,
             Bench::Profile(options) => profile::run(&options).await,
         }
     };

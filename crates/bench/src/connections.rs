@@ -73,7 +73,7 @@ pub(crate) async fn measure(
 }
 
 /// Raises this process's limit of open files where it is lower; servers started later inherit it.
-fn raise_file_limit(needed: u64) -> anyhow::Result<()> {
+pub(crate) fn raise_file_limit(needed: u64) -> anyhow::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());

@@ -1,12 +1,12 @@
 //! Load generator and side-by-side report: what the program does beside what PostgreSQL alone does, in one run on one
 //! machine. `docs/PERFORMANCE.md` says how to run it and how to read it.
 //!
-//! - `cli`: the command line; `read`: the bench of the reading endpoints, from the empty cluster to the report;
+//! - `cli`: the command line; `read`, `write`, `tokens`, `deliveries`: the benches, each from the empty cluster to the report;
 //!   `profile`: one subject again and again.
 //! - What is measured stands on: `cluster` (a throw-away PostgreSQL), `program` and `server` (the real binary),
 //!   `back_office` and `catalogue` (what it is filled with), `import` (filling, itself measured).
-//! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `statements`, `startup`, `connections`. `measure` puts them
-//!   together for one subject, `rounds` alternates subjects, `noise` says what disturbed them.
+//! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `statements`, `counts`, `startup`, `connections`. `measure`
+//!   puts them together for one subject, `rounds` alternates subjects, `noise` says what disturbed them.
 //! - What tells: `figures`, `report`, `document`, `machine`, `progress`.
 
 mod back_office;
@@ -14,7 +14,9 @@ mod catalogue;
 mod cli;
 mod cluster;
 mod connections;
+mod counts;
 mod cpu;
+mod deliveries;
 mod document;
 mod figures;
 mod http;
@@ -24,6 +26,8 @@ mod machine;
 mod maker;
 mod measure;
 mod memory;
+#[cfg(test)]
+mod migrated;
 mod noise;
 mod options;
 mod pgbench;
@@ -40,6 +44,7 @@ mod stand;
 mod startup;
 mod statements;
 mod tap;
+mod tokens;
 mod walk;
 mod write;
 

@@ -1,5 +1,6 @@
 //! Measuring one subject once: its rate, its latencies, and what each process spent on it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::cluster::Cluster;
@@ -29,6 +30,15 @@ pub(crate) enum Work<'a> {
     Pgbench(Script, usize, Duration),
     /// A load on a server.
     Http(&'a Server, Load),
+}
+
+/// How many statements the scripts among the subjects have, by their subjects' keys.
+pub(crate) fn statements(subjects: &[Subject<'_>]) -> BTreeMap<&'static str, usize> {
+    let of = |subject: &Subject<'_>| match &subject.work {
+        Work::Pgbench(script, ..) => Some((subject.key, script.statements())),
+        Work::Http(..) => None,
+    };
+    subjects.iter().filter_map(of).collect()
 }
 
 /// What one measurement of a subject gave.
@@ -128,19 +138,22 @@ async fn measure_http(cluster: &Cluster, server: &Server, load: &Load) -> anyhow
 }
 
 /// CPU time of PostgreSQL, the server and the client.
-struct Spent([Duration; 3]);
+pub(crate) struct Spent([Duration; 3]);
 
 impl Spent {
-    fn between(before: [Duration; 3], after: [Duration; 3]) -> Self {
+    /// From one reading to another.
+    pub(crate) fn between(before: [Duration; 3], after: [Duration; 3]) -> Self {
         let mut before = before.into_iter();
         Self(after.map(|after| after.saturating_sub(before.next().unwrap_or_default())))
     }
 
-    fn sum(&self) -> Duration {
+    /// All three.
+    pub(crate) fn sum(&self) -> Duration {
         self.0.iter().sum()
     }
 
-    fn each(&self, requests: u64) -> CpuEach {
+    /// For each of so many requests.
+    pub(crate) fn each(&self, requests: u64) -> CpuEach {
         let [postgres, server, client] = self.0.map(|used| used.as_secs_f64() * 1e6 / real(requests));
         CpuEach {
             postgres,

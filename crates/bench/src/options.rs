@@ -82,6 +82,46 @@ pub(crate) struct WriteOptions {
     pub(crate) report: ReportOptions,
 }
 
+/// How the bench of the token endpoint is run.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("seconds", |seconds| seconds.default_value("3")))]
+#[command(mut_arg("patience", |patience| patience.default_value("60")))]
+pub(crate) struct TokensOptions {
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    #[command(flatten)]
+    pub(crate) report: ReportOptions,
+}
+
+/// How the bench of webhooks is run.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("seconds", |seconds| seconds.help("Seconds that latencies are measured in each round").default_value("6")))]
+#[command(mut_arg("patience", |patience| patience.default_value("40")))]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("3")))]
+#[command(mut_arg("sellers", |sellers| sellers.hide(true)))]
+#[command(mut_arg("concurrency", |concurrency| concurrency.hide(true)))]
+pub(crate) struct DeliveriesOptions {
+    /// Deliveries that are committed at once and then worked off, in each round
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) deliveries: u64,
+    /// Subscriptions, each of another seller and with a receiver at an address of its own
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(2..=250))]
+    pub(crate) subscriptions: u64,
+    /// Events a second while latencies are measured
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) events: u64,
+    /// Deliveries that wait for a dead receiver meanwhile
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) dead: u64,
+    /// Deliveries that wait while the worker's memory is read
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) pending: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    #[command(flatten)]
+    pub(crate) report: ReportOptions,
+}
+
 /// What is profiled.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ProfileOptions {

@@ -26,10 +26,16 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// How many statements a transaction has, each on a line of its own; each is a round trip.
+    /// How many statements a transaction has, each on a line of its own; each is a round trip. What stands in `\if … \endif`
+    /// is not the ordinary case.
     pub(crate) fn statements(&self) -> usize {
         let ends = |line: &&str| line.ends_with(';') || line.ends_with("\\gset");
-        self.text.lines().filter(ends).count()
+        let count = |text: &str| text.lines().filter(ends).count();
+        let within = self
+            .text
+            .split_once("\\if")
+            .and_then(|(_, rest)| rest.split_once("\\endif"));
+        count(&self.text) - within.map_or(0, |(within, _)| count(within))
     }
 }
 
@@ -44,7 +50,8 @@ pub(crate) struct Run {
     pub(crate) latency: Latency,
 }
 
-/// Runs a script with so many clients for so long, at whole seconds.
+/// Runs a script with so many clients for so long, at whole seconds. Its variable `first` is 1 until the script sets it: each
+/// client's variables last from one transaction to the next.
 pub(crate) async fn run(
     cluster: &Cluster,
     script: &Script,
@@ -61,6 +68,7 @@ pub(crate) async fn run(
             "--log",
             "--sampling-rate",
             SAMPLED,
+            "--define=first=1",
         ])
         .arg("--log-prefix")
         .arg(folder.path().join("log"))

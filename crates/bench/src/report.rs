@@ -1,5 +1,6 @@
 //! What the reports of all benches have in common: the machine, the bars, a table of subjects and one of their costs.
 
+pub(crate) mod asked;
 pub(crate) mod bars;
 pub(crate) mod subjects;
 
@@ -8,7 +9,17 @@ use std::fmt::Write as _;
 use crate::machine::Machine;
 use crate::options::StandOptions;
 
-/// Writes when, on what and how it was measured.
+/// Writes when and on what it was measured, with `run`, which tells how.
+pub(crate) fn facts(date: &str, machine: &Machine, run: &str, text: &mut String) -> anyhow::Result<()> {
+    writeln!(text, "Measured on {date}.\n\n| | |\n|---|---|")?;
+    for (name, value) in &machine.facts {
+        writeln!(text, "| {name} | {value} |")?;
+    }
+    writeln!(text, "| Run | {run} |\n")?;
+    Ok(())
+}
+
+/// Writes when, on what and how rounds of subjects were measured.
 pub(crate) fn heading(
     date: &str,
     machine: &Machine,
@@ -16,14 +27,9 @@ pub(crate) fn heading(
     stand: &StandOptions,
     text: &mut String,
 ) -> anyhow::Result<()> {
-    writeln!(text, "Measured on {date}.\n\n| | |\n|---|---|")?;
-    for (name, value) in &machine.facts {
-        writeln!(text, "| {name} | {value} |")?;
-    }
-    writeln!(
-        text,
-        "| Run | {rounds} rounds of {} s each, {} connections, {} sellers |\n",
+    let run = format!(
+        "{rounds} rounds of {} s each, {} connections, {} sellers",
         stand.seconds, stand.concurrency, stand.sellers
-    )?;
-    Ok(())
+    );
+    facts(date, machine, &run, text)
 }

@@ -13,10 +13,25 @@ pub(crate) use template::Template;
 pub(crate) trait Source: Debug + Send + Sync {
     /// Makes the next request in place of what `into` holds. Fails where there is nothing left to ask for.
     fn write(&self, random: &mut fastrand::Rng, into: &mut Vec<u8>) -> anyhow::Result<()>;
+
+    /// What the n-th connection sends, from 0, where that is not what all send.
+    fn of_connection(&self, _n: usize) -> Option<Requests> {
+        None
+    }
+
+    /// Hears what the last request was answered; for sources of one connection, since others cannot tell whose answer it is.
+    fn answered(&self, _body: &[u8]) -> anyhow::Result<()> {
+        Ok(())
+    }
 }
 
 /// What connections send; cheap to clone.
 pub(crate) type Requests = Arc<dyn Source>;
+
+/// What the n-th connection of a load sends.
+pub(crate) fn of_connection(requests: &Requests, n: usize) -> Requests {
+    requests.of_connection(n).unwrap_or_else(|| Arc::clone(requests))
+}
 
 /// `GET path` with any of the tokens.
 pub(crate) fn get_any(path: &str, tokens: &[&str]) -> Requests {
@@ -45,6 +60,16 @@ pub(crate) fn get(path: &str, token: &str) -> Vec<u8> {
     format!(
         "GET {path} HTTP/1.1\r\nHost: bench\r\nUser-Agent: Bench/1.0\r\nAuthorization: Bearer {token}\r\n\
          Accept: application/json\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+/// A whole request of a form, as clients send it to a token endpoint (RFC 6749 §4.4.2).
+pub(crate) fn form(path: &str, body: &str) -> Vec<u8> {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: bench\r\nUser-Agent: Bench/1.0\r\nAccept: application/json\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
     )
     .into_bytes()
 }

@@ -57,10 +57,7 @@ impl Stand {
         program.output(&url, &["migrate"]).await?;
         let key = program.output(&url, &["admin", "keys", "generate"]).await?;
         let key = word(&key, |word| word.contains(':')).context("no key was generated")?;
-        let token = program
-            .output(&url, &["admin", "operator-tokens", "create", "--name", "bench"])
-            .await?;
-        let token = word(&token, |word| word.starts_with("ps_op_")).context("no operator token was made")?;
+        let token = operator_token(program, &url, "bench").await?;
         let server = Server::start(program, &url, &key, &cluster.scratch(&format!("{database}.log"))).await?;
         let mut back_office = BackOffice::open(&server, &token).await?;
         let sellers = register(&mut back_office, catalogue, progress).await?;
@@ -97,6 +94,13 @@ impl Stand {
         cluster.sql(&self.database, "checkpoint").await?;
         Ok(())
     }
+}
+
+/// Makes an operator's token with a name of its own.
+pub(crate) async fn operator_token(program: &Program, url: &str, name: &str) -> anyhow::Result<String> {
+    let arguments = ["admin", "operator-tokens", "create", "--name", name];
+    let output = program.output(url, &arguments).await?;
+    word(&output, |word| word.starts_with("ps_op_")).context("no operator token was made")
 }
 
 async fn register(

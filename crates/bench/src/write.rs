@@ -1,7 +1,6 @@
 //! The bench of the writing endpoints, and of lists of orders, from the empty cluster to the report.
 
 mod bars;
-mod counts;
 mod key;
 mod report;
 mod requests;
@@ -15,12 +14,12 @@ use std::time::Duration;
 use crate::catalogue::Catalogue;
 use crate::cluster::Cluster;
 use crate::machine::Machine;
-use crate::measure::{Subject, Work};
+use crate::measure::{self, Subject};
 use crate::noise::Patience;
 use crate::options::{StandOptions, WriteOptions};
 use crate::progress::Progress;
 use crate::stand::Stand;
-use crate::{publish, rounds, stand};
+use crate::{counts, publish, rounds, stand};
 use report::Findings;
 use subjects::Writes;
 use trade::Trade;
@@ -44,13 +43,16 @@ async fn measure(options: &WriteOptions, progress: Progress) -> anyhow::Result<F
     let stand = Stand::raise(&cluster, &program, "bench_write", catalogue, progress).await?;
     let trade = fill(&cluster, &stand, options.orders, progress).await?;
     let writes = Writes::on(&stand, trade)?;
-    let asked = counts::measure(&cluster, &program, &stand, &writes, progress).await?;
+    let asked = counts::measure(
+        &cluster,
+        &program,
+        &stand,
+        [&writes.patches, &writes.shipments],
+        progress,
+    )
+    .await?;
     let subjects = subjects::of(&options.stand, &cluster, &stand, trade, &writes, progress).await?;
-    let scripts = subjects.iter().filter_map(|subject| match &subject.work {
-        Work::Pgbench(script, ..) => Some((subject.key, script.statements())),
-        Work::Http(..) => None,
-    });
-    let scripts = scripts.collect();
+    let scripts = measure::statements(&subjects);
     let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
     let measured = rounds::run(&cluster, subjects, options.report.rounds, &mut patience, progress).await?;
     stand.server.stop().await?;

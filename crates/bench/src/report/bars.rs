@@ -52,6 +52,11 @@ pub(crate) fn number(what: &'static str, found: Spread) -> Bar {
     Bar::new(what, whole(found.median), found)
 }
 
+/// A small number, shown with its decimals.
+pub(crate) fn decimal(what: &'static str, found: Spread) -> Bar {
+    Bar::new(what, format!("{:.2}", found.median), found)
+}
+
 impl Bar {
     fn new(what: &'static str, text: String, found: Spread) -> Self {
         Self {
@@ -79,7 +84,7 @@ impl Bar {
 /// Reached from the limit on upwards.
 pub(crate) fn at_least(found: f64, limit: f64) -> Mark {
     Mark {
-        text: format!("≥ {}", plain(limit)),
+        text: format!("≥ {}", short(limit)),
         reached: found >= limit,
     }
 }
@@ -87,12 +92,12 @@ pub(crate) fn at_least(found: f64, limit: f64) -> Mark {
 /// Reached up to the limit.
 pub(crate) fn at_most(found: f64, limit: f64) -> Mark {
     Mark {
-        text: format!("≤ {}", plain(limit)),
+        text: format!("≤ {}", short(limit)),
         reached: found <= limit,
     }
 }
 
-fn plain(limit: f64) -> String {
+fn short(limit: f64) -> String {
     if limit < 10.0 {
         limit.to_string()
     } else {

@@ -1,13 +1,14 @@
 //! The report of the writing endpoints.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::counts::Asked;
 use super::{bars, key};
+use crate::counts::Asked;
 use crate::figures::{real, whole};
 use crate::machine::Machine;
 use crate::options::WriteOptions;
+use crate::report::asked::Row;
 use crate::report::{self, subjects};
 use crate::rounds::Measured;
 
@@ -61,46 +62,22 @@ pub(super) fn render(findings: &Findings) -> anyhow::Result<String> {
     writeln!(text, "### CPU time per write\n")?;
     subjects::costs(&findings.measured, "grouped statements", &mut text)?;
     writeln!(text, "### Statements and round trips of one request\n")?;
-    asked(findings, &mut text)?;
-    Ok(text)
-}
-
-fn asked(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
+    let script = |key: &str| findings.scripts.get(key).copied().unwrap_or_default();
     let [patch, shipment] = &findings.asked;
-    writeln!(text, "| | statements | round trips |\n|---|--:|--:|")?;
-    for (title, asked, script) in [
-        ("a keyed change", patch, key::PATCH_ROWS),
-        ("a keyed shipment", shipment, key::SHIPMENT_ROWS),
-    ] {
-        let (count, round_trips) = (asked.count(), asked.round_trips);
-        writeln!(text, "| {title} | {count:.1} | {round_trips:.1} |")?;
-        let script = findings.scripts.get(script).copied().unwrap_or_default();
-        writeln!(text, "| … `pgbench`'s script for it | {script} | {script} |")?;
-    }
-    writeln!(
-        text,
-        "\n| executed in one request | change | shipment |\n|---|--:|--:|"
-    )?;
-    let all = patch.statements.iter().chain(&shipment.statements);
-    let names: BTreeSet<&str> = all.map(|(name, _)| name.as_str()).collect();
-    for name in names {
-        let times = |asked: &Asked| -> f64 {
-            let own = asked.statements.iter().filter(|(other, _)| other == name);
-            own.map(|(_, times)| times).sum()
-        };
-        let cell = |times: f64| {
-            if times > 0.0 {
-                format!("{times:.1}")
-            } else {
-                "–".to_owned()
-            }
-        };
-        writeln!(
-            text,
-            "| `{name}` | {} | {} |",
-            cell(times(patch)),
-            cell(times(shipment))
-        )?;
-    }
-    Ok(())
+    let rows = [
+        Row {
+            title: "a keyed change",
+            short: "change",
+            asked: patch,
+            script: script(key::PATCH_ROWS),
+        },
+        Row {
+            title: "a keyed shipment",
+            short: "shipment",
+            asked: shipment,
+            script: script(key::SHIPMENT_ROWS),
+        },
+    ];
+    report::asked::write(&rows, &mut text)?;
+    Ok(text)
 }

@@ -18,7 +18,7 @@ const ORDER_COLUMNS: &str = "seller_id, order_id, placed_at, updated_at, paid_at
      shipment_id, shipment_at, is_test, several_sellers, delivered_already, buyer_notified, status, number, carrier, \
      tracking_number, tracking_status, payment_method, delivery_method, buyer, shipping_address, items";
 /// The scripts' own table: sellers' ids by their numbers.
-const SELLERS: &str = "bench_sellers";
+const SELLERS_TABLE: &str = "bench_sellers";
 /// A random number of 16 digits, for keys and ids.
 const KEY: &str = "\\set key random(1000000000000000, 8999999999999999)\n";
 /// The first half of the fences and of what else is random.
@@ -91,7 +91,7 @@ fn claim() -> String {
         "insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at) \
          select id, '{KEY_HIGH}' || :key, ('{RANDOM_HIGH}' || :key)::uuid, '\\x{fingerprint}'::bytea, at, \
          at + interval '30 seconds' from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode, \
-         set_config('lock_timeout', '300', true) as patience) clock, {SELLERS} where n = :seller \
+         set_config('lock_timeout', '300', true) as patience) clock, {SELLERS_TABLE} where n = :seller \
          on conflict (seller_id, key) do update set \
          fence = case when {expired} then excluded.fence else t.fence end, \
          fingerprint = case when {expired} then excluded.fingerprint else t.fingerprint end, \
@@ -115,8 +115,8 @@ fn complete(status: u16, sealed: &str) -> String {
 pub(super) async fn prepare(cluster: &Cluster, database: &str, sellers: &[&str]) -> anyhow::Result<()> {
     let ids = sellers.join(",");
     let sql = format!(
-        "create table {SELLERS} (n bigint primary key, id uuid not null); insert into {SELLERS} \
-         select n - 1, id from unnest('{{{ids}}}'::uuid[]) with ordinality as s (id, n); vacuum (analyze) {SELLERS}"
+        "create table {SELLERS_TABLE} (n bigint primary key, id uuid not null); insert into {SELLERS_TABLE} \
+         select n - 1, id from unnest('{{{ids}}}'::uuid[]) with ordinality as s (id, n); vacuum (analyze) {SELLERS_TABLE}"
     );
     for statement in sql.split(';') {
         cluster.sql(database, statement).await?;

@@ -1,41 +1,22 @@
 //! The scripts on the product's own tables: a row that is not found would go unnoticed, and cost nothing.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use super::*;
 use crate::catalogue;
+use crate::migrated::{self, SELLERS, check};
 use crate::pgbench::{self, Run};
 use crate::progress::Progress;
 use crate::write::seed;
 
-const IDS: [&str; 2] = [
-    "01970000-0000-7000-8000-000000000001",
-    "01970000-0000-7000-8000-000000000002",
-];
 const TRADE: Trade = Trade {
     orders: 200,
     sellers: 2,
 };
 
 async fn migrated() -> Cluster {
-    let cluster = Cluster::start("16MB", None).await.unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut steps: Vec<_> = entries.filter(|path| path.is_dir()).collect();
-    steps.sort();
-    for step in steps {
-        let sql = fs::read_to_string(step.join("up.sql")).unwrap();
-        cluster.sql("postgres", &sql).await.unwrap();
-    }
-    for (n, seller) in IDS.iter().enumerate() {
-        let sql = format!(
-            "insert into sellers (id, name, email, created_at) values ('{seller}', 'S{n}', 's{n}@x.example', now())"
-        );
-        cluster.sql("postgres", &sql).await.unwrap();
-    }
-    prepare(&cluster, "postgres", &IDS).await.unwrap();
+    let cluster = migrated::cluster().await;
+    prepare(&cluster, "postgres", &SELLERS).await.unwrap();
     cluster
 }
 
@@ -47,22 +28,13 @@ async fn run(cluster: &Cluster, script: &Script) -> Run {
     run
 }
 
-async fn check(cluster: &Cluster, run: &Run, counts: &[&str]) {
-    for count in counts {
-        let found = cluster
-            .sql("postgres", &format!("select count(*) from {count}"))
-            .await;
-        assert_eq!(found.unwrap(), [run.transactions.to_string()], "{count}");
-    }
-}
-
 #[tokio::test]
 async fn a_change_writes_what_a_change_writes() {
     let cluster = migrated().await;
     let catalogue = Catalogue::new(20, 2);
     for offer in 0..catalogue.offers {
         let (id, seller) = (catalogue::offer_id(offer), catalogue.seller_of(offer));
-        let seller = IDS[usize::try_from(seller).unwrap()];
+        let seller = SELLERS[usize::try_from(seller).unwrap()];
         let sql = format!(
             "insert into offers (seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, \
              handle, url) values ('{seller}', '{id}', now(), now(), 1, 1, 'published', 'automatic', 'T', 'h', 'https://x')"
@@ -82,7 +54,7 @@ async fn a_change_writes_what_a_change_writes() {
 #[tokio::test]
 async fn a_shipment_writes_what_a_shipment_writes() {
     let cluster = migrated().await;
-    let seeded = seed::orders(&cluster, "postgres", TRADE, &IDS, Progress::new());
+    let seeded = seed::orders(&cluster, "postgres", TRADE, &SELLERS, Progress::new());
     seeded.await.unwrap();
     let script = shipment("postgres", TRADE, "5a5a");
     assert_eq!(script.statements(), 8);

@@ -2,13 +2,12 @@
 
 use anyhow::ensure;
 
-use super::subjects::Writes;
 use crate::cluster::Cluster;
 use crate::figures::real;
 use crate::http::Connection;
 use crate::program::Program;
 use crate::progress::Progress;
-use crate::requests::Requests;
+use crate::requests::{Requests, of_connection};
 use crate::server::Server;
 use crate::stand::Stand;
 use crate::tap::{Tally, Tap};
@@ -22,53 +21,77 @@ const SHOWN: usize = 44;
 
 /// What each request asked, on average.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// Round trips.
-    pub(super) round_trips: f64,
-    /// Statements, by their beginnings, with how often each was executed; the rare ones of others left out.
-    pub(super) statements: Vec<(String, f64)>,
+    pub(crate) round_trips: f64,
+    /// Statements of every kind.
+    pub(crate) all: f64,
+    /// Statements, by their beginnings, with how often each was executed; the rare ones left out, which are others'.
+    pub(crate) statements: Vec<(String, f64)>,
 }
 
 impl Asked {
     /// All statements.
-    pub(super) fn count(&self) -> f64 {
+    pub(crate) fn count(&self) -> f64 {
         self.statements.iter().map(|(_, times)| times).sum()
     }
 
+    const fn nothing() -> Self {
+        Self {
+            round_trips: 0.0,
+            all: 0.0,
+            statements: Vec::new(),
+        }
+    }
+
+    /// What each of so many requests asked, alone.
     fn of(tally: &Tally, requests: u64) -> Self {
+        Self::leaving_out(0.1, tally, requests)
+    }
+
+    /// What each of many asked that shared statements.
+    pub(crate) fn of_all(tally: &Tally, requests: u64) -> Self {
+        Self::leaving_out(0.005, tally, requests)
+    }
+
+    fn leaving_out(rare: f64, tally: &Tally, requests: u64) -> Self {
         let each = |times: u64| real(times) / real(requests);
         let statements = tally.statements.iter();
         let statements = statements.map(|(sql, times)| (shown(sql), each(*times)));
         Self {
             round_trips: each(tally.round_trips),
-            statements: statements.filter(|(_, times)| *times >= 0.1).collect(),
+            all: each(tally.statements.values().sum()),
+            statements: statements.filter(|(_, times)| *times >= rare).collect(),
         }
     }
 }
 
-/// Counts keyed changes and keyed shipments, on a server of their own without workers, one request after another, so that
-/// none shares a statement with others.
-pub(super) async fn measure(
+/// Counts requests, each of which is answered by its status, on a server of their own without workers, one request after
+/// another, so that none shares a statement with others.
+pub(crate) async fn measure<const N: usize>(
     cluster: &Cluster,
     program: &Program,
     stand: &Stand,
-    writes: &Writes,
+    kinds: [&(Requests, u16); N],
     progress: Progress,
-) -> anyhow::Result<[Asked; 2]> {
+) -> anyhow::Result<[Asked; N]> {
     let _step = progress.step("counting statements and round trips");
     let tap = Tap::open(cluster)?;
     let url = cluster.url_through(tap.folder(), &stand.database);
     let settings = [("SELLER_API__SERVER__WORKERS", "none")];
     let log = cluster.scratch("counts.log");
     let server = Server::start_with(program, &url, &stand.key, &log, &settings).await?;
-    let patches = count(&server, &tap, &writes.patches).await?;
-    let shipments = count(&server, &tap, &writes.shipments).await?;
+    let mut asked = [const { Asked::nothing() }; N];
+    for (asked, kind) in asked.iter_mut().zip(kinds) {
+        *asked = count(&server, &tap, kind).await?;
+    }
     server.stop().await?;
-    Ok([patches, shipments])
+    Ok(asked)
 }
 
 async fn count(server: &Server, tap: &Tap, (requests, expected): &(Requests, u16)) -> anyhow::Result<Asked> {
     let mut connection = Connection::open(server.public).await?;
+    let requests = of_connection(requests, 0);
     let mut random = fastrand::Rng::with_seed(1);
     let mut request = Vec::new();
     for number in 0..BEFORE + COUNTED {
@@ -76,17 +99,19 @@ async fn count(server: &Server, tap: &Tap, (requests, expected): &(Requests, u16
             tap.take();
         }
         requests.write(&mut random, &mut request)?;
-        let status = connection.exchange(&request).await?.status;
-        ensure!(status == *expected, "a request was answered {status}");
+        let response = connection.exchange(&request).await?;
+        let (status, excerpt) = (response.status, response.excerpt());
+        ensure!(status == *expected, "a request was answered {status}: {excerpt}");
+        requests.answered(response.body)?;
     }
     Ok(Asked::of(&tap.take(), COUNTED))
 }
 
 /// A statement's beginning; of one that begins with table expressions, what the first of them that writes does.
 fn shown(sql: &str) -> String {
-    let written = ["insert into ", "update "]
+    let written = ["(insert into ", "(update ", ") insert into ", ") update "]
         .iter()
-        .filter_map(|word| sql.find(word))
+        .filter_map(|word| Some(sql.find(word)? + word.find(char::is_alphabetic)?))
         .min();
     let (before, rest) = match written {
         Some(place) if sql.starts_with("with ") => ("with … ", sql.get(place..).unwrap_or(sql)),
@@ -112,6 +137,7 @@ mod tests {
         };
         let expected = Asked {
             round_trips: 7.0,
+            all: 1.03,
             statements: vec![("begin".to_owned(), 1.0)],
         };
         assert_eq!(Asked::of(&tally, 100), expected);
@@ -121,7 +147,7 @@ mod tests {
     fn statements_are_shown_by_what_they_do() {
         assert_eq!(shown("commit"), "commit");
         let long = format!(
-            "with clock as (select 1), x as (insert into rates {}",
+            "with clock as (select 1 from t for update), x as (insert into rates {}",
             "y".repeat(90)
         );
         let text = shown(&long);
