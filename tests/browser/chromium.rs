@@ -19,8 +19,19 @@ const DRIVERS: [&str; 2] = ["chromedriver", "chromium.chromedriver"];
 #[derive(Debug)]
 pub(crate) struct Browser {
     session: Session,
-    driver: Child,
+    _driver: Driver,
     _profile: TempDir,
+}
+
+/// The driver's process. It is killed with the value.
+#[derive(Debug)]
+struct Driver(Child);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
 }
 
 /// How a browser is started.
@@ -42,18 +53,18 @@ impl Browser {
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
-        let mut driver = Command::new(driver)
+        let driver = Command::new(driver)
             .arg("--port=0")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .spawn()
-            .expect("the driver starts");
-        let url = url_of(&mut driver);
+            .spawn();
+        let mut driver = Driver(driver.expect("the driver starts"));
+        let url = url_of(&mut driver.0);
         let session = Session::open(&url, capabilities(&browser, &profile, options)).await;
         Some(Self {
             session,
-            driver,
+            _driver: driver,
             _profile: profile,
         })
     }
@@ -76,8 +87,6 @@ impl Drop for Browser {
             runtime.unwrap().block_on(session.close());
         });
         drop(closed.join());
-        drop(self.driver.kill());
-        drop(self.driver.wait());
     }
 }
 
