@@ -4,8 +4,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
     Action, Application, ApplicationStore, Consent, ConsentRefusal, ConsentTicket, Credential,
-    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, PanelStore, RedirectError, ScopeSet, Viewer,
-    answer_to, granted,
+    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, PanelStore, RedirectError, ScopeSet,
+    SellerStore, Viewer, answer_to, granted,
 };
 
 use crate::{ActingSeller, Failure, failure::refuse};
@@ -17,6 +17,8 @@ pub struct Stores<'a> {
     pub grants: &'a dyn GrantStore,
     /// Applications.
     pub applications: &'a dyn ApplicationStore,
+    /// Accounts: an application lives no longer than its owner's.
+    pub sellers: &'a dyn SellerStore,
     /// The audit log.
     pub panel: &'a dyn PanelStore,
 }
@@ -46,6 +48,7 @@ pub async fn show(
 ) -> Result<Shown, Failure<ConsentRefusal>> {
     let consent = locked(grants, ticket, viewer, now).await?;
     consent.show(viewer, now).map_err(Failure::Refused)?;
+    check_address(application, ticket)?;
     match granted(application, viewer.seller, ticket.request.scopes) {
         Ok(scopes) => Ok(Shown::Screen(scopes)),
         Err(error) => {
@@ -95,7 +98,8 @@ pub async fn decide(
             Outcome::Error(RedirectError::AccessDenied)
         }
         Decision::Approve => {
-            let application = stores.applications.lock_application(client_id).await?;
+            let application = standing(stores, ticket).await?;
+            check_address(application.as_ref(), ticket)?;
             match granted(application.as_ref(), viewer.seller, ticket.request.scopes) {
                 Ok(scopes) => {
                     let code = grant(stores, randomness, (ticket, viewer), scopes, now + code_ttl).await?;
@@ -108,6 +112,32 @@ pub async fn decide(
     };
     stores.grants.save_consent(decided).await?;
     Ok(outcome)
+}
+
+/// The application that asks, locked, while its owner's account is open.
+async fn standing(stores: Stores<'_>, ticket: &ConsentTicket) -> Result<Option<Application>, StoreError> {
+    let application = stores
+        .applications
+        .lock_application(ticket.request.client_id)
+        .await?;
+    let Some(application) = application else {
+        return Ok(None);
+    };
+    let owner = stores.sellers.lock_seller(application.owner).await?;
+    let open = owner.is_some_and(|owner| owner.closed_at.is_none());
+    Ok(open.then_some(application))
+}
+
+/// An address that was taken away while the screen was open gets no code any more, nor any other answer.
+fn check_address(
+    application: Option<&Application>,
+    ticket: &ConsentTicket,
+) -> Result<(), Failure<ConsentRefusal>> {
+    let address = &ticket.request.redirect_uri;
+    match application {
+        Some(found) if !found.redirect_uris.contains(address) => refuse(ConsentRefusal::Unknown),
+        _ => Ok(()),
+    }
 }
 
 async fn grant(

@@ -14,6 +14,7 @@ struct Sealed {
     client_id: Uuid,
     redirect_uri: String,
     scopes: i32,
+    /// In base64url: control characters would take six bytes each in JSON, and the handle has to fit into a URL.
     state: String,
     challenge: String,
     /// Microseconds since 1970.
@@ -28,7 +29,7 @@ pub fn seal(sealer: &dyn Sealer, ticket: &ConsentTicket) -> Result<String, serde
         client_id: request.client_id.uuid(),
         redirect_uri: request.redirect_uri.clone(),
         scopes: request.scopes.bits(),
-        state: request.state.clone(),
+        state: URL_SAFE_NO_PAD.encode(&request.state),
         challenge: request.challenge.as_str().to_owned(),
         expires_at: ticket.expires_at.timestamp_micros(),
     };
@@ -49,7 +50,7 @@ fn read(sealer: &dyn Sealer, handle: &str) -> Option<ConsentTicket> {
         client_id: ClientId::from(content.client_id),
         redirect_uri: content.redirect_uri,
         scopes: ScopeSet::from_bits(content.scopes).ok()?,
-        state: content.state,
+        state: String::from_utf8(URL_SAFE_NO_PAD.decode(content.state).ok()?).ok()?,
         challenge: CodeChallenge::new(content.challenge).ok()?,
     };
     let expires_at = DateTime::<Utc>::from_timestamp_micros(content.expires_at)?;

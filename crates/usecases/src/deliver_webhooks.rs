@@ -27,11 +27,13 @@ pub struct Slots {
     pub per_failing_lane: u16,
 }
 
+/// An application's twenty subscriptions at a seller, all of them new and silent, take less than half of these slots until they
+/// are known to fail.
 impl Default for Slots {
     fn default() -> Self {
         Self {
-            attempts: 256,
-            per_lane: 16,
+            attempts: 512,
+            per_lane: 12,
             per_failing_lane: 2,
         }
     }

@@ -23,8 +23,9 @@ use crate::routes::{self, Handler, Route};
 use crate::visit::{Member, Visit, Visitor};
 use crate::{Panel, assets, pages};
 
-/// The most that a form may have, in bytes.
-const BODY_CAP: usize = 16 * 1024;
+/// The most that a form may have, in bytes: twenty redirect addresses and a description of the greatest length, each byte
+/// written in three.
+const BODY_CAP: usize = 192 * 1024;
 
 /// A request as it comes in.
 pub(crate) struct Arrival {

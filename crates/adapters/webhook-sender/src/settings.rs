@@ -36,9 +36,9 @@ pub struct SenderSettings {
 
 impl SenderSettings {
     /// Deliveries of the given service to the addresses that `rules` let pass, with the deadlines of D52: 2 s for the name,
-    /// 3 s for the connection, 10 s in all. 32 attempts at a time to one host, 256 kept connections, kept for a minute.
+    /// 3 s for the connection, 10 s in all. 256 attempts at a time to one host, 256 kept connections, kept for a minute.
     pub fn new(service_name: impl Into<String>, docs_url: impl Into<String>, rules: AddressRules) -> Self {
-        const PER_HOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(31);
+        const PER_HOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
         Self {
             service_name: service_name.into(),
             docs_url: docs_url.into(),

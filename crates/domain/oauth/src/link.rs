@@ -9,7 +9,8 @@ const LINK_MAX: usize = 2048;
 
 /// The link to an application's documentation: `https`, at most 2048 characters.
 pub fn documentation_link(text: String) -> Result<String, Invalid> {
-    https(&text)?;
+    let url = https(&text)?;
+    without_user_information(&text, &url)?;
     Ok(text)
 }
 
@@ -21,9 +22,7 @@ pub fn redirect_uri(text: String) -> Result<String, Invalid> {
     if text.contains('#') {
         return Err(Invalid::new("must not have a fragment"));
     }
-    if !url.username().is_empty() || url.password().is_some() || authority(&text).contains('@') {
-        return Err(Invalid::new("must not have user information before the host"));
-    }
+    without_user_information(&text, &url)?;
     if is_local(&url) {
         return Err(Invalid::new(
             "must not point to localhost or to an address that is not public",
@@ -32,9 +31,16 @@ pub fn redirect_uri(text: String) -> Result<String, Invalid> {
     Ok(text)
 }
 
+fn without_user_information(text: &str, url: &Url) -> Result<(), Invalid> {
+    if !url.username().is_empty() || url.password().is_some() || authority(text).contains('@') {
+        return Err(Invalid::new("must not have user information before the host"));
+    }
+    Ok(())
+}
+
 fn https(text: &str) -> Result<Url, Invalid> {
     let clean = text.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
-    let spelled_out = clean && text.starts_with("https://") && !authority(text).is_empty();
+    let spelled_out = clean && text.starts_with("https://") && is_host(authority(text));
     let url = Url::parse(text).ok().filter(|url| spelled_out && url.has_host());
     let url = url.ok_or_else(|| {
         let rule =
@@ -50,6 +56,15 @@ fn https(text: &str) -> Result<Url, Invalid> {
 fn authority(text: &str) -> &str {
     let rest = text.strip_prefix("https://").unwrap_or(text);
     rest.split(['/', '?']).next().unwrap_or(rest)
+}
+
+/// Whether this is a host name or a bracketed address, with or without a port: letters, digits and what separates them.
+/// Whatever else a URL could hold there could not be resolved, and must not get into a header that names the host. User
+/// information is let through here, so that it can be refused in words of its own.
+fn is_host(authority: &str) -> bool {
+    let allowed =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']' | b'@');
+    !authority.is_empty() && authority.bytes().all(allowed)
 }
 
 fn is_local(url: &Url) -> bool {
@@ -112,6 +127,10 @@ mod tests {
             "https://[::1]/",
             "https://[::ffff:8.8.8.8]/",
             "https://app.example\\@evil.example/",
+            "https://a.example;script-src/x",
+            "https://*.a.example/",
+            "https://a.example,b/",
+            "https://a.example%3b.b/",
             "https://app.example/ cb",
             "https://app.example/żółw",
         ] {
@@ -122,6 +141,12 @@ mod tests {
     #[test]
     fn a_documentation_link_is_https() {
         assert!(documentation_link("https://docs.example/app#usage".to_owned()).is_ok());
-        assert!(documentation_link("http://docs.example".to_owned()).is_err());
+        for refused in [
+            "http://docs.example",
+            "https://good.example@evil.example/",
+            "https://*.example/",
+        ] {
+            assert!(documentation_link(refused.to_owned()).is_err(), "{refused}");
+        }
     }
 }

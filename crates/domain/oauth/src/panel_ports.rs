@@ -120,7 +120,8 @@ pub trait PanelStore: Send + Sync {
     /// Ends a session; nothing happens when there is none.
     async fn end_session(&self, session: SecretHash) -> Result<(), StoreError>;
 
-    /// Ends every session of an account but the given one.
+    /// Ends every session of an account but the given one, and every one-time link into it: nothing that somebody else has
+    /// obtained outlives a new password.
     async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError>;
 
     /// Sets the password of an account.

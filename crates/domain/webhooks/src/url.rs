@@ -101,6 +101,9 @@ impl WebhookUrl {
             port: url.port_or_known_default().unwrap_or_default(),
             text,
         };
+        if url.port == 0 {
+            return Err(Invalid::new("must have a host and port that can be reached"));
+        }
         if url.is_admitted(policy) {
             Ok(url)
         } else {

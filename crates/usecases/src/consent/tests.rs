@@ -3,7 +3,7 @@
 use kernel::SellerId;
 use oauth::{
     ApplicationStatus, AuthorizationRequest, CodeChallenge, MockApplicationStore, MockGrantStore,
-    MockPanelStore, Purpose, Scope, SecretHash,
+    MockPanelStore, MockSellerStore, Purpose, Scope, SecretHash,
 };
 use uuid::Uuid;
 
@@ -46,6 +46,7 @@ fn application(status: ApplicationStatus) -> Application {
         status,
         scopes: [Scope::OrdersRead, Scope::Messaging].into_iter().collect(),
         built_in: false,
+        redirect_uris: vec!["https://app.example/cb?x=1".to_owned()],
         ..Application::built_in(Uuid::from_u128(5).into(), seller(1), now()).after
     }
 }
@@ -127,9 +128,14 @@ async fn decided(
             Some(*action) == noted && subject == ticket().request.client_id.to_string()
         })
         .returning(|_, _, _, _| Ok(()));
+    let mut sellers = MockSellerStore::new();
+    sellers
+        .expect_lock_seller()
+        .returning(|id| Ok(Some(crate::test_support::seller(id))));
     let stores = Stores {
         grants: &grants,
         applications: &applications,
+        sellers: &sellers,
         panel: &panel,
     };
     let ttl = TimeDelta::minutes(10);
@@ -193,4 +199,43 @@ async fn refusal_and_an_application_that_is_gone_give_none() {
     );
     let outcome = decided(grants(false, 1), None, None, Decision::Approve).await;
     assert!(matches!(outcome, Outcome::Error(RedirectError::AccessDenied)));
+}
+
+#[tokio::test]
+async fn an_address_that_was_taken_away_is_answered_no_more() {
+    let moved = Application {
+        redirect_uris: vec!["https://app.example/new".to_owned()],
+        ..application(ApplicationStatus::Active)
+    };
+    let shown = show(&grants(false, 0), Some(&moved), (&ticket(), viewer(2)), now()).await;
+    assert!(matches!(shown, Err(Failure::Refused(ConsentRefusal::Unknown))));
+}
+
+#[tokio::test]
+async fn an_application_of_a_closed_account_gets_nothing() {
+    let (grants, mut applications, mut sellers) = (
+        grants(false, 1),
+        MockApplicationStore::new(),
+        MockSellerStore::new(),
+    );
+    applications
+        .expect_lock_application()
+        .returning(|_| Ok(Some(application(ApplicationStatus::Active))));
+    sellers.expect_lock_seller().returning(|id| {
+        let closed_at = Some(now());
+        Ok(Some(oauth::Seller {
+            closed_at,
+            ..crate::test_support::seller(id)
+        }))
+    });
+    let stores = Stores {
+        grants: &grants,
+        applications: &applications,
+        sellers: &sellers,
+        panel: &MockPanelStore::new(),
+    };
+    let ttl = TimeDelta::minutes(10);
+    let input = (&ticket(), viewer(2));
+    let outcome = decide(stores, &chance(), input, Decision::Approve, (by(2), ttl), now()).await;
+    assert!(matches!(outcome, Ok(Outcome::Error(RedirectError::AccessDenied))));
 }

@@ -104,6 +104,7 @@ pub(crate) async fn decide(member: Member, fields: Fields) -> Result<HttpRespons
         let stores = Stores {
             grants: transaction,
             applications: transaction,
+            sellers: transaction,
             panel: transaction,
         };
         let (of, by) = ((ticket, *viewer), (*by, panel.settings.code_ttl));

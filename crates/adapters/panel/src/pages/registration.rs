@@ -57,7 +57,7 @@ pub(crate) async fn sent(member: Member, fields: Fields) -> Result<HttpResponse,
         client_type: fields.text("client_type"),
         redirect_uris: fields.lines("redirect_uris"),
         scopes: fields.scopes(),
-        accept_terms: !fields.get("accept_terms").is_empty(),
+        accept_terms: matches!(fields.get("accept_terms").trim(), "true" | "on" | "1" | "yes"),
     };
     let t = member.visit.language.texts();
     let registration = match raw.clone().check() {

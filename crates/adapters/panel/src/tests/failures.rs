@@ -66,7 +66,7 @@ async fn forms_are_small_urlencoded_and_without_repetition() {
         ("{}".to_owned(), "application/json"),
         (format!("{form}&email=x"), urlencoded),
         (format!("{form}&x=%zz"), urlencoded),
-        (format!("{form}&x={}", "x".repeat(16 * 1024)), urlencoded),
+        (format!("{form}&x={}", "x".repeat(192 * 1024)), urlencoded),
     ] {
         let answer = browser
             .send(Method::POST, "/panel/sign-in", Some(body), content_type)

@@ -21,12 +21,13 @@ macro_rules! live_columns {
 pub(super) use live_columns;
 
 /// When a token is alive at the instant `clock.at`: its own row, its family, application and account all say so, and the
-/// connection where the family was consented to. Each state that is fine is named, so that one which is added later lets
+/// connection where the family was consented to. An application lives no longer than its owner's account. Each state that is fine is named, so that one which is added later lets
 /// nobody in by mistake.
 macro_rules! live_condition {
     () => {
         "t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.at) and f.revoked_at is null \
          and a.deleted_at is null and a.status in ('pending', 'active') and s.closed_at is null \
+         and (a.owner_id = f.seller_id or exists (select from sellers o where o.id = a.owner_id and o.closed_at is null)) \
          and (f.generation is null or exists (select from connections c where c.client_id = f.client_id \
            and c.seller_id = f.seller_id and c.generation = f.generation))"
     };

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     accounts::SellerRow,
     pending::expect_rows,
-    schema::{sellers, sessions},
+    schema::{links, sellers, sessions},
     transaction::Tx,
 };
 
@@ -49,6 +49,8 @@ impl PanelStore for Tx {
             .filter(sessions::seller_id.eq(seller.uuid()))
             .filter(sessions::hash.ne(spared));
         self.run(end.execute(&mut self.connection())).await?;
+        let useless = diesel::delete(links::table).filter(links::seller_id.eq(seller.uuid()));
+        self.run(useless.execute(&mut self.connection())).await?;
         Ok(())
     }
 
