@@ -17,6 +17,9 @@ use crate::statement::statement;
 /// Records the ends of attempts made under leases that still hold, and tells which of the lanes that are to be given back no
 /// transaction is queueing deliveries for. Those rows are locked against that until the transaction ends.
 ///
+/// What has ended is joined with its hold before its row is looked for: the row's whole key then comes from one side. The
+/// server takes sellers and subscriptions for independent, expects one delivery of a lane, and would as soon read all of them.
+///
 /// All lanes are locked in one order first. The stronger lock is not waited for: a buyer's order that hangs between its last
 /// statement and its end holds up nobody else's deliveries.
 #[derive(Default)]
@@ -51,14 +54,16 @@ statement!(Record => (SqlUuid, SqlUuid):
     ", ", holds.lanes: Array<SqlUuid>, ", ", holds.fences: Array<SqlUuid>,
     ") k (seller_id, id, fence) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
        where s.leased and s.fence = k.fence order by s.seller_id, s.id for no key update of s), \
+     ended as materialized (select c.* from unnest(", delivery_sellers: Array<SqlUuid>, ", ", delivery_lanes: Array<SqlUuid>,
+    ", ", deliveries: Array<SqlUuid>, ", ", attempts: Array<SmallInt>, ", ", delivered: Array<Bool>,
+    ", ", delays: Array<Nullable<BigInt>>, ", ", durations: Array<Integer>,
+    ", ", statuses: Array<Nullable<SmallInt>>, ", ", failures: Array<Nullable<Text>>,
+    ") c (seller_id, lane, id, attempt, delivered, delay, duration, status, failure) \
+         join held h on h.seller_id = c.seller_id and h.id = c.lane), \
      recorded as (update deliveries d set attempt = d.attempt + 1, lost = least(d.lost, ", forgiven: SmallInt,
     "), due_at = clock.at + c.delay * interval '1 microsecond', delivered_at = case when c.delivered then clock.at end, \
          duration_ms = c.duration, response_status = c.status, failure = c.failure \
-       from clock, unnest(", delivery_sellers: Array<SqlUuid>, ", ", delivery_lanes: Array<SqlUuid>, ", ", deliveries: Array<SqlUuid>,
-    ", ", attempts: Array<SmallInt>, ", ", delivered: Array<Bool>, ", ", delays: Array<Nullable<BigInt>>,
-    ", ", durations: Array<Integer>, ", ", statuses: Array<Nullable<SmallInt>>, ", ", failures: Array<Nullable<Text>>,
-    ") c (seller_id, lane, id, attempt, delivered, delay, duration, status, failure) \
-         join held h on h.seller_id = c.seller_id and h.id = c.lane \
+       from clock, ended c \
        where d.seller_id = c.seller_id and d.subscription_id = c.lane and d.id = c.id and d.attempt = c.attempt \
          and d.due_at is not null) \
      select s.seller_id, s.id from unnest(", release_sellers: Array<SqlUuid>, ", ", release_lanes: Array<SqlUuid>,

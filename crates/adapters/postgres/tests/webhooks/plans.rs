@@ -91,3 +91,44 @@ async fn a_dead_lane_with_a_hundred_thousand_deliveries_costs_the_others_nothing
     assert!(rows <= 40 * 150, "{rows} rows");
     assert!(pages <= 40 * 900, "{pages} pages");
 }
+
+#[tokio::test]
+async fn an_end_is_recorded_by_its_key_however_long_the_history_is() {
+    let fixture = Fixture::new().await;
+    fixture
+        .tamper(
+            "alter table deliveries set (autovacuum_enabled = false); \
+             alter table subscriptions set (autovacuum_enabled = false)",
+        )
+        .await;
+    let lane = fixture.lane().await;
+    // Many lanes with little behind them, and one with much: the server expects next to nothing of any of them.
+    let history = format!(
+        "insert into deliveries (seller_id, subscription_id, id, created_at, delivered_at, attempt, response_status, event, body) \
+           select l.seller, l.id, api_uuid(api_now()), api_now(), api_now(), 1, 204, 'order.paid', 'x' \
+           from (select gen_random_uuid() as seller, gen_random_uuid() as id, 10 as rows from generate_series(1, 300) \
+             union all select '{}', '{}', 20000) l cross join lateral generate_series(1, l.rows)",
+        lane.seller, lane.subscription
+    );
+    fixture.tamper(&history).await;
+    fixture.tamper("vacuum analyze deliveries").await;
+    // What was read for that is told with the statement's end, and not after the first figures.
+    fixture.tamper("select pg_stat_force_next_flush()").await;
+    let database = fixture.another(1);
+    let lanes = database.lanes();
+    let before = read(&fixture.client).await;
+    for _ in 0..10 {
+        fixture.queue(lane, 4).await;
+        let claimed = lanes.claim(id(), ROOM).await.unwrap();
+        let ends: Vec<_> = claimed.iter().flat_map(|lane| all_ended(lane, 204)).collect();
+        let back: Vec<_> = claimed.iter().map(|lane| release(lane.hold)).collect();
+        assert_eq!((ends.len(), back.len()), (4, 1));
+        lanes.settle(&ends, &back).await.unwrap();
+    }
+    drop((lanes, database));
+    fixture.others_have_gone().await;
+    let after = read(&fixture.client).await;
+    let (rows, pages) = (after.0 - before.0, after.1 - before.1);
+    assert!(rows <= 10 * 150, "{rows} rows");
+    assert!(pages <= 10 * 900, "{pages} pages");
+}
