@@ -51,7 +51,11 @@ async fn basic_credentials_may_be_form_encoded() {
     form_with_basic(&world, &encoded, &with_the_same_id)
         .await
         .expect(200);
-    for broken in [format!("{plain}%"), format!("{plain}%5"), plain.replace('_', "%255F")] {
+    for broken in [
+        format!("{plain}%"),
+        format!("{plain}%5"),
+        plain.replace('_', "%255F"),
+    ] {
         form_with_basic(&world, &broken, GRANT)
             .await
             .oauth_error(401, "invalid_client");

@@ -153,7 +153,10 @@ mod tests {
                 ApplicationStatus::Active,
             ]
         );
-        assert_eq!(first.last().map(|plan| plan.client_type), Some(ClientType::Public));
+        assert_eq!(
+            first.last().map(|plan| plan.client_type),
+            Some(ClientType::Public)
+        );
     }
 
     #[test]

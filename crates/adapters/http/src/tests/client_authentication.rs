@@ -48,7 +48,11 @@ async fn basic_credentials_may_be_form_encoded() {
     let header = basic(&encoded(CLIENT), &encoded(secret().reveal()));
     // The client is known; what it asks for lacks its code.
     let request = form("grant_type=authorization_code").insert_header(header);
-    is(&knowing(application()).send(request).await, 400, "invalid_request");
+    is(
+        &knowing(application()).send(request).await,
+        400,
+        "invalid_request",
+    );
     let header = basic(CLIENT, &format!("{}%", secret().reveal()));
     let request = form("grant_type=client_credentials").insert_header(header);
     is(&knowing(application()).send(request).await, 401, "invalid_client");
