@@ -33,7 +33,7 @@ fn keyed(world: &World, trader: &Trader, offer: &str, body: &Value, key: &str) -
 }
 
 /// Sends a request that cannot go on for now, and returns once it stands.
-async fn held(world: &World, request: Request) -> JoinHandle<Answer> {
+pub(crate) async fn held(world: &World, request: Request) -> JoinHandle<Answer> {
     let running = tokio::spawn(request.send());
     somebody_waits(world).await;
     running

@@ -20,6 +20,7 @@ mod code_exchange;
 mod consent_screen;
 mod crowds;
 mod cursors;
+mod documented;
 mod grant_crowds;
 mod grant_races;
 mod grants_end;

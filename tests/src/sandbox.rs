@@ -10,6 +10,8 @@ use serde_json::Value;
 use testkit::{Answer, Client};
 use tokio::process::{Child, Command};
 
+use crate::documented;
+
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A running sandbox. It is killed with the value, unless it was stopped before.
@@ -69,6 +71,7 @@ impl Sandbox {
                 self.output()
             );
             if let Some(credentials) = read(file).filter(|credentials| Some(credentials) != before) {
+                documented::watch(credentials["base_url"].as_str().expect("a URL"));
                 let url = credentials["backoffice_url"].as_str().expect("a URL");
                 let answer = client.get(&format!("{url}/readyz")).try_send().await;
                 if answer.is_ok_and(|answer| answer.status == 200) {

@@ -9,6 +9,8 @@ use tokio::{
     net::TcpStream,
 };
 
+use crate::documented;
+
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request's bytes without a body. `Host` is added.
@@ -51,8 +53,10 @@ impl Wire {
     /// Sends one request on a fresh connection and reads its answer.
     pub async fn exchange(base_url: &str, request: impl AsRef<[u8]>) -> Answer {
         let mut wire = Self::connect(base_url).await;
-        wire.send(request).await;
-        wire.answer().await.expect("an answer")
+        wire.send(request.as_ref()).await;
+        let answer = wire.answer().await.expect("an answer");
+        documented::sent_raw(base_url, request.as_ref(), &answer);
+        answer
     }
 
     /// A connection to the back office on which an import has begun: its lines follow as chunks.

@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Request, ServerOptions, TestDatabase, TestServer};
 
-use crate::{assert_no_secret, offer_body, offer_id};
+use crate::{assert_no_secret, documented, offer_body, offer_id};
 
 /// A server over a database of its own.
 #[derive(Debug)]
@@ -79,6 +79,7 @@ impl World {
     ) -> Self {
         let options = settings(ServerOptions::new(program));
         let server = TestServer::start(&options, &database).await;
+        documented::watch(&server.base_url);
         let (client, numbers) = (Client::new(), AtomicU32::new(0));
         Self {
             server,
@@ -92,7 +93,9 @@ impl World {
 
     /// Another process on the same database, with the same settings.
     pub async fn another(&self) -> TestServer {
-        TestServer::start(&self.options, &self.database).await
+        let server = TestServer::start(&self.options, &self.database).await;
+        documented::watch(&server.base_url);
+        server
     }
 
     /// The address of something on the public listener.

@@ -1,11 +1,20 @@
 //! A small HTTP client whose answers are easy to assert on.
 
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 use reqwest::{Method, header::HeaderMap};
 use serde_json::Value;
 
 static PROVIDER: Once = Once::new();
+static WITNESS: OnceLock<Witness> = OnceLock::new();
+
+/// Looks at every answer: the request's method and URL, and what came of it. It panics where an answer is not as it should be.
+pub type Witness = fn(method: &str, url: &str, answer: &Answer);
+
+/// From now on every answer that a [`Client`] of this process reads is shown to `witness`; the first one that is given stays.
+pub fn show_answers_to(witness: Witness) {
+    WITNESS.get_or_init(|| witness);
+}
 
 /// Sends requests; every one carries a proper `User-Agent` unless the test takes it away.
 #[derive(Debug, Clone)]
@@ -122,7 +131,7 @@ impl Request {
 
     /// Sends it; an error is a broken connection.
     pub async fn try_send(self) -> Result<Answer, reqwest::Error> {
-        let mut request = self.client.request(self.method, &self.url);
+        let mut request = self.client.request(self.method.clone(), &self.url);
         for (name, value) in self.headers {
             request = request.header(name, value);
         }
@@ -132,11 +141,15 @@ impl Request {
         let response = request.send().await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await?.to_vec();
-        Ok(Answer {
+        let answer = Answer {
             status,
             headers,
             bytes,
-        })
+        };
+        if let Some(witness) = WITNESS.get() {
+            witness(self.method.as_str(), &self.url, &answer);
+        }
+        Ok(answer)
     }
 }
 

@@ -17,7 +17,7 @@ mod link;
 mod server;
 mod worker;
 
-pub use client::{Answer, Client, Request};
+pub use client::{Answer, Client, Request, Witness, show_answers_to};
 pub use clock::TestClock;
 pub use database::TestDatabase;
 pub use link::{Link, LostCommit};

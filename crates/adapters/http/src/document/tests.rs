@@ -1,6 +1,7 @@
 //! The document itself: that it is whole, sound and the committed one, and that its examples are what it says.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde_json::Value;
 use web::Code;
@@ -149,7 +150,7 @@ fn every_operation_has_its_codes() {
         let responses = document["paths"][route.template][method.as_str()]["responses"]
             .as_object()
             .unwrap();
-        told.push_str(&format!("{} {}\n", route.method, route.template));
+        writeln!(told, "{} {}", route.method, route.template).unwrap();
         for (status, response) in responses {
             let response = match response["$ref"].as_str() {
                 Some(reference) => document.pointer(&reference[1..]).unwrap(),
@@ -160,7 +161,7 @@ fn every_operation_has_its_codes() {
                 .into_iter()
                 .flat_map(|examples| examples.keys().cloned())
                 .collect();
-            told.push_str(&format!("  {status} {}\n", codes.join(" ")));
+            writeln!(told, "  {status} {}", codes.join(" ")).unwrap();
             all.extend(codes);
         }
     }
@@ -230,4 +231,55 @@ fn judge(document: &Value, schema: &Value) -> jsonschema::Validator {
         .should_validate_formats(true)
         .build(&schema)
         .unwrap()
+}
+
+/// The page about errors has a section for each code, with an example that has its status, words and shape.
+#[test]
+fn the_page_of_errors_is_complete() {
+    let page = include_str!("../../../../../docs/ERRORS.md");
+    for code in Code::ALL {
+        let (name, status) = (code.as_str(), code.status().as_u16());
+        let section = section(page, &format!("### `{name}` ({status})\n"));
+        let example = section
+            .split("```json\n")
+            .nth(1)
+            .unwrap()
+            .split("\n```")
+            .next()
+            .unwrap();
+        let example: Value = serde_json::from_str(example).unwrap();
+        let entry = &example["errors"][0];
+        assert_eq!(entry["code"], name);
+        assert_eq!(entry["userMessage"].as_str(), code.user_message(), "{name}");
+        for route in TABLE {
+            let told = route.declared.refusals.iter().map(|refusal| refusal());
+            for problem in told.filter(|problem| problem.entries()[0].code() == *code) {
+                assert_eq!(entry["message"], problem.entries()[0].message());
+            }
+        }
+    }
+    let document = json();
+    let mut codes = BTreeSet::from(["unsupported_response_type".to_owned(), "access_denied".to_owned()]);
+    walk(&document["paths"], "", &mut |path, value| {
+        if let (true, Some(error)) = (path.starts_with("/~1oauth"), value["value"]["error"].as_str()) {
+            codes.insert(error.to_owned());
+        }
+    });
+    assert_eq!(codes.len(), 9);
+    for code in codes {
+        section(page, &format!("### OAuth `{code}` ("));
+    }
+}
+
+/// What stands under a heading.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let (_, rest) = page
+        .split_once(heading)
+        .unwrap_or_else(|| panic!("docs/ERRORS.md has no {heading}"));
+    let section = rest.split("\n#").next().unwrap();
+    assert!(
+        section.contains("**When.**") && section.contains("**What to do.**"),
+        "{heading}"
+    );
+    section
 }

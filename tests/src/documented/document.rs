@@ -1,0 +1,111 @@
+//! The committed document, as tests need it.
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+/// The document, stricter than it is published: an answer with a member that is not documented is wrong here.
+#[derive(Debug)]
+pub struct Document {
+    pub(super) json: Value,
+    operations: Vec<Operation>,
+}
+
+/// An operation of the document.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// `operationId`.
+    pub id: String,
+    /// In upper case.
+    pub method: String,
+    /// With `{id}` where it has one.
+    pub template: String,
+    /// As it stands in the document.
+    pub json: Value,
+}
+
+impl Document {
+    /// The committed one.
+    pub fn current() -> &'static Self {
+        static DOCUMENT: OnceLock<Document> = OnceLock::new();
+        DOCUMENT.get_or_init(|| {
+            let text = include_str!("../../../docs/openapi.json");
+            let mut json: Value = serde_json::from_str(text).expect("the document is JSON");
+            for schema in json["components"]["schemas"]
+                .as_object_mut()
+                .expect("schemas")
+                .values_mut()
+            {
+                if schema["type"] == "object" && schema.get("additionalProperties").is_none() {
+                    schema["additionalProperties"] = false.into();
+                }
+            }
+            let operations = operations(&json);
+            Self { json, operations }
+        })
+    }
+
+    /// All operations.
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// The operation that a request is for; HEAD stands for GET.
+    pub fn operation(&self, method: &str, path: &str) -> Option<&Operation> {
+        let method = if method == "HEAD" { "GET" } else { method };
+        self.operations
+            .iter()
+            .find(|operation| operation.method == method && matches(&operation.template, path))
+    }
+
+    /// What a node is, or what it refers to.
+    pub fn resolved<'a>(&'a self, node: &'a Value) -> &'a Value {
+        match node["$ref"].as_str() {
+            Some(reference) => self
+                .json
+                .pointer(&reference[1..])
+                .expect("the reference leads somewhere"),
+            None => node,
+        }
+    }
+}
+
+impl Operation {
+    /// Its documented responses: status and what stands there, references followed.
+    pub fn responses<'a>(&'a self, document: &'a Document) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let responses = self.json["responses"].as_object().expect("responses");
+        responses
+            .iter()
+            .map(|(status, response)| (status.as_str(), document.resolved(response)))
+    }
+
+    /// What it is called in lists.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.method, self.template)
+    }
+}
+
+fn operations(json: &Value) -> Vec<Operation> {
+    let paths = json["paths"].as_object().expect("paths").iter();
+    let of_path = |(template, item): (&String, &Value)| {
+        let methods = item.as_object().expect("a path item").iter();
+        let operation = |(method, operation): (&String, &Value)| Operation {
+            id: operation["operationId"].as_str().expect("an id").to_owned(),
+            method: method.to_uppercase(),
+            template: template.clone(),
+            json: operation.clone(),
+        };
+        methods.map(operation).collect::<Vec<_>>()
+    };
+    paths.flat_map(of_path).collect()
+}
+
+fn matches(template: &str, path: &str) -> bool {
+    match template.split_once("{id}") {
+        None => template == path,
+        Some((before, after)) => path
+            .strip_prefix(before)
+            .and_then(|rest| rest.strip_suffix(after))
+            .is_some_and(|id| !id.is_empty() && !id.contains('/')),
+    }
+}
