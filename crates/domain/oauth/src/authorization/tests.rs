@@ -1,3 +1,5 @@
+//! The authorization request, rule by rule.
+
 use chrono::DateTime;
 use uuid::Uuid;
 
