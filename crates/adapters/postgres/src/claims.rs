@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use diesel::{
     OptionalExtension, Queryable,
-    sql_types::{BigInt, Binary, Nullable, SmallInt, Text, Uuid as SqlUuid},
+    sql_types::{BigInt, Binary, Bool, Nullable, SmallInt, Text, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Claim, Claimed, IdempotencyClaims, IdempotencyCompletion, LOST_CLAIM, Remembered, StoreError};
@@ -44,7 +44,7 @@ struct Take<'a> {
     patience: String,
 }
 
-statement!(Take<'_> => (SqlUuid, Binary, Nullable<SmallInt>, Nullable<Binary>):
+statement!(Take<'_> => (SqlUuid, Binary, Nullable<SmallInt>, Nullable<Binary>, Bool):
     "insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at) select ", space: SqlUuid,
     ", ", key: Text,
     ", ", fence: SqlUuid,
@@ -60,7 +60,7 @@ statement!(Take<'_> => (SqlUuid, Binary, Nullable<SmallInt>, Nullable<Binary>):
        body = case when t.expires_at > excluded.created_at then t.body end, \
        created_at = case when t.expires_at <= excluded.created_at then excluded.created_at else t.created_at end, \
        expires_at = case when t.expires_at <= excluded.created_at then excluded.expires_at else t.expires_at end \
-     returning fence, fingerprint, status, body");
+     returning fence, fingerprint, status, body, t.xmax <> 0");
 
 struct Release<'a> {
     space: Uuid,
@@ -107,7 +107,23 @@ struct ClaimRow {
     body: Option<Vec<u8>>,
 }
 
+/// A row after a claim, and whether it was there before: only then was it locked, which is what `xmax` tells.
+type TakenRow = (Uuid, Vec<u8>, Option<i16>, Option<Vec<u8>>, bool);
+
 impl ClaimRow {
+    /// The row after a claim. What takes over from a claim or an answer that has run out is counted.
+    fn taken((fence, fingerprint, status, body, was_there): TakenRow, claim: &Claim) -> Self {
+        if was_there && fence == claim.fence {
+            metrics::counter!("idempotency_takeovers_total").increment(1);
+        }
+        Self {
+            fence,
+            fingerprint,
+            status,
+            body,
+        }
+    }
+
     fn claimed(self, claim: &Claim, sealing: &Sealing) -> Result<Claimed, StoreError> {
         if self.fence == claim.fence {
             return Ok(Claimed::Run);
@@ -154,14 +170,16 @@ impl IdempotencyClaims for StoredClaims {
         let taken = self
             .reads
             .ask(|lent| async move {
-                match take.get_result::<ClaimRow>(&mut lent.connection()).await {
+                match take.get_result::<TakenRow>(&mut lent.connection()).await {
                     // Somebody is about to complete it.
                     Err(error) if is_lock_timeout(&error) => Ok(None),
                     row => row.map(Some),
                 }
             })
             .await?;
-        taken.map_or(Ok(Claimed::InProgress), |row| row.claimed(claim, &self.sealing))
+        taken.map_or(Ok(Claimed::InProgress), |row| {
+            ClaimRow::taken(row, claim).claimed(claim, &self.sealing)
+        })
     }
 
     async fn release(&self, claim: &Claim) -> Result<(), StoreError> {

@@ -28,7 +28,10 @@ use crate::{
     feed::Feed,
     gate::TokenGate,
     grants::Grants,
+    meters::{PoolWaits, TransactionTimes},
     panel::{AccountMails, Audit, Panel, Usage},
+    pool_state::PoolState,
+    queues::{self, Queues},
     reads::Reads,
     retention::{self, Cleared, ClearedRecords, ErasedBuyers},
     schema_state::{self, SchemaState},
@@ -154,13 +157,13 @@ impl Database {
 
     /// Reads whole orders, for the marketplace.
     pub fn order_directory(&self) -> Arc<dyn OrderDirectory> {
-        Arc::new(Directory(self.reads()))
+        Arc::new(Directory(self.reads("order_directory")))
     }
 
     /// Claims idempotency keys.
     pub fn claims(&self) -> Arc<dyn IdempotencyClaims> {
         Arc::new(StoredClaims {
-            reads: self.reads(),
+            reads: self.reads("claims"),
             connector: Arc::clone(&self.connector),
             sealing: self.tools.sealing.clone(),
         })
@@ -168,83 +171,83 @@ impl Database {
 
     /// Reads the change feed.
     pub fn change_reader(&self) -> Arc<dyn ChangeReader> {
-        Arc::new(Feed(self.reads()))
+        Arc::new(Feed(self.reads("changes")))
     }
 
     /// The mails that wait to be sent.
     pub fn mail_queue(&self) -> Arc<dyn MailQueue<ShipmentMail>> {
-        Arc::new(Mails(self.reads()))
+        Arc::new(Mails(self.reads("mails")))
     }
 
     /// The mails about accounts that wait to be sent.
     pub fn account_mail_queue(&self) -> Arc<dyn MailQueue<AccountMail>> {
         Arc::new(AccountMails {
-            reads: self.reads(),
+            reads: self.reads("account_mails"),
             sealing: self.tools.sealing.clone(),
         })
     }
 
     /// The parcels that wait to be asked about.
     pub fn tracking_queue(&self) -> Arc<dyn TrackingQueue> {
-        Arc::new(ParcelQueue(self.reads()))
+        Arc::new(ParcelQueue(self.reads("parcels")))
     }
 
     /// Reads subscriptions and what became of their deliveries.
     pub fn subscriptions(&self) -> Arc<dyn SubscriptionReader> {
-        Arc::new(StoredSubscriptions(self.reads()))
+        Arc::new(StoredSubscriptions(self.reads("subscriptions")))
     }
 
     /// The lanes of deliveries that wait to be carried out.
     pub fn lanes(&self) -> Arc<dyn Lanes> {
         Arc::new(StoredLanes {
-            reads: self.reads(),
+            reads: self.reads("lanes"),
             sealing: self.tools.sealing.clone(),
         })
     }
 
     /// Reads applications.
     pub fn applications(&self) -> Arc<dyn ApplicationReader> {
-        Arc::new(Applications(self.reads()))
+        Arc::new(Applications(self.reads("applications")))
     }
 
     /// Reads what sellers have consented to.
     pub fn grants(&self) -> Arc<dyn GrantReader> {
-        Arc::new(Grants(self.reads()))
+        Arc::new(Grants(self.reads("grants")))
     }
 
     /// Reads what the panel shows.
     pub fn panel(&self) -> Arc<dyn PanelReader> {
-        Arc::new(Panel(self.reads()))
+        Arc::new(Panel(self.reads("panel")))
     }
 
     /// Reads the audit log.
     pub fn audit(&self) -> Arc<dyn AuditReader> {
-        Arc::new(Audit(self.reads()))
+        Arc::new(Audit(self.reads("audit")))
     }
 
     /// Takes counts of calls.
     pub fn usage(&self) -> Arc<dyn UsageLog> {
-        Arc::new(Usage(self.reads()))
+        Arc::new(Usage(self.reads("usage")))
     }
 
     /// Reads sellers.
     pub fn sellers(&self) -> Arc<dyn SellerReader> {
-        Arc::new(Sellers(self.reads()))
+        Arc::new(Sellers(self.reads("sellers")))
     }
 
     /// Keeps operators' tokens.
     pub fn operator_tokens(&self) -> Arc<dyn OperatorTokens> {
-        Arc::new(StoredOperatorTokens(self.reads()))
+        Arc::new(StoredOperatorTokens(self.reads("operator_tokens")))
     }
 
     /// Counts calls of the OAuth endpoints.
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
-        Arc::new(Rates(self.reads()))
+        Arc::new(Rates(self.reads("rate_limits")))
     }
 
     /// How the schema stands to this program; fails while the database cannot be reached, so it serves as a probe too.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
-        schema_state::read(&self.reads()).await
+        schema_state::read(&self.reads("schema")).await
     }
 
     /// Clears one small batch of what has had its time, and tells whether more is left.
@@ -270,8 +273,18 @@ impl Database {
         finish(tx).await.map(|()| erased)
     }
 
-    pub(crate) fn reads(&self) -> Reads {
-        Reads(self.pool.clone())
+    /// How much waits to be done beside requests; for watching, not for each request.
+    pub async fn queues(&self) -> Result<Queues, StoreError> {
+        queues::read(&self.reads("queues")).await
+    }
+
+    /// How busy the pool is now. Asks nobody.
+    pub fn pool_state(&self) -> PoolState {
+        self.pool.status().into()
+    }
+
+    pub(crate) fn reads(&self, statement: &'static str) -> Reads {
+        Reads::new(self.pool.clone(), statement)
     }
 
     fn unit_of_work(&self) -> Units {
@@ -279,6 +292,8 @@ impl Database {
             pool: self.pool.clone(),
             statement_timeout: self.statement_timeout,
             tools: self.tools.clone(),
+            waits: PoolWaits::new(),
+            times: TransactionTimes::new(),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     connector::Connector,
     error::{SharedFailure, within},
     line::Line,
+    meters::GroupSizes,
 };
 
 /// The most questions that go as one statement: enough for all that a server thread has in flight, and few enough that
@@ -80,7 +81,7 @@ impl<G: Grouped> Gatherer<G> {
             },
         };
         let (sender, receiver) = mpsc::unbounded_channel();
-        let line = Line::new(Arc::clone(&self.connector));
+        let line = Line::new(Arc::clone(&self.connector), G::NAME);
         drop(tokio::spawn(serve(Arc::clone(&self.grouped), line, receiver)));
         // It cannot fail: the receiver has only just been made.
         let _ = sender.send(waiter);
@@ -90,6 +91,7 @@ impl<G: Grouped> Gatherer<G> {
 
 async fn serve<G: Grouped>(grouped: Arc<G>, line: Line, mut queue: mpsc::UnboundedReceiver<Waiter<G>>) {
     let mut waiting = Vec::with_capacity(GROUP);
+    let sizes = GroupSizes::of(G::NAME);
     while let Some(first) = queue.recv().await {
         waiting.push(first);
         // Those whose requests have come in by now are let ask first. An answer sets many free at once, and so half of them
@@ -105,7 +107,7 @@ async fn serve<G: Grouped>(grouped: Arc<G>, line: Line, mut queue: mpsc::Unbound
             continue;
         }
         let (questions, replies): (Vec<_>, Vec<_>) = waiting.drain(..).map(|w| (w.question, w.reply)).unzip();
-        record_size(G::NAME, questions.len());
+        sizes.note(questions.len());
         let asked = line.ask(|link| {
             let (grouped, questions) = (&grouped, &questions);
             async move { grouped.answer(link.connection(), questions).await }
@@ -132,9 +134,4 @@ fn tell<A>(
             }
         }
     }
-}
-
-fn record_size(name: &'static str, size: usize) {
-    let size = u32::try_from(size).map_or(f64::INFINITY, f64::from);
-    metrics::histogram!("database_group_size", "statement" => name).record(size);
 }

@@ -20,7 +20,7 @@ statement!(IsEmpty => Bool:
 impl Database {
     /// True when the database holds no table at all, ours or anybody's.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
-        self.reads()
+        self.reads("marks")
             .ask(|lent| async move { IsEmpty.get_result(&mut lent.connection()).await })
             .await
     }
@@ -29,7 +29,7 @@ impl Database {
     pub async fn mark(&self, key: &str) -> Result<Option<String>, StoreError> {
         let value = instance::table.find(key.to_owned()).select(instance::value);
         let read = self
-            .reads()
+            .reads("marks")
             .ask(|lent| async move { value.get_result(&mut lent.connection()).await.optional() })
             .await;
         match read {
@@ -52,7 +52,7 @@ impl Database {
                 instance::set_at.eq(api_now()),
             ));
         let rows = self
-            .reads()
+            .reads("marks")
             .ask(|lent| async move { set.execute(&mut lent.connection()).await })
             .await?;
         if rows == 1 {

@@ -50,7 +50,7 @@ impl<K: Keyed> ById<K> {
         let connector = Arc::clone(connector);
         match gathering {
             Gathering::Grouped => Self::Gathered(Gatherer::new(Many(PhantomData), connector)),
-            Gathering::Router => Self::OneByOne(Line::new(connector)),
+            Gathering::Router => Self::OneByOne(Line::new(connector, K::NAME)),
         }
     }
 

@@ -10,19 +10,23 @@ use crate::{
     ANSWER_WITHIN,
     connector::{Connector, Link},
     error::{Silence, store_error},
+    meters::StatementTimes,
 };
 
 /// A connection that several callers use at a time, for reads and single statements; never for a transaction.
 pub(crate) struct Line {
     connector: Arc<Connector>,
     link: Mutex<Option<Arc<Link>>>,
+    times: StatementTimes,
 }
 
 impl Line {
-    pub(crate) fn new(connector: Arc<Connector>) -> Self {
+    /// A line for the statements that the metrics know by this name.
+    pub(crate) fn new(connector: Arc<Connector>, statement: &'static str) -> Self {
         Self {
             connector,
             link: Mutex::new(None),
+            times: StatementTimes::of(statement),
         }
     }
 
@@ -48,7 +52,8 @@ impl Line {
         let link = tokio::time::timeout_at(end, self.link())
             .await
             .map_err(silent)??;
-        match tokio::time::timeout_at(end, statement(Arc::clone(&link))).await {
+        let answer = self.times.take(statement(Arc::clone(&link)));
+        match tokio::time::timeout_at(end, answer).await {
             Ok(answer) => answer.map_err(store_error),
             Err(elapsed) => {
                 self.leave(&link).await;

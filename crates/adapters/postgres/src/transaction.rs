@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::{QueryResult, result::DatabaseErrorKind};
+use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection, pooled_connection::deadpool::Object};
 use futures_util::join;
 use kernel::{CommitError, StoreError};
@@ -19,7 +19,8 @@ use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use usecases::Transaction;
 
 use crate::{
-    error::{Silence, store_error},
+    error::{Silence, is_surely_undone, store_error},
+    meters::TransactionTimes,
     outbox::Outbox,
     pending::{Pending, Write, send_all},
     sealing::Sealing,
@@ -91,10 +92,17 @@ pub(crate) struct Tx {
     unsettled: AtomicUsize,
     pending: Pending,
     tools: Tools,
+    times: TransactionTimes,
 }
 
 impl Tx {
-    pub(crate) fn new(leased: Leased, now: DateTime<Utc>, statement_timeout: Duration, tools: Tools) -> Self {
+    pub(crate) fn new(
+        leased: Leased,
+        now: DateTime<Utc>,
+        statement_timeout: Duration,
+        tools: Tools,
+        times: TransactionTimes,
+    ) -> Self {
         Self {
             leased: Some(leased),
             now,
@@ -103,6 +111,7 @@ impl Tx {
             unsettled: AtomicUsize::new(0),
             pending: Pending::default(),
             tools,
+            times,
         }
     }
 
@@ -165,7 +174,7 @@ impl Tx {
             .statement_max
             .min(self.ends.saturating_duration_since(Instant::now()));
         self.unsettled.fetch_add(1, Ordering::Relaxed);
-        let answer = tokio::time::timeout(limit, statements).await;
+        let answer = tokio::time::timeout(limit, self.times.within.take(statements)).await;
         let answer = answer.map_err(|_| StoreError::from(Silence(limit)))??;
         self.unsettled.fetch_sub(1, Ordering::Relaxed);
         Ok(answer)
@@ -194,7 +203,11 @@ impl Transaction for Tx {
         // In a transaction that has failed, COMMIT is answered with the tag ROLLBACK, which does not reach us. There the
         // statement before it fails, so that COMMIT is not carried out and the failure is seen.
         let limit = self.statement_max;
-        match tokio::time::timeout(limit, connection.batch_execute("select 1; commit")).await {
+        let committed = self
+            .times
+            .commit
+            .take(connection.batch_execute("select 1; commit"));
+        match tokio::time::timeout(limit, committed).await {
             Ok(Ok(())) => {
                 leased.give_back();
                 if self.pending.has_woken() {
@@ -207,33 +220,6 @@ impl Transaction for Tx {
             Err(_) => Err(CommitError::Unknown(Silence(limit).into())),
         }
     }
-}
-
-/// True where the server said no to the COMMIT. What it says while it ends a connection comes too late to tell, and has no
-/// kind of its own in Diesel; so the kinds that can be told apart count, and nothing else.
-fn is_surely_undone(error: &diesel::result::Error) -> bool {
-    use DatabaseErrorKind::{
-        CheckViolation, ExclusionViolation, ForeignKeyViolation, NotNullViolation, RestrictViolation,
-        SerializationFailure, UniqueViolation,
-    };
-    matches!(
-        error,
-        diesel::result::Error::DatabaseError(
-            UniqueViolation
-                | ForeignKeyViolation
-                | RestrictViolation
-                | SerializationFailure
-                | NotNullViolation
-                | CheckViolation
-                | ExclusionViolation,
-            _
-        )
-    ) || is_aborted(error)
-}
-
-/// SQLSTATE 25P02, by the words that an English server has for it.
-fn is_aborted(error: &diesel::result::Error) -> bool {
-    error.to_string().contains("current transaction is aborted")
 }
 
 impl Drop for Tx {

@@ -14,6 +14,7 @@ use usecases::{Transaction, UnitOfWork};
 use crate::{
     ANSWER_WITHIN,
     error::{pool_error, store_error, within},
+    meters::{PoolWaits, TransactionTimes},
     statement::statement,
     transaction::{Leased, TRANSACTION_MAX, Tools, Tx},
 };
@@ -25,6 +26,8 @@ pub(crate) struct Units {
     pub(crate) pool: Pool<AsyncPgConnection>,
     pub(crate) statement_timeout: Duration,
     pub(crate) tools: Tools,
+    pub(crate) waits: PoolWaits,
+    pub(crate) times: TransactionTimes,
 }
 
 /// Reads the clock and bounds the transaction. The bounds hold for this transaction alone: a session's would stay on a
@@ -50,9 +53,10 @@ impl UnitOfWork for Units {
 impl Units {
     pub(crate) async fn open_transaction(&self) -> Result<Tx, StoreError> {
         within(ANSWER_WITHIN, async {
-            let leased = Leased::new(self.pool.get().await.map_err(pool_error)?);
-            let now = self.open(leased.connection()).await?;
-            Ok(Tx::new(leased, now, self.statement_timeout, self.tools.clone()))
+            let leased = Leased::new(self.waits.take(self.pool.get()).await.map_err(pool_error)?);
+            let now = self.times.begin.take(self.open(leased.connection())).await?;
+            let (tools, times) = (self.tools.clone(), self.times.clone());
+            Ok(Tx::new(leased, now, self.statement_timeout, tools, times))
         })
         .await
     }

@@ -35,7 +35,7 @@ impl OffersReader {
     pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering) -> Self {
         Self {
             by_id: ById::new(connector, gathering),
-            pages: Line::new(Arc::clone(connector)),
+            pages: Line::new(Arc::clone(connector), "offer_pages"),
         }
     }
 }

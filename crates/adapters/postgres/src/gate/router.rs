@@ -37,7 +37,7 @@ pub(crate) struct Router {
 impl Router {
     pub(super) fn new(connector: Arc<Connector>, default_limit: NonZeroU32) -> Self {
         Self {
-            line: Line::new(connector),
+            line: Line::new(connector, "gate"),
             default_limit,
         }
     }

@@ -35,7 +35,7 @@ impl OrdersReader {
     pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering) -> Self {
         Self {
             by_id: ById::new(connector, gathering),
-            others: Line::new(Arc::clone(connector)),
+            others: Line::new(Arc::clone(connector), "order_pages"),
         }
     }
 

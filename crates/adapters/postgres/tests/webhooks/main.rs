@@ -12,6 +12,7 @@ mod histories;
 mod limits;
 mod losses;
 mod plans;
+mod queues;
 mod settling;
 mod sleeping;
 mod support;
