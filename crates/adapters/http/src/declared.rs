@@ -73,18 +73,20 @@ pub(crate) enum Tag {
     Orders,
     Shipments,
     Webhooks,
+    Events,
     Authorization,
 }
 
 impl Tag {
     /// All of them, in the contract's order.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Authorization,
         Self::Account,
         Self::Offers,
         Self::Orders,
         Self::Shipments,
         Self::Webhooks,
+        Self::Events,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -94,6 +96,7 @@ impl Tag {
             Self::Orders => "Orders",
             Self::Shipments => "Shipments",
             Self::Webhooks => "Webhooks",
+            Self::Events => "Events",
             Self::Authorization => "Authorization",
         }
     }
@@ -107,6 +110,7 @@ impl Tag {
             Self::Orders => "What buyers bought, as far as it is the seller's: its own items alone.",
             Self::Shipments => "Reporting that a parcel is on its way.",
             Self::Webhooks => "Subscriptions to events, and the history of their deliveries.",
+            Self::Events => "What subscribers are sent.",
             Self::Authorization => "OAuth 2.0: consent, tokens, revocation, metadata.",
         }
     }

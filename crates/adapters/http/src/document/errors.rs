@@ -154,7 +154,7 @@ fn body(name: &str, status: StatusCode, codes: &[Code]) -> Node {
                 .with("maxItems", most_entries(status)),
         ),
     ])
-    .named(format!("{name}Error"))
+    .named(format!("{}Error", name.trim_end_matches("Error")))
 }
 
 fn entry(name: &str, all: Node, codes: &[Code]) -> Node {

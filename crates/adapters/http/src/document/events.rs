@@ -32,7 +32,7 @@ fn delivery(event: WebhookEvent) -> Node {
     let said = |description: &str| Node::of([("description", description.into())]);
     Node::of([
         ("operationId", format!("on{name}").into()),
-        ("tags", vec![Tag::Webhooks.name().into()].into()),
+        ("tags", vec![Tag::Events.name().into()].into()),
         ("summary", summary(event).into()),
         (
             "description",
@@ -85,7 +85,7 @@ fn headers(event: WebhookEvent) -> Node {
 fn payload(event: WebhookEvent, name: &str) -> Node {
     object(&[
         ("id", uuid().said("What `X-Delivery-Id` says.")),
-        ("event", string().one_of([event.as_str()])),
+        ("event", string().with("const", event.as_str())),
         ("occurred_at", date_time()),
         (
             "data",

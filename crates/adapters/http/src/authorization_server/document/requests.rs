@@ -120,7 +120,9 @@ fn client() -> [(&'static str, Node); 2] {
     ]
 }
 
-/// A form or a JSON object of strings. Unknown parameters are passed over (RFC 6749 §3.2), so the schema stays open.
+/// A JSON object of strings, or a form. Unknown parameters are passed over (RFC 6749 §3.2), so the schema stays open.
+///
+/// JSON comes first because generated clients send what is named first, and several of them go wrong over a form.
 fn body(
     name: &str,
     members: impl Iterator<Item = (&'static str, Node)>,
@@ -128,7 +130,7 @@ fn body(
     shown: &Node,
 ) -> Node {
     let schema = open_object(members, &[required]).named(name);
-    let content = ["application/x-www-form-urlencoded", "application/json"].map(|kind| {
+    let content = ["application/json", "application/x-www-form-urlencoded"].map(|kind| {
         let media = Node::of([("schema", schema.clone()), ("examples", example(shown.clone()))]);
         (kind.to_owned(), media)
     });
