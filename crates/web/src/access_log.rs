@@ -34,10 +34,16 @@ impl AccessLine<'_> {
             method = self.method.as_str(),
             route = self.route,
             status = self.status.as_u16(),
-            duration_ms = self.duration.as_secs_f64() * 1_000.0,
+            duration_ms = milliseconds(self.duration),
             "request",
         );
     }
+}
+
+/// Milliseconds with three decimals: whole microseconds, so that no line carries the digits of a binary fraction.
+fn milliseconds(duration: Duration) -> f64 {
+    let microseconds = (duration.as_secs_f64() * 1_000_000.0).round();
+    microseconds / 1_000.0
 }
 
 #[cfg(test)]
@@ -85,7 +91,7 @@ mod tests {
             method: &Method::GET,
             route: "/v1/offers/{id}",
             status: StatusCode::OK,
-            duration: Duration::from_micros(1_500),
+            duration: Duration::from_nanos(1_500_499),
         };
         tracing::subscriber::with_default(kept.clone(), || line.write());
         let expected = [

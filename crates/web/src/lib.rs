@@ -1,5 +1,5 @@
-//! What every HTTP listener of the product shares: trace ids, the table of error codes, the error shape, strict
-//! JSON, decoding with all errors together, query strings, body and head limits, client addresses, replies.
+//! What every HTTP listener of the product shares: trace ids, meters of requests, the table of error codes, the error
+//! shape, strict JSON, decoding with all errors together, query strings, body and head limits, client addresses, replies.
 //!
 //! It knows neither the domain nor the use cases: a listener brings its own tables and turns what is decoded here
 //! into the words of its domain.
@@ -15,6 +15,7 @@ pub mod head;
 pub mod idempotency_key;
 pub mod json;
 pub mod media_type;
+pub mod meters;
 pub mod percent;
 pub mod problem;
 pub mod query;

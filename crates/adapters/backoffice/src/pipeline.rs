@@ -11,9 +11,10 @@ use tokio::time::{Instant, timeout};
 use web::access_log::AccessLine;
 use web::body::{self, Body, BodyLimits};
 use web::guarded::guarded;
+use web::meters::RequestMeters;
 use web::{TraceId, head, reply};
 
-use crate::meters::{self, LISTENER};
+use crate::meters::LISTENER;
 use crate::operation::{Operation, Streaming};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -31,6 +32,7 @@ pub(crate) async fn serve(
     request: HttpRequest,
     payload: extract::Payload,
     office: Data<BackOffice>,
+    requests: Data<RequestMeters>,
 ) -> HttpResponse {
     let began = Instant::now();
     let (mut payload, office) = (payload.into_inner(), office.into_inner());
@@ -47,7 +49,7 @@ pub(crate) async fn serve(
         }
     };
     let (method, status, duration) = (request.method(), response.status(), began.elapsed());
-    meters::count(route, method, status, duration);
+    requests.count(route, method, status, duration);
     AccessLine {
         listener: LISTENER,
         trace_id: &trace_id,

@@ -15,7 +15,9 @@ use thiserror::Error;
 use usecases::UnitOfWork;
 use web::Tasks;
 use web::client_ip::TrustedProxies;
+use web::meters::RequestMeters;
 
+use crate::meters::LISTENER;
 use crate::pipeline;
 
 /// The ports and settings of one server thread. Clones share them.
@@ -91,6 +93,7 @@ pub fn configure(office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         config
             .app_data(Data::new(office))
+            .app_data(Data::new(RequestMeters::new(LISTENER)))
             .default_service(to(pipeline::serve));
     }
 }

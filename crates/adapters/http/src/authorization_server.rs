@@ -25,6 +25,7 @@ use crate::listener::{Answer, Listener};
 use error::OAuthError;
 
 pub(crate) use metadata::{METADATA_PATH, metadata};
+pub(crate) use token::GrantOutcome;
 
 /// What there is under `/oauth`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

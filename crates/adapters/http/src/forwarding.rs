@@ -21,10 +21,6 @@ pub(crate) struct Forwarding {
 
 impl Forwarding {
     pub(crate) fn new(trusted: &[IpNet]) -> Self {
-        metrics::describe_counter!(
-            UNTRUSTED,
-            "Requests of untrusted peers that speak for somebody else."
-        );
         Self {
             proxies: TrustedProxies::new(trusted.iter().copied()),
             warned: Cell::new(None),

@@ -21,8 +21,6 @@ use crate::refusal::Refusal;
 use crate::sentence;
 use outcome::Outcome;
 
-pub(crate) use outcome::describe;
-
 /// Where an answer holds a secret: the key of one application never gives it to another (D47).
 const PER_APPLICATION: &str = "/v1/webhooks";
 

@@ -8,13 +8,14 @@ use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use tokio::time::Instant;
 use web::access_log::AccessLine;
+use web::meters::RequestMeters;
 use web::{Problem, TraceId, head};
 
 use crate::arrival::Arrival;
 use crate::forwarding::Forwarding;
-use crate::meters::Meters;
+use crate::meters::Decisions;
 use crate::trace_ids::TraceIds;
-use crate::{Public, authorization_server, document, idempotency, pipeline};
+use crate::{Public, authorization_server, document, pipeline};
 
 /// What the listener is called in logs and metrics.
 pub(crate) const LISTENER: &str = "api";
@@ -24,7 +25,8 @@ pub(crate) struct Listener {
     pub(crate) public: Arc<Public>,
     forwarding: Forwarding,
     trace_ids: TraceIds,
-    meters: Meters,
+    meters: RequestMeters,
+    pub(crate) decisions: Decisions,
     document: Bytes,
 }
 
@@ -36,11 +38,11 @@ pub(crate) struct Answer {
 
 impl Listener {
     pub(crate) fn new(public: Public) -> Self {
-        idempotency::describe();
         Self {
             forwarding: Forwarding::new(&public.settings.trusted_proxies),
             trace_ids: TraceIds::new(public.randomness.as_ref()),
-            meters: Meters::new(),
+            meters: RequestMeters::new(LISTENER),
+            decisions: Decisions::new(),
             document: document::served(&public.settings.public_url),
             public: Arc::new(public),
         }

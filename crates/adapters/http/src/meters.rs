@@ -1,72 +1,55 @@
-//! Counters and durations of requests, by route template, method and status.
+//! What is counted beside requests: the decisions of rate limits, and what becomes of requests for tokens.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::time::Duration;
+use metrics::Counter;
 
-use actix_web::http::{Method, StatusCode};
-use metrics::{Counter, Histogram, Unit};
+use crate::authorization_server::GrantOutcome;
 
-use crate::listener::LISTENER;
+const DECISIONS: &str = "rate_limit_decisions_total";
 
-const REQUESTS: &str = "http_requests_total";
-const SECONDS: &str = "http_request_duration_seconds";
-
-/// The meters of one server thread. Looking a meter up by its labels at each request would cost more than the reading
-/// of a row; here each is looked up once.
-pub(crate) struct Meters(RefCell<HashMap<(&'static str, &'static str, u16), Meter>>);
-
-struct Meter {
-    requests: Counter,
-    seconds: Histogram,
+/// The decisions of one limit.
+pub(crate) struct RateDecisions {
+    admitted: Counter,
+    refused: Counter,
 }
 
-impl Meters {
-    pub(crate) fn new() -> Self {
-        metrics::describe_counter!(REQUESTS, "Requests that were answered.");
-        metrics::describe_histogram!(
-            SECONDS,
-            Unit::Seconds,
-            "From a request's head to its whole response."
-        );
-        Self(RefCell::default())
-    }
-
-    /// Counts a request. `route` is a template or `-`, so that the number of meters is bounded.
-    pub(crate) fn count(&self, route: &'static str, method: &Method, status: StatusCode, took: Duration) {
-        let method = label(method);
-        let mut meters = self.0.borrow_mut();
-        let meter = meters
-            .entry((route, method, status.as_u16()))
-            .or_insert_with(|| Meter::new(route, method, status));
-        meter.requests.increment(1);
-        meter.seconds.record(took.as_secs_f64());
-    }
-}
-
-impl Meter {
-    fn new(route: &'static str, method: &'static str, status: StatusCode) -> Self {
-        let labels = [
-            ("listener", LISTENER.to_owned()),
-            ("route", route.to_owned()),
-            ("method", method.to_owned()),
-            ("status", status.as_u16().to_string()),
-        ];
+impl RateDecisions {
+    /// The meters of a limit, such as `api`.
+    pub(crate) fn of(limit: &'static str) -> Self {
         Self {
-            requests: metrics::counter!(REQUESTS, &labels),
-            seconds: metrics::histogram!(SECONDS, &labels),
+            admitted: metrics::counter!(DECISIONS, "limit" => limit, "decision" => "admitted"),
+            refused: metrics::counter!(DECISIONS, "limit" => limit, "decision" => "refused"),
+        }
+    }
+
+    pub(crate) fn count(&self, admitted: bool) {
+        if admitted {
+            self.admitted.increment(1);
+        } else {
+            self.refused.increment(1);
         }
     }
 }
 
-/// The method, if the contract has it: a client can make others up.
-fn label(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::POST => "POST",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        _ => "other",
+/// The decisions of all limits, for one server thread.
+pub(crate) struct Decisions {
+    pub(crate) api: RateDecisions,
+    pub(crate) token_by_address: RateDecisions,
+    pub(crate) token_by_client: RateDecisions,
+    pub(crate) authorize_by_address: RateDecisions,
+}
+
+impl Decisions {
+    pub(crate) fn new() -> Self {
+        Self {
+            api: RateDecisions::of("api"),
+            token_by_address: RateDecisions::of("token_by_address"),
+            token_by_client: RateDecisions::of("token_by_client"),
+            authorize_by_address: RateDecisions::of("authorize_by_address"),
+        }
     }
+}
+
+/// Counts a call of the token endpoint by what was asked for and what came of it.
+pub(crate) fn granted(GrantOutcome { grant_type, outcome }: GrantOutcome) {
+    metrics::counter!("oauth_grants_total", "grant_type" => grant_type, "outcome" => outcome).increment(1);
 }

@@ -89,6 +89,7 @@ async fn pass(listener: &Listener, arrival: &mut Arrival, progress: &Progress) -
     progress
         .counted
         .set(Some((principal.seller, principal.client_id)));
+    listener.decisions.api.count(quota.admits());
     quota::admit(&quota)?;
 
     let found = found.map_err(Problem::from)?;

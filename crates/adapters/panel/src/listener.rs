@@ -4,11 +4,11 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use actix_web::http::{Method, StatusCode};
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
 use tokio::time::Instant;
 use web::access_log::AccessLine;
+use web::meters::RequestMeters;
 use web::{TraceId, TrustedProxies};
 
 use crate::{Panel, pipeline, security};
@@ -20,12 +20,14 @@ const LISTENER: &str = "panel";
 pub(crate) struct Listener {
     panel: Arc<Panel>,
     proxies: TrustedProxies,
+    meters: RequestMeters,
 }
 
 impl Listener {
     pub(crate) fn new(panel: Panel) -> Self {
         Self {
             proxies: TrustedProxies::new(panel.settings.trusted_proxies.iter().copied()),
+            meters: RequestMeters::new(LISTENER),
             panel: Arc::new(panel),
         }
     }
@@ -47,7 +49,7 @@ impl Listener {
         let (mut response, route) = pipeline::answer(&self.panel, arrival).await;
         security::apply(response.headers_mut(), &trace_id, self.panel.settings.https());
         let (status, duration) = (response.status(), at.elapsed());
-        count(route, &method, status, duration.as_secs_f64());
+        self.meters.count(route, &method, status, duration);
         AccessLine {
             listener: LISTENER,
             trace_id: &trace_id,
@@ -66,22 +68,4 @@ impl Listener {
             .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
         self.proxies.client(peer, request.headers()).address
     }
-}
-
-/// Marks a request in the meters that every listener shares. People read pages: looking the meter up each time is cheap enough.
-fn count(route: &'static str, method: &Method, status: StatusCode, seconds: f64) {
-    let method = match *method {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::POST => "POST",
-        _ => "other",
-    };
-    let labels = [
-        ("listener", LISTENER.to_owned()),
-        ("route", route.to_owned()),
-        ("method", method.to_owned()),
-        ("status", status.as_u16().to_string()),
-    ];
-    metrics::counter!("http_requests_total", &labels).increment(1);
-    metrics::histogram!("http_request_duration_seconds", &labels).record(seconds);
 }

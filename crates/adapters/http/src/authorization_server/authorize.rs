@@ -22,7 +22,7 @@ const CONSENT_PATH: &str = "/panel/consent";
 pub(super) async fn answer(listener: &Listener, arrival: &Arrival) -> Result<HttpResponse, OAuthError> {
     let public = &listener.public;
     let deadline = Deadline::of_arrival(arrival.at);
-    let now = limits::authorize_by_address(public, arrival.client, deadline).await?;
+    let now = limits::authorize_by_address(listener, arrival.client, deadline).await?;
 
     let query = read(arrival.request.uri().query().unwrap_or_default());
     let (applications, sealer) = (public.applications.as_ref(), public.sealer.as_ref());

@@ -8,39 +8,60 @@ use oauth::{Application, ClientId, Credential, Limiter, Subject};
 use super::error::OAuthError;
 use crate::Public;
 use crate::deadline::Deadline;
+use crate::listener::Listener;
+use crate::meters::RateDecisions;
 
 /// Counts a call of `/oauth/token` or `/oauth/revoke` against the address that it comes from.
 pub(super) async fn token_by_address(
-    public: &Public,
+    listener: &Listener,
     address: IpAddr,
     deadline: Deadline,
 ) -> Result<(), OAuthError> {
     let counted = (Limiter::TokenByAddress, Subject::address(address));
-    pass(public, counted, public.settings.token_limit_per_ip, deadline)
-        .await
-        .map(drop)
+    let limit = listener.public.settings.token_limit_per_ip;
+    pass(
+        listener,
+        counted,
+        (limit, &listener.decisions.token_by_address),
+        deadline,
+    )
+    .await
+    .map(drop)
 }
 
 /// Counts a call of `/oauth/token` or `/oauth/revoke` against the client that it has proved to come from.
 pub(super) async fn token_by_client(
-    public: &Public,
+    listener: &Listener,
     client: ClientId,
     deadline: Deadline,
 ) -> Result<(), OAuthError> {
     let counted = (Limiter::TokenByClient, Subject::client(client));
-    pass(public, counted, public.settings.token_limit_per_client, deadline)
-        .await
-        .map(drop)
+    let limit = listener.public.settings.token_limit_per_client;
+    pass(
+        listener,
+        counted,
+        (limit, &listener.decisions.token_by_client),
+        deadline,
+    )
+    .await
+    .map(drop)
 }
 
 /// Counts a call of `/oauth/authorize`; gives the database's time.
 pub(super) async fn authorize_by_address(
-    public: &Public,
+    listener: &Listener,
     address: IpAddr,
     deadline: Deadline,
 ) -> Result<DateTime<Utc>, OAuthError> {
     let counted = (Limiter::AuthorizeByAddress, Subject::address(address));
-    pass(public, counted, public.settings.authorize_limit_per_ip, deadline).await
+    let limit = listener.public.settings.authorize_limit_per_ip;
+    pass(
+        listener,
+        counted,
+        (limit, &listener.decisions.authorize_by_address),
+        deadline,
+    )
+    .await
 }
 
 /// Whether a credential was issued to this client.
@@ -59,15 +80,16 @@ pub(super) async fn is_its_own(
 
 /// Counts a call and refuses it beyond `limit` a minute. A call that could not be counted does not go on.
 async fn pass(
-    public: &Public,
+    listener: &Listener,
     (limiter, subject): (Limiter, Subject),
-    limit: u32,
+    (limit, decisions): (u32, &RateDecisions),
     deadline: Deadline,
 ) -> Result<DateTime<Utc>, OAuthError> {
     let quota = deadline
-        .hold(public.rates.count(limiter, subject))
+        .hold(listener.public.rates.count(limiter, subject))
         .await??
         .against(limit);
+    decisions.count(quota.admits());
     if quota.admits() {
         Ok(quota.counted_at)
     } else {

@@ -24,7 +24,7 @@ use crate::listener::Listener;
 pub(super) async fn revoke(listener: &Listener, arrival: &mut Arrival) -> Result<HttpResponse, OAuthError> {
     let (public, settings) = (&listener.public, &listener.public.settings);
     let deadline = Deadline::of_arrival(arrival.at);
-    limits::token_by_address(public, arrival.client, deadline).await?;
+    limits::token_by_address(listener, arrival.client, deadline).await?;
 
     let parameters = Parameters::read(arrival, settings).await?;
     let deadline = deadline.later_by(arrival.reading());
@@ -32,7 +32,7 @@ pub(super) async fn revoke(listener: &Listener, arrival: &mut Arrival) -> Result
     let applications = public.applications.as_ref();
     let client = client::authenticated(arrival.headers(), &parameters, applications, deadline).await?;
     if counts(public, &client, &parameters, deadline).await? {
-        limits::token_by_client(public, client.client_id, deadline).await?;
+        limits::token_by_client(listener, client.client_id, deadline).await?;
     }
 
     if let Some(token) = Revocable::parse(required(&parameters, "token")?) {

@@ -16,6 +16,7 @@ use crate::Public;
 use crate::arrival::Arrival;
 use crate::deadline::Deadline;
 use crate::listener::Listener;
+use crate::meters;
 
 /// Tokens that were issued.
 pub(super) struct Issued {
@@ -24,17 +25,43 @@ pub(super) struct Issued {
     pub(super) scopes: ScopeSet,
 }
 
-/// Issues tokens. The checks are in the order of the contract (D77); only what an authenticated client does counts against
-/// that client, so that nobody can lock another one out (D67).
+/// What was asked for at the token endpoint, and what came of it, for the meters: words of ours alone.
+pub(crate) struct GrantOutcome {
+    /// The grant type, if it is served; else `other`.
+    pub(crate) grant_type: &'static str,
+    /// `granted`, or the error's code.
+    pub(crate) outcome: &'static str,
+}
+
+/// Issues tokens, and counts what came of it.
 pub(super) async fn issue(listener: &Listener, arrival: &mut Arrival) -> Result<HttpResponse, OAuthError> {
+    let mut grant_type = None;
+    let issued = issue_as_asked(listener, arrival, &mut grant_type).await;
+    meters::granted(GrantOutcome {
+        grant_type: grant_type.map_or("other", GrantType::as_str),
+        outcome: issued
+            .as_ref()
+            .map_or_else(|error| error.code().as_str(), |_| "granted"),
+    });
+    issued
+}
+
+/// Issues tokens, and tells of what grant type. The checks are in the order of the contract (D77); only what an authenticated client does counts against
+/// that client, so that nobody can lock another one out (D67).
+async fn issue_as_asked(
+    listener: &Listener,
+    arrival: &mut Arrival,
+    asked: &mut Option<GrantType>,
+) -> Result<HttpResponse, OAuthError> {
     let (public, settings) = (&listener.public, &listener.public.settings);
     let deadline = Deadline::of_arrival(arrival.at);
-    limits::token_by_address(public, arrival.client, deadline).await?;
+    limits::token_by_address(listener, arrival.client, deadline).await?;
 
     let parameters = Parameters::read(arrival, settings).await?;
     let deadline = deadline.later_by(arrival.reading());
 
     let grant_type = GrantType::of(&parameters)?;
+    *asked = Some(grant_type);
     let (headers, applications) = (arrival.headers(), public.applications.as_ref());
     let client = client::for_grant(headers, &parameters, grant_type, applications, deadline).await?;
     if counts(
@@ -45,7 +72,7 @@ pub(super) async fn issue(listener: &Listener, arrival: &mut Arrival) -> Result<
     )
     .await?
     {
-        limits::token_by_client(public, client.client_id, deadline).await?;
+        limits::token_by_client(listener, client.client_id, deadline).await?;
     }
 
     let presented = match grant_type {

@@ -43,11 +43,3 @@ impl Outcome {
         metrics::counter!(CLAIMS, "listener" => LISTENER, "outcome" => self.as_str()).increment(1);
     }
 }
-
-/// Tells the recorder of metrics what is counted.
-pub(crate) fn describe() {
-    metrics::describe_counter!(
-        CLAIMS,
-        "Requests with an idempotency key, by what became of the key; a run that failed is counted again by its end."
-    );
-}
