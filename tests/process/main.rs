@@ -25,7 +25,6 @@ mod sandbox_life;
 mod sandbox_orders;
 mod sandbox_seeds;
 mod sandbox_trade;
-mod sandbox_walk;
 mod slow_clients;
 mod starts;
 mod stops;

@@ -1,0 +1,186 @@
+//! Whether what came is what the page shows.
+//!
+//! What a page shows is meant: the same fields, the same values. Only what differs from one run to the next by its nature is
+//! compared by its kind: UUIDs, times, and durations in fields named `…_ms`. In a text `…` stands for anything; as the last item of a
+//! list, for any further ones.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Deserializer, Map, Value};
+
+use crate::page::Shown;
+
+const ANYTHING: &str = "…";
+
+impl Shown {
+    /// What is different in `printed`; nothing where it is as shown.
+    pub(crate) fn differs_from(&self, printed: &str) -> Option<String> {
+        let difference = match self {
+            Self::Json(shown) => json(shown, printed),
+            Self::Text(shown) => text(shown, printed),
+        };
+        difference.err()
+    }
+}
+
+fn json(shown: &str, printed: &str) -> Result<(), String> {
+    let (shown, came) = (values(shown, "the page shows")?, values(printed, "what came is")?);
+    if shown.len() != came.len() {
+        return Err(format!("{} values are shown, {} came", shown.len(), came.len()));
+    }
+    let mut both = shown.iter().zip(&came);
+    both.try_for_each(|(shown, came)| same("$", shown, came))
+}
+
+fn values(text: &str, whose: &str) -> Result<Vec<Value>, String> {
+    let values = Deserializer::from_str(text).into_iter().collect::<Result<_, _>>();
+    values.map_err(|e| format!("{whose} not JSON: {e}"))
+}
+
+fn same(at: &str, shown: &Value, came: &Value) -> Result<(), String> {
+    let differs = || Err(format!("{at} is shown as {shown} and came as {came}"));
+    match (shown, came) {
+        (Value::Object(shown), Value::Object(came)) => {
+            let names = |fields: &Map<String, Value>| fields.keys().cloned().collect::<BTreeSet<_>>();
+            if names(shown) != names(came) {
+                let (shown, came) = (names(shown), names(came));
+                return Err(format!("{at} is shown with {shown:?} and came with {came:?}"));
+            }
+            shown.iter().try_for_each(|(name, shown)| {
+                let came = &came[name];
+                if name.ends_with("_ms") && shown.is_u64() && came.is_u64() {
+                    return Ok(());
+                }
+                same(&format!("{at}.{name}"), shown, came)
+            })
+        }
+        (Value::Array(items), Value::Array(came)) => {
+            let (items, is_open) = match items.split_last() {
+                Some((last, items)) if last == ANYTHING => (items, true),
+                _ => (items.as_slice(), false),
+            };
+            if came.len() < items.len() || (!is_open && came.len() > items.len()) {
+                return differs();
+            }
+            let mut both = items.iter().zip(came).enumerate();
+            both.try_for_each(|(n, (shown, came))| same(&format!("{at}[{n}]"), shown, came))
+        }
+        (Value::String(shown), Value::String(came)) if alike(shown, came) => Ok(()),
+        _ if shown == came => Ok(()),
+        _ => differs(),
+    }
+}
+
+fn text(shown: &str, printed: &str) -> Result<(), String> {
+    let (mut shown, mut came) = (shown.trim_end().lines(), printed.trim_end().lines());
+    loop {
+        match (shown.next(), came.next().map(str::trim_end)) {
+            (None, None) => return Ok(()),
+            (Some(shown), Some(came)) if alike(shown, came) => {}
+            (shown, came) => return Err(format!("{shown:?} is shown and {came:?} came")),
+        }
+    }
+}
+
+fn alike(shown: &str, came: &str) -> bool {
+    if is_uuid(shown) {
+        return is_uuid(came);
+    }
+    if is_time(shown) {
+        return is_time(came);
+    }
+    let mut parts = shown.split(ANYTHING);
+    let Some(mut rest) = came.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut parts: Vec<_> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        let Some((_, behind)) = rest.split_once(part) else {
+            return false;
+        };
+        rest = behind;
+    }
+    rest.ends_with(last)
+}
+
+fn is_uuid(text: &str) -> bool {
+    has_form(text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
+}
+
+/// A time as the API writes it.
+fn is_time(text: &str) -> bool {
+    has_form(text, "dddd-dd-ddTdd:dd:dd.ddddddZ")
+}
+
+fn has_form(text: &str, form: &str) -> bool {
+    let mut both = text.chars().zip(form.chars());
+    text.len() == form.len()
+        && both.all(|(c, form)| match form {
+            'd' => c.is_ascii_digit(),
+            'x' => matches!(c, '0'..='9' | 'a'..='f'),
+            _ => c == form,
+        })
+}
+
+#[test]
+fn what_is_as_shown_passes() {
+    let id = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
+    for (shown, came) in [
+        (
+            r#"{"a": 1, "b": null}"#.to_owned(),
+            r#"{"a":1,"b":null}"#.to_owned(),
+        ),
+        (
+            format!(r#""{id}""#),
+            r#""01a1f96d-11fd-73cb-bb0f-ecadfecc71c2""#.to_owned(),
+        ),
+        (
+            r#""2026-11-20T08:15:30.123456Z""#.to_owned(),
+            r#""2027-01-01T00:00:00.000000Z""#.to_owned(),
+        ),
+        (
+            r#"{"t": "ps_at_…"}"#.to_owned(),
+            r#"{"t": "ps_at_abc"}"#.to_owned(),
+        ),
+        (r#"[1, "…"]"#.to_owned(), "[1, 2, 3]".to_owned()),
+        (
+            r#"{"duration_ms": 41}"#.to_owned(),
+            r#"{"duration_ms": 7}"#.to_owned(),
+        ),
+        ("1 2".to_owned(), "1\n2\n".to_owned()),
+    ] {
+        assert_eq!(Shown::Json(shown).differs_from(&came), None);
+    }
+    let shown = Shown::Text("HTTP/1.1 200 OK\nx: … and …\n".to_owned());
+    assert_eq!(shown.differs_from("HTTP/1.1 200 OK\r\nx: 1 and 2\r\n"), None);
+}
+
+#[test]
+fn what_is_not_as_shown_is_told() {
+    for (shown, came) in [
+        (r#"{"a": 1}"#, r#"{"a": 2}"#),
+        (r#"{"a": 1}"#, r#"{"a": 1, "b": 2}"#),
+        (r#"{"a": 1, "b": 2}"#, r#"{"a": 1}"#),
+        (r#"{"a": null}"#, r#"{"a": "x"}"#),
+        (r#"{"a_ms": null}"#, r#"{"a_ms": 1}"#),
+        ("[1]", "[1, 2]"),
+        (r#"[1, "…"]"#, "[]"),
+        (r#""0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e""#, r#""other""#),
+        (r#""2026-11-20T08:15:30.123456Z""#, r#""2026-11-20T08:15:30Z""#),
+        (r#""a…c""#, r#""abd""#),
+        ("1", "1 2"),
+        ("1", "no JSON"),
+    ] {
+        let difference = Shown::Json(shown.to_owned()).differs_from(came);
+        assert!(difference.is_some(), "{shown} is not {came}");
+    }
+    for came in ["a\n", "a\nb\nc\n", "a\nc\n"] {
+        assert!(
+            Shown::Text("a\nb\n".to_owned()).differs_from(came).is_some(),
+            "{came}"
+        );
+    }
+}

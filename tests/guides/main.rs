@@ -1,0 +1,119 @@
+//! The pages do what they say: every command of every page with a `curl` is executed, in its order, against a sandbox that no other
+//! page has touched.
+//!
+//! The convention, for those who write pages:
+//!
+//! - A block marked `sh` is run, with `bash -eu`, after all the earlier ones of its page. The pages name the sandbox's default ports.
+//! - A block that cannot be run is marked `sh no-run: <why>`.
+//! - A `json` or `text` block right after it is what it prints; `answer.rs` tells how they are compared.
+//! - A call is answered 2xx or 3xx, unless the page shows the answer.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod answer;
+mod page;
+mod shell;
+
+use std::{fmt::Write as _, io::Write as _, path::Path, sync::Arc};
+
+use page::{Block, Page};
+use shell::Ran;
+use tokio::{sync::Semaphore, task::JoinSet};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
+const TOOLS: [&str; 5] = ["bash", "curl", "jq", "openssl", "python3"];
+/// So many sandboxes run at a time.
+const AT_ONCE: usize = 3;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the top of the repository")
+}
+
+#[test]
+fn the_pages_keep_to_the_convention() {
+    let pages = page::all_pages(root()).unwrap();
+    let faults: Vec<_> = pages.iter().flat_map(|page| &page.faults).collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[tokio::test]
+async fn every_page_can_be_copied() {
+    let missing: Vec<_> = TOOLS.iter().filter(|tool| shell::which(tool).is_none()).collect();
+    if !missing.is_empty() {
+        let missing = format!("{missing:?} are not installed");
+        assert!(std::env::var_os("CI").is_none(), "{missing}");
+        drop(writeln!(std::io::stderr(), "\n!!! SKIPPED: {missing}\n"));
+        return;
+    }
+    // One page alone, for its writer.
+    let only = std::env::var("PAGE").unwrap_or_default();
+    let pages = page::all_pages(root()).unwrap();
+    let pages = pages
+        .into_iter()
+        .filter(|page| page.has_calls() && page.name.contains(&only));
+    let (mut running, places) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
+    for page in pages {
+        let places = Arc::clone(&places);
+        running.spawn(async move {
+            let _place = places.acquire().await;
+            faults(&page, shell::run(root(), &page).await)
+        });
+    }
+    assert!(!running.is_empty(), "no page");
+    let faults = running.join_all().await.concat();
+    assert!(faults.is_empty(), "{faults}");
+}
+
+/// What is wrong with a page, in words; nothing where it is as it says.
+fn faults(page: &Page, (ran, succeeded): (Vec<Ran>, bool)) -> String {
+    let mut faults = String::new();
+    for (block, ran) in page.blocks.iter().zip(&ran) {
+        if let Err(fault) = judge(block, ran) {
+            let Block { line, commands, .. } = block;
+            let Ran {
+                printed, complaints, ..
+            } = ran;
+            let name = &page.name;
+            write!(
+                faults,
+                "\n{name}:{line}: {fault}\n{commands}--- printed\n{printed}{complaints}"
+            )
+            .unwrap();
+        }
+    }
+    if !succeeded {
+        let (name, line) = (&page.name, page.blocks[ran.len().saturating_sub(1)].line);
+        let complaints = ran.last().map_or("", |ran| &ran.complaints);
+        write!(
+            faults,
+            "\n{name}:{line}: a command fails, or does not end\n{complaints}"
+        )
+        .unwrap();
+    }
+    faults
+}
+
+fn judge(block: &Block, ran: &Ran) -> Result<(), String> {
+    if ran.statuses.contains(&None) {
+        return Err("a call was not answered".to_owned());
+    }
+    if let Some(shown) = &block.shown {
+        return shown.differs_from(&ran.printed).map_or(Ok(()), Err);
+    }
+    if let Some(status) = ran.statuses.iter().flatten().find(|status| **status >= 400) {
+        return Err(format!(
+            "a call is answered {status}, which the page does not show"
+        ));
+    }
+    if ran.printed.lines().any(|line| line == "null") {
+        return Err("`null` is printed, as by a question in vain".to_owned());
+    }
+    Ok(())
+}

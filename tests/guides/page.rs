@@ -1,0 +1,203 @@
+//! What a page of Markdown asks its reader to run, and what it says the answer is.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// A fenced block of code (`CommonMark` §4.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fence {
+    /// The line of its opening, from 1.
+    line: usize,
+    /// What stands behind the opening backticks.
+    info: String,
+    text: String,
+    /// Nothing but blank lines lies between it and the block before.
+    follows: bool,
+}
+
+/// Commands to copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// Where the page has them, from 1.
+    pub line: usize,
+    pub commands: String,
+    pub shown: Option<Shown>,
+}
+
+/// What the page says the commands print.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Json(String),
+    Text(String),
+}
+
+/// A page and its commands, in their order.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// Relative to the top of the repository.
+    pub name: String,
+    pub blocks: Vec<Block>,
+    /// Where the page breaks the convention.
+    pub faults: Vec<String>,
+}
+
+impl Page {
+    pub(crate) fn read(name: &str, markdown: &str) -> Self {
+        let mut page = Self {
+            name: name.to_owned(),
+            blocks: Vec::new(),
+            faults: Vec::new(),
+        };
+        let mut is_after_commands = false;
+        for fence in fences(markdown) {
+            let was_after_commands = std::mem::take(&mut is_after_commands);
+            let (language, mark) = fence.info.split_once(' ').unwrap_or((&fence.info, ""));
+            match (language, mark) {
+                ("sh", "") => {
+                    page.blocks.push(Block {
+                        line: fence.line,
+                        commands: fence.text,
+                        shown: None,
+                    });
+                    is_after_commands = true;
+                }
+                ("sh", mark) => {
+                    let reason = mark.strip_prefix("no-run:").map(str::trim);
+                    if reason.is_none_or(str::is_empty) {
+                        page.blame(fence.line, "`sh` is followed by `no-run: <why>` or by nothing");
+                    }
+                }
+                ("json", _) if was_after_commands && fence.follows => page.shows(Shown::Json(fence.text)),
+                ("text", _) if was_after_commands && fence.follows => page.shows(Shown::Text(fence.text)),
+                _ if calls_curl(&fence.text) => {
+                    page.blame(
+                        fence.line,
+                        "a block with `curl` is marked `sh`, so that it is run",
+                    );
+                }
+                _ => {}
+            }
+        }
+        page
+    }
+
+    /// Whether it is a page of calls; commands of the other pages are about machines of their readers.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.blocks.iter().any(|block| calls_curl(&block.commands))
+    }
+
+    fn shows(&mut self, shown: Shown) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.shown = Some(shown);
+        }
+    }
+
+    fn blame(&mut self, line: usize, fault: &str) {
+        self.faults.push(format!("{}:{line}: {fault}", self.name));
+    }
+}
+
+fn calls_curl(text: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && !"-_./:".contains(c))
+        .any(|word| word == "curl")
+}
+
+fn fences(markdown: &str) -> Vec<Fence> {
+    let mut found: Vec<Fence> = Vec::new();
+    let (mut open, mut follows) = (None, false);
+    for (number, line) in markdown.lines().enumerate() {
+        let text = line.trim_start();
+        let ticks = text.bytes().take_while(|byte| *byte == b'`').count();
+        match (&mut open, found.last_mut()) {
+            (Some((indent, opening)), Some(fence)) => {
+                if ticks >= *opening && text.trim_end().len() == ticks {
+                    (open, follows) = (None, true);
+                } else {
+                    let rest = line.get(line.len().min(*indent)..).unwrap_or_default();
+                    let own = if line.len() - text.len() < *indent {
+                        text
+                    } else {
+                        rest
+                    };
+                    fence.text.push_str(own);
+                    fence.text.push('\n');
+                }
+            }
+            _ if ticks >= 3 => {
+                open = Some((line.len() - text.len(), ticks));
+                found.push(Fence {
+                    line: number + 1,
+                    info: text.trim_matches('`').trim().to_owned(),
+                    text: String::new(),
+                    follows,
+                });
+            }
+            _ => follows &= text.is_empty(),
+        }
+    }
+    found
+}
+
+/// The README and all pages of `docs`, by name.
+pub(crate) fn all_pages(root: &Path) -> io::Result<Vec<Page>> {
+    let (mut files, mut folders) = (vec![root.join("README.md")], vec![root.join("docs")]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            // What the examples have installed for themselves.
+            if path.is_dir() && !path.ends_with("node_modules") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files.iter().map(|path| read(root, path)).collect()
+}
+
+fn read(root: &Path, path: &PathBuf) -> io::Result<Page> {
+    let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
+    Ok(Page::read(&name, &fs::read_to_string(path)?))
+}
+
+#[test]
+fn an_answer_is_what_follows_its_commands_at_once() {
+    let page = Page::read(
+        "p.md",
+        "```sh\na\n```\n\n```json\n{}\n```\n\n```sh\nb\n```\nwords\n```json\n1\n```\n",
+    );
+    let [first, second] = page.blocks.as_slice() else {
+        panic!("{page:?}")
+    };
+    assert_eq!(first.shown, Some(Shown::Json("{}\n".to_owned())));
+    assert_eq!((second.line, &second.shown), (9, &None));
+}
+
+#[test]
+fn a_block_in_a_list_loses_its_indentation() {
+    let page = Page::read(
+        "p.md",
+        "1. so\n\n   ```sh\n   if x; then\n     y\n   fi\n   ```\n",
+    );
+    assert_eq!(page.blocks[0].commands, "if x; then\n  y\nfi\n");
+}
+
+#[test]
+fn what_is_not_run_says_why() {
+    for fault in [
+        "```sh no-run\ncurl x\n```\n",
+        "```sh no-run:\ncurl x\n```\n",
+        "```console\n$ curl x\n```\n",
+        "```\na=$(curl x)\n```\n",
+    ] {
+        assert_eq!(Page::read("p.md", fault).faults.len(), 1, "{fault}");
+    }
+    let excused = Page::read("p.md", "```sh no-run: it never ends\ncurl x\n```\n");
+    assert!(
+        excused.faults.is_empty() && excused.blocks.is_empty(),
+        "{excused:?}"
+    );
+}
