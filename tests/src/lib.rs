@@ -11,6 +11,7 @@
     reason = "a failed set-up is a failed test"
 )]
 
+mod between;
 mod carrier;
 mod catalogue;
 mod code_flow;
@@ -28,6 +29,7 @@ mod visitor;
 mod wire;
 mod world;
 
+pub use between::{Between, Disturbance, Said};
 pub use carrier::{CarrierStub, Says};
 pub use catalogue::{number_of, offer_body, offer_id, offer_line};
 pub use code_flow::{Asking, CALLBACK, Callback, Member, PASSWORD, Pair, challenge};

@@ -230,7 +230,8 @@ impl Receiver {
     }
 }
 
-async fn read(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Received> {
+/// The next request on a connection; nothing where it ends.
+pub(crate) async fn read(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Received> {
     let end = loop {
         if let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
             break end + 4;

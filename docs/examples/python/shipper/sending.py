@@ -1,0 +1,78 @@
+"""One HTTP request, sent as often as it takes to get an answer that means something."""
+
+import http.client
+import json
+import logging
+import random
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from email.message import Message
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+USER_AGENT = "PythonShipper/1.0 (+https://shipper.example/docs)"
+TIMEOUT = 30
+ATTEMPTS = 6
+LONGEST_PAUSE = 60
+
+
+class Unavailable(Exception):
+    """There was no answer that means something: try the whole thing again later."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Message
+    body: Any
+
+    def error_codes(self) -> list[str]:
+        """The codes of an error of /v1; none where the answer is a good one, or somebody else's."""
+        return [error["code"] for error in (self.body or {}).get("errors", [])]
+
+
+def send(method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
+    """Repeats what may be repeated. It is for the caller to see that this is safe: a read, or a write with an Idempotency-Key."""
+    pause = 1.0
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            answer = _send_once(method, url, headers, body)
+        except (OSError, http.client.HTTPException) as error:
+            reason, asked = f"no answer: {error}", None
+        else:
+            if not _is_passing(answer):
+                return answer
+            reason, asked = f"answered {answer.status}", answer.headers.get("Retry-After")
+        if attempt == ATTEMPTS:
+            break
+        # The service knows best how long to wait. Where it says nothing, wait longer each time, and not in step with others.
+        seconds = float(asked) if asked else pause * random.uniform(0.5, 1)
+        log.info("%s %s: %s, again in %.1f s", method, url, reason, seconds)
+        time.sleep(seconds)
+        pause = min(pause * 2, LONGEST_PAUSE)
+    raise Unavailable(f"{method} {url}: {reason}")
+
+
+def _is_passing(answer: Answer) -> bool:
+    if answer.status == 409:
+        return "idempotency_in_progress" in answer.error_codes()
+    return answer.status == 429 or answer.status >= 500
+
+
+def _send_once(method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
+    request = urllib.request.Request(url, method=method, data=body, headers={"User-Agent": USER_AGENT, **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+            return _answer(response.status, response.headers, response.read())
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            return _answer(refusal.code, refusal.headers, refusal.read())
+
+
+def _answer(status: int, headers: Message, body: bytes) -> Answer:
+    is_json = headers.get_content_type() == "application/json"
+    # What is in between, such as a proxy, may answer a 502 in HTML.
+    return Answer(status, headers, json.loads(body) if is_json else None)

@@ -1,0 +1,70 @@
+"""The work: an order is read as it is now, and brought on its way if it is paid."""
+
+import json
+import logging
+import uuid
+from typing import Any
+
+from .api import Api, Refused
+from .store import Parcel, Store, Task
+
+log = logging.getLogger(__name__)
+
+UNPAID_PAUSE = 60
+
+
+class Shipping:
+    def __init__(self, api: Api, store: Store) -> None:
+        self._api, self._store = api, store
+
+    def work(self, task: Task) -> None:
+        """Looks at one order. A webhook tells that something happened; the order itself tells what is to be done."""
+        parcel = self._store.parcel(task.order_id)
+        if parcel is None:
+            order = self._api.get(f"/v1/orders/{task.order_id}")
+            if order["status"] != "processing":
+                # Not paid yet: its `order.paid` will come. Otherwise there is nothing left to do.
+                log.info("order %s is %s", order["order_number"], order["status"])
+                return self._over(task)
+            # Key and bytes are stored before they are sent. After a crash the very same request is sent again: then the answer
+            # tells what became of the first one.
+            parcel = Parcel(task.order_id, str(uuid.uuid4()), json.dumps(pack(order)).encode())
+            self._store.keep(parcel)
+        try:
+            shipment = self._api.write(f"/v1/orders/{task.order_id}/shipments", parcel.body, parcel.idempotency_key)
+        except Refused as refusal:
+            if refusal.answer.status != 409:
+                raise
+            return self._conflict(task, parcel, refusal.answer.error_codes()[0])
+        self._over(task)
+        log.info("order %s is shipped: %s %s", task.order_id, shipment["carrier_name"], shipment["tracking_number"])
+
+    def _conflict(self, task: Task, parcel: Parcel, code: str) -> None:
+        """The order is not what it was when it was read: read it again, and decide."""
+        order = self._api.get(f"/v1/orders/{task.order_id}")
+        number = order["order_number"]
+        if code == "order_unpaid":
+            log.info("order %s is not paid after all", number)
+            return self._store.put_off(task, UNPAID_PAUSE)
+        if code == "already_shipped":
+            shipment, ours = order["shipment"], json.loads(parcel.body)["tracking_number"]
+            if shipment and shipment["tracking_number"] == ours:
+                log.info("order %s is shipped already, by ourselves", number)
+            else:
+                log.warning("order %s was shipped by somebody else: keep parcel %s back", number, ours)
+        elif code == "order_cancelled":
+            log.warning("order %s was cancelled: keep its parcel back", number)
+        elif code == "multi_seller_order":
+            log.info("order %s holds other sellers' items too: the marketplace ships it", number)
+        else:
+            log.error("order %s cannot be shipped: %s", number, code)
+        self._over(task)
+
+    def _over(self, task: Task) -> None:
+        self._store.forget(task.order_id)
+        self._store.done(task)
+
+
+def pack(order: Any) -> dict[str, str]:
+    """Stands for the warehouse: it packs `order["items"]` for `order["shipping_address"]` and names the parcel."""
+    return {"carrier": "other", "tracking_number": "PARCEL-" + order["id"].replace("-", "")}

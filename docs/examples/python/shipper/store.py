@@ -1,0 +1,135 @@
+"""What has to survive a restart, in SQLite: tokens, the subscription, deliveries taken, orders to look at, parcels under way."""
+
+import sqlite3
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Iterator
+
+# A delivery comes again for 15 hours at most; two days are on the safe side.
+DELIVERIES_ARE_KEPT = 2 * 24 * 3600
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS deliveries (id TEXT PRIMARY KEY, taken_at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS work (order_id TEXT PRIMARY KEY, due_at REAL NOT NULL, round INTEGER NOT NULL DEFAULT 1);
+CREATE TABLE IF NOT EXISTS parcels (order_id TEXT PRIMARY KEY, idempotency_key TEXT NOT NULL, body BLOB NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class Task:
+    order_id: str
+    # Grows whenever something new is heard of the order.
+    round: int
+
+
+@dataclass(frozen=True)
+class Parcel:
+    order_id: str
+    idempotency_key: str
+    body: bytes
+
+
+class Store:
+    def __init__(self, file: str) -> None:
+        self._database = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+        self._database.executescript(TABLES)
+        self._lock = threading.RLock()
+        self._news = threading.Condition(self._lock)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+
+    # Facts
+
+    def fact(self, name: str) -> str | None:
+        with self._lock:
+            row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def remember(self, **facts: str | None) -> None:
+        """Notes all of the facts, or none; None forgets one."""
+        with self._transaction() as database:
+            for name, value in facts.items():
+                database.execute("DELETE FROM facts WHERE name = ?", (name,))
+                if value is not None:
+                    database.execute("INSERT INTO facts VALUES (?, ?)", (name, value))
+
+    # Deliveries and the work they make
+
+    def take(self, delivery_id: str, order_id: str | None) -> bool:
+        """Notes a delivery together with the work it makes. False: it was known."""
+        with self._transaction() as database:
+            known = database.execute("SELECT 1 FROM deliveries WHERE id = ?", (delivery_id,)).fetchone()
+            if known:
+                return False
+            now = time.time()
+            database.execute("INSERT INTO deliveries VALUES (?, ?)", (delivery_id, now))
+            database.execute("DELETE FROM deliveries WHERE taken_at < ?", (now - DELIVERIES_ARE_KEPT,))
+            if order_id is not None:
+                self._add(database, order_id)
+        return True
+
+    def look_at(self, order_id: str) -> None:
+        with self._transaction() as database:
+            self._add(database, order_id)
+
+    def _add(self, database: sqlite3.Connection, order_id: str) -> None:
+        database.execute(
+            "INSERT INTO work (order_id, due_at) VALUES (?, ?)"
+            " ON CONFLICT (order_id) DO UPDATE SET due_at = excluded.due_at, round = round + 1",
+            (order_id, time.time()),
+        )
+        self._news.notify()
+
+    def next_task(self, wait: float) -> Task | None:
+        """The task that has been due longest; waits that long for one."""
+        with self._news:
+            deadline = time.monotonic() + wait
+            while True:
+                row = self._database.execute("SELECT order_id, round, due_at FROM work ORDER BY due_at LIMIT 1").fetchone()
+                left = deadline - time.monotonic()
+                if row and row[2] <= time.time():
+                    return Task(row[0], row[1])
+                if left <= 0:
+                    return None
+                self._news.wait(min(left, row[2] - time.time()) if row else left)
+
+    def done(self, task: Task) -> None:
+        """The task is over, unless the order was heard of again meanwhile."""
+        with self._transaction() as database:
+            database.execute("DELETE FROM work WHERE order_id = ? AND round = ?", (task.order_id, task.round))
+
+    def put_off(self, task: Task, seconds: float) -> None:
+        with self._transaction() as database:
+            database.execute(
+                "UPDATE work SET due_at = ? WHERE order_id = ? AND round = ?",
+                (time.time() + seconds, task.order_id, task.round),
+            )
+
+    # Parcels
+
+    def parcel(self, order_id: str) -> Parcel | None:
+        with self._lock:
+            row = self._database.execute("SELECT * FROM parcels WHERE order_id = ?", (order_id,)).fetchone()
+        return Parcel(*row) if row else None
+
+    def keep(self, parcel: Parcel) -> None:
+        with self._transaction() as database:
+            database.execute("INSERT INTO parcels VALUES (?, ?, ?)", (parcel.order_id, parcel.idempotency_key, parcel.body))
+
+    def forget(self, order_id: str) -> None:
+        with self._transaction() as database:
+            database.execute("DELETE FROM parcels WHERE order_id = ?", (order_id,))

@@ -1,0 +1,67 @@
+"""Access tokens: got once, kept, renewed when they end."""
+
+import base64
+import json
+import logging
+import threading
+import time
+from urllib.parse import quote, urlencode
+
+from . import sending
+from .settings import Settings
+from .store import Store
+
+log = logging.getLogger(__name__)
+
+# A token is not used in its last minutes: it would end on its way.
+MARGIN = 5 * 60
+
+
+class NoToken(Exception):
+    """The credentials are wrong, or the seller's consent is over: somebody has to look."""
+
+
+class Tokens:
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self._settings, self._store = settings, store
+        # One refresh at a time: a refresh token that comes a second time is taken for stolen.
+        self._lock = threading.Lock()
+        if settings.refresh_token and not store.fact("refresh_token"):
+            store.remember(refresh_token=settings.refresh_token)
+
+    def current(self) -> str:
+        with self._lock:
+            token, ends = self._store.fact("access_token"), self._store.fact("access_token_ends")
+            if token and ends and float(ends) - MARGIN > time.time():
+                return token
+            return self._renew()
+
+    def instead_of(self, refused: str) -> str:
+        """A token in place of one that was answered 401. Another thread may have got it already."""
+        with self._lock:
+            token = self._store.fact("access_token")
+            return token if token and token != refused else self._renew()
+
+    def _renew(self) -> str:
+        refresh_token = self._store.fact("refresh_token")
+        form = {"grant_type": "refresh_token", "refresh_token": refresh_token} if refresh_token else {"grant_type": "client_credentials"}
+        # A refresh that failed (429, 5xx) has used nothing up, so `send` may repeat it.
+        answer = sending.send("POST", f"{self._settings.api_url}/oauth/token", self._headers(), urlencode(form).encode())
+        if answer.status != 200:
+            raise NoToken(f"{answer.status} {json.dumps(answer.body)}")
+        # Stored before anything else is done: the old refresh token is used up.
+        self._store.remember(
+            access_token=answer.body["access_token"],
+            access_token_ends=str(time.time() + answer.body["expires_in"]),
+            refresh_token=answer.body.get("refresh_token"),
+        )
+        log.info("got a token by %s", form["grant_type"])
+        return answer.body["access_token"]
+
+    def _headers(self) -> dict[str, str]:
+        # RFC 6749 §2.3.1: both halves are form-encoded before they are joined.
+        pair = f"{quote(self._settings.client_id, safe='')}:{quote(self._settings.client_secret, safe='')}"
+        return {
+            "Authorization": "Basic " + base64.b64encode(pair.encode()).decode(),
+            "Content-Type": "application/x-www-form-urlencoded",
+        }

@@ -1,0 +1,61 @@
+/** The receiver of webhooks: verifies, stores, answers. The work is done elsewhere. */
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { type IncomingMessage, type Server, createServer } from "node:http";
+import { log } from "./log.js";
+import type { Store } from "./store.js";
+
+const LARGEST_BODY = 64 * 1024;
+
+interface Delivery {
+  readonly id: string;
+  readonly event: string;
+  /** Events and fields may be added: what has no order is taken and left alone. */
+  readonly data: { readonly order_id?: string };
+}
+
+/** Compares in constant time, over the bytes as they came: JSON that was parsed and printed again is other bytes. */
+export function isGenuine(secret: string, body: Buffer, signature: string): boolean {
+  const expected = Buffer.from("sha256=" + createHmac("sha256", secret).update(body).digest("hex"));
+  const given = Buffer.from(signature);
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+export function listen(port: number, store: Store): Server {
+  const server = createServer((request, response) => {
+    receive(request, store)
+      .catch((error: unknown) => {
+        log.error(`a delivery was not taken: ${String(error)}`);
+        return 500;
+      })
+      .then((status) => response.writeHead(status, { Connection: "close" }).end());
+  });
+  // Whoever is slower than this is no marketplace.
+  server.requestTimeout = 10_000;
+  return server.listen(port, "127.0.0.1");
+}
+
+/** The status to answer. */
+async function receive(request: IncomingMessage, store: Store): Promise<number> {
+  const body = await rawBody(request);
+  if (body === undefined) return 413;
+  const secret = store.facts.subscription?.secret;
+  if (secret === undefined) return 503;
+  const signature = request.headers["x-signature"];
+  if (typeof signature !== "string" || !isGenuine(secret, body, signature)) return 401;
+  const delivery = JSON.parse(body.toString("utf8")) as Delivery;
+  const isNew = store.take(delivery.id, delivery.data.order_id);
+  log.info(`${delivery.event} ${isNew ? "came" : "came again"} of ${delivery.data.order_id}`);
+  return 204;
+}
+
+async function rawBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > LARGEST_BODY) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,82 @@
+/** The work: an order is read as it is now, and brought on its way if it is paid. */
+
+import { randomUUID } from "node:crypto";
+import { type Api, type Order, Refused, type Shipment } from "./api.js";
+import { log } from "./log.js";
+import type { Store, Task, Write } from "./store.js";
+
+const UNPAID_PAUSE = 60_000;
+
+export class Shipping {
+  readonly #api: Api;
+  readonly #store: Store;
+
+  constructor(api: Api, store: Store) {
+    this.#api = api;
+    this.#store = store;
+  }
+
+  /** Looks at one order. A webhook tells that something happened; the order itself tells what is to be done. */
+  async work(task: Task): Promise<void> {
+    let parcel = this.#store.parcel(task.orderId);
+    if (parcel === undefined) {
+      const order = await this.#read(task);
+      if (order.status !== "processing") {
+        // Not paid yet: its `order.paid` will come. Otherwise there is nothing left to do.
+        log.info(`order ${order.order_number} is ${order.status}`);
+        return this.#store.done(task);
+      }
+      // Key and bytes are stored before they are sent. After a crash the very same request is sent again: then the answer
+      // tells what became of the first one.
+      parcel = { idempotencyKey: randomUUID(), body: JSON.stringify(pack(order)) };
+      this.#store.keep(task.orderId, parcel);
+    }
+    try {
+      const shipment = await this.#api.write<Shipment>(`/v1/orders/${task.orderId}/shipments`, parcel);
+      this.#store.done(task);
+      log.info(`order ${task.orderId} is shipped: ${shipment.carrier_name} ${shipment.tracking_number}`);
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 409) throw error;
+      await this.#conflict(task, parcel, error);
+    }
+  }
+
+  #read(task: Task): Promise<Order> {
+    return this.#api.get<Order>(`/v1/orders/${task.orderId}`);
+  }
+
+  /** The order is not what it was when it was read: read it again, and decide. */
+  async #conflict(task: Task, parcel: Write, refusal: Refused): Promise<void> {
+    const order = await this.#read(task);
+    const number = order.order_number;
+    const ours = (JSON.parse(parcel.body) as Parcel).tracking_number;
+    switch (refusal.code) {
+      case "order_unpaid":
+        log.info(`order ${number} is not paid after all`);
+        return this.#store.putOff(task, UNPAID_PAUSE);
+      case "already_shipped":
+        if (order.shipment?.tracking_number === ours) log.info(`order ${number} is shipped already, by ourselves`);
+        else log.warn(`order ${number} was shipped by somebody else: keep parcel ${ours} back`);
+        break;
+      case "order_cancelled":
+        log.warn(`order ${number} was cancelled: keep its parcel back`);
+        break;
+      case "multi_seller_order":
+        log.info(`order ${number} holds other sellers' items too: the marketplace ships it`);
+        break;
+      default:
+        log.error(`order ${number} cannot be shipped: ${refusal.code}`);
+    }
+    this.#store.done(task);
+  }
+}
+
+interface Parcel {
+  readonly carrier: string;
+  readonly tracking_number: string;
+}
+
+/** Stands for the warehouse: it packs the order's `items` for its `shipping_address` and names the parcel. */
+function pack(order: Order): Parcel {
+  return { carrier: "other", tracking_number: `PARCEL-${order.id.replaceAll("-", "")}` };
+}

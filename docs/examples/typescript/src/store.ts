@@ -1,0 +1,163 @@
+/**
+ * What has to survive a restart: tokens, the subscription, deliveries taken, orders to look at, parcels under way.
+ *
+ * A file of JSON that is replaced whole, which is enough for one process and some thousand orders. Where there is more, let these
+ * methods be transactions in your database.
+ */
+
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+
+/** A delivery comes again for 15 hours at most; two days are on the safe side. In milliseconds. */
+const DELIVERIES_ARE_KEPT = 2 * 24 * 3600 * 1000;
+
+export interface Token {
+  readonly value: string;
+  /** In milliseconds since 1970. */
+  readonly ends: number;
+}
+
+export interface Subscription {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/** A write as it is sent, however often: the same key has to come with the same bytes. */
+export interface Write {
+  readonly idempotencyKey: string;
+  readonly body: string;
+}
+
+export interface Task {
+  readonly orderId: string;
+  /** Grows whenever something new is heard of the order. */
+  readonly round: number;
+}
+
+interface Facts {
+  token?: Token;
+  refreshToken?: string;
+  subscription?: Subscription;
+  subscribing?: Write;
+  caughtUpTo?: string;
+}
+
+interface State {
+  facts: Facts;
+  /** When each delivery was taken, by its id. */
+  deliveries: Record<string, number>;
+  /** When each order is due, by its id. */
+  work: Record<string, { dueAt: number; round: number }>;
+  /** The shipment of each order that is under way, by the order's id. */
+  parcels: Record<string, Write>;
+}
+
+export class Store {
+  readonly #file: string;
+  readonly #state: State;
+  #wake: () => void = () => {};
+
+  constructor(file: string) {
+    this.#file = file;
+    this.#state = read(file) ?? { facts: {}, deliveries: {}, work: {}, parcels: {} };
+  }
+
+  get facts(): Readonly<Facts> {
+    return this.#state.facts;
+  }
+
+  /** Notes all of the facts at once; undefined forgets one. */
+  remember(facts: { [Name in keyof Facts]: Facts[Name] | undefined }): void {
+    Object.assign(this.#state.facts, facts);
+    this.#save();
+  }
+
+  /** Notes a delivery together with the work it makes. False: it was known. */
+  take(deliveryId: string, orderId: string | undefined): boolean {
+    if (Object.hasOwn(this.#state.deliveries, deliveryId)) return false;
+    const now = Date.now();
+    for (const [id, takenAt] of Object.entries(this.#state.deliveries)) {
+      if (takenAt < now - DELIVERIES_ARE_KEPT) delete this.#state.deliveries[id];
+    }
+    this.#state.deliveries[deliveryId] = now;
+    if (orderId !== undefined) this.#add(orderId);
+    this.#save();
+    this.#wake();
+    return true;
+  }
+
+  lookAt(orderIds: readonly string[]): void {
+    for (const orderId of orderIds) this.#add(orderId);
+    this.#save();
+    this.#wake();
+  }
+
+  #add(orderId: string): void {
+    this.#state.work[orderId] = { dueAt: Date.now(), round: (this.#state.work[orderId]?.round ?? 0) + 1 };
+  }
+
+  /** The task that has been due longest; waits so many milliseconds for one. */
+  async nextTask(wait: number): Promise<Task | undefined> {
+    const deadline = Date.now() + wait;
+    for (;;) {
+      const [first] = Object.entries(this.#state.work).sort(([, one], [, other]) => one.dueAt - other.dueAt);
+      const now = Date.now();
+      if (first && first[1].dueAt <= now) return { orderId: first[0], round: first[1].round };
+      if (now >= deadline) return undefined;
+      await this.#news(Math.min(deadline, first?.[1].dueAt ?? deadline) - now);
+    }
+  }
+
+  #news(wait: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, wait);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** The task is over, and with it the parcel, unless the order was heard of again meanwhile. */
+  done(task: Task): void {
+    delete this.#state.parcels[task.orderId];
+    if (this.#state.work[task.orderId]?.round === task.round) delete this.#state.work[task.orderId];
+    this.#save();
+  }
+
+  putOff(task: Task, milliseconds: number): void {
+    const work = this.#state.work[task.orderId];
+    if (work?.round === task.round) work.dueAt = Date.now() + milliseconds;
+    this.#save();
+  }
+
+  parcel(orderId: string): Write | undefined {
+    return this.#state.parcels[orderId];
+  }
+
+  keep(orderId: string, parcel: Write): void {
+    this.#state.parcels[orderId] = parcel;
+    this.#save();
+  }
+
+  /** Until this has returned, nothing that depends on it may be sent or answered. */
+  #save(): void {
+    const next = `${this.#file}.next`;
+    const file = openSync(next, "w", 0o600);
+    try {
+      writeFileSync(file, JSON.stringify(this.#state));
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(next, this.#file);
+  }
+}
+
+function read(file: string): State | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as State;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+/** Access tokens: got once, kept, renewed when they end. */
+
+import { log } from "./log.js";
+import { send } from "./sending.js";
+import type { Settings } from "./settings.js";
+import type { Store } from "./store.js";
+
+/** A token is not used in its last minutes: it would end on its way. */
+const MARGIN = 5 * 60_000;
+
+/** The credentials are wrong, or the seller's consent is over: somebody has to look. */
+export class NoToken extends Error {}
+
+interface TokenResponse {
+  access_token: string;
+  expires_in: number;
+  refresh_token?: string;
+}
+
+export class Tokens {
+  readonly #settings: Settings;
+  readonly #store: Store;
+  /** One refresh at a time: a refresh token that comes a second time is taken for stolen. */
+  #renewing: Promise<string> | undefined;
+
+  constructor(settings: Settings, store: Store) {
+    this.#settings = settings;
+    this.#store = store;
+    if (settings.refreshToken && !store.facts.refreshToken) store.remember({ refreshToken: settings.refreshToken });
+  }
+
+  async current(): Promise<string> {
+    const token = this.#store.facts.token;
+    return token && token.ends - MARGIN > Date.now() ? token.value : this.#renew();
+  }
+
+  /** A token in place of one that was answered 401. Another call may have got it already. */
+  async insteadOf(refused: string): Promise<string> {
+    const token = this.#store.facts.token;
+    return token && token.value !== refused ? token.value : this.#renew();
+  }
+
+  #renew(): Promise<string> {
+    this.#renewing ??= this.#ask().finally(() => (this.#renewing = undefined));
+    return this.#renewing;
+  }
+
+  async #ask(): Promise<string> {
+    const refreshToken = this.#store.facts.refreshToken;
+    const form = new URLSearchParams(
+      refreshToken ? { grant_type: "refresh_token", refresh_token: refreshToken } : { grant_type: "client_credentials" },
+    );
+    // A refresh that failed (429, 5xx) has used nothing up, so `send` may repeat it.
+    const answer = await send({
+      method: "POST",
+      url: `${this.#settings.apiUrl}/oauth/token`,
+      headers: { Authorization: this.#credentials(), "Content-Type": "application/x-www-form-urlencoded" },
+      body: form.toString(),
+    });
+    if (answer.status !== 200) throw new NoToken(`${answer.status} ${JSON.stringify(answer.body)}`);
+    const given = answer.body as TokenResponse;
+    // Stored before anything else is done: the old refresh token is used up.
+    this.#store.remember({
+      token: { value: given.access_token, ends: Date.now() + given.expires_in * 1000 },
+      refreshToken: given.refresh_token,
+    });
+    log.info(`got a token by ${form.get("grant_type")}`);
+    return given.access_token;
+  }
+
+  /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
+  #credentials(): string {
+    const pair = [this.#settings.clientId, this.#settings.clientSecret].map(encodeURIComponent).join(":");
+    return `Basic ${Buffer.from(pair).toString("base64")}`;
+  }
+}

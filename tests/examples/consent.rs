@@ -1,0 +1,64 @@
+//! A seller lets the example in, and what becomes of the refresh token that this gives.
+
+use blackbox::{Callback, Visitor, challenge};
+
+use crate::shop::Shop;
+
+const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
+
+/// The refresh token of a consent that was just given by the first seller.
+pub(crate) async fn refresh_token(shop: &Shop) -> String {
+    let text = |name: &str| shop.seller()[name].as_str().unwrap();
+    let application = shop.partner();
+    let redirect = application["redirect_uris"][0].as_str().unwrap();
+    let mut browser = Visitor::new(&shop.client, shop.base_url());
+    browser.sign_in(text("email"), text("password")).await.expect(200);
+    let scope = "orders:read shipments:write settings:read settings:write";
+    let query = [
+        ("response_type", "code"),
+        ("client_id", application["client_id"].as_str().unwrap()),
+        ("redirect_uri", redirect),
+        ("scope", scope),
+        ("state", "state-of-the-test"),
+        ("code_challenge", &challenge(VERIFIER)),
+        ("code_challenge_method", "S256"),
+    ];
+    let query: String = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(query)
+        .finish();
+    let page = browser
+        .open(&format!("/oauth/authorize?{query}"))
+        .await
+        .expect(200);
+    let form = page.form("/panel/consent").press("decision", "approve");
+    let code = Callback::of(&browser.post(&form).await).code();
+    let fields = [
+        ("grant_type", "authorization_code"),
+        ("code", &code),
+        ("redirect_uri", redirect),
+        ("code_verifier", VERIFIER),
+        ("client_id", application["client_id"].as_str().unwrap()),
+        ("client_secret", application["client_secret"].as_str().unwrap()),
+    ];
+    let body: String = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(fields)
+        .finish();
+    let request = shop.client.post(&format!("{}/oauth/token", shop.base_url()));
+    let pair = request.form(&body).send().await.expect(200).json();
+    pair["refresh_token"].as_str().unwrap().to_owned()
+}
+
+/// Each refresh has used the token that the one before gave.
+pub(crate) fn each_was_used_once(shop: &Shop, first: &str) {
+    let refreshes = shop.calls.said("POST", "/oauth/token");
+    assert!(refreshes.len() >= 3, "{refreshes:?}");
+    let mut expected = first.to_owned();
+    for refresh in refreshes {
+        let used = url::form_urlencoded::parse(&refresh.request.body)
+            .find(|(name, _)| name == "refresh_token")
+            .map(|(_, value)| value.into_owned());
+        assert_eq!(used.as_deref(), Some(expected.as_str()));
+        let given = refresh.answered().clone().expect(200).json();
+        given["refresh_token"].as_str().unwrap().clone_into(&mut expected);
+    }
+}

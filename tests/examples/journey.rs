@@ -1,0 +1,213 @@
+//! What befalls an example, one thing after the other; each ends with its order shipped, or rightly not.
+
+use std::{sync::Arc, time::Duration};
+
+use blackbox::{Disturbance, Said, eventually};
+use serde_json::json;
+use testkit::Answer;
+use tokio::sync::Notify;
+
+use crate::{program::Example, shop::Shop};
+
+/// The orders that waited before the example came: its own are shipped, and the one that it may not ship is left (409).
+pub(crate) async fn what_was_there(shop: &Shop, example: &Example) {
+    let others = shop.seller()["examples"]["multi_seller_order"].as_str().unwrap();
+    let reading = shop.calls.has(1, "GET", "/v1/orders?").await;
+    let waiting = reading[0].answered().json()["items"].clone();
+    let waiting = waiting.as_array().unwrap().iter();
+    let waiting: Vec<_> = waiting.map(|order| order["id"].as_str().unwrap()).collect();
+    assert!(waiting.len() > 1 && waiting.contains(&others), "{waiting:?}");
+    for order in waiting.into_iter().filter(|order| *order != others) {
+        is_done(example, order).await;
+        assert_eq!(shop.status(order).await, "shipped");
+    }
+    let refused = shop.calls.has(1, "POST", &format!("{others}/shipments")).await;
+    assert_eq!(refused[0].answered().code(), "multi_seller_order");
+    // It reads the order again before it decides.
+    shop.calls.has(2, "GET", &format!("/v1/orders/{others}")).await;
+    has_said(example, "holds other sellers' items too").await;
+    assert_eq!(shop.status(others).await, "processing");
+}
+
+async fn has_said(example: &Example, words: &str) {
+    eventually(words, async || example.output().contains(words).then_some(())).await;
+}
+
+/// Waits until the example has shipped an order and is done with it.
+async fn is_done(example: &Example, order: &str) {
+    has_said(example, &format!("order {order} is shipped: Other PARCEL-")).await;
+}
+
+/// The delivery of `order.paid` for an order.
+async fn told(shop: &Shop, order: &str) -> Said {
+    eventually("the delivery", async || {
+        let deliveries = shop.events.said("POST", "/hooks");
+        deliveries.into_iter().find(|said| {
+            let body = said.request.json();
+            said.answer.is_some() && body["event"] == "order.paid" && body["data"]["order_id"] == order
+        })
+    })
+    .await
+}
+
+/// A webhook leads to a shipment, the same one again to nothing, and a forged one is refused.
+pub(crate) async fn what_is_told(shop: &Shop, example: &Example) {
+    let order = shop.paid_order().await;
+    let delivery = told(shop, &order).await;
+    assert_eq!(delivery.answered().status, 204);
+    shop.is_shipped(&order).await;
+    is_done(example, &order).await;
+    let about = format!("/v1/orders/{order}");
+    let before = (
+        shop.calls.said("GET", &about).len(),
+        shop.calls.said("POST", &about).len(),
+    );
+    assert_eq!(before.1, 1, "one shipment");
+
+    let again = shop.events.repeat(&delivery, |_| ()).await;
+    assert_eq!(again.status, 204);
+    let forged = shop.events.repeat(&delivery, |body| body.push(b' ')).await;
+    assert_eq!(forged.status, 401);
+    // When a later order is shipped, the repeated delivery would have led to something.
+    let later = shop.paid_order().await;
+    is_done(example, &later).await;
+    let after = (
+        shop.calls.said("GET", &about).len(),
+        shop.calls.said("POST", &about).len(),
+    );
+    assert_eq!(after, before, "a delivery that is known leads to nothing");
+    assert!(example.output().contains("came again"), "{}", example.output());
+}
+
+fn error(code: &str) -> serde_json::Value {
+    json!({"traceId": "0000000000000000", "errors": [{"code": code, "message": "made up by a test"}]})
+}
+
+/// 429 on a read and on a write: both wait as long as they are told, and go on.
+pub(crate) async fn too_many_requests(shop: &Shop, example: &Example) {
+    for (method, part) in [("GET", "/v1/orders/"), ("POST", "/shipments")] {
+        let limited = Disturbance::Instead(429, 1, error("rate_limited"));
+        shop.calls.disturb(method, part, limited);
+        let order = shop.paid_order().await;
+        is_done(example, &order).await;
+        let said = shop.calls.said(method, &order);
+        assert_eq!(said[0].answered().status, 429);
+        let waited = said[1].request.at - said[0].request.at;
+        assert!(waited >= Duration::from_secs(1), "{method}: {waited:?}");
+    }
+}
+
+/// The requests that were sent to ship an order: all of them the same.
+fn shipments(shop: &Shop, order: &str) -> Vec<Said> {
+    let said = shop.calls.said("POST", &format!("{order}/shipments"));
+    for again in &said {
+        assert_eq!(
+            again.request.header("idempotency-key"),
+            said[0].request.header("idempotency-key")
+        );
+        assert_eq!(again.request.body, said[0].request.body);
+    }
+    said
+}
+
+fn is_replay(answer: &Answer) -> bool {
+    answer.status == 201 && answer.header("idempotent-replayed") == Some("true")
+}
+
+/// 500: the same request again, when the service says.
+pub(crate) async fn a_failure(shop: &Shop, example: &Example) {
+    let failure = Disturbance::Instead(500, 1, error("internal_error"));
+    shop.calls.disturb("POST", "/shipments", failure);
+    let order = shop.paid_order().await;
+    is_done(example, &order).await;
+    let sent = shipments(shop, &order);
+    assert_eq!(sent.len(), 2);
+    assert!(sent[1].request.at - sent[0].request.at >= Duration::from_secs(1));
+}
+
+/// The connection ends when the parcel is shipped already: the repeat is answered as the first one would have been.
+pub(crate) async fn a_lost_answer(shop: &Shop, example: &Example) {
+    shop.calls.disturb("POST", "/shipments", Disturbance::Lost);
+    let order = shop.paid_order().await;
+    shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
+    let sent = shipments(shop, &order);
+    assert!(is_replay(sent[1].answered()), "{sent:?}");
+    is_done(example, &order).await;
+}
+
+/// The token is revoked: the example gets another one, once, and goes on.
+pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str) {
+    let calls = shop.calls.said("GET", "/v1/");
+    let authorized = |said: &Said| said.request.header("authorization").to_owned();
+    let bearer = authorized(calls.last().unwrap());
+    let tokens = shop.calls.said("POST", "/oauth/token").len();
+    let credentials = authorized(&shop.calls.said("POST", "/oauth/token")[0]);
+    let token = bearer.strip_prefix("Bearer ").unwrap();
+    let revoke = shop.client.post(&format!("{}/oauth/revoke", shop.base_url()));
+    let revoked = revoke
+        .header("authorization", &credentials)
+        .form(&format!("token={token}"));
+    revoked.send().await.expect(200);
+
+    let order = shop.paid_order().await;
+    is_done(example, &order).await;
+    let reads = shop.calls.said("GET", &format!("/v1/orders/{order}"));
+    let statuses = reads.iter().map(|said| said.answered().status);
+    assert_eq!(statuses.take(2).collect::<Vec<_>>(), [401, 200]);
+    let got = shop.calls.said("POST", "/oauth/token");
+    assert_eq!(got.len(), tokens + 1, "one token for one that has ended");
+    let form = String::from_utf8_lossy(&got[tokens].request.body).into_owned();
+    assert!(form.contains(&format!("grant_type={grant}")));
+}
+
+/// The buyer calls the order off in the moment of its shipment (409): the parcel is kept back, and the next order goes on.
+pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
+    let gate = Arc::new(Notify::new());
+    let held = Disturbance::Held(Arc::clone(&gate));
+    shop.calls.disturb("POST", "/shipments", held);
+    let order = shop.paid_order().await;
+    eventually("the shipment on its way", async || {
+        (!shipments(shop, &order).is_empty()).then_some(())
+    })
+    .await;
+    let cancellation = format!("/orders/{order}/cancellation");
+    shop.office(&cancellation, &json!({})).await.expect(200);
+    gate.notify_one();
+
+    let next = shop.paid_order().await;
+    is_done(example, &next).await;
+    let sent = shipments(shop, &order);
+    assert_eq!(sent.len(), 1, "it is not tried again");
+    assert_eq!(sent[0].answered().code(), "order_cancelled");
+    has_said(example, "was cancelled: keep its parcel back").await;
+    assert_eq!(shop.status(&order).await, "cancelled");
+}
+
+/// The example ends while it waits for the answer: its next run sends the very same request, and nothing is shipped twice.
+pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
+    shop.calls.disturb("POST", "/shipments", Disturbance::Silence);
+    let order = shop.paid_order().await;
+    shop.calls.has(1, "POST", &format!("{order}/shipments")).await;
+    example.crash();
+    let subscriptions = shop.calls.said("POST", "/v1/webhooks").len();
+    shop.start_again(example).await;
+    shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
+    let sent = shipments(shop, &order);
+    assert!(is_replay(sent[1].answered()), "{sent:?}");
+    assert_eq!(
+        shop.calls.said("POST", "/v1/webhooks").len(),
+        subscriptions,
+        "it has its subscription"
+    );
+}
+
+/// An order is paid while the example is not there: its next run finds it, long before the delivery comes again.
+pub(crate) async fn a_missed_event(shop: &Shop, example: &mut Example) {
+    let readings = shop.calls.said("GET", "/v1/orders?").len();
+    example.crash();
+    let order = shop.paid_order().await;
+    shop.start_again(example).await;
+    shop.is_shipped(&order).await;
+    let reading = &shop.calls.said("GET", "/v1/orders?")[readings];
+    assert!(reading.target.contains("updated_after="), "{}", reading.target);
+}

@@ -1,0 +1,76 @@
+//! The programs of `docs/examples`, each as it is there, in trade with a sandbox: what is paid gets shipped, whatever goes wrong on the
+//! way.
+//!
+//! What they need is installed beneath the target folder (`.ci/run` does it, `tests/examples/install` alone as well). Where it is
+//! missing the tests say so and are skipped, unless `CI` is set.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod consent;
+mod journey;
+mod program;
+mod shop;
+
+use program::Language;
+use shop::Shop;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
+
+/// The example works for the seller who owns its application, through everything that can go wrong.
+async fn for_its_owner(language: Language) {
+    if !language.is_here() {
+        return;
+    }
+    let shop = Shop::open().await;
+    let mut example = shop.example(language, None).await;
+    journey::what_was_there(&shop, &example).await;
+    journey::what_is_told(&shop, &example).await;
+    journey::too_many_requests(&shop, &example).await;
+    journey::a_failure(&shop, &example).await;
+    journey::a_lost_answer(&shop, &example).await;
+    journey::a_revoked_token(&shop, &example, "client_credentials").await;
+    journey::a_cancelled_order(&shop, &example).await;
+    journey::a_crash(&shop, &mut example).await;
+    journey::a_missed_event(&shop, &mut example).await;
+}
+
+/// The example works for a seller who let it in, and its refresh token is always the last one.
+async fn for_another_seller(language: Language) {
+    if !language.is_here() {
+        return;
+    }
+    let shop = Shop::open().await;
+    let refresh_token = consent::refresh_token(&shop).await;
+    let mut example = shop.example(language, Some(&refresh_token)).await;
+    journey::what_was_there(&shop, &example).await;
+    journey::a_revoked_token(&shop, &example, "refresh_token").await;
+    example.crash();
+    shop.start_again(&mut example).await;
+    journey::a_revoked_token(&shop, &example, "refresh_token").await;
+    consent::each_was_used_once(&shop, &refresh_token);
+}
+
+#[tokio::test]
+async fn python_works_for_its_owner() {
+    for_its_owner(Language::Python).await;
+}
+
+#[tokio::test]
+async fn python_works_for_another_seller() {
+    for_another_seller(Language::Python).await;
+}
+
+#[tokio::test]
+async fn typescript_works_for_its_owner() {
+    for_its_owner(Language::TypeScript).await;
+}
+
+#[tokio::test]
+async fn typescript_works_for_another_seller() {
+    for_another_seller(Language::TypeScript).await;
+}

@@ -1,0 +1,163 @@
+//! An example as a process.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+};
+
+/// What an example is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    Python,
+    TypeScript,
+}
+
+fn sources(language: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs/examples")
+        .join(language)
+}
+
+/// Where the compiler is installed.
+fn installed() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()
+        .unwrap()
+        .join("shipper")
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+impl Language {
+    /// Whether it can be run here; says so where it cannot, and fails in CI.
+    pub(crate) fn is_here(self) -> bool {
+        let missing = match self {
+            Self::Python if !is_installed("python3") => "python3 is not installed",
+            Self::TypeScript if !is_installed("node") => "node is not installed",
+            Self::TypeScript if !installed().join("node_modules/typescript").exists() => {
+                "the TypeScript compiler is not installed (tests/examples/install does it)"
+            }
+            _ => return true,
+        };
+        assert!(std::env::var_os("CI").is_none(), "{missing}");
+        drop(writeln!(std::io::stderr(), "\n!!! SKIPPED: {missing}\n"));
+        false
+    }
+
+    fn command(self) -> Command {
+        match self {
+            Self::Python => {
+                let mut command = Command::new("python3");
+                command
+                    .args(["-B", "-m", "shipper"])
+                    .current_dir(sources("python"));
+                command
+            }
+            Self::TypeScript => {
+                static COMPILED: OnceLock<PathBuf> = OnceLock::new();
+                let mut command = Command::new("node");
+                command.arg(COMPILED.get_or_init(compiled).join("dist/main.js"));
+                command
+            }
+        }
+    }
+}
+
+/// The compiled example, beside a copy of its `package.json`, which tells Node what kind of modules they are.
+fn compiled() -> PathBuf {
+    let (source, into) = (
+        sources("typescript"),
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("shipper"),
+    );
+    fs::create_dir_all(&into).unwrap();
+    fs::copy(source.join("package.json"), into.join("package.json")).unwrap();
+    let ended = Command::new("node")
+        .arg(installed().join("node_modules/typescript/bin/tsc"))
+        .arg("--project")
+        .arg(&source)
+        .arg("--typeRoots")
+        .arg(installed().join("node_modules/@types"))
+        .arg("--outDir")
+        .arg(into.join("dist"))
+        .output()
+        .unwrap();
+    let complaints = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success(), "{complaints}");
+    into
+}
+
+/// A running example. It is killed with the value.
+#[derive(Debug)]
+pub(crate) struct Example {
+    language: Language,
+    environment: Vec<(&'static str, String)>,
+    output: PathBuf,
+    child: Option<Child>,
+}
+
+impl Example {
+    /// One that is yet to be started; `folder` keeps its state and its output.
+    pub(crate) fn new(
+        language: Language,
+        folder: &Path,
+        mut environment: Vec<(&'static str, String)>,
+    ) -> Self {
+        environment.push(("STATE", folder.join("state").display().to_string()));
+        Self {
+            language,
+            environment,
+            output: folder.join("example.log"),
+            child: None,
+        }
+    }
+
+    /// Starts it over what its earlier runs have left.
+    pub(crate) fn start(&mut self) {
+        assert!(self.child.is_none(), "it runs");
+        let log = OpenOptions::new().create(true).append(true).open(&self.output);
+        let log: File = log.unwrap();
+        let mut command = self.language.command();
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
+        self.child = Some(command.spawn().unwrap());
+    }
+
+    /// Ends it where it stands.
+    pub(crate) fn crash(&mut self) {
+        let mut child = self.child.take().expect("it runs");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// What it has printed.
+    pub(crate) fn output(&self) -> String {
+        fs::read_to_string(&self.output).unwrap()
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+        if std::thread::panicking() {
+            drop(writeln!(
+                std::io::stderr(),
+                "the example printed\n{}",
+                self.output()
+            ));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A sandbox with the marketplace's side of it, and what stands between it and an example, in both directions.
+
+use blackbox::{Between, Sandbox, eventually};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::{Answer, Client, Request};
+
+use crate::{
+    PROGRAM,
+    program::{Example, Language},
+};
+
+/// The sandbox's application that works for its owner, and the one that works for others.
+const OWN: usize = 0;
+const FOR_OTHERS: usize = 1;
+
+/// The sandbox.
+#[derive(Debug)]
+pub(crate) struct Shop {
+    pub sandbox: Sandbox,
+    /// What the example says to the service.
+    pub calls: Between,
+    /// What the service says to the example.
+    pub events: Between,
+    port: u16,
+    pub client: Client,
+    folder: TempDir,
+}
+
+impl Shop {
+    pub(crate) async fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let sandbox = Sandbox::start(
+            PROGRAM,
+            &folder.path().join("sandbox"),
+            &["--webhook-addresses", "any"],
+            &[],
+        )
+        .await;
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        Self {
+            calls: Between::start(sandbox.credentials["base_url"].as_str().unwrap()).await,
+            events: Between::start(&format!("http://127.0.0.1:{port}")).await,
+            port,
+            client: Client::new(),
+            sandbox,
+            folder,
+        }
+    }
+
+    /// Starts an example: for its owner, or with a refresh token for the seller who gave it.
+    pub(crate) async fn example(&self, language: Language, refresh_token: Option<&str>) -> Example {
+        let application = self.application(if refresh_token.is_some() { FOR_OTHERS } else { OWN });
+        let text = |name: &str| application[name].as_str().unwrap().to_owned();
+        let mut environment = vec![
+            ("API_URL", self.calls.url.clone()),
+            ("CLIENT_ID", text("client_id")),
+            ("CLIENT_SECRET", text("client_secret")),
+            ("WEBHOOK_URL", format!("{}/hooks", self.events.url)),
+            ("PORT", self.port.to_string()),
+        ];
+        environment.extend(refresh_token.map(|token| ("REFRESH_TOKEN", token.to_owned())));
+        let mut example = Example::new(language, self.folder.path(), environment);
+        example.start();
+        self.calls.has(1, "GET", "/v1/orders?").await;
+        example
+    }
+
+    /// An application of the first seller.
+    pub(crate) fn application(&self, number: usize) -> &Value {
+        &self.sandbox.credentials["sellers"][0]["applications"][number]
+    }
+
+    /// The application for other sellers.
+    pub(crate) fn partner(&self) -> &Value {
+        self.application(FOR_OTHERS)
+    }
+
+    pub(crate) fn seller(&self) -> &Value {
+        &self.sandbox.credentials["sellers"][0]
+    }
+
+    pub(crate) fn base_url(&self) -> &str {
+        self.sandbox.credentials["base_url"].as_str().unwrap()
+    }
+
+    /// Starts the example again, and waits until it has caught up.
+    pub(crate) async fn start_again(&self, example: &mut Example) {
+        let readings = self.calls.said("GET", "/v1/orders?").len();
+        example.start();
+        self.calls.has(readings + 1, "GET", "/v1/orders?").await;
+    }
+
+    /// A request to the marketplace's own side, which has no rate limit.
+    fn at_the_office(&self, method: Method, path: &str) -> Request {
+        let url = self.sandbox.credentials["backoffice_url"].as_str().unwrap();
+        let operator = self.sandbox.credentials["backoffice_token"].as_str().unwrap();
+        let request = self.client.request(method, &format!("{url}{path}"));
+        request.bearer(operator)
+    }
+
+    /// Something that the marketplace does.
+    pub(crate) async fn office(&self, path: &str, body: &Value) -> Answer {
+        self.at_the_office(Method::POST, path).json(body).send().await
+    }
+
+    /// A buyer orders and pays; gives the order's id.
+    pub(crate) async fn paid_order(&self) -> String {
+        let items = json!([{
+            "seller_id": self.seller()["id"], "offer_id": self.seller()["examples"]["offer"], "quantity": 1,
+        }]);
+        let placed = self.office("/orders", &json!({"items": items})).await.expect(201);
+        let order = placed.json()["order_id"].as_str().unwrap().to_owned();
+        let paid = format!("/orders/{order}/payment");
+        self.office(&paid, &json!({})).await.expect(200);
+        order
+    }
+
+    /// The status of an order as a whole.
+    pub(crate) async fn status(&self, order: &str) -> String {
+        let request = self.at_the_office(Method::GET, &format!("/orders/{order}"));
+        let read = request.send().await.expect(200).json();
+        read["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until an order is shipped.
+    pub(crate) async fn is_shipped(&self, order: &str) {
+        eventually(&format!("the shipment of {order}"), async || {
+            (self.status(order).await == "shipped").then_some(())
+        })
+        .await;
+    }
+}

@@ -1,0 +1,217 @@
+//! What stands between two programs: it hands on what they say to each other, notes it, and disturbs it as a test tells it to.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use reqwest::Method;
+use serde_json::Value;
+use testkit::{Answer, Client};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+};
+
+use crate::{Received, eventually, receiver::read};
+
+/// What happens to a request.
+#[derive(Debug, Clone)]
+pub enum Disturbance {
+    /// It is not handed on, and answered with this status, `Retry-After` and body.
+    Instead(u16, u32, Value),
+    /// It is handed on, and the connection ends before the answer.
+    Lost,
+    /// It is handed on, and the answer does not come.
+    Silence,
+    /// It is handed on when the test says so.
+    Held(Arc<Notify>),
+}
+
+/// A request, and what came of it.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// The method.
+    pub method: String,
+    /// The path with its query.
+    pub target: String,
+    /// All of the request.
+    pub request: Received,
+    /// What the asker was answered, or would have been; nothing yet, or nobody was there to answer.
+    pub answer: Option<Answer>,
+}
+
+impl Said {
+    /// Whether it is a request to a path that contains `part`.
+    pub fn is(&self, method: &str, part: &str) -> bool {
+        self.method == method && self.target.contains(part)
+    }
+
+    /// The answer, which has to be there.
+    #[track_caller]
+    pub fn answered(&self) -> &Answer {
+        self.answer
+            .as_ref()
+            .unwrap_or_else(|| panic!("no answer to {self:?}"))
+    }
+}
+
+/// The one in between. It ends with the runtime of its test.
+#[derive(Debug, Clone)]
+pub struct Between {
+    /// Where it listens.
+    pub url: String,
+    target: String,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    said: Vec<Said>,
+    /// Each befalls the first request that it fits.
+    disturbances: Vec<(String, String, Disturbance)>,
+}
+
+impl Between {
+    /// Starts one in front of `target`, a URL without a path.
+    pub async fn start(target: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let between = Self {
+            url: format!("http://{address}"),
+            target: target.to_owned(),
+            state: Arc::default(),
+        };
+        let serving = between.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let serving = serving.clone();
+                tokio::spawn(async move { serving.serve(stream).await });
+            }
+        });
+        between
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("the state is whole")
+    }
+
+    /// Disturbs the next request to a path that contains `part`.
+    pub fn disturb(&self, method: &str, part: &str, disturbance: Disturbance) {
+        let befalls = (method.to_owned(), part.to_owned(), disturbance);
+        self.state().disturbances.push(befalls);
+    }
+
+    /// What has been said so far to paths that contain `part`, in the order of the requests.
+    pub fn said(&self, method: &str, part: &str) -> Vec<Said> {
+        let all = self.state().said.clone();
+        all.into_iter().filter(|said| said.is(method, part)).collect()
+    }
+
+    /// The same, once the `count`th of them has its answer.
+    pub async fn has(&self, count: usize, method: &str, part: &str) -> Vec<Said> {
+        eventually(&format!("{method} …{part}… {count} times"), async || {
+            let said = self.said(method, part);
+            let is_there = said.get(count - 1).is_some_and(|said| said.answer.is_some());
+            is_there.then_some(said)
+        })
+        .await
+    }
+
+    /// Says once more what was said, byte for byte but for `changes` to the body.
+    pub async fn repeat(&self, said: &Said, changes: impl FnOnce(&mut Vec<u8>)) -> Answer {
+        let mut request = said.request.clone();
+        changes(&mut request.body);
+        let answer = self.hand_on(&said.method, &said.target, &request).await;
+        answer.expect("somebody is there")
+    }
+
+    async fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        let request = read(&mut stream, &mut Vec::new()).await?;
+        let mut line = request.request_line.split(' ');
+        let (method, target) = (line.next()?.to_owned(), line.next()?.to_owned());
+        let said = Said {
+            method,
+            target,
+            request,
+            answer: None,
+        };
+        let (number, disturbance) = {
+            let mut state = self.state();
+            let mut disturbances = state.disturbances.iter();
+            let fits = disturbances.position(|(method, part, _)| said.is(method, part));
+            let disturbance = fits.map(|fits| state.disturbances.remove(fits).2);
+            state.said.push(said.clone());
+            (state.said.len() - 1, disturbance)
+        };
+        if let Some(Disturbance::Held(gate)) = &disturbance {
+            gate.notified().await;
+        }
+        let answer = if let Some(Disturbance::Instead(status, retry_after, body)) = &disturbance {
+            made_up(*status, *retry_after, body)
+        } else {
+            self.hand_on(&said.method, &said.target, &said.request).await?
+        };
+        self.state().said[number].answer = Some(answer.clone());
+        match disturbance {
+            Some(Disturbance::Lost) => None,
+            Some(Disturbance::Silence) => {
+                // Until the other side gives up.
+                drop(stream.read(&mut [0; 1]).await);
+                None
+            }
+            _ => stream.write_all(&bytes_of(&answer)).await.ok(),
+        }
+    }
+
+    async fn hand_on(&self, method: &str, target: &str, request: &Received) -> Option<Answer> {
+        let method = Method::from_bytes(method.as_bytes()).ok()?;
+        let mut onward = Client::new()
+            .request(method, &format!("{}{target}", self.target))
+            .without("user-agent");
+        let of_this_connection = ["host", "connection", "content-length"];
+        for (name, value) in &request.headers {
+            if !of_this_connection.contains(&name.as_str()) {
+                onward = onward.header(name, value);
+            }
+        }
+        if !request.body.is_empty() {
+            onward = onward.body(request.body.clone());
+        }
+        onward.try_send().await.ok()
+    }
+}
+
+fn made_up(status: u16, retry_after: u32, body: &Value) -> Answer {
+    let retry_after = retry_after.to_string();
+    let headers = [
+        ("content-type", "application/json"),
+        ("retry-after", &retry_after),
+    ];
+    Answer {
+        status,
+        headers: headers
+            .into_iter()
+            .map(|(name, value)| {
+                let name = reqwest::header::HeaderName::from_static(name);
+                (name, value.parse().expect("a header's value"))
+            })
+            .collect(),
+        bytes: body.to_string().into_bytes(),
+    }
+}
+
+fn bytes_of(answer: &Answer) -> Vec<u8> {
+    let of_this_connection = ["connection", "content-length", "transfer-encoding"];
+    let mut head = format!("HTTP/1.1 {} Said\r\nconnection: close\r\n", answer.status);
+    for (name, value) in &answer.headers {
+        if !of_this_connection.contains(&name.as_str()) {
+            let value = value.to_str().expect("a header in ASCII");
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+    }
+    if answer.status != 204 {
+        head.push_str(&format!("content-length: {}\r\n", answer.bytes.len()));
+    }
+    let mut bytes = format!("{head}\r\n").into_bytes();
+    bytes.extend(&answer.bytes);
+    bytes
+}
