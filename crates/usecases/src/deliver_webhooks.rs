@@ -4,6 +4,8 @@
 //! - One claim, one settlement and one top-up are under way at most. What ends meanwhile gathers and goes with the next
 //!   settlement: the busier the worker, the fewer statements a delivery costs.
 //! - No connection is held while a receiver is waited for.
+//! - Nobody waits in a slot for anything but a receiver. What the sender cannot begin now was no attempt: it is in hand no
+//!   more, and its lane rests a moment before it is due again.
 
 mod holdings;
 #[cfg(test)]
@@ -25,16 +27,30 @@ pub struct Slots {
     pub per_lane: u16,
     /// Attempts of one lane that fails, at least 1.
     pub per_failing_lane: u16,
+    /// Attempts of all lanes of one application, at least 1. Its subscriptions at however many sellers may turn silent in one
+    /// moment, and all of their lanes are new or sound until their first attempts have timed out.
+    pub per_application: u16,
 }
 
-/// An application's twenty subscriptions at a seller, all of them new and silent, take less than half of these slots until they
-/// are known to fail.
+impl Slots {
+    /// The usual shares of so many attempts at a time: a quarter for one application.
+    #[must_use]
+    pub fn of(attempts: u16) -> Self {
+        Self {
+            attempts,
+            per_application: (attempts / 4).max(1),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Slots {
     fn default() -> Self {
         Self {
             attempts: 512,
             per_lane: 12,
             per_failing_lane: 2,
+            per_application: 128,
         }
     }
 }

@@ -53,6 +53,11 @@ impl Pending {
         writes
     }
 
+    /// Notes that something was sent that has woken a lane of deliveries.
+    pub(crate) fn wakes_lane(&self) {
+        self.woken.store(true, Ordering::Relaxed);
+    }
+
     /// Whether anything that was sent has woken a lane of deliveries.
     pub(crate) fn has_woken(&self) -> bool {
         self.woken.load(Ordering::Relaxed)

@@ -156,6 +156,11 @@ impl Tx {
         note(&mut self.pending.outbox());
     }
 
+    /// Notes that a lane of deliveries was woken: workers of this process hear of it with the commit.
+    pub(crate) fn wakes_lane(&self) {
+        self.pending.wakes_lane();
+    }
+
     /// Sends all that is still waiting, and `last` after it.
     pub(crate) async fn finish_with(&self, last: Option<Box<dyn Write>>) -> Result<(), StoreError> {
         let mut writes = self.pending.everything();

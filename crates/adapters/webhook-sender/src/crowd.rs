@@ -2,13 +2,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use webhooks::Host;
 
-type Hosts = HashMap<Host, Weak<Semaphore>>;
+/// The hosts that attempts are under way to, each with their number.
+type Hosts = HashMap<Host, usize>;
 
 /// Keeps crowds away from hosts: each has a number of places, and knows of no other's.
 pub(crate) struct Crowd {
@@ -16,12 +16,10 @@ pub(crate) struct Crowd {
     hosts: Arc<Mutex<Hosts>>,
 }
 
-/// A place at a host, or a place in the queue for one.
+/// A place at a host, free again when it is dropped.
 pub(crate) struct Place {
     host: Host,
     hosts: Arc<Mutex<Hosts>>,
-    semaphore: Option<Arc<Semaphore>>,
-    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Crowd {
@@ -32,47 +30,29 @@ impl Crowd {
         }
     }
 
-    /// Waits for a place at the host; first come, first served.
-    pub(crate) async fn enter(&self, host: &Host) -> Place {
-        let semaphore = self.semaphore(host);
-        let mut place = Place {
-            host: host.clone(),
-            hosts: Arc::clone(&self.hosts),
-            semaphore: Some(Arc::clone(&semaphore)),
-            permit: None,
-        };
-        // Never closed, so there always is a permit in the end.
-        place.permit = semaphore.acquire_owned().await.ok();
-        place
-    }
-
-    fn semaphore(&self, host: &Host) -> Arc<Semaphore> {
+    /// Takes a place at the host; none where all are taken.
+    pub(crate) fn enter(&self, host: &Host) -> Option<Place> {
         let mut hosts = lock(&self.hosts);
-        if let Some(semaphore) = hosts.get(host).and_then(Weak::upgrade) {
-            return semaphore;
-        }
-        let semaphore = Arc::new(Semaphore::new(self.places));
-        hosts.insert(host.clone(), Arc::downgrade(&semaphore));
-        semaphore
-    }
-
-    #[cfg(test)]
-    fn known(&self) -> usize {
-        lock(&self.hosts).len()
+        let taken = hosts.get(host).copied().unwrap_or_default();
+        (taken < self.places).then(|| {
+            hosts.insert(host.clone(), taken.saturating_add(1));
+            Place {
+                host: host.clone(),
+                hosts: Arc::clone(&self.hosts),
+            }
+        })
     }
 }
 
 impl Drop for Place {
-    /// The last who leaves a host, or gives up waiting for it, lets it be forgotten.
+    /// The last who leaves a host lets it be forgotten.
     fn drop(&mut self) {
-        self.permit = None;
-        self.semaphore = None;
         let mut hosts = lock(&self.hosts);
-        if hosts
-            .get(&self.host)
-            .is_some_and(|semaphore| semaphore.strong_count() == 0)
-        {
-            hosts.remove(&self.host);
+        if let Some(taken) = hosts.get_mut(&self.host) {
+            *taken = taken.saturating_sub(1);
+            if *taken == 0 {
+                hosts.remove(&self.host);
+            }
         }
     }
 }
@@ -84,36 +64,33 @@ fn lock(hosts: &Mutex<Hosts>) -> MutexGuard<'_, Hosts> {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv4Addr, pin::pin, time::Duration};
-
-    use tokio::time::timeout;
+    use std::net::Ipv4Addr;
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_full_host_is_waited_for_and_another_is_not() {
+    #[test]
+    fn a_full_host_lets_nobody_in_and_another_does() {
         let crowd = Crowd::new(2);
         let [one, other] = [1, 2].map(|end| Host::Address(Ipv4Addr::new(192, 0, 2, end).into()));
-        let first = crowd.enter(&one).await;
-        let _second = crowd.enter(&one).await;
-        let mut third = pin!(crowd.enter(&one));
-        assert!(timeout(Duration::from_secs(1), &mut third).await.is_err());
-        drop(crowd.enter(&other).await);
+        let first = crowd.enter(&one);
+        let second = crowd.enter(&one);
+        assert!(first.is_some() && second.is_some());
+        assert!(crowd.enter(&one).is_none());
+        assert!(crowd.enter(&other).is_some());
         drop(first);
-        third.await;
+        assert!(crowd.enter(&one).is_some());
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn hosts_are_forgotten_by_those_who_leave_and_those_who_give_up() {
-        let crowd = Crowd::new(1);
+    #[test]
+    fn hosts_are_forgotten_by_the_last_who_leaves() {
+        let crowd = Crowd::new(2);
         let host = Host::Address(Ipv4Addr::LOCALHOST.into());
-        let inside = crowd.enter(&host).await;
-        {
-            let waiting = crowd.enter(&host);
-            assert!(timeout(Duration::from_secs(1), waiting).await.is_err());
-        }
-        assert_eq!(crowd.known(), 1);
-        drop(inside);
-        assert_eq!(crowd.known(), 0);
+        let known = || lock(&crowd.hosts).len();
+        let (first, second) = (crowd.enter(&host), crowd.enter(&host));
+        drop(crowd.enter(&host));
+        drop(first);
+        assert_eq!(known(), 1);
+        drop(second);
+        assert_eq!(known(), 0);
     }
 }

@@ -8,7 +8,8 @@
 //! - **How long it takes.** Name, connection and the whole attempt have deadlines that count from their begin, so that it
 //!   is of no use to drip.
 //! - **How much is read.** 16 KiB of the answer's head, ten interim answers, 16 KiB of the body. Nothing is unpacked.
-//! - **How much is held.** A number of attempts at a time to one host, and a number of kept connections in all.
+//! - **How much is held.** A number of attempts at a time to one host, and a number of kept connections in all. What finds no
+//!   place at its host is handed back at once: it has not begun, and was no attempt.
 //!
 //! # Repetition
 //!
@@ -18,7 +19,7 @@
 //!
 //! # What an attempt's time counts
 //!
-//! From the call, the wait for a place at the host included, to the head of the answer or the failure. The rest of the
+//! From the look-up of the name to the head of the answer or the failure. The rest of the
 //! answer is read for up to a second more, never beyond the attempt's deadline, for the sake of the connection alone.
 
 mod allowance;

@@ -4,6 +4,7 @@ use metrics::Unit;
 use webhooks::{Attempted, Outcome};
 
 const ATTEMPTS: &str = "webhook_attempts_total";
+const POSTPONED: &str = "webhook_attempts_postponed_total";
 const SECONDS: &str = "webhook_attempt_duration_seconds";
 const KEPT: &str = "webhook_kept_connections";
 
@@ -11,6 +12,10 @@ pub(crate) fn describe() {
     metrics::describe_counter!(
         ATTEMPTS,
         "Attempts of webhook deliveries that ended, by outcome: the class of the status, or the failure."
+    );
+    metrics::describe_counter!(
+        POSTPONED,
+        "Attempts that did not begin, for as many as a host is given were under way there."
     );
     metrics::describe_histogram!(
         SECONDS,
@@ -27,6 +32,11 @@ pub(crate) fn describe() {
 pub(crate) fn attempted(attempted: &Attempted) {
     metrics::counter!(ATTEMPTS, "outcome" => label(&attempted.outcome)).increment(1);
     metrics::histogram!(SECONDS).record(attempted.duration.as_secs_f64());
+}
+
+/// Counts an attempt that could not begin.
+pub(crate) fn postponed() {
+    metrics::counter!(POSTPONED).increment(1);
 }
 
 /// Tells how many connections are kept now.

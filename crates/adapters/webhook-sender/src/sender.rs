@@ -12,13 +12,13 @@ use hyper::{
 };
 use tokio::time::{Instant, timeout_at};
 use webhooks::{
-    Attempted, Failure, HostCheck, HostRefused, Message, Outcome, Scheme, WebhookSender, WebhookUrl,
+    Attempted, Failure, HostCheck, HostRefused, Message, Outcome, Scheme, Sent, WebhookSender, WebhookUrl,
 };
 
 use crate::{
     SenderSettings, SettingsError,
     connection::Connection,
-    crowd::{Crowd, Place},
+    crowd::Crowd,
     dialer::Dialer,
     kept::{Kept, Peer},
     meters,
@@ -45,7 +45,6 @@ struct Answer {
     connection: Connection,
     peer: Peer,
     address: IpAddr,
-    _place: Place,
 }
 
 impl HttpSender {
@@ -67,7 +66,6 @@ impl HttpSender {
 
     async fn attempt(&self, message: &Message) -> Result<Answer, Failure> {
         let url = &message.url;
-        let place = self.crowd.enter(url.host()).await;
         let addresses = self.resolver.addresses(url).await?;
         let peer = Peer {
             secure: url.scheme() == Scheme::Https,
@@ -81,7 +79,6 @@ impl HttpSender {
             connection,
             peer,
             address,
-            _place: place,
         })
     }
 
@@ -144,7 +141,11 @@ impl HttpSender {
 
 #[async_trait]
 impl WebhookSender for HttpSender {
-    async fn send(&self, message: &Message) -> Attempted {
+    async fn send(&self, message: &Message) -> Sent {
+        let Some(_place) = self.crowd.enter(message.url.host()) else {
+            meters::postponed();
+            return Sent::Postponed;
+        };
         let started = Instant::now();
         let deadline = started + self.timeout;
         let answer = timeout_at(deadline, self.attempt(message)).await;
@@ -161,7 +162,7 @@ impl WebhookSender for HttpSender {
         };
         let attempted = Attempted { outcome, duration };
         meters::attempted(&attempted);
-        attempted
+        Sent::Attempted(attempted)
     }
 }
 

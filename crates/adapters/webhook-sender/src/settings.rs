@@ -26,7 +26,7 @@ pub struct SenderSettings {
     pub resolve_timeout: Duration,
     /// How long connecting may take, all addresses of the host together; TLS comes after it.
     pub connect_timeout: Duration,
-    /// Attempts at a time to one host, whatever its port. Further ones wait, and their wait is part of the attempt.
+    /// Attempts at a time to one host, whatever its port. Further ones are postponed, and nobody waits.
     pub connections_per_host: NonZeroUsize,
     /// Connections that are kept for further deliveries, in all; the longest unused goes first. 0 keeps none.
     pub kept_connections: usize,

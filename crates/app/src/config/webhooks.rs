@@ -115,10 +115,7 @@ impl WebhooksConfig {
 
     /// How much a worker does at once.
     pub fn slots(&self) -> Slots {
-        Slots {
-            attempts: self.concurrency.get(),
-            ..Slots::default()
-        }
+        Slots::of(self.concurrency.get())
     }
 
     /// How deliveries are sent in the name of a service whose documentation is at `docs_url`.

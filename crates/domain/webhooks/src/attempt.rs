@@ -31,6 +31,16 @@ impl Attempted {
     }
 }
 
+/// What became of a message that was to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sent {
+    /// An attempt was made.
+    Attempted(Attempted),
+    /// Nothing was begun, for as many attempts as its host is given are under way there. That is no attempt of the delivery:
+    /// it stays as it was, and is tried again soon.
+    Postponed,
+}
+
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use kernel::SellerId;
+use oauth::ClientId;
 use uuid::Uuid;
 
 use crate::{DeliveryId, Fate, Outcome, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl};
@@ -30,7 +32,7 @@ pub struct Hold {
 }
 
 /// How much a worker can start now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
     /// Attempts in all; at least 1.
     pub attempts: u16,
@@ -40,6 +42,10 @@ pub struct Room {
     pub per_lane: u16,
     /// Attempts of one lane that fails.
     pub per_failing_lane: u16,
+    /// Attempts of all lanes of one application, those that are under way included; at least 1.
+    pub per_application: u16,
+    /// How many of each application are under way, each application once.
+    pub under_way: Vec<(ClientId, u16)>,
 }
 
 /// A lane with what is to be done in it.
@@ -47,6 +53,8 @@ pub struct Room {
 pub struct Lane {
     /// The claim on it.
     pub hold: Hold,
+    /// Whose subscription it is.
+    pub client_id: ClientId,
     /// Where its deliveries go.
     pub url: WebhookUrl,
     /// What they are signed with.
@@ -104,6 +112,8 @@ pub struct Release {
     pub hold: Hold,
     /// Whether the lane fails from now on; nothing where nothing new is known.
     pub failing: Option<bool>,
+    /// How long the lane rests before it is due again, whatever waits in it; zero for not at all.
+    pub rest: TimeDelta,
 }
 
 /// A lane that is held, in which there is room again.

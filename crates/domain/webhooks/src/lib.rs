@@ -13,7 +13,7 @@ mod subscription;
 mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
-pub use attempt::{Attempted, Failure, Outcome};
+pub use attempt::{Attempted, Failure, Outcome, Sent};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, Fate, Finished, MOST_ATTEMPTS};
 pub use event::{DeliveryId, Event, WebhookEvent, told_again};
 pub use lane::{Conclusion, Due, Hold, LOSSES_FORGIVEN, Lane, LaneKey, Release, Room, TopUp, ToppedUp};

@@ -9,7 +9,7 @@ use oauth::ClientId;
 use uuid::Uuid;
 
 use crate::{
-    Attempted, Conclusion, Delivery, DeliveryId, Lane, NewSubscription, Release, Room, Subscription,
+    Conclusion, Delivery, DeliveryId, Lane, NewSubscription, Release, Room, Sent, Subscription,
     SubscriptionId, TopUp, ToppedUp, WebhookEvent, WebhookUrl,
 };
 
@@ -48,12 +48,13 @@ pub struct Message {
 /// Carries out an attempt.
 ///
 /// An adapter MUST keep every deadline of an attempt itself, MUST connect to no address that it has not vetted in this very
-/// attempt, MUST follow no redirect, and MUST turn every failure into an outcome.
+/// attempt, MUST follow no redirect, and MUST turn every failure into an outcome. It MUST NOT wait for other attempts to end:
+/// an attempt's time is the receiver's, and a worker's slot is not for waiting.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
-    /// Sends, and tells how that ended. Dropped half-way, it ends the connection.
-    async fn send(&self, message: &Message) -> Attempted;
+    /// Sends, and tells how that ended, or that it cannot begin now. Dropped half-way, it ends the connection.
+    async fn send(&self, message: &Message) -> Sent;
 }
 
 /// A delivery that is queued by hand.
@@ -196,7 +197,7 @@ pub trait SubscriptionReader: Send + Sync {
 pub trait Lanes: Send + Sync {
     /// Claims lanes that are due under `fence`, those first that have waited longest, with deliveries that are due: first
     /// attempts before repeated ones, so that they never wait behind them, yet a few of these too. It MUST give out no more
-    /// than there is room for.
+    /// than there is room for, and lanes of an application for which there is none MUST NOT hold up those of others.
     async fn claim(&self, fence: Uuid, room: Room) -> Result<Vec<Lane>, StoreError>;
 
     /// Prolongs claims, and gives out what else is due in their lanes, none of what is still running. A lane that is not in
@@ -204,7 +205,7 @@ pub trait Lanes: Send + Sync {
     async fn top_up(&self, held: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError>;
 
     /// Records the ends of attempts, then gives lanes back: asleep where nothing waits, due when the next delivery is, and
-    /// where more is due now, at the back of the queue. A conclusion counts only under the lane's present fence, and while
+    /// where more is due now, at the back of the queue; none before its rest is over. A conclusion counts only under the lane's present fence, and while
     /// as many attempts have ended as it says: sent twice, it changes nothing twice.
     async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError>;
 

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use chrono::TimeDelta;
+use oauth::ClientId;
 use webhooks::{
     Attempted, Conclusion, DeliveryId, Due, Failure, Hold, Lane, Message, Outcome, Release, Room, TopUp,
     ToppedUp, WebhookSecret, WebhookUrl, signature,
@@ -39,8 +41,12 @@ impl Start {
 /// How many failures in a row make a lane fail that has answered well before.
 const FAILURES_IN_A_ROW: u16 = 8;
 
+/// How long a lane rests for whose host too many attempts were under way.
+const REST: TimeDelta = TimeDelta::milliseconds(250);
+
 /// A lane that is held.
 struct Held {
+    client_id: ClientId,
     url: WebhookUrl,
     secret: WebhookSecret,
     /// Failed when it was claimed.
@@ -55,6 +61,8 @@ struct Held {
     failures: u16,
     /// What it was given last filled its room: there may be more.
     brims: bool,
+    /// An attempt could not begin: nothing more does under this claim.
+    postponed: bool,
     phase: Phase,
 }
 
@@ -117,12 +125,25 @@ impl Holdings {
             failing_attempts: left((self.slots.attempts / 2).max(1), failing).min(attempts),
             per_lane: (attempts / FAIR_SHARE).clamp(1, self.slots.per_lane.max(1)),
             per_failing_lane: self.slots.per_failing_lane,
+            per_application: self.slots.per_application.max(1),
+            under_way: self.of_applications().into_iter().collect(),
         })
+    }
+
+    /// How much each application has in hand.
+    fn of_applications(&self) -> HashMap<ClientId, u16> {
+        let mut applications = HashMap::<_, u16>::new();
+        for held in self.held.values() {
+            let count = applications.entry(held.client_id).or_default();
+            *count = count.saturating_add(u16::try_from(held.in_hand.len()).unwrap_or(u16::MAX));
+        }
+        applications
     }
 
     /// Takes a lane over. One in which nothing is due goes back at once.
     pub(super) fn take(&mut self, lane: Lane) -> Vec<Start> {
         let held = Held {
+            client_id: lane.client_id,
             url: lane.url,
             secret: lane.secret,
             failing: lane.failing,
@@ -131,6 +152,7 @@ impl Holdings {
             succeeded: false,
             failures: 0,
             brims: lane.deliveries.len() >= usize::from(self.slots.per_lane / 2),
+            postponed: false,
             phase: Phase::Held,
         };
         self.held.insert(lane.hold, held);
@@ -188,6 +210,15 @@ impl Holdings {
         self.ended.push(conclusion);
     }
 
+    /// An attempt could not begin. Its delivery is in hand no more, and there is nothing to record of it.
+    pub(super) fn postpone(&mut self, start: &Start) {
+        if let Some(lane) = self.held.get_mut(&start.hold) {
+            lane.running = lane.running.saturating_sub(1);
+            lane.in_hand.retain(|id| *id != start.delivery);
+            lane.postponed = true;
+        }
+    }
+
     /// What is to be recorded: every end, and the lanes in which nothing runs any more. Nothing when there is neither.
     pub(super) fn settlement(&mut self) -> Option<Settlement> {
         let conclusions = std::mem::take(&mut self.ended);
@@ -198,6 +229,7 @@ impl Holdings {
             Release {
                 hold: *hold,
                 failing: known.then_some(lane.fails()),
+                rest: if lane.postponed { REST } else { TimeDelta::zero() },
             }
         };
         let releases: Vec<_> = over.map(release).collect();
@@ -232,22 +264,32 @@ impl Holdings {
     }
 
     /// Lanes in which attempts have ended while others go on: one slow answer does not hold up the rest. `all` of them, or
-    /// those alone in which there was more and that are half empty by now. A lane that fails, or is about to go back, gets no
-    /// more, and no lane does where the slots are used up.
+    /// those alone in which there was more and that are half empty by now. A lane that fails, whose host has no place, or that
+    /// is about to go back, gets no more, and no lane does where the slots, or its application's part, are used up.
     pub(super) fn top_ups(&mut self, all: bool) -> Vec<TopUp> {
         let Some(Room { mut attempts, .. }) = self.room() else {
             return Vec::new();
         };
-        let per_lane = self.slots.per_lane;
+        let mut of_applications = self.of_applications();
+        let Slots {
+            per_lane,
+            per_application,
+            ..
+        } = self.slots;
         let mut top_ups = Vec::new();
         for (hold, lane) in &mut self.held {
-            let room = left(per_lane, lane.in_hand.len()).min(attempts);
+            let used = of_applications.entry(lane.client_id).or_default();
+            let room = left(per_lane, lane.in_hand.len())
+                .min(attempts)
+                .min(per_application.saturating_sub(*used));
             let wants = all || (lane.brims && room > per_lane / 2);
-            if !wants || room == 0 || lane.fails() || lane.is_over() || lane.phase != Phase::Held {
+            let ends = lane.fails() || lane.postponed || lane.is_over();
+            if !wants || room == 0 || ends || lane.phase != Phase::Held {
                 continue;
             }
             lane.phase = Phase::ToppingUp;
             attempts = attempts.saturating_sub(room);
+            *used = used.saturating_add(room);
             top_ups.push(TopUp {
                 hold: *hold,
                 running: lane.in_hand.clone(),

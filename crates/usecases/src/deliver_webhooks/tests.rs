@@ -16,6 +16,7 @@ const SLOTS: Slots = Slots {
     attempts: 64,
     per_lane: 8,
     per_failing_lane: 2,
+    per_application: 16,
 };
 const FAST: Duration = Duration::from_millis(5);
 const DEAD: Duration = Duration::from_secs(10);
@@ -271,7 +272,103 @@ async fn a_single_slot_serves_lanes_that_fail_too() {
         attempts: 1,
         per_lane: 1,
         per_failing_lane: 1,
+        per_application: 1,
     };
     work_with(slots, &store, &receivers, store.finished()).await;
     assert_eq!((store.delivered(), receivers.most_at_once()), (3, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_applications_silent_lanes_take_no_more_than_its_part() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    // A hundred sellers have connected it, and not one of its receivers has been heard of yet.
+    for silent in 1..=100 {
+        store.queue(silent, 10);
+        store.belongs_to(silent, 1);
+        receivers.never_answer(silent, DEAD);
+    }
+    receivers.answer(0, FAST, 200);
+    let feed = async {
+        sleep(Duration::from_millis(500)).await;
+        for n in 1..=100 {
+            let queued = Instant::now();
+            store.queue(0, 1);
+            store.delivered_of(0, n).await;
+            assert!(
+                queued.elapsed() < Duration::from_millis(250),
+                "{:?}",
+                queued.elapsed()
+            );
+            sleep(Duration::from_millis(397)).await;
+        }
+    };
+    work(&store, &receivers, feed).await;
+    assert!(receivers.most_at_once() <= usize::from(SLOTS.per_application) + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_lane_gets_no_more_than_its_applications_part() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    for lane in 1..=6 {
+        store.queue(lane, 200);
+        store.belongs_to(lane, 1);
+        receivers.answer(lane, Duration::from_millis(40), 200);
+    }
+    work(&store, &receivers, store.finished()).await;
+    assert_eq!(store.delivered(), 1_200);
+    assert!(receivers.most_at_once() <= usize::from(SLOTS.per_application));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_finds_no_place_at_its_host_is_not_attempted_and_comes_again_soon() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue(1, 8);
+    store.queue_after(1, 3);
+    receivers.have_places(2);
+    receivers.never_answer(1, DEAD);
+    let looking = async {
+        sleep(DEAD / 2).await;
+        assert_eq!(receivers.sent(), 2);
+        // Nothing is put down to those that have not begun, and they do not come back at every beat.
+        assert_eq!(store.waiting_in(1).len(), 9);
+        assert!(receivers.postponed() < 10, "{}", receivers.postponed());
+        receivers.answer(1, FAST, 200);
+        let last = store.delivered_of(1, 7);
+        let begun = Instant::now();
+        last.await;
+        assert!(begun.elapsed() < DEAD, "{:?}", begun.elapsed());
+    };
+    work(&store, &receivers, looking).await;
+    assert_eq!((store.delivered(), store.failures().len()), (7, 2));
+    assert!(
+        store
+            .failures()
+            .iter()
+            .all(|(outcome, _)| *outcome == Outcome::Failed(Failure::TimedOut))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_without_a_place_does_not_keep_slots_from_others() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    receivers.have_places(1);
+    for crowded in 1..=20 {
+        store.queue(crowded, 50);
+        receivers.never_answer(crowded, DEAD);
+    }
+    receivers.answer(0, FAST, 200);
+    let feed = async {
+        for n in 1..=20 {
+            let queued = Instant::now();
+            store.queue(0, 1);
+            store.delivered_of(0, n).await;
+            assert!(
+                queued.elapsed() < Duration::from_millis(250),
+                "{:?}",
+                queued.elapsed()
+            );
+            sleep(Duration::from_millis(97)).await;
+        }
+    };
+    work(&store, &receivers, feed).await;
 }

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use kernel::{Randomness, StoreError};
-use webhooks::{Attempted, Conclusion, Fate, Lane, Release, TopUp, ToppedUp};
+use webhooks::{Attempted, Conclusion, Fate, Lane, Release, Sent, TopUp, ToppedUp};
 
 use super::Dispatch;
 use super::holdings::{Holdings, Start};
@@ -20,7 +20,7 @@ const GATHERED: u8 = 128;
 enum Step {
     Beat,
     Stop,
-    Ended(Start, Attempted),
+    Ended(Start, Sent),
     Claimed(Result<Vec<Lane>, StoreError>),
     Settled(Settlement, Result<(), StoreError>),
     ToppedUp(Vec<TopUp>, Result<Vec<ToppedUp>, StoreError>),
@@ -163,7 +163,8 @@ impl<'a> Worker<'a> {
                 self.begin(self.dispatch.pulse.beat().map(|()| Step::Beat));
             }
             Step::Stop => self.stopping = Some(LAST_TRIES),
-            Step::Ended(start, attempted) => self.conclude(&start, attempted),
+            Step::Ended(start, Sent::Attempted(attempted)) => self.conclude(&start, attempted),
+            Step::Ended(start, Sent::Postponed) => self.holdings.postpone(&start),
             Step::Claimed(claimed) => {
                 self.under_way.claim = false;
                 for lane in self.or_wait(claimed).unwrap_or_default() {
@@ -199,11 +200,11 @@ impl<'a> Worker<'a> {
         let sender = self.dispatch.sender;
         for start in starts {
             self.begin(async move {
-                let attempted = match &start.message {
+                let sent = match &start.message {
                     Some(message) => sender.send(message).await,
-                    None => Start::lost(),
+                    None => Sent::Attempted(Start::lost()),
                 };
-                Step::Ended(start, attempted)
+                Step::Ended(start, sent)
             });
         }
     }

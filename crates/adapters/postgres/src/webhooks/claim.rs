@@ -2,7 +2,7 @@
 
 use diesel::{
     Queryable,
-    sql_types::{Binary, Bool, Integer, Nullable, Text, Uuid as SqlUuid},
+    sql_types::{Array, Binary, Bool, Integer, Nullable, Text, Uuid as SqlUuid},
 };
 use uuid::Uuid;
 use webhooks::Room;
@@ -14,6 +14,8 @@ use crate::statement::statement;
 ///
 /// - Lanes that fail have an index of their own: however many wait, none of them is passed over on the way to the others.
 /// - As many lanes are locked as there is room for attempts. Those for which no room is left after that stay due.
+/// - Lanes of an application that has its part already are read over. That costs some microseconds of each, which is what
+///   bounds how much its silent receivers can hold up others by.
 /// - A lane in which nothing is due is leased all the same: only its owner puts it to sleep.
 /// - A lane that was leased was left by its worker; what that one had in hand, and has not been heard of since, is lost once
 ///   more. What was given out was due 30 s before the end of the lease, and what an attempt of it has put off was not.
@@ -27,24 +29,37 @@ pub(super) struct Claim {
     failing_attempts: i32,
     per_lane: i32,
     per_failing_lane: i32,
+    per_application: i32,
+    /// Applications that have something under way, …
+    applications: Vec<Uuid>,
+    /// … and how much.
+    under_way: Vec<i32>,
+    /// Those that have their part.
+    full: Vec<Uuid>,
 }
 
-statement!(Claim => (SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullable<due::Columns>):
+statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullable<due::Columns>):
     "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
      sound as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
          wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and not failing \
-         order by wake_at limit 128 for no key update skip locked) s limit ", attempts: Integer,
+         and client_id <> all(", full: Array<SqlUuid>,
+    ") order by wake_at limit 128 for no key update skip locked) s limit ", attempts: Integer,
     "), troubled as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
          wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and failing \
-         order by wake_at limit 128 for no key update skip locked) s limit least(", failing_attempts: Integer, ", ", attempts: Integer,
+         and client_id <> all(", full: Array<SqlUuid>,
+    ") order by wake_at limit 128 for no key update skip locked) s limit least(", failing_attempts: Integer, ", ", attempts: Integer,
     ")), lanes as materialized (select s.*, '{}'::uuid[] as running, case when s.failing then ", per_failing_lane: Integer,
     " else ", per_lane: Integer,
     concat!(" end as room, ", lane_state!(), " as state from (select * from sound union all select * from troubled) s), \
-     due as materialized (select l.failing, l.wake_at, l.seller_id, l.id as lane, w.* \
+     due as materialized (select l.failing, l.wake_at, l.client_id, l.seller_id, l.id as lane, w.* \
        from lanes l cross join lateral ", due_in_lane!(), " w where l.state = 'live'), \
-     fit as materialized (select *, row_number() over (order by wake_at, seller_id, lane, place) as n from (\
-         select *, row_number() over (partition by failing order by wake_at, seller_id, lane, place) as nth from due) d \
-       where not failing or nth <= "), failing_attempts: Integer,
+     shared as materialized (select d.* from (\
+         select *, row_number() over (partition by client_id order by wake_at, seller_id, lane, place) as turn from due) d \
+       left join unnest("), applications: Array<SqlUuid>, ", ", under_way: Array<Integer>,
+    ") u (client_id, number) on u.client_id = d.client_id where d.turn + coalesce(u.number, 0) <= ", per_application: Integer,
+    "), fit as materialized (select *, row_number() over (order by wake_at, seller_id, lane, place) as n from (\
+         select *, row_number() over (partition by failing order by wake_at, seller_id, lane, place) as nth from shared) d \
+       where not failing or nth <= ", failing_attempts: Integer,
     "), given as materialized (select * from fit where n <= ", attempts: Integer,
     "), taken as materialized (select l.*, g.ids from lanes l \
        left join (select distinct seller_id, lane from due) d on d.seller_id = l.seller_id and d.lane = l.id \
@@ -57,20 +72,34 @@ statement!(Claim => (SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullable<due::C
      lost as (update deliveries d set lost = d.lost + 1 from taken t where t.leased and d.seller_id = t.seller_id \
          and d.subscription_id = t.id and d.id = any(t.in_hand) and d.due_at <= t.wake_at - interval '30 seconds' \
        returning d.seller_id, d.subscription_id, d.id, d.lost) \
-     select l.seller_id, l.id, l.state, l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
+     select l.seller_id, l.id, l.client_id, l.state, l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
      from lanes l left join taken t on t.seller_id = l.seller_id and t.id = l.id \
        left join given g on g.seller_id = l.seller_id and g.lane = l.id \
        left join lost x on x.seller_id = l.seller_id and x.subscription_id = l.id and x.id = g.id \
      where t.id is not null or l.state <> 'live' order by l.wake_at, l.seller_id, l.id, g.place");
 
 impl Claim {
-    pub(super) fn new(fence: Uuid, room: Room) -> Self {
+    pub(super) fn new(fence: Uuid, room: &Room) -> Self {
+        let has_its_part = |number: u16| number >= room.per_application;
+        let full = room.under_way.iter().filter(|(_, number)| has_its_part(*number));
         Self {
             fence,
             attempts: room.attempts.into(),
             failing_attempts: room.failing_attempts.into(),
             per_lane: room.per_lane.into(),
             per_failing_lane: room.per_failing_lane.into(),
+            per_application: room.per_application.into(),
+            full: full.map(|(client_id, _)| client_id.uuid()).collect(),
+            applications: room
+                .under_way
+                .iter()
+                .map(|(client_id, _)| client_id.uuid())
+                .collect(),
+            under_way: room
+                .under_way
+                .iter()
+                .map(|(_, number)| (*number).into())
+                .collect(),
         }
     }
 }
@@ -80,6 +109,7 @@ impl Claim {
 pub(super) struct ClaimRow {
     pub(super) seller_id: Uuid,
     pub(super) id: Uuid,
+    pub(super) client_id: Uuid,
     state: String,
     pub(super) url: String,
     pub(super) secret: Vec<u8>,

@@ -176,6 +176,8 @@ pub(crate) async fn wake_lanes(tx: &Tx, client_id: ClientId) -> Result<(), Store
     let wake = Wake {
         client: client_id.uuid(),
     };
-    tx.run(wake.execute(&mut tx.connection())).await?;
+    if tx.run(wake.execute(&mut tx.connection())).await? > 0 {
+        tx.wakes_lane();
+    }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(crate) struct StoredLanes {
 #[async_trait]
 impl Lanes for StoredLanes {
     async fn claim(&self, fence: Uuid, room: Room) -> Result<Vec<Lane>, StoreError> {
-        let claim = Claim::new(fence, room);
+        let claim = Claim::new(fence, &room);
         let rows = self
             .reads
             .ask(|lent| async move { claim.get_results::<ClaimRow>(&mut lent.connection()).await })
@@ -122,6 +122,7 @@ impl StoredLanes {
         let LaneKey { seller, subscription } = hold.lane;
         Ok(Lane {
             hold,
+            client_id: row.client_id.into(),
             url: subscription_row::url(subscription, &row.url)?,
             secret: subscription_row::open(&self.sealing, seller, subscription, &row.secret)?,
             failing: row.failing,

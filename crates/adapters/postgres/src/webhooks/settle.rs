@@ -119,7 +119,7 @@ impl Record {
 }
 
 /// Gives lanes back: asleep where nothing waits, due when the next delivery is, and where one is due now at the back of the
-/// queue. One that deliveries are being queued for stays awake, and is looked at again after a moment: whoever queues them
+/// queue, none before its rest is over. One that deliveries are being queued for stays awake, and is looked at again after a moment: whoever queues them
 /// leaves the waking of a leased lane to its owner.
 ///
 /// It has to see what was committed before the rows were locked, and so is a statement of its own.
@@ -129,6 +129,8 @@ struct GiveBack {
     lanes: Vec<Uuid>,
     fences: Vec<Uuid>,
     failing: Vec<Option<bool>>,
+    /// In microseconds.
+    rests: Vec<i64>,
     undisturbed: Vec<bool>,
 }
 
@@ -137,25 +139,26 @@ statement!(GiveBack => ():
      update subscriptions s set leased = false, fence = null, in_hand = '{}', failing = coalesce(n.failing, s.failing), \
        wake_at = case when n.undisturbed then n.due_at \
          else least(n.due_at, clock.at + interval '20 milliseconds') end \
-     from clock, (select r.*, (select min(greatest(w.due_at, c.at)) from (\
+     from clock, (select r.*, (select min(greatest(w.due_at, c.at + r.rest * interval '1 microsecond')) from (\
            (select due_at from deliveries d where d.seller_id = r.seller_id and d.subscription_id = r.id \
               and d.due_at is not null and d.attempt = 0 order by due_at limit 1) union all \
            (select due_at from deliveries d where d.seller_id = r.seller_id and d.subscription_id = r.id \
               and d.due_at is not null and d.attempt > 0 order by due_at limit 1)) w) as due_at \
          from clock c, unnest(", sellers: Array<SqlUuid>, ", ", lanes: Array<SqlUuid>, ", ", fences: Array<SqlUuid>,
-    ", ", failing: Array<Nullable<Bool>>, ", ", undisturbed: Array<Bool>,
-    ") r (seller_id, id, fence, failing, undisturbed)) n \
+    ", ", failing: Array<Nullable<Bool>>, ", ", rests: Array<BigInt>, ", ", undisturbed: Array<Bool>,
+    ") r (seller_id, id, fence, failing, rest, undisturbed)) n \
      where s.seller_id = n.seller_id and s.id = n.id and s.leased and s.fence = n.fence");
 
 impl GiveBack {
     fn new(released: &[Release], undisturbed: &[(Uuid, Uuid)]) -> Self {
         let mut give_back = Self::default();
-        for Release { hold, failing } in released {
+        for Release { hold, failing, rest } in released {
             let lane = (hold.lane.seller.uuid(), hold.lane.subscription.uuid());
             give_back.sellers.push(lane.0);
             give_back.lanes.push(lane.1);
             give_back.fences.push(hold.fence);
             give_back.failing.push(*failing);
+            give_back.rests.push(rest.num_microseconds().unwrap_or(i64::MAX));
             give_back.undisturbed.push(undisturbed.contains(&lane));
         }
         give_back

@@ -174,6 +174,10 @@ impl SubscriptionStore for Tx {
             body: delivery.body,
             at: delivery.created_at,
         };
-        Ok(self.run(queue.get_result::<i64>(&mut self.connection())).await? == 1)
+        let is_queued = self.run(queue.get_result::<i64>(&mut self.connection())).await? == 1;
+        if is_queued {
+            self.wakes_lane();
+        }
+        Ok(is_queued)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use webhooks::{DeliveryId, LaneKey, Room, TopUp};
+use webhooks::{DeliveryId, Lane, LaneKey, Room, TopUp};
 
 use crate::support::{Fixture, ROOM, all_ended, ended, id, ids, release};
 
@@ -35,10 +35,12 @@ async fn no_lane_is_given_to_two() {
     }
     let room = Room { attempts: 12, ..ROOM };
     let claims = join_all((0..12).map(|_| {
-        let lanes = fixture.lanes();
+        let (lanes, room) = (fixture.lanes(), room.clone());
         tokio::spawn(async move {
             let mut mine = Vec::new();
-            while let Some(claimed) = Some(lanes.claim(id(), room).await.unwrap()).filter(|c| !c.is_empty()) {
+            while let Some(claimed) =
+                Some(lanes.claim(id(), room.clone()).await.unwrap()).filter(|c| !c.is_empty())
+            {
                 let given: usize = claimed.iter().map(|lane| lane.deliveries.len()).sum();
                 assert!(given <= 12, "{given}");
                 mine.extend(claimed);
@@ -114,8 +116,9 @@ async fn no_more_is_given_than_there_is_room_for() {
         failing_attempts: 3,
         per_lane: 3,
         per_failing_lane: 2,
+        ..ROOM
     };
-    let claimed = fixture.lanes().claim(id(), room).await.unwrap();
+    let claimed = fixture.lanes().claim(id(), room.clone()).await.unwrap();
     let given = |failing| -> usize {
         claimed
             .iter()
@@ -143,6 +146,46 @@ async fn no_more_is_given_than_there_is_room_for() {
 }
 
 #[tokio::test]
+async fn an_application_gets_no_more_than_its_part_and_holds_up_nobody() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.application(seller).await;
+    for n in 0..20 {
+        let lane = fixture.subscribe(seller, application).await;
+        fill(&fixture, lane, 4, 0).await;
+        if n % 2 == 0 {
+            let fails = format!(
+                "update subscriptions set failing = true where id = '{}'",
+                lane.subscription
+            );
+            fixture.tamper(&fails).await;
+        }
+    }
+    let other = fixture.lane().await;
+    fill(&fixture, other, 4, 0).await;
+    let room = |under_way: u16| Room {
+        attempts: 24,
+        per_application: 10,
+        under_way: vec![(application, under_way), (id().into(), 10)],
+        ..ROOM
+    };
+    let given = |claimed: &[Lane]| -> (usize, usize) {
+        let (ours, others): (Vec<_>, Vec<_>) = claimed.iter().partition(|lane| lane.client_id == application);
+        let count = |lanes: Vec<&Lane>| lanes.iter().map(|lane| lane.deliveries.len()).sum();
+        (count(ours), count(others))
+    };
+    // They have all waited longer than the other one, and there is room for more.
+    let first = fixture.lanes().claim(id(), room(3)).await.unwrap();
+    assert_eq!(given(&first).0, 7);
+    assert!(first.iter().all(|lane| !lane.deliveries.is_empty()));
+    let rest = fixture.lanes().claim(id(), room(10)).await.unwrap();
+    assert_eq!((given(&rest).0, given(&first).1 + given(&rest).1), (0, 4));
+    // What it was not given is still due.
+    let next = fixture.lanes().claim(id(), room(0)).await.unwrap();
+    assert_eq!(given(&next), (10, 0));
+}
+
+#[tokio::test]
 async fn whoever_has_waited_longest_is_next_and_who_is_released_with_work_goes_to_the_back() {
     let fixture = Fixture::new().await;
     let mut lanes = Vec::new();
@@ -157,7 +200,7 @@ async fn whoever_has_waited_longest_is_next_and_who_is_released_with_work_goes_t
         ..ROOM
     };
     for n in 0..7 {
-        let claimed = fixture.lanes().claim(id(), one).await.unwrap();
+        let claimed = fixture.lanes().claim(id(), one.clone()).await.unwrap();
         assert_eq!(claimed[0].hold.lane, lanes[n % 3]);
         let ends = all_ended(&claimed[0], 200);
         fixture

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use webhooks::{Attempted, Conclusion, DeliveryState, Failure, Fate, Outcome, Release};
 
-use crate::support::{Fixture, all_ended, ended, id, release};
+use crate::support::{Fixture, all_ended, ended, id, ids, release};
 
 #[tokio::test]
 async fn the_ends_of_attempts_are_told_as_they_were() {
@@ -250,8 +250,8 @@ async fn whether_a_lane_fails_is_remembered() {
         fixture.queue(lane, 1).await;
         let claimed = fixture.claim_one().await;
         let back = Release {
-            hold: claimed.hold,
             failing: told,
+            ..release(claimed.hold)
         };
         fixture
             .lanes()
@@ -299,4 +299,42 @@ async fn a_connection_that_was_in_a_settlement_that_failed_is_fit_for_the_next()
     let open =
         "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in%'";
     assert_eq!(fixture.count(open).await, 0);
+}
+
+#[tokio::test]
+async fn a_lane_that_rests_is_due_afterwards_with_all_that_it_had() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    clock.freeze(fixture.now().await).await;
+    let lane = fixture.lane().await;
+    let queued = fixture.queue(lane, 3).await;
+    let claimed = fixture.claim_one().await;
+    let rest = TimeDelta::milliseconds(250);
+    let back = Release {
+        rest,
+        ..release(claimed.hold)
+    };
+    let lanes = fixture.lanes();
+    lanes
+        .settle(&all_ended(&claimed, 200)[..1], &[back])
+        .await
+        .unwrap();
+    assert_eq!(fixture.sleeps(lane).await, Some(rest));
+    assert!(fixture.claim().await.is_empty());
+    clock.advance(rest).await;
+    let again = fixture.claim_one().await;
+    assert_eq!(ids(&again), queued[1..]);
+    assert!(
+        again
+            .deliveries
+            .iter()
+            .all(|due| (due.attempt, due.lost) == (0, 0))
+    );
+    // One in which nothing waits sleeps all the same.
+    let back = Release {
+        rest,
+        ..release(again.hold)
+    };
+    lanes.settle(&all_ended(&again, 200), &[back]).await.unwrap();
+    assert_eq!(fixture.sleeps(lane).await, None);
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use kernel::{Change, Money};
 use kernel::{Claim, Fingerprint, IdempotencyKey, KeySpace, OfferId, Remembered, SellerId};
 use offers::{Decision, Offer, OfferStatus, Price, PriceSource, Stock};
 use usecases::Transaction;
 use webhooks::LaneKey;
 
-use crate::support::{Fixture, all_ended, id, instant, release};
+use crate::support::{Fixture, all_ended, delivery, id, instant, release};
 
 async fn offer(fixture: &Fixture, seller: SellerId) -> OfferId {
     let id = OfferId::from(id());
@@ -252,4 +253,28 @@ async fn a_forgotten_lane_is_woken() {
     let mut woken: Vec<_> = fixture.claim().await.iter().map(|lane| lane.hold.lane).collect();
     woken.sort();
     assert_eq!(woken, lanes[..2]);
+}
+
+#[tokio::test]
+async fn what_is_queued_by_hand_rings_with_its_commit() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    let hint = fixture.database.queued();
+    let rings = || hint.notified().now_or_never().is_some();
+    let tx = fixture.begin().await;
+    let new = delivery(&*tx);
+    assert!(
+        tx.queue_delivery(lane.seller, lane.subscription, new)
+            .await
+            .unwrap()
+    );
+    assert!(!rings());
+    tx.commit().await.unwrap();
+    assert!(rings());
+    // Nothing is queued for one that is gone, and nobody has to look.
+    let tx = fixture.begin().await;
+    let new = delivery(&*tx);
+    assert!(!tx.queue_delivery(lane.seller, id().into(), new).await.unwrap());
+    tx.commit().await.unwrap();
+    assert!(!rings());
 }

@@ -251,6 +251,8 @@ pub(crate) const ROOM: Room = Room {
     failing_attempts: 64,
     per_lane: 16,
     per_failing_lane: 2,
+    per_application: 128,
+    under_way: Vec::new(),
 };
 
 pub(crate) fn subscription(seller: SellerId, client_id: ClientId) -> NewSubscription {
@@ -305,7 +307,11 @@ pub(crate) fn all_ended(lane: &Lane, status: u16) -> Vec<Conclusion> {
 }
 
 pub(crate) const fn release(hold: Hold) -> Release {
-    Release { hold, failing: None }
+    Release {
+        hold,
+        failing: None,
+        rest: TimeDelta::zero(),
+    }
 }
 
 pub(crate) fn ids(lane: &Lane) -> Vec<DeliveryId> {

@@ -1,6 +1,7 @@
 //! Receivers that mean harm.
 
 use std::{
+    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::SeqCst},
@@ -242,7 +243,10 @@ fn resident() -> usize {
 async fn a_crowd_of_hostile_receivers_fits_into_little_memory() {
     let (endless, _) = pouring(b"HTTP/1.1 200 OK\r\n\r\n", b"x").await;
     let (headers, _) = pouring(b"HTTP/1.1 200 OK\r\n", b"a: b\r\n").await;
-    let sender = Arc::new(sender_with(|settings| settings.attempt_timeout = LONG));
+    let sender = Arc::new(sender_with(|settings| {
+        settings.attempt_timeout = LONG;
+        settings.connections_per_host = NonZeroUsize::new(400).unwrap();
+    }));
     let before = resident();
     let attempts = (0..400).map(|n| {
         let (sender, url) = (Arc::clone(&sender), [&endless, &headers][n % 2].url());

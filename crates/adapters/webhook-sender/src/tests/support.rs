@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AddressRules, Attempted, Failure, Message, Outcome, WebhookEvent, WebhookSecret,
+    AddressPolicy, AddressRules, Attempted, Failure, Message, Outcome, Sent, WebhookEvent, WebhookSecret,
     WebhookSender as _, WebhookUrl, signature,
 };
 
@@ -53,7 +53,10 @@ pub(super) async fn outcome(sender: &HttpSender, text: &str) -> Outcome {
 }
 
 pub(super) async fn send(sender: &HttpSender, text: &str) -> Attempted {
-    sender.send(&message(text)).await
+    let Sent::Attempted(attempted) = sender.send(&message(text)).await else {
+        panic!("{text} is postponed");
+    };
+    attempted
 }
 
 pub(super) fn failed(failure: Failure) -> Outcome {

@@ -6,15 +6,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, StoreError};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use usecases::deliver_webhooks::Observer;
 use uuid::Uuid;
 use webhooks::{
-    Attempted, Conclusion, DeliveryId, Failure, Fate, Lane, Lanes, Message, Outcome, Release, Room, TopUp,
-    ToppedUp, WebhookSender,
+    Attempted, Conclusion, DeliveryId, Failure, Fate, Lane, Lanes, Message, Outcome, Release, Room, Sent,
+    TopUp, ToppedUp, WebhookSender,
 };
 
 use super::Deliveries;
@@ -70,10 +70,13 @@ impl WatchedLanes {
         tell(&mut self.trouble.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn first_attempts<'a>(&self, deliveries: impl Iterator<Item = &'a webhooks::Due>) {
-        let now = self.clock.now();
-        for due in deliveries.filter(|due| due.attempt == 0 && due.lost == 0) {
-            let delay = queued_at(due.id).map(|at| (now - at).to_std().unwrap_or_default());
+    /// What was postponed, or lost with its worker, has its first attempt later; the end of one tells when it began.
+    fn first_attempt(&self, conclusion: &Conclusion) {
+        let was_made = conclusion.outcome != Outcome::Failed(Failure::WorkerLost);
+        if conclusion.attempt == 0 && was_made {
+            let took = TimeDelta::milliseconds(conclusion.duration_ms.into());
+            let begun = self.clock.now() - took;
+            let delay = queued_at(conclusion.delivery).map(|at| (begun - at).to_std().unwrap_or_default());
             metrics::histogram!(FIRST_DELAY).record(delay.unwrap_or_default().as_secs_f64());
         }
     }
@@ -91,14 +94,11 @@ impl Lanes for WatchedLanes {
         let claimed = self.seen(self.lanes.claim(fence, room).await)?;
         let lanes = u64::try_from(claimed.len()).unwrap_or_default();
         metrics::counter!(LANES).increment(lanes);
-        self.first_attempts(claimed.iter().flat_map(|lane| &lane.deliveries));
         Ok(claimed)
     }
 
     async fn top_up(&self, held: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError> {
-        let topped_up = self.seen(self.lanes.top_up(held).await)?;
-        self.first_attempts(topped_up.iter().flat_map(|lane| &lane.deliveries));
-        Ok(topped_up)
+        self.seen(self.lanes.top_up(held).await)
     }
 
     async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError> {
@@ -118,6 +118,7 @@ impl Observer for WatchedLanes {
             Fate::Exhausted => "given_up",
         };
         metrics::counter!(DELIVERIES, "fate" => fate).increment(1);
+        self.first_attempt(conclusion);
         let (subscription, delivery) = (conclusion.hold.lane.subscription, conclusion.delivery);
         let (attempt, milliseconds) = (conclusion.attempt.saturating_add(1), conclusion.duration_ms);
         let outcome = &conclusion.outcome;
@@ -138,15 +139,17 @@ pub(super) struct SpreadSender(pub(super) Arc<dyn WebhookSender>);
 
 #[async_trait]
 impl WebhookSender for SpreadSender {
-    async fn send(&self, message: &Message) -> Attempted {
+    async fn send(&self, message: &Message) -> Sent {
         let (sender, message, begun) = (Arc::clone(&self.0), message.clone(), Instant::now());
         let sending = tokio::spawn(async move {
             let _in_flight = InFlight::begin();
             sender.send(&message).await
         });
-        let lost = |_| Attempted {
-            outcome: Outcome::Failed(Failure::WorkerLost),
-            duration: begun.elapsed(),
+        let lost = |_| {
+            Sent::Attempted(Attempted {
+                outcome: Outcome::Failed(Failure::WorkerLost),
+                duration: begun.elapsed(),
+            })
         };
         AbortOnDropHandle::new(sending).await.unwrap_or_else(lost)
     }
@@ -178,7 +181,7 @@ mod tests {
 
     #[async_trait]
     impl WebhookSender for Clumsy {
-        async fn send(&self, _: &Message) -> Attempted {
+        async fn send(&self, _: &Message) -> Sent {
             panic!("clumsy")
         }
     }
@@ -192,8 +195,9 @@ mod tests {
             body: Arc::from(*b"{}"),
             signature: String::new(),
         };
-        let attempted = SpreadSender(Arc::new(Clumsy)).send(&message).await;
-        assert_eq!(attempted.outcome, Outcome::Failed(Failure::WorkerLost));
+        let sent = SpreadSender(Arc::new(Clumsy)).send(&message).await;
+        let lost = Outcome::Failed(Failure::WorkerLost);
+        assert!(matches!(sent, Sent::Attempted(Attempted { outcome, .. }) if outcome == lost));
     }
 
     #[test]

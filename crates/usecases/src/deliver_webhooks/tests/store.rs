@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, Attempted, Conclusion, DeliveryId, Due, Failure, Fate, Hold, Host, Lane, LaneKey, Lanes,
-    Message, Outcome, Release, Room, TopUp, ToppedUp, WebhookEvent, WebhookSecret, WebhookSender, WebhookUrl,
+    Message, Outcome, Release, Room, Sent, TopUp, ToppedUp, WebhookEvent, WebhookSecret, WebhookSender,
+    WebhookUrl,
 };
 
 /// How long the store takes for anything.
@@ -36,6 +37,10 @@ struct Kept {
     delivered: usize,
     /// Turns since it went to the back of the queue.
     turn: usize,
+    /// The number of the application that it belongs to, where that is not the lane's own.
+    application: Option<u128>,
+    /// Until when it rests.
+    rests: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -90,6 +95,20 @@ impl Store {
 
     pub(super) fn fails(&self, lane: u128) {
         self.inner().lanes.entry(lane).or_default().failing = true;
+    }
+
+    /// The lane belongs to this application, together with others.
+    pub(super) fn belongs_to(&self, lane: u128, application: u128) {
+        self.inner().lanes.entry(lane).or_default().application = Some(application);
+    }
+
+    /// How many deliveries wait in the lane, each with its attempts so far.
+    pub(super) fn waiting_in(&self, lane: u128) -> Vec<u8> {
+        self.inner().lanes[&lane]
+            .due
+            .iter()
+            .map(|due| due.attempt)
+            .collect()
     }
 
     /// Somebody else holds the lane from now on.
@@ -170,18 +189,23 @@ impl Lanes for Store {
     async fn claim(&self, fence: Uuid, room: Room) -> Result<Vec<Lane>, StoreError> {
         let mut inner = self.call().await?;
         let (mut attempts, mut failing_attempts) = (room.attempts, room.failing_attempts);
+        let mut under_way: HashMap<_, _> = room.under_way.into_iter().collect();
+        let rested = |lane: &Kept| lane.rests.is_none_or(|until| until <= Instant::now());
         let mut waiting: Vec<_> = inner
             .lanes
             .iter_mut()
-            .filter(|(_, lane)| lane.fence.is_none() && !lane.due.is_empty())
+            .filter(|(_, lane)| lane.fence.is_none() && !lane.due.is_empty() && rested(lane))
             .collect();
         waiting.sort_by_key(|(_, lane)| lane.turn);
         let mut claimed = Vec::new();
         for (number, lane) in waiting {
+            let client_id = Uuid::from_u128(lane.application.unwrap_or(*number)).into();
+            let used = under_way.entry(client_id).or_default();
+            let left = attempts.min(room.per_application.saturating_sub(*used));
             let limit = if lane.failing {
-                room.per_failing_lane.min(failing_attempts).min(attempts)
+                room.per_failing_lane.min(failing_attempts).min(left)
             } else {
-                room.per_lane.min(attempts)
+                room.per_lane.min(left)
             };
             let deliveries: Vec<_> = lane.due.iter().take(limit.into()).cloned().collect();
             let count = u16::try_from(deliveries.len()).unwrap();
@@ -189,6 +213,7 @@ impl Lanes for Store {
                 continue;
             }
             attempts -= count;
+            *used += count;
             failing_attempts -= if lane.failing { count } else { 0 };
             lane.fence = Some(fence);
             claimed.push(Lane {
@@ -196,6 +221,7 @@ impl Lanes for Store {
                     lane: key(*number),
                     fence,
                 },
+                client_id,
                 url: WebhookUrl::parse(format!("https://lane{number}.example/"), AddressPolicy::Public)
                     .unwrap(),
                 secret: secret(),
@@ -241,13 +267,14 @@ impl Lanes for Store {
                 inner.failures.push((outcome.clone(), *fate));
             }
         }
-        for Release { hold, failing } in released {
+        for Release { hold, failing, rest } in released {
             inner.turns += 1;
             let turn = inner.turns;
             let Some(lane) = inner.of(hold) else { continue };
             lane.fence = None;
             lane.turn = turn;
             lane.failing = failing.unwrap_or(lane.failing);
+            lane.rests = Some(Instant::now() + rest.to_std().unwrap());
         }
         drop(inner);
         self.changed.notify_waiters();
@@ -275,6 +302,9 @@ struct Seen {
     sent: usize,
     ends: HashMap<String, Instant>,
     last: Option<Message>,
+    /// How many attempts go to a host at a time, where that is limited.
+    places: Option<usize>,
+    postponed: usize,
 }
 
 /// Receivers, one for each lane.
@@ -305,6 +335,16 @@ impl Receivers {
         self.seen().manners.insert(name(lane), Manner { after, outcome });
     }
 
+    /// From now on a host gets no more attempts at a time.
+    pub(super) fn have_places(&self, places: usize) {
+        self.seen().places = Some(places);
+    }
+
+    /// How often something could not begin.
+    pub(super) fn postponed(&self) -> usize {
+        self.seen().postponed
+    }
+
     pub(super) fn sent(&self) -> usize {
         self.seen().sent
     }
@@ -328,16 +368,20 @@ impl Receivers {
 
 #[async_trait]
 impl WebhookSender for Receivers {
-    async fn send(&self, message: &Message) -> Attempted {
+    async fn send(&self, message: &Message) -> Sent {
         let Host::Name(name) = message.url.host().clone() else {
             panic!("{:?}", message.url);
         };
         let Manner { after, outcome } = {
             let seen = &mut *self.seen();
+            let running = seen.running.entry(name.clone()).or_default();
+            if seen.places.is_some_and(|places| *running >= places) {
+                seen.postponed += 1;
+                return Sent::Postponed;
+            }
+            *running += 1;
             seen.sent += 1;
             seen.last = Some(message.clone());
-            let running = seen.running.entry(name.clone()).or_default();
-            *running += 1;
             let most_of = seen.most_of.entry(name.clone()).or_default();
             *most_of = (*most_of).max(*running);
             seen.most = seen.most.max(seen.running.values().sum());
@@ -348,9 +392,9 @@ impl WebhookSender for Receivers {
         let mut seen = self.seen();
         *seen.running.entry(name.clone()).or_default() -= 1;
         seen.ends.insert(name, Instant::now());
-        Attempted {
+        Sent::Attempted(Attempted {
             outcome,
             duration: after,
-        }
+        })
     }
 }
