@@ -49,14 +49,15 @@ class Tokens:
         answer = sending.send("POST", f"{self._settings.api_url}/oauth/token", self._headers(), urlencode(form).encode())
         if answer.status != 200:
             raise NoToken(f"{answer.status} {json.dumps(answer.body)}")
+        token: str = answer.body["access_token"]
         # Stored before anything else is done: the old refresh token is used up.
         self._store.remember(
-            access_token=answer.body["access_token"],
+            access_token=token,
             access_token_ends=str(time.time() + answer.body["expires_in"]),
             refresh_token=answer.body.get("refresh_token"),
         )
         log.info("got a token by %s", form["grant_type"])
-        return answer.body["access_token"]
+        return token
 
     def _headers(self) -> dict[str, str]:
         # RFC 6749 §2.3.1: both halves are form-encoded before they are joined.
