@@ -1,0 +1,60 @@
+//! Everything that the document says, tried by schemathesis: what fits is taken, what does not is refused, and every answer is one of
+//! those that stand there.
+//!
+//! `EXAMPLES` and `SEED` make a longer run of it, for instance
+//! `EXAMPLES=2000 SEED=7 cargo test -p blackbox --test document -- all_that_the_document_says`.
+
+use blackbox::{Document, Sandbox};
+
+use crate::{
+    PROGRAM,
+    tools::{committed, of_python, run},
+};
+
+/// Examples for each operation and kind of test; the whole takes less than a minute.
+const EXAMPLES: &str = "30";
+const SEED: &str = "1";
+
+/// What would make it a test of the limits: they have tests of their own. And nobody is sent what it makes up.
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("SELLER_API__RATE_LIMIT__DEFAULT", "10000000"),
+    ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", "10000000"),
+    ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", "10000000"),
+    ("SELLER_API__OAUTH__AUTHORIZE_LIMIT_PER_IP", "10000000"),
+    ("SELLER_API__SERVER__WORKERS", "none"),
+];
+
+#[tokio::test]
+async fn all_that_the_document_says_is_so() {
+    let Some(mut schemathesis) = of_python("schemathesis") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--webhook-addresses", "any"];
+    let sandbox = Sandbox::start(PROGRAM, &folder.path().join("sandbox"), &arguments, &ENVIRONMENT).await;
+    let credentials = &sandbox.credentials;
+    let (base, seller) = (
+        credentials["base_url"].as_str().unwrap(),
+        &credentials["sellers"][0],
+    );
+    let application = &seller["applications"][0];
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let given = |name: &str, otherwise: &str| std::env::var(name).unwrap_or_else(|_| otherwise.to_owned());
+    schemathesis
+        .arg("--config-file")
+        .arg(committed("schemathesis/schemathesis.toml"))
+        .args(["run", "--url", base])
+        .args(["--max-examples", &given("EXAMPLES", EXAMPLES)])
+        .args(["--seed", &given("SEED", SEED)])
+        .arg(format!("{base}/openapi.json"))
+        .env("HOOKS", committed("schemathesis/hooks.py"))
+        .env("TOKEN", text(&seller["personal_token"]))
+        .env("CLIENT_ID", text(&application["client_id"]))
+        .env("CLIENT_SECRET", text(&application["client_secret"]))
+        .env("ORDER", text(&seller["examples"]["order"]))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .current_dir(folder.path());
+    let said = run(&mut schemathesis, "").await;
+    let all = Document::current().operations().len();
+    assert!(said.contains(&format!("Tested: {all}\n")), "{said}");
+}

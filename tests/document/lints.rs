@@ -1,0 +1,33 @@
+//! The committed document under two linters, without an error and without a warning.
+
+use crate::tools::{committed, of_node, run};
+
+/// Where the document is.
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
+
+#[tokio::test]
+async fn redocly_has_nothing_to_say() {
+    let Some(mut redocly) = of_node("redocly") else {
+        return;
+    };
+    redocly
+        .arg("lint")
+        .arg("--config")
+        .arg(committed("lint/redocly.yaml"))
+        .arg(DOCUMENT)
+        .env("REDOCLY_TELEMETRY", "off")
+        .env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
+    run(&mut redocly, "").await;
+}
+
+#[tokio::test]
+async fn spectral_has_nothing_to_say() {
+    let Some(mut spectral) = of_node("spectral") else {
+        return;
+    };
+    spectral
+        .args(["lint", "--fail-severity", "warn", "--ruleset"])
+        .arg(committed("lint/spectral.yaml"))
+        .arg(DOCUMENT);
+    run(&mut spectral, "").await;
+}
