@@ -201,17 +201,20 @@ fn made_up(status: u16, retry_after: u32, body: &Value) -> Answer {
 
 fn bytes_of(answer: &Answer) -> Vec<u8> {
     let of_this_connection = ["connection", "content-length", "transfer-encoding"];
-    let mut head = format!("HTTP/1.1 {} Said\r\nconnection: close\r\n", answer.status);
+    let mut lines = vec![
+        format!("HTTP/1.1 {} Said", answer.status),
+        "connection: close".to_owned(),
+    ];
     for (name, value) in &answer.headers {
         if !of_this_connection.contains(&name.as_str()) {
             let value = value.to_str().expect("a header in ASCII");
-            head.push_str(&format!("{name}: {value}\r\n"));
+            lines.push(format!("{name}: {value}"));
         }
     }
     if answer.status != 204 {
-        head.push_str(&format!("content-length: {}\r\n", answer.bytes.len()));
+        lines.push(format!("content-length: {}", answer.bytes.len()));
     }
-    let mut bytes = format!("{head}\r\n").into_bytes();
+    let mut bytes = format!("{}\r\n\r\n", lines.join("\r\n")).into_bytes();
     bytes.extend(&answer.bytes);
     bytes
 }
