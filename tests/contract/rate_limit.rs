@@ -35,10 +35,80 @@ async fn set_limit(world: &World, token: &str, limit: i64) {
 }
 
 fn figures(answer: &Answer) -> (i64, i64) {
-    (
+    let figures = (
         answer.number("x-ratelimit-limit"),
         answer.number("x-ratelimit-remaining"),
-    )
+    );
+    says_it_twice(answer);
+    figures
+}
+
+/// What the draft's structured fields say is what the contract's headers say.
+fn says_it_twice(answer: &Answer) {
+    let (limit, remaining) = (
+        answer.must("x-ratelimit-limit"),
+        answer.must("x-ratelimit-remaining"),
+    );
+    assert_eq!(
+        answer.must("ratelimit-policy"),
+        format!("\"default\";q={limit};w=60")
+    );
+    let left = answer
+        .must("ratelimit")
+        .strip_prefix(&format!("\"default\";r={remaining};t="))
+        .unwrap_or_else(|| panic!("{answer:?}"));
+    let left: i64 = left.parse().unwrap();
+    assert!((1..=60).contains(&left), "{answer:?}");
+    if answer.status == 429 {
+        assert_eq!(answer.number("retry-after"), left);
+    }
+}
+
+#[tokio::test]
+async fn structured_fields_agree_whatever_the_answer_and_the_method() {
+    let (world, clock, token) = limited(10, "2040-01-01T12:00:30Z").await;
+    for (at, left) in [
+        ("2040-01-01T12:00:30Z", 30),
+        ("2040-01-01T12:00:30.000001Z", 30),
+        ("2040-01-01T12:00:59.999999Z", 1),
+        ("2040-01-01T12:01:00Z", 60),
+    ] {
+        clock.freeze(instant(at)).await;
+        for method in [
+            reqwest::Method::GET,
+            reqwest::Method::HEAD,
+            reqwest::Method::OPTIONS,
+        ] {
+            let request = world.client.request(method.clone(), &world.url("/v1/me"));
+            let answer = request.bearer(&token).send().await;
+            says_it_twice(&answer);
+            let told = answer.must("ratelimit").rsplit_once("t=").unwrap().1;
+            assert_eq!(told, left.to_string(), "{method} at {at}");
+        }
+    }
+    let own = world.get(&token, "/v1/offers/nothing").await;
+    assert_eq!(own.must("ratelimit-policy"), "\"default\";q=10;w=60");
+    let me = world.get(&token, "/v1/me").await.json();
+    let client_id = me["app"]["client_id"].as_str().unwrap();
+    let without_its_own = json!({"rate_limit": null});
+    world.adjust(client_id, &without_its_own).await.expect(200);
+    let default = world.get(&token, "/v1/offers/nothing").await;
+    assert_eq!(default.must("ratelimit-policy"), "\"default\";q=600;w=60");
+    says_it_twice(&default);
+    for uncounted in [
+        world.client.get(&world.url("/v1/me")).send().await.expect(401),
+        world
+            .client
+            .get(&world.url("/v1"))
+            .bearer(&token)
+            .without("user-agent")
+            .send()
+            .await
+            .expect(400),
+    ] {
+        says_it_twice(&uncounted);
+        assert_eq!(figures(&uncounted), (600, 600));
+    }
 }
 
 #[tokio::test]

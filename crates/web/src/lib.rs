@@ -9,6 +9,7 @@ pub mod body;
 pub mod client_ip;
 pub mod code;
 pub mod decode;
+pub mod deprecation;
 pub mod form;
 pub mod guarded;
 pub mod head;

@@ -17,6 +17,11 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// How long a window is, in seconds (contract: Limits).
+pub const WINDOW_SECONDS: u32 = 60;
 
 /// A response with this JSON body: `Content-Type: application/json` without a charset (D8), `no-store`, trace id.
 pub fn json(status: StatusCode, body: impl Into<Bytes>, trace_id: &TraceId) -> HttpResponse {
@@ -81,7 +86,8 @@ impl<P> MessageBody for Holding<P> {
     }
 }
 
-/// The rate-limit headers of every `/v1` response (contract: Common rules).
+/// The rate-limit headers of every `/v1` response: the contract's own three (Common rules), and beside them the two that
+/// client libraries know (draft-ietf-httpapi-ratelimit-headers-11), which say the same of the policy `default`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     /// Requests per window.
@@ -90,14 +96,34 @@ pub struct RateLimit {
     pub remaining: u32,
     /// The end of the window, in seconds since 1970-01-01T00:00:00Z.
     pub reset: i64,
+    /// Seconds to the end of the window, rounded up; what `Retry-After` says where it is there, as the draft asks in §6.
+    pub resets_in: u32,
 }
 
 impl RateLimit {
-    /// Sets the three headers.
+    /// Sets the five headers.
     pub fn write(&self, headers: &mut HeaderMap) {
-        headers.insert(LIMIT, HeaderValue::from(self.limit));
-        headers.insert(REMAINING, HeaderValue::from(self.remaining));
-        headers.insert(RESET, HeaderValue::from(self.reset));
+        let Self {
+            limit,
+            remaining,
+            reset,
+            resets_in,
+        } = *self;
+        headers.insert(LIMIT, HeaderValue::from(limit));
+        headers.insert(REMAINING, HeaderValue::from(remaining));
+        headers.insert(RESET, HeaderValue::from(reset));
+        let structured = [
+            (RATE_LIMIT, format!("\"default\";r={remaining};t={resets_in}")),
+            (
+                RATE_LIMIT_POLICY,
+                format!("\"default\";q={limit};w={WINDOW_SECONDS}"),
+            ),
+        ];
+        for (name, value) in structured {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                headers.insert(name, value);
+            }
+        }
     }
 }
 
@@ -113,6 +139,7 @@ mod tests {
             limit: 600,
             remaining: 599,
             reset: 1_795_161_600,
+            resets_in: 17,
         }
         .write(response.headers_mut());
         let response = closing(response, ());
@@ -124,6 +151,8 @@ mod tests {
         assert_eq!(header("x-ratelimit-limit"), Some("600"));
         assert_eq!(header("x-ratelimit-remaining"), Some("599"));
         assert_eq!(header("x-ratelimit-reset"), Some("1795161600"));
+        assert_eq!(header("ratelimit"), Some("\"default\";r=599;t=17"));
+        assert_eq!(header("ratelimit-policy"), Some("\"default\";q=600;w=60"));
         assert_eq!(response.head().connection_type(), ConnectionType::Close);
     }
 

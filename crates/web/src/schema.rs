@@ -16,6 +16,7 @@
 //! ```
 
 mod components;
+mod deprecated;
 mod kinds;
 mod node;
 

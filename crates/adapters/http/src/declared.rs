@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use web::Problem;
+use web::deprecation::Deprecation;
 use web::schema::Node;
 
 /// An operation as developers read of it. Nothing here has a default, so that no operation can be added without.
@@ -22,6 +23,8 @@ pub(crate) struct Declared {
     pub(crate) body: Option<Body>,
     /// The good answer.
     pub(crate) success: Success,
+    /// That it goes away. A field of a body that does says so in its schema ([`Node::deprecated`]).
+    pub(crate) deprecated: Option<&'static Deprecation>,
     /// Its own refusals, as they are answered: one for each code that follows neither from its scope, nor from its path, nor
     /// from its effect.
     pub(crate) refusals: &'static [fn() -> Problem],
@@ -35,6 +38,8 @@ pub(crate) struct Parameter {
     pub(crate) description: &'static str,
     /// What its value must be.
     pub(crate) schema: fn() -> Node,
+    /// That it goes away.
+    pub(crate) deprecated: Option<&'static Deprecation>,
 }
 
 /// A request's body.
@@ -123,6 +128,7 @@ impl Parameter {
         description: "The fields wanted, separated by commas, each by its name at the top level. `id` always comes along where \
                       there is one. All of them where this is left out.",
         schema: web::schema::string,
+        deprecated: None,
     };
 
     /// Whether these are the parameters of these names, in their order; decided where the program is compiled.

@@ -22,6 +22,7 @@ use crate::arrival::Arrival;
 use crate::authorization_server;
 use crate::declared::Tag;
 use crate::listener::Answer;
+use crate::routes::{Route, TABLE};
 
 /// Where the document is.
 pub(crate) const PATH: &str = "/openapi.json";
@@ -36,24 +37,27 @@ const DESCRIPTION: &str = "\
 The API of an online marketplace's sellers: offers, orders, shipments, webhooks, and OAuth 2.0 to reach them.
 
 * Every request to `/v1` names its client in `User-Agent` and carries a bearer token.
-* An application has a number of requests a minute, 600 unless another was agreed on. `X-RateLimit-*` tell where it stands.
+* An application has a number of requests a minute, 600 unless another was agreed on. `X-RateLimit-*` tell where it stands, \
+`RateLimit` and `RateLimit-Policy` the same for libraries that know them.
 * What writes takes an `Idempotency-Key`: for 24 hours the same request with the same key gets the same answer.
 * Lists are read page by page, by the opaque cursor in `next`.
 * `fields` chooses the fields of a resource. Without it all are there; with it those alone, and `id`.
 * Bodies are JSON objects of at most 64 KiB (16 KiB under `/oauth`). Fields that are not documented are refused in requests; \
 in answers more may be added at any time, and clients ignore what they do not know.
+* What goes away is marked `deprecated` here long before, and answers that have to do with it say so in `Deprecation`, `Sunset` and \
+`Link`.
 * Instants are RFC 3339 in UTC with microseconds. Amounts are integers in the minor unit.
 * Errors have one shape. `traceId` finds the request in our logs, and is `X-Trace-Id` too.
 * HEAD works wherever GET does.";
 
 /// The document as JSON over many lines, for the origin that clients use (without a trailing slash).
 pub fn openapi(public_url: &str) -> String {
-    format!("{:#}\n", document(public_url).0)
+    format!("{:#}\n", document(TABLE, public_url).0)
 }
 
 /// The document as it is served.
 pub(crate) fn served(public_url: &str) -> Bytes {
-    document(public_url).0.to_string().into()
+    document(TABLE, public_url).0.to_string().into()
 }
 
 /// Answers a request for the document; nobody needs a token for it.
@@ -80,11 +84,11 @@ pub(crate) fn answer(document: &Bytes, arrival: Arrival) -> Answer {
 }
 
 /// The document, and the names that it gives to two different things.
-fn document(public_url: &str) -> (Node, Vec<String>) {
+pub(crate) fn document(table: &[Route], public_url: &str) -> (Node, Vec<String>) {
     let mut components = Components::default();
     let mut errors = errors::Errors::default();
     let mut paths = Map::new();
-    operations::add(&mut paths, &mut errors);
+    operations::add(table, &mut paths, &mut errors);
     authorization_server::document::add(&mut paths, public_url);
     let paths = components.hoist(Node::Object(paths));
     let webhooks = components.hoist(events::webhooks());

@@ -10,6 +10,7 @@ mod call;
 mod cursor;
 mod deadline;
 mod declared;
+mod deprecated;
 mod document;
 mod failure;
 mod forwarding;

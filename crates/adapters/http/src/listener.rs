@@ -12,8 +12,10 @@ use web::meters::RequestMeters;
 use web::{Problem, TraceId, head};
 
 use crate::arrival::Arrival;
+use crate::deprecated::Notices;
 use crate::forwarding::Forwarding;
 use crate::meters::Decisions;
+use crate::routes::{Route, TABLE};
 use crate::trace_ids::TraceIds;
 use crate::{Public, authorization_server, document, pipeline};
 
@@ -23,6 +25,10 @@ pub(crate) const LISTENER: &str = "api";
 /// The listener in one server thread.
 pub(crate) struct Listener {
     pub(crate) public: Arc<Public>,
+    /// The operations of `/v1`.
+    pub(crate) table: &'static [Route],
+    /// What of them goes away.
+    pub(crate) notices: Notices,
     forwarding: Forwarding,
     trace_ids: TraceIds,
     meters: RequestMeters,
@@ -38,7 +44,14 @@ pub(crate) struct Answer {
 
 impl Listener {
     pub(crate) fn new(public: Public) -> Self {
+        Self::over(TABLE, public)
+    }
+
+    /// The listener with these operations.
+    pub(crate) fn over(table: &'static [Route], public: Public) -> Self {
         Self {
+            table,
+            notices: Notices::of(table),
             forwarding: Forwarding::new(&public.settings.trusted_proxies),
             trace_ids: TraceIds::new(public.randomness.as_ref()),
             meters: RequestMeters::new(LISTENER),

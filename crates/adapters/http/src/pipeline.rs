@@ -18,6 +18,7 @@ use crate::deadline::Deadline;
 use crate::listener::{Answer, Listener};
 use crate::operation::{Context, Incoming, Reply};
 use crate::refusal::Refusal;
+use crate::routes::Route;
 use crate::writing::Terms;
 use crate::{HttpSettings, bearer, failure, idempotency, quota, routes, user_agent};
 
@@ -25,6 +26,8 @@ use crate::{HttpSettings, bearer, failure, idempotency, quota, routes, user_agen
 struct Progress {
     limit: Cell<RateLimit>,
     route: Cell<&'static str>,
+    /// The operation that was asked for, even if the request never got there.
+    operation: Cell<Option<&'static Route>>,
     /// The seller and the application that the request was counted for.
     counted: Cell<Option<(SellerId, ClientId)>>,
 }
@@ -34,6 +37,7 @@ pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer 
     let progress = Progress {
         limit: Cell::new(quota::uncounted(&listener.public.settings)),
         route: Cell::new("-"),
+        operation: Cell::new(None),
         counted: Cell::new(None),
     };
     let trace_id = arrival.trace_id;
@@ -58,6 +62,10 @@ pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer 
         });
     }
     progress.limit.get().write(response.headers_mut());
+    if let Some(route) = progress.operation.get() {
+        let query = arrival.request.uri().query();
+        listener.notices.write(route, query, response.headers_mut());
+    }
     let response = arrival.end(response, closes);
     Answer { response, route }
 }
@@ -68,7 +76,10 @@ async fn pass(listener: &Listener, arrival: &mut Arrival, progress: &Progress) -
     let request = arrival.request.clone();
     let deadline = Deadline::of_arrival(arrival.at);
     // Looked up here so that the log can name the route of every request; judged below, in its turn.
-    let found = routes::find(request.method(), request.uri().path());
+    let found = routes::find(listener.table, request.method(), request.uri().path());
+    progress
+        .operation
+        .set(found.as_ref().ok().map(|found| found.route));
     progress.route.set(match &found {
         Ok(found) => found.route.template,
         Err(none) => none.template(),

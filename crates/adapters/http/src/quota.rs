@@ -2,11 +2,9 @@
 
 use oauth::Quota;
 use web::Problem;
-use web::reply::RateLimit;
+use web::reply::{RateLimit, WINDOW_SECONDS};
 
 use crate::HttpSettings;
-
-const WINDOW_SECONDS: i64 = 60;
 
 /// What a request that was counted is told.
 pub(crate) fn counted(quota: &Quota) -> RateLimit {
@@ -14,6 +12,7 @@ pub(crate) fn counted(quota: &Quota) -> RateLimit {
         limit: quota.limit,
         remaining: quota.remaining(),
         reset: quota.resets_at.timestamp(),
+        resets_in: whole_seconds(quota),
     }
 }
 
@@ -21,12 +20,13 @@ pub(crate) fn counted(quota: &Quota) -> RateLimit {
 pub(crate) fn uncounted(settings: &HttpSettings) -> RateLimit {
     let limit = settings.default_rate_limit.get();
     let now = settings.clock.now().timestamp();
+    let window = i64::from(WINDOW_SECONDS);
+    let left = window.saturating_sub(now.rem_euclid(window));
     RateLimit {
         limit,
         remaining: limit,
-        reset: now
-            .saturating_sub(now.rem_euclid(WINDOW_SECONDS))
-            .saturating_add(WINDOW_SECONDS),
+        reset: now.saturating_add(left),
+        resets_in: u32::try_from(left).unwrap_or(WINDOW_SECONDS),
     }
 }
 

@@ -50,11 +50,11 @@ pub struct Route {
 type Decode = fn(&Incoming<'_>, Context) -> Result<Call, Violations>;
 
 impl Route {
-    const fn reads<R: Read>() -> Self {
+    pub(crate) const fn reads<R: Read>() -> Self {
         Self::of::<R>(Effect::Read, call::reading::<R>)
     }
 
-    const fn writes<W: Write>() -> Self {
+    pub(crate) const fn writes<W: Write>() -> Self {
         Self::of::<W>(Effect::Write, call::writing::<W>)
     }
 
@@ -103,13 +103,17 @@ pub(crate) enum NoRoute {
 
 /// Finds the operation of a request. HEAD stands for GET (D5); paths are compared as they were sent, a trailing slash and
 /// all (D6).
-pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Result<Found<'a>, NoRoute> {
+pub(crate) fn find<'a>(
+    table: &'static [Route],
+    method: &Method,
+    path: &'a str,
+) -> Result<Found<'a>, NoRoute> {
     let method = if *method == Method::HEAD {
         &Method::GET
     } else {
         method
     };
-    let mut here = TABLE
+    let mut here = table
         .iter()
         .filter_map(|route| capture(route.template, path).map(|id| Found { route, id }));
     here.clone()
@@ -118,7 +122,7 @@ pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Result<Found<'a>, NoRo
             None => NoRoute::Path,
             Some(first) => NoRoute::Method {
                 template: first.route.template,
-                allow: allowed(first.route.template),
+                allow: allowed(table, first.route.template),
             },
         })
 }
@@ -143,8 +147,8 @@ impl From<NoRoute> for Problem {
 }
 
 /// The contract's methods of a path: HEAD is not among them (D118).
-fn allowed(template: &str) -> String {
-    let methods = TABLE
+fn allowed(table: &[Route], template: &str) -> String {
+    let methods = table
         .iter()
         .filter(|route| route.template == template)
         .map(|route| route.method.as_str());
@@ -165,7 +169,7 @@ mod tests {
     use super::*;
 
     fn template(method: &Method, path: &str) -> String {
-        find(method, path).map_or_else(
+        find(TABLE, method, path).map_or_else(
             |none| format!("{none:?}"),
             |found| found.route.template.to_owned(),
         )
@@ -195,11 +199,14 @@ mod tests {
     #[test]
     fn head_is_get_and_other_methods_are_told_what_there_is() {
         assert_eq!(template(&Method::HEAD, "/v1/offers"), "/v1/offers");
-        assert_eq!(find(&Method::GET, "/v1/offers/x%20").unwrap().id, "x%20");
-        let wrong = find(&Method::OPTIONS, "/v1/me").unwrap_err();
+        assert_eq!(find(TABLE, &Method::GET, "/v1/offers/x%20").unwrap().id, "x%20");
+        let wrong = find(TABLE, &Method::OPTIONS, "/v1/me").unwrap_err();
         assert_eq!(wrong.template(), "/v1/me");
         assert!(matches!(wrong, NoRoute::Method { allow, .. } if allow == "GET"));
-        assert_eq!(find(&Method::GET, "/v1/nothing").unwrap_err(), NoRoute::Path);
+        assert_eq!(
+            find(TABLE, &Method::GET, "/v1/nothing").unwrap_err(),
+            NoRoute::Path
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod api_order;
 mod authorization;
 mod client_authentication;
 mod departed_clients;
+mod deprecated;
 mod exchange_order;
 mod exchanges;
 mod failures;

@@ -33,6 +33,7 @@ impl Components {
                 members.extend(self.hoist_members(beside));
                 Node::Object(members)
             }
+            Node::Deprecated { schema, notice } => self.hoist(*schema).marked(notice),
             leaf => leaf,
         }
     }

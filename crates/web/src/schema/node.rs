@@ -5,6 +5,8 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::deprecation::Deprecation;
+
 /// The members of an object, in their order.
 pub type Map = IndexMap<String, Node>;
 
@@ -34,6 +36,14 @@ pub enum Node {
         /// What else is said in this place, such as a description.
         beside: Map,
     },
+    /// A schema of what goes away.
+    #[serde(skip)]
+    Deprecated {
+        /// The schema.
+        schema: Box<Node>,
+        /// Since when, and until when.
+        notice: &'static Deprecation,
+    },
 }
 
 impl Node {
@@ -50,8 +60,15 @@ impl Node {
     /// The same with one more member. Beside the reference, where it has a name.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Self>) -> Self {
-        if let Self::Object(members) | Self::Named { beside: members, .. } = &mut self {
-            members.insert(key.to_owned(), value.into());
+        match &mut self {
+            Self::Object(members) | Self::Named { beside: members, .. } => {
+                members.insert(key.to_owned(), value.into());
+            }
+            Self::Deprecated { schema, notice } => {
+                let schema = std::mem::replace(schema.as_mut(), Self::Null);
+                return schema.with(key, value).deprecated(notice);
+            }
+            _ => {}
         }
         self
     }
@@ -95,6 +112,7 @@ impl Node {
                 }
                 Self::Object(members)
             }
+            Self::Deprecated { schema, notice } => schema.or_null().deprecated(notice),
             named => {
                 let null = Self::of([("type", "null".into())]);
                 Self::of([("anyOf", Self::List(vec![named, null]))])
@@ -106,6 +124,7 @@ impl Node {
     pub fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Object(members) => members.get(key),
+            Self::Deprecated { schema, .. } => schema.get(key),
             _ => None,
         }
     }

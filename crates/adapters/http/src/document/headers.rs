@@ -8,7 +8,16 @@ use super::reference;
 pub(crate) const EVERYWHERE: [&str; 2] = ["X-Trace-Id", "Cache-Control"];
 
 /// Of every response of `/v1` besides.
-pub(super) const LIMITED: [&str; 3] = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+pub(super) const LIMITED: [&str; 5] = [
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "RateLimit",
+    "RateLimit-Policy",
+];
+
+/// Of responses of `/v1` that have to do with what goes away.
+const GOING: [&str; 3] = ["Deprecation", "Sunset", "Link"];
 
 /// The parameters that several operations have.
 pub(super) fn parameters() -> Node {
@@ -112,6 +121,51 @@ pub(super) fn of_responses() -> Node {
             ),
         ),
         (
+            "RateLimit",
+            header(
+                true,
+                "The same for libraries that know draft-ietf-httpapi-ratelimit-headers: `r` requests are left for the next `t` seconds.",
+                string()
+                    .with("pattern", "^\"default\";r=[0-9]+;t=[0-9]+$")
+                    .such_as("\"default\";r=599;t=17"),
+            ),
+        ),
+        (
+            "RateLimit-Policy",
+            header(
+                true,
+                "The limit as that draft has it: `q` requests in every `w` seconds.",
+                string()
+                    .with("pattern", "^\"default\";q=[0-9]+;w=60$")
+                    .such_as("\"default\";q=600;w=60"),
+            ),
+        ),
+        (
+            "Deprecation",
+            header(
+                false,
+                "There where something that the request has to do with is deprecated: since when, or from when on, in seconds \
+                 since 1970-01-01T00:00:00Z (RFC 9745).",
+                string().with("pattern", "^@[0-9]+$").such_as("@1799971200"),
+            ),
+        ),
+        (
+            "Sunset",
+            header(
+                false,
+                "When that is gone (RFC 8594).",
+                string().such_as("Thu, 15 Jul 2027 00:00:00 GMT"),
+            ),
+        ),
+        (
+            "Link",
+            header(
+                false,
+                "Where more is said about it: `rel=\"deprecation\"`, `rel=\"sunset\"` (RFC 8288).",
+                string().such_as("</docs/guide/versioning>; rel=\"deprecation\""),
+            ),
+        ),
+        (
             "Retry-After",
             header(true, "How many seconds to wait; that long suffices.", seconds()),
         ),
@@ -172,6 +226,7 @@ pub(crate) fn referring<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)
 
 /// The headers of every response of `/v1`, and these.
 pub(super) fn of_v1(more: &[(&str, &str)]) -> Node {
-    let every = EVERYWHERE.into_iter().chain(LIMITED).map(|name| (name, name));
+    let every = EVERYWHERE.into_iter().chain(LIMITED).chain(GOING);
+    let every = every.map(|name| (name, name));
     referring(every.chain(more.iter().copied()))
 }

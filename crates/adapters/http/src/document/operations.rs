@@ -7,11 +7,11 @@ use super::headers::of_v1;
 use super::{example, json, reference, security};
 use crate::declared::{Parameter, Success};
 use crate::operation::Effect;
-use crate::routes::{Route, TABLE};
+use crate::routes::Route;
 
-/// Adds every operation of the table.
-pub(super) fn add(paths: &mut Map, errors: &mut Errors) {
-    for route in TABLE {
+/// Adds every operation of a table.
+pub(super) fn add(table: &[Route], paths: &mut Map, errors: &mut Errors) {
+    for route in table {
         let item = paths
             .entry(route.template.to_owned())
             .or_insert_with(|| Node::Object(Map::new()));
@@ -38,7 +38,11 @@ fn operation(route: &Route, errors: &mut Errors) -> Node {
     let (status, answer) = success(route);
     let mut responses = Map::from([(status, answer)]);
     responses.extend(errors.of(route));
-    operation.with("responses", Node::Object(responses))
+    let operation = operation.with("responses", Node::Object(responses));
+    match declared.deprecated {
+        Some(notice) => operation.marked(notice),
+        None => operation,
+    }
 }
 
 fn parameters(route: &Route) -> Node {
@@ -79,13 +83,17 @@ fn query(parameter: &Parameter, route: &Route) -> Node {
         "fields" => fields(route.fields),
         _ => (parameter.schema)(),
     };
-    Node::of([
+    let described = Node::of([
         ("name", parameter.name.into()),
         ("in", "query".into()),
         ("required", false.into()),
         ("description", parameter.description.into()),
         ("schema", schema),
-    ])
+    ]);
+    match parameter.deprecated {
+        Some(notice) => described.marked(notice),
+        None => described,
+    }
 }
 
 /// The names that can be chosen, separated by commas.

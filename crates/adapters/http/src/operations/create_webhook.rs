@@ -53,6 +53,7 @@ impl Operation for CreateWebhook {
             schema: WebhookCreatedView::schema,
             example,
         },
+        deprecated: None,
         refusals: &[|| create_subscription::Refusal::Limit.problem()],
     };
 

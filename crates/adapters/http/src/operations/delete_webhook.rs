@@ -36,6 +36,7 @@ impl Operation for DeleteWebhook {
         success: Success::NoContent {
             description: "The subscription is gone.",
         },
+        deprecated: None,
         refusals: &[],
     };
 

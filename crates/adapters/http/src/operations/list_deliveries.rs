@@ -41,6 +41,7 @@ impl Operation for ListDeliveries {
             schema,
             example,
         },
+        deprecated: None,
         refusals: &[],
     };
 

@@ -43,11 +43,13 @@ impl Operation for ListOffers {
                 name: "status",
                 description: "Offers of this status alone.",
                 schema: offer_view::status,
+                deprecated: None,
             },
             Parameter {
                 name: "updated_after",
                 description: "Offers that changed after this instant. A client that polls sends an instant some 60 s before the last one it has seen, and drops what it knows.",
                 schema: date_time,
+                deprecated: None,
             },
         ],
         body: None,
@@ -57,6 +59,7 @@ impl Operation for ListOffers {
             schema: || page::schema("OfferPage", OfferView::schema()),
             example: || page::example(offer_view::example()),
         },
+        deprecated: None,
         refusals: &[],
     };
 

@@ -50,16 +50,19 @@ impl Operation for ListOrders {
                 name: "status",
                 description: "Orders of this status alone.",
                 schema: order_view::status,
+                deprecated: None,
             },
             Parameter {
                 name: "placed_after",
                 description: "Orders that were placed after this instant.",
                 schema: date_time,
+                deprecated: None,
             },
             Parameter {
                 name: "updated_after",
                 description: "Orders that changed after this instant. A client that polls sends an instant some 60 s before the last one it has seen, and drops what it knows.",
                 schema: date_time,
+                deprecated: None,
             },
         ],
         body: None,
@@ -69,6 +72,7 @@ impl Operation for ListOrders {
             schema: || page::schema("OrderPage", OrderView::schema()),
             example: || page::example(order_view::example()),
         },
+        deprecated: None,
         refusals: &[],
     };
 

@@ -39,6 +39,7 @@ impl Operation for ListWebhooks {
             schema,
             example,
         },
+        deprecated: None,
         refusals: &[],
     };
 

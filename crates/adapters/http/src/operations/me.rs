@@ -39,6 +39,7 @@ impl Operation for ReadMe {
             schema: MeView::schema,
             example,
         },
+        deprecated: None,
         refusals: &[],
     };
 

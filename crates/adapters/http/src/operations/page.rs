@@ -20,6 +20,7 @@ pub(super) const LIMIT: Parameter = Parameter {
             ("default", i64::from(DEFAULT_LIMIT).into()),
         ])
     },
+    deprecated: None,
 };
 
 /// `after`.
@@ -28,6 +29,7 @@ pub(super) const AFTER: Parameter = Parameter {
     description: "The `next` of the page before, as it was: it belongs to this list and these filters. `limit` and `fields` may \
                   change between pages.",
     schema: string,
+    deprecated: None,
 };
 
 /// What the document says of a page.

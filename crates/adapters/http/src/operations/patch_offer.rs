@@ -49,6 +49,7 @@ impl Operation for PatchOffer {
             schema: OfferView::schema,
             example: offer_view::example,
         },
+        deprecated: None,
         refusals: &[
             || entry(PatchRefusal::NoPrice).into(),
             || entry(PatchRefusal::NoStock).into(),

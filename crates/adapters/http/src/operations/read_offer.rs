@@ -38,6 +38,7 @@ impl Operation for ReadOffer {
             schema: OfferView::schema,
             example: offer_view::example,
         },
+        deprecated: None,
         refusals: &[],
     };
 

@@ -38,6 +38,7 @@ impl Operation for ReadOrder {
             schema: OrderView::schema,
             example: order_view::example,
         },
+        deprecated: None,
         refusals: &[],
     };
 

@@ -74,6 +74,7 @@ impl Operation for ReportShipment {
             schema: ShipmentView::schema,
             example,
         },
+        deprecated: None,
         refusals: &[
             || impossible(Reason::AlreadyShipped, &[]).into(),
             || impossible(Reason::Unpaid, &[]).into(),

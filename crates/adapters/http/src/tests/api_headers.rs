@@ -14,6 +14,10 @@ fn has_common_headers(answered: &Answered, limit: &str, remaining: &str) {
     assert_eq!(answered.header("x-ratelimit-limit"), Some(limit));
     assert_eq!(answered.header("x-ratelimit-remaining"), Some(remaining));
     assert_eq!(answered.header("x-ratelimit-reset"), Some(WINDOW_END));
+    let policy = format!("\"default\";q={limit};w=60");
+    assert_eq!(answered.header("ratelimit-policy"), Some(policy.as_str()));
+    let left = format!("\"default\";r={remaining};t=40");
+    assert_eq!(answered.header("ratelimit"), Some(left.as_str()));
 }
 
 #[actix_web::test]
