@@ -1,7 +1,8 @@
 //! What the document promises and no test has produced: every operation with every status and code of it.
 //!
-//! The other tests of this package write down what they were answered; this one, the last of them, reads it. By itself it
-//! cannot pass: run the package as a whole.
+//! The other tests of this package write down what they were answered; this one, the last of them, reads it. It can judge a run of
+//! the whole package alone. Where tests were chosen by name, or run by something else than cargo, which keeps their order, it says
+//! that it did not judge; where `CI` is set, that fails.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +12,29 @@ use serde_json::Value;
 /// What cannot be produced from outside, and why.
 const EXCEPT: [(&str, &str); 0] = [];
 
+/// Why this run does not show what the whole package produces.
+fn partial() -> Option<&'static str> {
+    // The first argument is the program; options begin with dashes, and what they take is joined to them or a number.
+    let chosen = std::env::args()
+        .skip(1)
+        .any(|argument| !argument.starts_with('-') && argument.parse::<u32>().is_err());
+    if chosen {
+        return Some("tests were chosen by name");
+    }
+    // Each test is a process there, and they run side by side.
+    std::env::var_os("NEXTEST").map(|_| "nextest does not keep the order of the suites")
+}
+
 #[test]
 fn every_operation_has_given_every_documented_answer() {
+    if let Some(reason) = partial() {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "{reason}: nothing can be judged"
+        );
+        eprintln!("not judged: {reason}");
+        return;
+    }
     let document = Document::current();
     let mut promised = BTreeSet::new();
     for operation in document.operations() {
