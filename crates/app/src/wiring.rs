@@ -105,10 +105,8 @@ impl Shared {
             .threads
             .map_or_else(processors, |threads| threads.get().into());
         let configure = move || {
-            let (public, panel) = (
-                shared.public_state(&settings),
-                shared.panel_state(&panel_settings),
-            );
+            let public = shared.public_state(&settings);
+            let panel = shared.panel_state(&panel_settings, &public);
             |config: &mut ServiceConfig| {
                 adapter_panel::configure(panel)(config);
                 adapter_http::configure(public)(config);
@@ -155,7 +153,7 @@ impl Shared {
         }
     }
 
-    /// A gate and readers of one thread: they gather what is in flight there, on connections of their own.
+    /// What one thread asks the database by: it gathers what is in flight there, on connections of its own.
     fn public_state(&self, settings: &Arc<HttpSettings>) -> Public {
         Public {
             units: self.database.units(),
@@ -167,6 +165,7 @@ impl Shared {
             hosts: self.outside.receivers.clone(),
             claims: self.database.claims(),
             applications: self.database.applications(),
+            client_tokens: self.database.client_tokens(),
             grants: self.database.grants(),
             usage: self.usage.clone(),
             rates: self.database.rate_counter(),
@@ -177,15 +176,16 @@ impl Shared {
         }
     }
 
-    fn panel_state(&self, settings: &Arc<PanelSettings>) -> Panel {
+    /// The panel beside the API in one thread, with which it shares the readers that gather.
+    fn panel_state(&self, settings: &Arc<PanelSettings>, beside: &Public) -> Panel {
         Panel {
             units: self.database.units(),
             panel: self.database.panel(),
             grants: self.database.grants(),
             subscriptions: self.database.subscriptions(),
-            applications: self.database.applications(),
+            applications: Arc::clone(&beside.applications),
             sellers: self.database.sellers(),
-            rates: self.database.rate_counter(),
+            rates: Arc::clone(&beside.rates),
             passwords: self.passwords.clone(),
             sealer: self.sealer.clone(),
             randomness: self.randomness.clone(),

@@ -17,10 +17,7 @@ pub async fn exchange_code(
     lifetimes: Lifetimes,
     now: DateTime<Utc>,
 ) -> Result<Granted, Failure<GrantRefusal>> {
-    let Some(family) = grants.lock_family(code.family).await? else {
-        return refuse(GrantRefusal::Unknown);
-    };
-    let Some(stored) = grants.code(code).await? else {
+    let Some((family, Some(stored))) = grants.lock_code(code).await? else {
         return refuse(GrantRefusal::Unknown);
     };
     let verdict = stored.judge(&family, presented, now);
@@ -58,15 +55,10 @@ mod tests {
     fn keeping(code: Option<Code>) -> MockGrantStore {
         let mut grants = MockGrantStore::new();
         grants
-            .expect_lock_family()
-            .once()
-            .withf(|id| *id == family().id)
-            .returning(|_| Ok(Some(family())));
-        grants
-            .expect_code()
+            .expect_lock_code()
             .once()
             .withf(|asked| *asked == key())
-            .returning(move |_| Ok(code.clone()));
+            .returning(move |_| Ok(Some((family(), code.clone()))));
         grants
     }
 
@@ -129,7 +121,7 @@ mod tests {
         );
         assert_eq!(refusal(exchange(keeping(None)).await), GrantRefusal::Unknown);
         let mut nobody = MockGrantStore::new();
-        nobody.expect_lock_family().once().returning(|_| Ok(None));
+        nobody.expect_lock_code().once().returning(|_| Ok(None));
         assert_eq!(refusal(exchange(nobody).await), GrantRefusal::Unknown);
     }
 }

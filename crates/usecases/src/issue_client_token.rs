@@ -1,28 +1,36 @@
 //! An application obtains a token for its owner's account (`client_credentials`).
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use kernel::{Randomness, StoreError};
-use oauth::{BearerToken, FamilyId, FamilyKind, Grant, IssuedToken, NewToken, TokenKind, TokenStore};
+use oauth::{BearerToken, ClientTokens, FamilyId, Grant, IssuedToken, NewClientToken, TokenKind};
 
-/// Issues an access token that ends `lifetime` after `now`. Nothing has to be locked: whether the application and the
-/// account still stand is looked at whenever the token is used.
+/// How often a token that was surely not stored, since it lost against other work, is stored again.
+const REPEATS: usize = 3;
+
+/// Issues an access token that ends `lifetime` after it is stored. Nothing has to be locked: whether the application and the
+/// account still stand is looked at whenever the token is used. After a failure the token is shown to nobody.
 pub async fn issue_client_token(
-    tokens: &dyn TokenStore,
+    tokens: &dyn ClientTokens,
     randomness: &dyn Randomness,
     grant: Grant,
     lifetime: TimeDelta,
-    now: DateTime<Utc>,
 ) -> Result<IssuedToken, StoreError> {
     let family = FamilyId::from(randomness.uuid());
     let token = BearerToken::from_random(TokenKind::Access, family, &randomness.secret());
-    let new = NewToken {
+    let new = NewClientToken {
         family,
-        kind: FamilyKind::ClientCredentials,
         grant,
         hash: token.key().hash,
-        expires_at: Some(now + lifetime),
+        lifetime,
     };
-    tokens.issue_token(new).await?;
+    let mut repeats = 0;
+    loop {
+        match tokens.issue(new).await {
+            Ok(()) => break,
+            Err(StoreError::Retryable(_)) if repeats < REPEATS => repeats += 1,
+            Err(error) => return Err(error),
+        }
+    }
     Ok(IssuedToken {
         token,
         scopes: grant.scopes,
@@ -31,30 +39,67 @@ pub async fn issue_client_token(
 
 #[cfg(test)]
 mod tests {
-    use oauth::{MockTokenStore, ScopeSet};
+    use oauth::{MockClientTokens, ScopeSet};
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{chance, now};
+    use crate::test_support::chance;
 
-    #[tokio::test]
-    async fn the_stored_row_is_the_hash_of_what_is_handed_out() {
-        let mut tokens = MockTokenStore::new();
-        let expected = BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32]);
-        let hash = expected.key().hash;
-        tokens
-            .expect_issue_token()
-            .once()
-            .withf(move |new| new.hash == hash && new.expires_at == Some(now() + TimeDelta::hours(12)))
-            .returning(|_| Ok(()));
-        let grant = Grant {
+    fn grant() -> Grant {
+        Grant {
             seller: Uuid::from_u128(2).into(),
             client_id: Uuid::from_u128(3).into(),
             scopes: ScopeSet::all(),
+        }
+    }
+
+    async fn issue(tokens: MockClientTokens) -> Result<IssuedToken, StoreError> {
+        issue_client_token(&tokens, &chance(), grant(), TimeDelta::hours(12)).await
+    }
+
+    /// What is handed out when ids and secrets are those of `chance`.
+    fn expected() -> BearerToken {
+        BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32])
+    }
+
+    /// A store that fails so often before it succeeds, and holds every call to the same token.
+    fn failing(times: usize, failure: fn() -> StoreError) -> MockClientTokens {
+        let mut tokens = MockClientTokens::new();
+        let hash = expected().key().hash;
+        let the_same = move |new: &NewClientToken| {
+            new.hash == hash && new.grant == grant() && new.lifetime == TimeDelta::hours(12)
         };
-        let issued = issue_client_token(&tokens, &chance(), grant, TimeDelta::hours(12), now())
-            .await
-            .unwrap();
-        assert_eq!(issued.token.reveal(), expected.reveal());
+        tokens
+            .expect_issue()
+            .times(times)
+            .withf(the_same)
+            .returning(move |_| Err(failure()));
+        tokens.expect_issue().withf(the_same).returning(|_| Ok(()));
+        tokens
+    }
+
+    fn lost() -> StoreError {
+        StoreError::Retryable("deadlock".into())
+    }
+
+    #[tokio::test]
+    async fn the_stored_row_is_the_hash_of_what_is_handed_out() {
+        let issued = issue(failing(0, lost)).await.unwrap();
+        assert_eq!(issued.token.reveal(), expected().reveal());
+        assert_eq!(issued.scopes, grant().scopes);
+    }
+
+    #[tokio::test]
+    async fn a_token_that_lost_against_others_is_stored_again_three_times_at_most() {
+        let issued = issue(failing(3, lost)).await.unwrap();
+        assert_eq!(issued.token.reveal(), expected().reveal());
+        let error = issue(failing(4, lost)).await.unwrap_err();
+        assert!(matches!(error, StoreError::Retryable(_)), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn what_may_have_been_stored_is_not_stored_again() {
+        let error = issue(failing(1, || StoreError::Unavailable("silence".into()))).await;
+        assert!(matches!(error, Err(StoreError::Unavailable(_))), "{error:?}");
     }
 }

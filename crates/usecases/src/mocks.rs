@@ -65,8 +65,8 @@ mock! {
     impl GrantStore for Transaction {
         async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError>;
         async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
-        async fn code(&self, key: TokenKey) -> Result<Option<Code>, StoreError>;
-        async fn refresh_token(&self, key: TokenKey) -> Result<Option<RefreshToken>, StoreError>;
+        async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError>;
+        async fn lock_refresh_token(&self, key: TokenKey) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError>;
         async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
         async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
         async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;

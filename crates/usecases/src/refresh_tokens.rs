@@ -17,10 +17,7 @@ pub async fn refresh_tokens(
     lifetimes: Lifetimes,
     now: DateTime<Utc>,
 ) -> Result<Granted, Failure<GrantRefusal>> {
-    let Some(family) = grants.lock_family(token.family).await? else {
-        return refuse(GrantRefusal::Unknown);
-    };
-    let Some(stored) = grants.refresh_token(token).await? else {
+    let Some((family, Some(stored))) = grants.lock_refresh_token(token).await? else {
         return refuse(GrantRefusal::Unknown);
     };
     let verdict = stored.judge(&family, client_id, now);
@@ -54,14 +51,10 @@ mod tests {
     fn keeping(token: Option<RefreshToken>) -> MockGrantStore {
         let mut grants = MockGrantStore::new();
         grants
-            .expect_lock_family()
-            .once()
-            .returning(|_| Ok(Some(family())));
-        grants
-            .expect_refresh_token()
+            .expect_lock_refresh_token()
             .once()
             .withf(|asked| *asked == key())
-            .returning(move |_| Ok(token));
+            .returning(move |_| Ok(Some((family(), token))));
         grants
     }
 
@@ -116,7 +109,7 @@ mod tests {
             GrantRefusal::Unknown
         );
         let mut nobody = MockGrantStore::new();
-        nobody.expect_lock_family().once().returning(|_| Ok(None));
+        nobody.expect_lock_refresh_token().once().returning(|_| Ok(None));
         assert_eq!(refusal(refresh(nobody, client).await), GrantRefusal::Unknown);
     }
 }

@@ -1,7 +1,7 @@
 //! A client gives a token back (RFC 7009).
 
 use kernel::StoreError;
-use oauth::{BearerToken, ClientId, Credential, CredentialKind, GrantStore, TokenKey, TokenKind};
+use oauth::{BearerToken, ClientId, Credential, CredentialKind, Family, GrantStore, TokenKey, TokenKind};
 
 /// A token that can be given back, by what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,17 +31,16 @@ pub async fn revoke_token(
     token: Revocable,
     client_id: ClientId,
 ) -> Result<(), StoreError> {
-    let (Revocable::Refresh(key) | Revocable::Access(key)) = token;
-    let family = grants.lock_family(key.family).await?;
-    if family.is_none_or(|family| family.client_id != client_id) {
-        return Ok(());
-    }
+    let own = |family: &Family| family.client_id == client_id;
     match token {
-        Revocable::Refresh(key) if grants.refresh_token(key).await?.is_some() => {
-            grants.revoke_family(key.family).await
-        }
-        Revocable::Refresh(_) => Ok(()),
-        Revocable::Access(key) => grants.revoke_access_token(key).await,
+        Revocable::Refresh(key) => match grants.lock_refresh_token(key).await? {
+            Some((family, Some(_))) if own(&family) => grants.revoke_family(family.id).await,
+            _ => Ok(()),
+        },
+        Revocable::Access(key) => match grants.lock_family(key.family).await? {
+            Some(family) if own(&family) => grants.revoke_access_token(key).await,
+            _ => Ok(()),
+        },
     }
 }
 
@@ -76,19 +75,32 @@ mod tests {
         revoke_token(&grants, token, client).await.unwrap();
     }
 
+    fn token() -> RefreshToken {
+        RefreshToken {
+            scopes: ScopeSet::all(),
+            expires_at: now(),
+            used_at: None,
+        }
+    }
+
+    /// The family, with or without the refresh token.
+    fn keeping(token: Option<RefreshToken>) -> MockGrantStore {
+        let mut grants = MockGrantStore::new();
+        grants
+            .expect_lock_refresh_token()
+            .once()
+            .withf(|key| *key == refresh().key())
+            .returning(move |_| Ok(Some((family(), token))));
+        grants
+    }
+
     #[tokio::test]
     async fn a_refresh_token_ends_its_family_even_when_it_was_used() {
         let used = RefreshToken {
-            scopes: ScopeSet::all(),
-            expires_at: now(),
             used_at: Some(now()),
+            ..token()
         };
-        let mut grants = locked();
-        grants
-            .expect_refresh_token()
-            .once()
-            .withf(|key| *key == refresh().key())
-            .returning(move |_| Ok(Some(used)));
+        let mut grants = keeping(Some(used));
         grants
             .expect_revoke_family()
             .once()
@@ -111,14 +123,17 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_the_clients_own_is_left_alone() {
         let other = ClientId::from(Uuid::from_u128(77));
-        revoke(locked(), refresh().reveal(), other).await;
+        revoke(keeping(Some(token())), refresh().reveal(), other).await;
         revoke(locked(), access(TokenKind::Access).reveal(), other).await;
+        let own = family().client_id;
         let mut unknown = MockGrantStore::new();
-        unknown.expect_lock_family().once().returning(|_| Ok(None));
-        revoke(unknown, refresh().reveal(), family().client_id).await;
-        let mut forged = locked();
-        forged.expect_refresh_token().once().returning(|_| Ok(None));
-        revoke(forged, refresh().reveal(), family().client_id).await;
+        unknown.expect_lock_refresh_token().once().returning(|_| Ok(None));
+        revoke(unknown, refresh().reveal(), own).await;
+        let mut nobodys = MockGrantStore::new();
+        nobodys.expect_lock_family().once().returning(|_| Ok(None));
+        revoke(nobodys, access(TokenKind::Access).reveal(), own).await;
+        // The family is its own, but has no such token.
+        revoke(keeping(None), refresh().reveal(), own).await;
     }
 
     #[test]

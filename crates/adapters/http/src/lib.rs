@@ -42,7 +42,7 @@ use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
 use ipnet::IpNet;
 use kernel::{Clock, IdempotencyClaims, Randomness, Sealer};
-use oauth::{ApplicationReader, Gate, GrantReader, RateCounter};
+use oauth::{ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter};
 use offers::OfferReader;
 use orders::{CarrierLookup, OrderReader};
 use usecases::UnitOfWork;
@@ -72,11 +72,13 @@ pub struct Public {
     pub hosts: Arc<dyn HostCheck>,
     /// Claims idempotency keys.
     pub claims: Arc<dyn IdempotencyClaims>,
-    /// Finds the applications that authenticate at the token endpoint.
+    /// Finds the applications that authenticate at the token endpoint; one for each server thread.
     pub applications: Arc<dyn ApplicationReader>,
+    /// Issues the tokens of applications; one for each server thread.
+    pub client_tokens: Arc<dyn ClientTokens>,
     /// Tells whose codes and refresh tokens are.
     pub grants: Arc<dyn GrantReader>,
-    /// Counts calls of the OAuth endpoints.
+    /// Counts calls of the OAuth endpoints; one for each server thread.
     pub rates: Arc<dyn RateCounter>,
     /// Adds up who calls `/v1`; all server threads share it.
     pub usage: UsageMeter,

@@ -11,8 +11,8 @@ use diesel_async::{
 use futures_util::FutureExt;
 use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
 use oauth::{
-    AccountMail, ApplicationReader, AuditReader, Gate, GrantReader, OperatorTokens, PanelReader, RateCounter,
-    SellerReader, UsageLog,
+    AccountMail, ApplicationReader, AuditReader, ClientTokens, Gate, GrantReader, OperatorTokens, PanelReader,
+    RateCounter, SellerReader, UsageLog,
 };
 use offers::OfferReader;
 use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
@@ -21,7 +21,7 @@ use usecases::{Transaction, UnitOfWork};
 use webhooks::{Lanes, SubscriptionReader};
 
 use crate::{
-    accounts::{Applications, Rates, Sellers, StoredOperatorTokens},
+    accounts::{Applications, IssuedTokens, Rates, Sellers, StoredOperatorTokens},
     catalogue::OffersReader,
     claims::StoredClaims,
     connector::Connector,
@@ -205,9 +205,15 @@ impl Database {
         })
     }
 
-    /// Reads applications.
+    /// Reads applications; one for each server thread, as with [`Self::gate`].
     pub fn applications(&self) -> Arc<dyn ApplicationReader> {
-        Arc::new(Applications(self.reads("applications")))
+        let reads = self.reads("applications");
+        Arc::new(Applications::new(&self.connector, reads, self.gathering))
+    }
+
+    /// Issues the tokens of applications; one for each server thread, as with [`Self::gate`].
+    pub fn client_tokens(&self) -> Arc<dyn ClientTokens> {
+        Arc::new(IssuedTokens::new(&self.connector, self.gathering))
     }
 
     /// Reads what sellers have consented to.
@@ -240,9 +246,10 @@ impl Database {
         Arc::new(StoredOperatorTokens(self.reads("operator_tokens")))
     }
 
-    /// Counts calls of the OAuth endpoints.
+    /// Counts calls of the OAuth endpoints; one for each server thread, as with [`Self::gate`].
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
-        Arc::new(Rates(self.reads("rate_limits")))
+        let reads = self.reads("rate_limits");
+        Arc::new(Rates::new(&self.connector, reads, self.gathering))
     }
 
     /// How the schema stands to this program; fails while the database cannot be reached, so it serves as a probe too.

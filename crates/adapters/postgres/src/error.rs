@@ -35,6 +35,29 @@ fn is_deadlock(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bo
     information.message() == "deadlock detected" || (information.hint().is_some() && lines >= 2)
 }
 
+/// True where the server said no to a COMMIT, or to a statement that is a transaction of its own: nothing of it stands. What it
+/// says while it ends a connection comes too late to tell, and has no kind of its own in Diesel; so the kinds that can be told
+/// apart count, and nothing else.
+pub(crate) fn is_surely_undone(error: &DieselError) -> bool {
+    use DatabaseErrorKind::{
+        CheckViolation, ExclusionViolation, ForeignKeyViolation, NotNullViolation, RestrictViolation,
+        SerializationFailure, UniqueViolation,
+    };
+    let DieselError::DatabaseError(kind, information) = error else {
+        return false;
+    };
+    match kind {
+        UniqueViolation | ForeignKeyViolation | RestrictViolation | SerializationFailure
+        | NotNullViolation | CheckViolation | ExclusionViolation => true,
+        _ => is_aborted(information.as_ref()) || is_deadlock(information.as_ref()),
+    }
+}
+
+/// SQLSTATE 25P02, by the words that an English server has for it.
+fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    information.message().contains("current transaction is aborted")
+}
+
 /// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53300 and for what PgBouncer says when it has no server. Diesel keeps
 /// these codes to itself, so this goes by the words. A server that speaks another language than English makes such a failure
 /// an unexpected one: answered as a 500 all the same, without the advice to come back.

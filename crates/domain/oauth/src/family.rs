@@ -1,6 +1,6 @@
 //! Token families, and the grants that begin one.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::SellerId;
 
 use crate::{Application, ClientId, FamilyId, ScopeSet, SecretHash};
@@ -59,6 +59,19 @@ pub struct NewToken {
     pub hash: SecretHash,
     /// None for a personal token that does not expire.
     pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// A family of the `client_credentials` flow with its only token, to be stored in one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewClientToken {
+    /// The family's id.
+    pub family: FamilyId,
+    /// What it allows.
+    pub grant: Grant,
+    /// The token's hash.
+    pub hash: SecretHash,
+    /// How long it lives, from when it is stored on.
+    pub lifetime: TimeDelta,
 }
 
 /// A token that was issued, in clear for the one time that it is shown.

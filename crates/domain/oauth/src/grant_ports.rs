@@ -33,7 +33,8 @@ pub struct NewConsent {
 /// Changes families within a transaction.
 ///
 /// An adapter MUST lock the family's row `for no key update` first, together with a `for share` lock of the seller's
-/// connection with the application, and read codes and tokens in later statements, so that two exchanges, two rotations, a
+/// connection with the application, and read codes and tokens in later statements (which may be sent without waiting for
+/// the first one's answer), so that two exchanges, two rotations, a
 /// rotation and a replay, or an exchange and a disconnection, are judged one after the other.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
@@ -44,11 +45,14 @@ pub trait GrantStore: Send + Sync {
     /// A family with its standing, its row locked; nothing when there is none with this id.
     async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
 
-    /// A code of a locked family.
-    async fn code(&self, key: TokenKey) -> Result<Option<Code>, StoreError>;
+    /// The family as by [`Self::lock_family`], and then its code with this key, where it has one.
+    async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError>;
 
-    /// A refresh token of a locked family.
-    async fn refresh_token(&self, key: TokenKey) -> Result<Option<RefreshToken>, StoreError>;
+    /// The family as by [`Self::lock_family`], and then its refresh token with this key, where it has one.
+    async fn lock_refresh_token(
+        &self,
+        key: TokenKey,
+    ) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError>;
 
     /// Notes that the code was used, and stores what it gave. One that was used already is an error.
     async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;

@@ -43,7 +43,9 @@ pub use consent::{Consent, ConsentId, ConsentRefusal, ConsentTicket, Decision, V
 pub use credential::{Credential, CredentialKind};
 pub use edit::{ApplicationEdit, RawEdit};
 pub use exchange::{Code, CodePresented, GrantRefusal, Verdict};
-pub use family::{FamilyKind, Grant, IssuedToken, NewToken, ScopeRefused, client_credentials};
+pub use family::{
+    FamilyKind, Grant, IssuedToken, NewClientToken, NewToken, ScopeRefused, client_credentials,
+};
 pub use grant_ports::{GrantReader, GrantStore, NewConsent};
 pub use link::{documentation_link, redirect_uri};
 pub use panel_ports::{
@@ -53,7 +55,7 @@ pub use password::NewPassword;
 pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalTokenRules};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
-    ApplicationReader, ApplicationStore, Gate, OperatorTokenRow, OperatorTokenStore, OperatorTokens,
+    ApplicationReader, ApplicationStore, ClientTokens, Gate, OperatorTokenRow, OperatorTokenStore, OperatorTokens,
     PasswordHasher, RateCounter, SellerReader, SellerStore, TokenStore,
 };
 pub use principal::{Admission, Principal, Quota};
@@ -75,6 +77,6 @@ pub use grant_ports::{MockGrantReader, MockGrantStore};
 pub use panel_ports::{MockAuditReader, MockPanelReader, MockPanelStore, MockUsageLog};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{
-    MockApplicationReader, MockApplicationStore, MockGate, MockOperatorTokenStore, MockOperatorTokens,
+    MockApplicationReader, MockApplicationStore, MockClientTokens, MockGate, MockOperatorTokenStore, MockOperatorTokens,
     MockPasswordHasher, MockRateCounter, MockSellerReader, MockSellerStore, MockTokenStore,
 };

@@ -6,8 +6,8 @@ use kernel::{Change, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::{
-    Admission, Application, ApplicationEvent, ClientId, Count, FamilyId, Limiter, NewSeller, NewToken,
-    PasswordHash, SecretHash, Seller, Subject, TokenKey,
+    Admission, Application, ApplicationEvent, ClientId, Count, FamilyId, Limiter, NewClientToken, NewSeller,
+    NewToken, PasswordHash, SecretHash, Seller, Subject, TokenKey,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -26,12 +26,28 @@ pub trait Gate: Send + Sync {
 
 /// Counts calls of the OAuth endpoints, shared by all replicas.
 ///
-/// An adapter MUST count each call once; a count whose answer is lost is an error, never a second count.
+/// An adapter MUST give each call a place of its own, also where it counts several in one step; a count whose answer is
+/// lost is an error, never a second count.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait RateCounter: Send + Sync {
     /// Counts a call in the present window.
     async fn count(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
+}
+
+/// Issues tokens of the `client_credentials` flow, each by itself.
+///
+/// An adapter MUST store the family and its token in one step, timed by the store's clock, which is durable before the call
+/// succeeds. It may store those of several calls at once, and MUST then tell each its own outcome: one that cannot be stored
+/// is nobody else's failure. [`StoreError::Retryable`] says that surely nothing was stored. After any other failure the token
+/// may stand or not, so an adapter MUST NOT send again what may have reached the store; nobody knows such a token, and it
+/// ends by itself.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait ClientTokens: Send + Sync {
+    /// Stores a family with its token. Whether the application and the account still stand need not be looked at: the gate
+    /// does so whenever the token is used.
+    async fn issue(&self, token: NewClientToken) -> Result<(), StoreError>;
 }
 
 /// Reads applications outside a transaction.

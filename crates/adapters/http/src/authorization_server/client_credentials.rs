@@ -1,11 +1,7 @@
 //! The `client_credentials` grant: a token over the application owner's own account (contract: Flows 1).
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use oauth::{Application, Grant, IssuedToken};
+use oauth::{Application, IssuedToken};
 use usecases::issue_client_token::issue_client_token;
-use usecases::{Transaction, UnitOfWorkError, Work, transact};
 
 use super::error::OAuthError;
 use super::parameters::Parameters;
@@ -13,40 +9,22 @@ use super::token::Issued;
 use crate::Public;
 use crate::deadline::Deadline;
 
-/// Issues the token. The transaction is a task of its own, so that a client that goes away leaves no COMMIT half-way.
+/// Issues the token. A client that goes away leaves nothing half-way: its token was stored in one step or not at all, and
+/// nobody knows it.
 pub(super) async fn issue(
-    public: &Arc<Public>,
+    public: &Public,
     client: &Application,
     parameters: &Parameters,
     deadline: Deadline,
 ) -> Result<Issued, OAuthError> {
-    let work = Issue {
-        grant: oauth::client_credentials(client, parameters.get("scope"))?,
-        public: Arc::clone(public),
-    };
-    let task = async move { transact(work.public.units.as_ref(), &work).await };
-    let IssuedToken { token, scopes } = deadline.hold(public.tasks.run(task)).await???;
+    let grant = oauth::client_credentials(client, parameters.get("scope"))?;
+    let (tokens, randomness) = (public.client_tokens.as_ref(), public.randomness.as_ref());
+    let lifetime = public.settings.access_token_ttl;
+    let issuing = issue_client_token(tokens, randomness, grant, lifetime);
+    let IssuedToken { token, scopes } = deadline.hold(issuing).await??;
     Ok(Issued {
         access: token,
         refresh: None,
         scopes,
     })
-}
-
-struct Issue {
-    grant: Grant,
-    public: Arc<Public>,
-}
-
-#[async_trait]
-impl Work for Issue {
-    type Done = IssuedToken;
-    type Error = UnitOfWorkError;
-
-    async fn run(&self, transaction: &dyn Transaction) -> Result<IssuedToken, UnitOfWorkError> {
-        let lifetime = self.public.settings.access_token_ttl;
-        let randomness = self.public.randomness.as_ref();
-        let now = transaction.now();
-        Ok(issue_client_token(transaction, randomness, self.grant, lifetime, now).await?)
-    }
 }

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{MockClock, MockIdempotencyClaims, MockRandomness, Money, StoreError};
 use oauth::{
-    Admission, BearerToken, Count, MockApplicationReader, MockGate, MockGrantReader, MockRateCounter,
-    Principal, Quota, ScopeSet, TokenKind,
+    Admission, BearerToken, Count, MockApplicationReader, MockClientTokens, MockGate, MockGrantReader,
+    MockRateCounter, Principal, Quota, ScopeSet, TokenKind,
 };
 use offers::{MockOfferReader, Offer, OfferStatus, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader};
@@ -41,6 +41,7 @@ pub(crate) struct Fixture {
     pub(crate) addresses: AddressPolicy,
     pub(crate) claims: MockIdempotencyClaims,
     pub(crate) applications: MockApplicationReader,
+    pub(crate) client_tokens: MockClientTokens,
     pub(crate) grants: MockGrantReader,
     pub(crate) rates: MockRateCounter,
     pub(crate) units: MockUnitOfWork,
@@ -136,6 +137,7 @@ impl Fixture {
             addresses: AddressPolicy::Public,
             claims: MockIdempotencyClaims::new(),
             applications: MockApplicationReader::new(),
+            client_tokens: MockClientTokens::new(),
             grants: MockGrantReader::new(),
             rates: MockRateCounter::new(),
             units: MockUnitOfWork::new(),
@@ -201,6 +203,7 @@ impl Fixture {
             hosts: Arc::new(self.hosts),
             claims: Arc::new(self.claims),
             applications: Arc::new(self.applications),
+            client_tokens: Arc::new(self.client_tokens),
             grants: Arc::new(self.grants),
             usage: self.usage,
             rates: Arc::new(self.rates),

@@ -173,13 +173,23 @@ impl Grants {
             .expect_lock_family()
             .returning(move |id| Ok(grants.kept().family.filter(|family| family.id == id)));
         let grants = self.clone();
-        transaction
-            .expect_code()
-            .returning(move |key| Ok(grants.kept().code.filter(|_| key == code().key())));
+        transaction.expect_lock_code().returning(move |key| {
+            let kept = grants.kept();
+            let stored = kept.code.filter(|_| key == code().key());
+            Ok(kept
+                .family
+                .filter(|family| family.id == key.family)
+                .map(|family| (family, stored)))
+        });
         let grants = self.clone();
-        transaction
-            .expect_refresh_token()
-            .returning(move |key| Ok(grants.kept().refresh.filter(|_| key == refresh_token().key())));
+        transaction.expect_lock_refresh_token().returning(move |key| {
+            let kept = grants.kept();
+            let stored = kept.refresh.filter(|_| key == refresh_token().key());
+            Ok(kept
+                .family
+                .filter(|family| family.id == key.family)
+                .map(|family| (family, stored)))
+        });
         let grants = self.clone();
         transaction
             .expect_has_access_token()

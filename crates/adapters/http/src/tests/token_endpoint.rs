@@ -5,9 +5,9 @@ use actix_web::http::header::AUTHORIZATION;
 use actix_web::test::TestRequest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
 use oauth::{Application, ApplicationStatus, ClientSecret, ClientType, Purpose, ScopeSet};
 use serde_json::json;
-use usecases::MockTransaction;
 use uuid::Uuid;
 
 use super::fixture::{Answered, Fixture, count, now, unavailable};
@@ -51,13 +51,15 @@ pub(super) fn knowing(application: Application) -> Fixture {
 /// The same, and tokens can be stored.
 fn issuing() -> Fixture {
     let mut fixture = knowing(application());
-    fixture.units.expect_begin().once().returning(|| {
-        let mut transaction = MockTransaction::new();
-        transaction.expect_now().return_const(now());
-        transaction.expect_issue_token().once().returning(|_| Ok(()));
-        transaction.expect_commit().once().returning(|| Ok(()));
-        Ok(Box::new(transaction))
-    });
+    fixture
+        .client_tokens
+        .expect_issue()
+        .once()
+        .withf(|new| {
+            let own = (application().owner, application().client_id);
+            (new.grant.seller, new.grant.client_id) == own && new.lifetime == TimeDelta::hours(12)
+        })
+        .returning(|_| Ok(()));
     fixture
 }
 
@@ -243,10 +245,10 @@ async fn a_failing_store_is_a_server_error() {
 
     let mut fixture = knowing(application());
     fixture
-        .units
-        .expect_begin()
+        .client_tokens
+        .expect_issue()
         .once()
-        .returning(|| Err(unavailable()));
+        .returning(|_| Err(unavailable()));
     let answered = fixture.send(in_body("")).await;
     is(&answered, 500, "server_error");
     assert_eq!(answered.header("retry-after"), Some("1"));
@@ -256,10 +258,10 @@ async fn a_failing_store_is_a_server_error() {
 async fn a_panic_is_a_server_error() {
     let mut fixture = knowing(application());
     fixture
-        .units
-        .expect_begin()
+        .client_tokens
+        .expect_issue()
         .once()
-        .returning(|| panic!("half-way"));
+        .returning(|_| panic!("half-way"));
     is(&fixture.send(in_body("")).await, 500, "server_error");
     let mut fixture = Fixture::new();
     fixture

@@ -30,6 +30,12 @@ pub(super) struct ApplicationRow {
     created_at: DateTime<Utc>,
 }
 
+impl ApplicationRow {
+    pub(super) fn client_id(&self) -> ClientId {
+        self.client_id.into()
+    }
+}
+
 impl TryFrom<ApplicationRow> for Application {
     type Error = StoreError;
 

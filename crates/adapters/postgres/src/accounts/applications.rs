@@ -1,8 +1,12 @@
 //! Applications, within a transaction and outside.
 
+use std::{collections::HashMap, sync::Arc};
+
 use async_trait::async_trait;
-use diesel::{ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
-use diesel_async::RunQueryDsl;
+use diesel::{
+    ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper,
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, SellerId, StoreError, Version};
 use oauth::{
     Application, ApplicationEvent, ApplicationReader, ApplicationStatus, ApplicationStore, ClientId,
@@ -11,18 +15,39 @@ use usecases::Transaction;
 
 use super::application_row::ApplicationRow;
 use crate::{
+    connector::Connector,
+    error::SharedFailure,
+    gather::{Gatherer, Grouped},
     reads::Reads,
     schema::{api_now, applications, sellers},
+    settings::Gathering,
     transaction::Tx,
     webhooks::{remove_subscriptions, wake_lanes},
 };
 
 /// Reads applications outside a transaction.
-pub(crate) struct Applications(pub(crate) Reads);
+pub(crate) struct Applications {
+    reads: Reads,
+    /// Clients that authenticate at the same time, in one statement; without it one by one.
+    gathered: Option<Gatherer<Clients>>,
+}
+
+impl Applications {
+    pub(crate) fn new(connector: &Arc<Connector>, reads: Reads, gathering: Gathering) -> Self {
+        let gathered = match gathering {
+            Gathering::Grouped => Some(Gatherer::new(Clients, Arc::clone(connector))),
+            Gathering::Router => None,
+        };
+        Self { reads, gathered }
+    }
+}
 
 #[async_trait]
 impl ApplicationReader for Applications {
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
+        if let Some(gathered) = &self.gathered {
+            return gathered.ask(client_id).await;
+        }
         let client = applications::table
             .inner_join(sellers::table)
             .filter(applications::client_id.eq(client_id.uuid()))
@@ -30,7 +55,7 @@ impl ApplicationReader for Applications {
             .filter(sellers::closed_at.is_null())
             .select(ApplicationRow::as_select());
         let ask = self
-            .0
+            .reads
             .ask(|lent| async move { client.get_result(&mut lent.connection()).await.optional() });
         ask.await?.map(Application::try_from).transpose()
     }
@@ -43,9 +68,53 @@ impl ApplicationReader for Applications {
             .order((applications::created_at.desc(), applications::client_id.desc()))
             .select(ApplicationRow::as_select());
         let ask = self
-            .0
+            .reads
             .ask(|lent| async move { own.load(&mut lent.connection()).await });
         ask.await?.into_iter().map(Application::try_from).collect()
+    }
+}
+
+/// Clients of any owners in one statement.
+pub(crate) struct Clients;
+
+#[async_trait]
+impl Grouped for Clients {
+    const NAME: &'static str = "clients";
+    type Question = ClientId;
+    type Answer = Option<Application>;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        clients: &[ClientId],
+    ) -> QueryResult<Vec<Result<Option<Application>, StoreError>>> {
+        let mut ids: Vec<_> = clients.iter().map(|client| client.uuid()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let rows = applications::table
+            .inner_join(sellers::table)
+            .filter(applications::client_id.eq_any(ids))
+            .filter(applications::deleted_at.is_null())
+            .filter(sellers::closed_at.is_null())
+            .select(ApplicationRow::as_select())
+            .load(&mut connection)
+            .await?;
+        // What is wrong with one row is its own callers' failure.
+        let found: HashMap<_, _> = rows
+            .into_iter()
+            .map(|row| {
+                (
+                    row.client_id(),
+                    Application::try_from(row).map_err(SharedFailure::new),
+                )
+            })
+            .collect();
+        let answer = |client| match found.get(client) {
+            None => Ok(None),
+            Some(Ok(application)) => Ok(Some(application.clone())),
+            Some(Err(failure)) => Err(failure.for_one()),
+        };
+        Ok(clients.iter().map(answer).collect())
     }
 }
 

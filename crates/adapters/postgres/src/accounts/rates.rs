@@ -1,14 +1,25 @@
-//! Counting single calls.
+//! Counting calls of the OAuth endpoints.
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::sql_types::{BigInt, SmallInt, Timestamptz, Uuid as SqlUuid};
-use diesel_async::RunQueryDsl;
+use diesel::{
+    QueryResult,
+    sql_types::{Array, BigInt, SmallInt, Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
 use oauth::{Count, Limiter, RateCounter, Subject};
 use uuid::Uuid;
 
-use crate::{reads::Reads, statement::statement};
+use crate::{
+    connector::Connector,
+    gather::{Gatherer, Grouped},
+    reads::Reads,
+    settings::Gathering,
+    statement::statement,
+};
 
 /// The length of a window.
 pub(crate) const WINDOW: TimeDelta = TimeDelta::minutes(1);
@@ -50,16 +61,107 @@ pub(crate) fn count((used, window_start, counted_at): Counted) -> Result<Count, 
     })
 }
 
+/// Counts many calls in one window. Each limiter and subject has one row in it, and the rows are locked in order: two groups
+/// with the same subjects in different orders would wait for each other in a circle. Else it is as [`CountOne`].
+struct CountMany {
+    kinds: Vec<i16>,
+    subjects: Vec<Uuid>,
+    times: Vec<i64>,
+}
+
+statement!(CountMany => (SmallInt, SqlUuid, BigInt, Timestamptz, Timestamptz):
+    "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
+       from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
+     counted as (insert into rate_windows as w (window_start, kind, subject, used) \
+       select clock.window_start, k.kind, k.subject, k.times from unnest((select ",
+    kinds: Array<SmallInt>, "::smallint[]), (select ", subjects: Array<SqlUuid>, "::uuid[]), (select ",
+    times: Array<BigInt>,
+    "::bigint[])) as k (kind, subject, times) cross join clock order by k.kind, k.subject \
+       on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning kind, subject, used) \
+     select counted.kind, counted.subject, counted.used, clock.window_start, clock.at from counted cross join clock");
+
 /// Counts calls of the OAuth endpoints.
-pub(crate) struct Rates(pub(crate) Reads);
+pub(crate) enum Rates {
+    /// All that are in flight on one server thread in one statement.
+    Gathered(Gatherer<Calls>),
+    /// One call per statement.
+    OneByOne(Reads),
+}
+
+impl Rates {
+    pub(crate) fn new(connector: &Arc<Connector>, reads: Reads, gathering: Gathering) -> Self {
+        match gathering {
+            Gathering::Grouped => Self::Gathered(Gatherer::new(Calls, Arc::clone(connector))),
+            Gathering::Router => Self::OneByOne(reads),
+        }
+    }
+}
 
 #[async_trait]
 impl RateCounter for Rates {
     async fn count(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
-        let one = CountOne::new(limiter, subject);
-        let ask = self
-            .0
-            .ask(|lent| async move { one.get_result::<Counted>(&mut lent.connection()).await });
-        count(ask.await?)
+        match self {
+            Self::Gathered(gatherer) => gatherer.ask((limiter, subject)).await,
+            Self::OneByOne(reads) => {
+                let one = CountOne::new(limiter, subject);
+                let ask =
+                    reads.ask(|lent| async move { one.get_result::<Counted>(&mut lent.connection()).await });
+                count(ask.await?)
+            }
+        }
     }
+}
+
+/// Calls of any subjects in one statement.
+pub(crate) struct Calls;
+
+/// The row that a call is counted in, apart from its window.
+type Counter = (i16, Uuid);
+
+#[async_trait]
+impl Grouped for Calls {
+    const NAME: &'static str = "rate_limits";
+    type Question = (Limiter, Subject);
+    type Answer = Count;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        calls: &[(Limiter, Subject)],
+    ) -> QueryResult<Vec<Result<Count, StoreError>>> {
+        let calls: Vec<Counter> = calls
+            .iter()
+            .map(|(limiter, subject)| (limiter.code(), subject.uuid()))
+            .collect();
+        let mut times = BTreeMap::<Counter, i64>::new();
+        for call in &calls {
+            *times.entry(*call).or_default() += 1;
+        }
+        let count_many = CountMany {
+            kinds: times.keys().map(|(kind, _)| *kind).collect(),
+            subjects: times.keys().map(|(_, subject)| *subject).collect(),
+            times: times.values().copied().collect(),
+        };
+        let rows = count_many
+            .get_results::<(i16, Uuid, i64, DateTime<Utc>, DateTime<Utc>)>(&mut connection)
+            .await?;
+        // From here on it is each counter's last place before the group, and after each call the call's own.
+        let mut places: BTreeMap<Counter, Counted> = rows
+            .into_iter()
+            .map(|(kind, subject, used, start, at)| {
+                let own = times.get(&(kind, subject)).copied().unwrap_or_default();
+                ((kind, subject), (used - own, start, at))
+            })
+            .collect();
+        Ok(calls.iter().map(|call| next_place(&mut places, call)).collect())
+    }
+}
+
+/// The calls of a counter take their places in the order in which they came.
+fn next_place(places: &mut BTreeMap<Counter, Counted>, call: &Counter) -> Result<Count, StoreError> {
+    let counted = places
+        .get_mut(call)
+        .ok_or_else(|| StoreError::unexpected("a count is missing"))?;
+    counted.0 += 1;
+    count(*counted)
 }

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::OptionalExtension;
+use diesel::{OptionalExtension, QueryResult};
 use diesel_async::RunQueryDsl;
+use futures_util::join;
 use kernel::{SellerId, StoreError};
 use oauth::{
     ClientId, Code, Consent, ConsentId, Family, FamilyId, GrantStore, NewConsent, NewPair, RefreshToken,
@@ -28,45 +29,31 @@ impl GrantStore for Tx {
     }
 
     async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError> {
-        let lock = Lock { family: id.uuid() };
-        let row = self
-            .run(async {
-                lock.get_result::<FamilyRow>(&mut self.connection())
-                    .await
-                    .optional()
-            })
-            .await?;
+        let row = self.run(lock(self, id)).await?;
         row.map(|row| row.family(id)).transpose()
     }
 
-    async fn code(&self, key: TokenKey) -> Result<Option<Code>, StoreError> {
+    async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError> {
         let read = ReadCode {
             family: key.family.uuid(),
             hash: key.hash.bytes(),
         };
-        let row = self
-            .run(async {
-                read.get_result::<CodeRow>(&mut self.connection())
-                    .await
-                    .optional()
-            })
-            .await?;
-        row.map(|row| row.code(key)).transpose()
+        let code = async { read.get_result(&mut self.connection()).await.optional() };
+        let (family, code) = self.run(one_after_other(lock(self, key.family), code)).await?;
+        locked(key, family, code, CodeRow::code)
     }
 
-    async fn refresh_token(&self, key: TokenKey) -> Result<Option<RefreshToken>, StoreError> {
+    async fn lock_refresh_token(
+        &self,
+        key: TokenKey,
+    ) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError> {
         let read = ReadRefreshToken {
             family: key.family.uuid(),
             hash: key.hash.bytes(),
         };
-        let row = self
-            .run(async {
-                read.get_result::<RefreshTokenRow>(&mut self.connection())
-                    .await
-                    .optional()
-            })
-            .await?;
-        row.map(|row| row.token(key)).transpose()
+        let token = async { read.get_result(&mut self.connection()).await.optional() };
+        let (family, token) = self.run(one_after_other(lock(self, key.family), token)).await?;
+        locked(key, family, token, RefreshTokenRow::token)
     }
 
     async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
@@ -146,4 +133,31 @@ impl GrantStore for Tx {
     async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError> {
         connections::end(self, seller, client_id).await
     }
+}
+
+async fn lock(tx: &Tx, id: FamilyId) -> QueryResult<Option<FamilyRow>> {
+    let lock = Lock { family: id.uuid() };
+    lock.get_result(&mut tx.connection()).await.optional()
+}
+
+/// Sends a second statement behind the first without waiting for its answer. The server carries the second one out when the
+/// first is done, so what it reads has been read after the lock.
+async fn one_after_other<A, B>(
+    first: impl Future<Output = QueryResult<A>>,
+    second: impl Future<Output = QueryResult<B>>,
+) -> QueryResult<(A, B)> {
+    let (first, second) = join!(first, second);
+    Ok((first?, second?))
+}
+
+/// A family that there is, and what was read of it.
+fn locked<R, T>(
+    key: TokenKey,
+    family: Option<FamilyRow>,
+    row: Option<R>,
+    domain: impl FnOnce(R, TokenKey) -> Result<T, StoreError>,
+) -> Result<Option<(Family, Option<T>)>, StoreError> {
+    let Some(family) = family else { return Ok(None) };
+    let stored = row.map(|row| domain(row, key)).transpose()?;
+    Ok(Some((family.family(key.family)?, stored)))
 }

@@ -2,10 +2,13 @@
 
 use std::num::NonZeroU32;
 
+use adapter_postgres::Gathering;
 use chrono::TimeDelta;
+use futures_util::{future::join_all, join};
 use kernel::{Change, SellerId, StoreError};
 use oauth::{
-    Application, ApplicationStatus, ClientSecret, ClientType, FamilyKind, OperatorToken, PasswordHash, Scope,
+    Application, ApplicationStatus, ClientId, ClientSecret, ClientType, FamilyKind, OperatorToken,
+    PasswordHash, Scope,
 };
 
 use crate::support::{Fixture, application, id, instant, new_seller, new_token, only};
@@ -250,6 +253,48 @@ async fn an_application_that_cannot_be_is_named() {
         (row.table, row.id),
         ("applications", application.client_id.to_string())
     );
+}
+
+#[tokio::test]
+async fn clients_that_authenticate_at_once_are_each_found_as_themselves() {
+    let fixture = Fixture::new().await;
+    let mut known = Vec::new();
+    for _ in 0..6 {
+        let seller = fixture.seller().await;
+        known.push(fixture.application(seller.id).await);
+    }
+    let tx = fixture.begin().await;
+    assert!(tx.delete_application(known[0].client_id).await.unwrap());
+    assert!(tx.close_seller(known[1].owner, tx.now()).await.unwrap());
+    tx.commit().await.unwrap();
+    let bad = known[2].client_id;
+    fixture
+        .tamper(&format!(
+            "update applications set scopes = 1 << 20 where client_id = '{}'",
+            bad.uuid()
+        ))
+        .await;
+    for gathering in [Gathering::Grouped, Gathering::Router] {
+        let applications = fixture.another(gathering).applications();
+        let asked: Vec<_> = known.iter().cycle().take(36).collect();
+        let unknown = ClientId::from(id());
+        let (nobody, found) = join!(
+            applications.client(unknown),
+            join_all(
+                asked
+                    .iter()
+                    .map(|application| applications.client(application.client_id))
+            )
+        );
+        assert_eq!(nobody.unwrap(), None);
+        for (n, (application, found)) in asked.into_iter().zip(found).enumerate() {
+            match n % 6 {
+                0 | 1 => assert_eq!(found.unwrap(), None),
+                2 => assert!(matches!(found, Err(StoreError::Corrupt { .. })), "{found:?}"),
+                _ => assert_eq!(found.unwrap().as_ref(), Some(application)),
+            }
+        }
+    }
 }
 
 #[tokio::test]

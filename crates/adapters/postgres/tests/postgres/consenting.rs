@@ -119,8 +119,8 @@ type Got = Result<Result<Pair, Option<GrantRefusal>>, StoreError>;
 
 /// Exchanges a code as its own client. A replay is `Err(None)`.
 pub(crate) async fn exchange(tx: &dyn Transaction, parties: &Parties, code: TokenKey) -> Got {
-    let family = tx.lock_family(code.family).await?.unwrap();
-    let stored: Code = tx.code(code).await?.unwrap();
+    let (family, stored): (_, Option<Code>) = tx.lock_code(code).await?.unwrap();
+    let stored = stored.unwrap();
     let presented = CodePresented {
         client_id: parties.application.client_id,
         redirect_uri: REDIRECT.to_owned(),
@@ -139,8 +139,8 @@ pub(crate) async fn exchange(tx: &dyn Transaction, parties: &Parties, code: Toke
 
 /// Rotates a refresh token as its own client. A replay is `Err(None)`.
 pub(crate) async fn rotate(tx: &dyn Transaction, parties: &Parties, token: TokenKey) -> Got {
-    let family = tx.lock_family(token.family).await?.unwrap();
-    let stored = tx.refresh_token(token).await?.unwrap();
+    let (family, stored) = tx.lock_refresh_token(token).await?.unwrap();
+    let stored = stored.unwrap();
     match stored.judge(&family, parties.application.client_id, tx.now()) {
         Verdict::Issue(scopes) => {
             let pair = new_pair(scopes, tx.now());

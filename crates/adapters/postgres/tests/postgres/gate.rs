@@ -351,24 +351,10 @@ async fn what_is_wrong_with_one_caller_is_not_the_others_trouble() {
 async fn counts_do_not_wait_for_the_disk_and_nothing_else_inherits_that() {
     let fixture = Fixture::new().await;
     let (_, _, token) = fixture.caller().await;
-    fixture
-        .tamper(
-            "create table seen (mode text); create function look() returns trigger language plpgsql as \
-             'begin insert into seen values (current_setting(''synchronous_commit'')); return null; end'; \
-             create trigger look after insert or update on rate_windows for each statement execute function look()",
-        )
-        .await;
+    fixture.watch_commits("rate_windows").await;
     for gathering in BOTH {
         let gate = fixture.another(gathering).gate();
         assert!(admitted(&gate, token).await && admitted(&gate, token).await);
     }
-    let client = fixture.place.connect().await;
-    let modes = client.query("select distinct mode from seen", &[]).await.unwrap();
-    assert_eq!(
-        modes
-            .iter()
-            .map(|row| row.get::<_, String>(0))
-            .collect::<Vec<_>>(),
-        ["off"]
-    );
+    assert_eq!(fixture.seen_commits().await, ["off"]);
 }

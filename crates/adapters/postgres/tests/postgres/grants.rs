@@ -43,9 +43,17 @@ async fn a_consent_is_a_family_with_a_code_and_no_token() {
         expires_at: consent.expires_at,
         used_at: None,
     };
-    assert_eq!(tx.code(at).await.unwrap(), Some(code));
-    assert_eq!(tx.code(TokenKey { hash: hash(), ..at }).await.unwrap(), None);
-    assert_eq!(tx.refresh_token(at).await.unwrap(), None);
+    let other = TokenKey { hash: hash(), ..at };
+    let found = tx.lock_code(at).await.unwrap();
+    assert_eq!(found, Some((family.clone(), Some(code))));
+    assert_eq!(tx.lock_code(other).await.unwrap(), Some((family.clone(), None)));
+    assert_eq!(tx.lock_refresh_token(at).await.unwrap(), Some((family, None)));
+    let nobodys = TokenKey {
+        family: id().into(),
+        ..at
+    };
+    assert_eq!(tx.lock_code(nobodys).await.unwrap(), None);
+    assert_eq!(tx.lock_refresh_token(nobodys).await.unwrap(), None);
     assert!(!tx.has_access_token(at).await.unwrap());
     assert_eq!(tx.lock_family(id().into()).await.unwrap(), None);
     assert_eq!(
@@ -64,20 +72,22 @@ async fn what_is_used_gives_one_pair_and_cannot_be_used_again() {
     let narrow = new_pair(only(Scope::OffersRead), now);
     tx.lock_family(code.family).await.unwrap();
     tx.use_code(code, narrow).await.unwrap();
-    assert!(tx.code(code).await.unwrap().unwrap().used_at.is_some());
+    let (_, stored) = tx.lock_code(code).await.unwrap().unwrap();
+    assert!(stored.unwrap().used_at.is_some());
     let of = |hash| TokenKey { hash, ..code };
     let token = RefreshToken {
         scopes: narrow.scopes,
         expires_at: narrow.refresh_expires_at,
         used_at: None,
     };
-    assert_eq!(tx.refresh_token(of(narrow.refresh)).await.unwrap(), Some(token));
+    let (_, stored) = tx.lock_refresh_token(of(narrow.refresh)).await.unwrap().unwrap();
+    assert_eq!(stored, Some(token));
     assert!(tx.has_access_token(of(narrow.access)).await.unwrap());
     assert!(!tx.has_access_token(of(narrow.refresh)).await.unwrap());
     let next = new_pair(only(Scope::OffersRead), now);
     tx.use_refresh_token(of(narrow.refresh), next).await.unwrap();
-    let used = tx.refresh_token(of(narrow.refresh)).await.unwrap().unwrap();
-    assert!(used.used_at.is_some());
+    let (_, used) = tx.lock_refresh_token(of(narrow.refresh)).await.unwrap().unwrap();
+    assert!(used.unwrap().used_at.is_some());
     tx.commit().await.unwrap();
 
     let grants = fixture.database.grants();
@@ -254,11 +264,11 @@ async fn rows_that_cannot_be_are_named() {
         .await;
     let tx = fixture.begin().await;
     assert_eq!(
-        named(tx.refresh_token(pair.refresh).await.unwrap_err()),
+        named(tx.lock_refresh_token(pair.refresh).await.unwrap_err()),
         ("refresh_tokens", pair.refresh.family.to_string())
     );
     assert_eq!(
-        named(tx.code(code).await.unwrap_err()),
+        named(tx.lock_code(code).await.unwrap_err()),
         ("authorization_codes", code.family.to_string())
     );
     drop(tx);

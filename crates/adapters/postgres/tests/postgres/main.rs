@@ -8,6 +8,7 @@
 
 mod accounts;
 mod audit;
+mod client_tokens;
 mod connections;
 mod consenting;
 mod gate;

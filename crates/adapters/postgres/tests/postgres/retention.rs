@@ -143,9 +143,9 @@ async fn a_consented_family_goes_with_the_last_of_its_codes_and_tokens() {
     );
     let tx = fixture.begin().await;
     assert!(tx.lock_family(pair.refresh.family).await.unwrap().is_some());
-    let known = tx.refresh_token(used.refresh).await.unwrap().unwrap();
+    let (_, known) = tx.lock_refresh_token(used.refresh).await.unwrap().unwrap();
     assert!(
-        known.used_at.is_some(),
+        known.unwrap().used_at.is_some(),
         "a used one is known until it would have expired"
     );
     drop(tx);

@@ -130,6 +130,25 @@ impl Fixture {
         tx.commit().await.unwrap();
     }
 
+    /// Notes in the table `seen` how each change of `table` that comes commits; one that says nothing of it waits for the disk,
+    /// as it does not in the tests' cluster.
+    pub(crate) async fn watch_commits(&self, table: &str) {
+        self.tamper(&format!(
+            "do $do$ begin execute format('alter database %I set synchronous_commit = on', current_database()); end $do$; \
+             create table seen (mode text); create function look() returns trigger language plpgsql as \
+             'begin insert into seen values (current_setting(''synchronous_commit'')); return null; end'; \
+             create trigger look after insert or update on {table} for each statement execute function look()"
+        ))
+        .await;
+    }
+
+    /// How those changes committed.
+    pub(crate) async fn seen_commits(&self) -> Vec<String> {
+        let client = self.place.connect().await;
+        let modes = client.query("select distinct mode from seen", &[]).await.unwrap();
+        modes.iter().map(|row| row.get(0)).collect()
+    }
+
     /// Runs SQL behind the adapter's back.
     pub(crate) async fn tamper(&self, sql: &str) {
         self.place.connect().await.batch_execute(sql).await.unwrap();

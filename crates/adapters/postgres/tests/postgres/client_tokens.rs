@@ -1,0 +1,210 @@
+//! Tokens of applications that are issued at the same time: each has an outcome of its own.
+
+use std::sync::Arc;
+
+use adapter_postgres::Gathering;
+use chrono::TimeDelta;
+use futures_util::{
+    future::{join, join_all},
+    join,
+};
+use kernel::StoreError;
+use oauth::{Application, ClientTokens, Gate, Grant, NewClientToken, TokenKey};
+use tokio_postgres::Client;
+
+use crate::consenting::{hash, somebody_waits};
+use crate::support::{Fixture, id, instant};
+
+const BOTH: [Gathering; 2] = [Gathering::Grouped, Gathering::Router];
+
+fn new(application: &Application) -> NewClientToken {
+    NewClientToken {
+        family: id().into(),
+        grant: Grant {
+            seller: application.owner,
+            client_id: application.client_id,
+            scopes: application.scopes,
+        },
+        hash: hash(),
+        lifetime: TimeDelta::hours(12),
+    }
+}
+
+fn key(token: &NewClientToken) -> TokenKey {
+    TokenKey {
+        family: token.family,
+        hash: token.hash,
+    }
+}
+
+async fn applications(fixture: &Fixture, count: usize) -> Vec<Application> {
+    let mut applications = Vec::new();
+    for _ in 0..count {
+        let seller = fixture.seller().await;
+        applications.push(fixture.application(seller.id).await);
+    }
+    applications
+}
+
+/// Issues them all at once; while the first is under way the others gather.
+async fn at_once(issuing: &Arc<dyn ClientTokens>, tokens: &[NewClientToken]) -> Vec<Result<(), StoreError>> {
+    join_all(tokens.iter().map(|token| issuing.issue(*token))).await
+}
+
+async fn lives(gate: &Arc<dyn Gate>, token: &NewClientToken) -> bool {
+    gate.admit(key(token)).await.unwrap().is_some()
+}
+
+async fn stored(client: &Client) -> i64 {
+    let count = "select count(*) from families full join access_tokens on family_id = id where kind is null \
+        or kind = 'client_credentials'";
+    client.query_one(count, &[]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn each_application_gets_the_tokens_that_it_asked_for() {
+    let fixture = Fixture::new().await;
+    let clock = fixture.place.control_clock().await;
+    clock.freeze(instant()).await;
+    let applications = applications(&fixture, 7).await;
+    for gathering in BOTH {
+        let database = fixture.another(gathering);
+        let (issuing, gate) = (database.client_tokens(), database.gate());
+        let tokens: Vec<_> = applications.iter().cycle().take(40).map(new).collect();
+        for outcome in at_once(&issuing, &tokens).await {
+            outcome.unwrap();
+        }
+        for token in &tokens {
+            let principal = gate.admit(key(token)).await.unwrap().unwrap().principal;
+            let grant = Grant {
+                seller: principal.seller,
+                client_id: principal.client_id,
+                scopes: principal.scopes,
+            };
+            assert_eq!(grant, token.grant);
+            assert_eq!(principal.expires_at, Some(instant() + token.lifetime));
+        }
+    }
+    assert_eq!(stored(&fixture.place.connect().await).await, 80);
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_stored_is_nobody_elses_failure() {
+    let fixture = Fixture::new().await;
+    let applications = applications(&fixture, 3).await;
+    for gathering in BOTH {
+        let database = fixture.another(gathering);
+        let (issuing, gate) = (database.client_tokens(), database.gate());
+        let mut tokens: Vec<_> = applications.iter().cycle().take(20).map(new).collect();
+        // Of an application that there is not, and with a family that there is already.
+        tokens[3].grant.client_id = id().into();
+        tokens[11].family = tokens[0].family;
+        let outcomes = at_once(&issuing, &tokens).await;
+        for (n, (token, outcome)) in tokens.iter().zip(outcomes).enumerate() {
+            match n {
+                3 => assert!(matches!(outcome, Err(StoreError::Unexpected(_))), "{outcome:?}"),
+                11 => assert_eq!(outcome.unwrap_err().conflict(), Some("families_pkey")),
+                _ => outcome.unwrap(),
+            }
+            assert_eq!(lives(&gate, token).await, !matches!(n, 3 | 11), "{n}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_and_a_closure_amid_the_group_end_their_own_tokens_alone() {
+    let fixture = Fixture::new().await;
+    for gathering in BOTH {
+        let applications = applications(&fixture, 4).await;
+        let database = fixture.another(gathering);
+        let (issuing, gate) = (database.client_tokens(), database.gate());
+        let (deleting, closing) = (fixture.begin().await, fixture.begin().await);
+        let now = deleting.now();
+        assert!(
+            deleting
+                .delete_application(applications[0].client_id)
+                .await
+                .unwrap()
+        );
+        assert!(closing.close_seller(applications[1].owner, now).await.unwrap());
+        // Issuing waits for neither of them.
+        let before: Vec<_> = applications.iter().cycle().take(16).map(new).collect();
+        for outcome in at_once(&issuing, &before).await {
+            outcome.unwrap();
+        }
+        for token in &before {
+            assert!(lives(&gate, token).await);
+        }
+        let during: Vec<_> = applications.iter().cycle().take(16).map(new).collect();
+        let (outcomes, ()) = join(at_once(&issuing, &during), async {
+            deleting.commit().await.unwrap();
+            closing.commit().await.unwrap();
+        })
+        .await;
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+        for token in before.iter().chain(&during) {
+            let ended = applications[..2]
+                .iter()
+                .any(|application| application.client_id == token.grant.client_id);
+            assert_eq!(lives(&gate, token).await, !ended);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_group_whose_answer_is_lost_is_not_sent_again() {
+    let fixture = Fixture::new().await;
+    let applications = applications(&fixture, 4).await;
+    let (holding, looking) = (fixture.place.connect().await, fixture.place.connect().await);
+    for gathering in BOTH {
+        let issuing = fixture.another(gathering).client_tokens();
+        holding
+            .batch_execute("begin; lock table families in access exclusive mode")
+            .await
+            .unwrap();
+        let tokens: Vec<_> = applications.iter().map(new).collect();
+        let cutting = async {
+            somebody_waits(&looking).await;
+            // Whoever gathered behind the first is sent when that one has failed, and must not find the lock.
+            looking
+                .batch_execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' \
+                     and application_name = 'seller-api' and datname = current_database()",
+                )
+                .await
+                .unwrap();
+            holding.batch_execute("rollback").await.unwrap();
+        };
+        let (outcomes, ()) = join!(at_once(&issuing, &tokens), cutting);
+        let lost = outcomes
+            .iter()
+            .filter(|outcome| matches!(outcome, Err(StoreError::Unavailable(_))))
+            .count();
+        let fine = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert!(lost > 0 && lost + fine == tokens.len(), "{outcomes:?}");
+        assert_eq!(stored(&looking).await, i64::try_from(fine).unwrap());
+        // As soon as the end of the connection is noticed, there is a new one.
+        while issuing.issue(new(&applications[0])).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        fixture.tamper("delete from families").await;
+    }
+}
+
+#[tokio::test]
+async fn tokens_wait_for_the_disk() {
+    let fixture = Fixture::new().await;
+    let applications = applications(&fixture, 3).await;
+    fixture.watch_commits("families").await;
+    for gathering in BOTH {
+        let database = fixture.another(gathering);
+        let (issuing, rates) = (database.client_tokens(), database.rate_counter());
+        let subject = oauth::Subject::client(applications[0].client_id);
+        rates.count(oauth::Limiter::TokenByClient, subject).await.unwrap();
+        let tokens: Vec<_> = applications.iter().cycle().take(8).map(new).collect();
+        for outcome in at_once(&issuing, &tokens).await {
+            outcome.unwrap();
+        }
+    }
+    assert_eq!(fixture.seen_commits().await, ["on"]);
+}
