@@ -49,7 +49,7 @@ def send(method: str, url: str, headers: dict[str, str], body: bytes | None) -> 
         if attempt == ATTEMPTS:
             break
         # The service knows best how long to wait. Where it says nothing, wait longer each time, and not in step with others.
-        seconds = float(asked) if asked else pause * random.uniform(0.5, 1)
+        seconds = float(asked) if asked and asked.isdigit() else pause * random.uniform(0.5, 1)
         log.info("%s %s: %s, again in %.1f s", method, url, reason, seconds)
         time.sleep(seconds)
         pause = min(pause * 2, LONGEST_PAUSE)

@@ -44,7 +44,10 @@ class Tokens:
 
     def _renew(self) -> str:
         refresh_token = self._store.fact("refresh_token")
-        form = {"grant_type": "refresh_token", "refresh_token": refresh_token} if refresh_token else {"grant_type": "client_credentials"}
+        if refresh_token:
+            form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+        else:
+            form = {"grant_type": "client_credentials"}
         # A refresh that failed (429, 5xx) has used nothing up, so `send` may repeat it.
         answer = sending.send("POST", f"{self._settings.api_url}/oauth/token", self._headers(), urlencode(form).encode())
         if answer.status != 200:

@@ -24,26 +24,28 @@ async function run(settings: Settings): Promise<never> {
   let nextReading = Date.now();
   for (;;) {
     if (Date.now() >= nextReading) {
-      nextReading = Date.now() + settings.catchUpSeconds * 1000;
-      await unlessItFails("cannot catch up", async () => {
+      const caughtUp = await succeeds("cannot catch up", async () => {
         await ensureSubscription(api, store, settings.webhookUrl);
         await catchUp(api, store);
-      }, () => (nextReading = Date.now() + PAUSE_AFTER_FAILURE));
+      });
+      nextReading = Date.now() + (caughtUp ? settings.catchUpSeconds * 1000 : PAUSE_AFTER_FAILURE);
     }
     const task = await store.nextTask(nextReading - Date.now());
     if (task === undefined) continue;
-    await unlessItFails(`order ${task.orderId}`, () => shipping.work(task), () => store.putOff(task, PAUSE_AFTER_FAILURE));
+    const dealtWith = await succeeds(`order ${task.orderId}`, () => shipping.work(task));
+    if (!dealtWith) store.putOff(task, PAUSE_AFTER_FAILURE);
   }
 }
 
-/** Goes on after what may be better later; everything else ends the program. */
-async function unlessItFails(what: string, act: () => Promise<void>, otherwise: () => void): Promise<void> {
+/** False after what may be better later; everything else ends the program. */
+async function succeeds(what: string, act: () => Promise<void>): Promise<boolean> {
   try {
     await act();
+    return true;
   } catch (error) {
     if (!(error instanceof Unavailable || error instanceof Refused)) throw error;
     log.error(`${what}: ${error.message}`);
-    otherwise();
+    return false;
   }
 }
 

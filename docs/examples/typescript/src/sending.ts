@@ -42,7 +42,7 @@ export async function send(request: Outgoing): Promise<Answer> {
     if (attempt === ATTEMPTS) throw new Unavailable(`${what}: ${reason}`);
     // The service knows best how long to wait. Where it says nothing, wait longer each time, and not in step with others.
     const asked = result instanceof Error ? null : result.headers.get("Retry-After");
-    const wait = asked ? Number(asked) * 1000 : pause * (0.5 + Math.random() / 2);
+    const wait = asked && /^\d+$/.test(asked) ? Number(asked) * 1000 : pause * (0.5 + Math.random() / 2);
     log.info(`${what}: ${reason}, again in ${(wait / 1000).toFixed(1)} s`);
     await sleep(wait);
     pause = Math.min(pause * 2, LONGEST_PAUSE);
