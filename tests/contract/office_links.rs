@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{PROGRAM, instant, world};
 
 /// The link of each mail in a folder, the oldest mail first.
-fn links(folder: &Path) -> Vec<String> {
+pub(crate) fn links(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(folder)
         .into_iter()
         .flatten()
@@ -28,7 +28,8 @@ fn links(folder: &Path) -> Vec<String> {
     names.iter().map(link).collect()
 }
 
-async fn with_mail(folder: &Path) -> World {
+/// A world whose mails are laid into a folder.
+pub(crate) async fn with_mail(folder: &Path) -> World {
     World::with(PROGRAM, |options| {
         options
             .set("SELLER_API__MAIL__FOLDER", folder.display())

@@ -37,6 +37,7 @@ pub mod register_application;
 pub mod register_seller;
 pub mod revoke_token;
 pub mod send_mails;
+pub mod sent_form;
 pub mod settle_order;
 pub mod ship_order;
 pub mod shown_once;

@@ -3,13 +3,14 @@
 //! Another seller's application is none, and neither is the built-in one that carries personal tokens.
 
 use chrono::{DateTime, Utc};
-use kernel::{Randomness, StoreError};
+use kernel::Randomness;
 use oauth::{
     Action, Application, ApplicationEdit, ApplicationStore, ClientId, ClientSecret, ClientType, PanelStore,
     Registrar, Registration, SellerStore,
 };
 
 use crate::register_application::{self, register_application};
+use crate::sent_form::NumberUsed;
 use crate::shown_once::{Drawn, Sent, Shown};
 use crate::{ActingSeller, Failure, failure::refuse};
 
@@ -45,9 +46,9 @@ pub enum Refusal {
     /// A public application has no secret.
     #[error("a public application has no secret")]
     NoSecret,
-    /// The form was sent before, and has done what it does.
-    #[error("the form was sent before")]
-    SentBefore,
+    /// The form's number was used before.
+    #[error(transparent)]
+    Form(#[from] NumberUsed),
 }
 
 impl From<register_application::Refusal> for Refusal {
@@ -73,7 +74,8 @@ pub async fn register(
     let client_id = ClientId::from(drawn.id);
     let secret = (registration.client_type == ClientType::Confidential)
         .then(|| ClientSecret::from_random(&drawn.secret).reveal().to_owned());
-    keep(stores, sent, Shown::Registered(client_id, secret)).await?;
+    sent.keep::<Refusal>(stores.panel, &Shown::Registered(client_id, secret))
+        .await?;
     let of = (by.seller, Registrar::Seller);
     register_application(stores.sellers, stores.applications, &drawn, of, registration, now)
         .await
@@ -110,7 +112,7 @@ pub async fn rotate_secret(
 ) -> Result<(), Failure<Refusal>> {
     let secret = ClientSecret::from_random(&randomness.secret());
     let shown = Shown::Rotated(client_id, secret.reveal().to_owned());
-    keep(stores, sent, shown).await?;
+    sent.keep::<Refusal>(stores.panel, &shown).await?;
     let application = owned(stores, by, client_id).await?;
     if application.client_type == ClientType::Public {
         return refuse(Refusal::NoSecret);
@@ -148,15 +150,6 @@ async fn owned(
     match found.filter(|application| is_own(application, by.seller)) {
         Some(application) => Ok(application),
         None => refuse(Refusal::NoSuchApplication),
-    }
-}
-
-async fn keep(stores: Stores<'_>, sent: Sent<'_>, shown: Shown) -> Result<(), Failure<Refusal>> {
-    let first: Result<bool, StoreError> = sent.keep(stores.panel, &shown).await;
-    if first? {
-        Ok(())
-    } else {
-        refuse(Refusal::SentBefore)
     }
 }
 

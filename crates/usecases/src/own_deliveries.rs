@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use kernel::Randomness;
-use oauth::{Action, PanelStore, SecretHash};
-use uuid::Uuid;
+use oauth::{Action, PanelStore};
 use webhooks::{DeliveryId, SubscriptionId, SubscriptionStore};
 
-use crate::{ActingSeller, Failure, failure::refuse, redeliver};
+use crate::sent_form::{NumberUsed, SentForm};
+use crate::{ActingSeller, Failure, redeliver};
 
 /// Why nothing is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -17,9 +17,9 @@ pub enum Refusal {
     /// The subscription is inactive, or its application suspended.
     #[error("the subscription gets nothing at present")]
     Inactive,
-    /// The form was sent before, and has done what it does.
-    #[error("the form was sent before")]
-    SentBefore,
+    /// The form's number was used before.
+    #[error(transparent)]
+    Form(#[from] NumberUsed),
 }
 
 impl From<redeliver::Refusal> for Refusal {
@@ -40,42 +40,20 @@ pub struct Stores<'a> {
     pub panel: &'a dyn PanelStore,
 }
 
-/// Who has sent which form.
-#[derive(Debug, Clone, Copy)]
-pub struct SentForm {
-    /// The seller.
-    pub by: ActingSeller,
-    /// The seller's session.
-    pub session: SecretHash,
-    /// The form's one-time number.
-    pub form: Uuid,
-}
-
-impl SentForm {
-    /// Takes the form's number, so that a form sent twice acts once.
-    async fn take(self, panel: &dyn PanelStore) -> Result<(), Failure<Refusal>> {
-        if panel.keep_flash(self.session, self.form, None).await? {
-            Ok(())
-        } else {
-            refuse(Refusal::SentBefore)
-        }
-    }
-}
-
 /// Queues the event of an earlier delivery anew; returns the new delivery's id.
 pub async fn deliver_again(
     stores: Stores<'_>,
     randomness: &dyn Randomness,
-    sent: SentForm,
+    (by, form): (ActingSeller, SentForm),
     which: (SubscriptionId, DeliveryId),
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
-    sent.take(stores.panel).await?;
-    let id = redeliver::redeliver(stores.subscriptions, randomness, sent.by.seller, which, now)
+    form.take::<Refusal>(stores.panel, None).await?;
+    let id = redeliver::redeliver(stores.subscriptions, randomness, by.seller, which, now)
         .await
         .map_err(Failure::refused_as)?;
     let (_, earlier) = which;
-    sent.by.note(stores.panel, Action::Redelivered, earlier).await?;
+    by.note(stores.panel, Action::Redelivered, earlier).await?;
     Ok(id)
 }
 
@@ -83,16 +61,16 @@ pub async fn deliver_again(
 pub async fn send_test_event(
     stores: Stores<'_>,
     randomness: &dyn Randomness,
-    sent: SentForm,
+    (by, form): (ActingSeller, SentForm),
     subscription: SubscriptionId,
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
-    sent.take(stores.panel).await?;
-    let seller = sent.by.seller;
+    form.take::<Refusal>(stores.panel, None).await?;
+    let seller = by.seller;
     let id = redeliver::send_test_event(stores.subscriptions, randomness, seller, subscription, now)
         .await
         .map_err(Failure::refused_as)?;
-    let note = sent.by.note(stores.panel, Action::TestEventSent, subscription);
+    let note = by.note(stores.panel, Action::TestEventSent, subscription);
     note.await?;
     Ok(id)
 }
@@ -100,10 +78,11 @@ pub async fn send_test_event(
 #[cfg(test)]
 mod tests {
     use oauth::MockPanelStore;
+    use uuid::Uuid;
     use webhooks::{Event, MockSubscriptionStore, WebhookEvent};
 
     use super::*;
-    use crate::test_support::{chance, now};
+    use crate::test_support::{chance, now, sent_form};
 
     async fn again(first: bool, active: bool) -> Result<DeliveryId, Failure<Refusal>> {
         let (mut subscriptions, mut panel) = (MockSubscriptionStore::new(), MockPanelStore::new());
@@ -118,7 +97,7 @@ mod tests {
         subscriptions
             .expect_queue_delivery()
             .returning(move |_, _, _| Ok(active));
-        panel.expect_keep_flash().once().returning(move |_, _, sealed| {
+        panel.expect_keep_flash().times(2).returning(move |_, _, sealed| {
             assert_eq!(sealed, None);
             Ok(first)
         });
@@ -133,23 +112,25 @@ mod tests {
             seller: Uuid::from_u128(1).into(),
             address: std::net::Ipv4Addr::LOCALHOST.into(),
         };
-        let sent = SentForm {
-            by,
-            session: SecretHash::of("session"),
-            form: Uuid::from_u128(7),
-        };
         let stores = Stores {
             subscriptions: &subscriptions,
             panel: &panel,
         };
-        deliver_again(stores, &chance(), sent, (Uuid::nil().into(), earlier), now()).await
+        deliver_again(
+            stores,
+            &chance(),
+            (by, sent_form()),
+            (Uuid::nil().into(), earlier),
+            now(),
+        )
+        .await
     }
 
     #[tokio::test]
     async fn a_form_sends_once_and_what_is_sent_is_noted() {
         assert_eq!(again(true, true).await.unwrap(), Uuid::from_u128(1).into());
         for (refused, why) in [
-            (again(false, true).await, Refusal::SentBefore),
+            (again(false, true).await, Refusal::Form(NumberUsed::BySame)),
             (again(true, false).await, Refusal::Inactive),
         ] {
             assert!(matches!(refused, Err(Failure::Refused(refusal)) if refusal == why));

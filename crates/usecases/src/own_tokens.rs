@@ -5,8 +5,9 @@ use kernel::{Randomness, Violations};
 use oauth::{Action, BearerToken, FamilyId, PanelStore, PersonalTokenRequest, TokenKind};
 
 use crate::personal_tokens::{self, Stores, issue_personal_token, revoke_personal_token};
+use crate::sent_form::NumberUsed;
 use crate::shown_once::{Drawn, Sent, Shown};
-use crate::{ActingSeller, Failure, failure::refuse};
+use crate::{ActingSeller, Failure};
 
 /// Why a token is not made or revoked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,9 +24,9 @@ pub enum Refusal {
     /// The seller has no such token.
     #[error("there is no such token")]
     NoSuchToken,
-    /// The form was sent before, and has done what it does.
-    #[error("the form was sent before")]
-    SentBefore,
+    /// The form's number was used before.
+    #[error(transparent)]
+    Form(#[from] NumberUsed),
 }
 
 impl From<personal_tokens::Refusal> for Refusal {
@@ -52,9 +53,7 @@ pub async fn issue(
     let id = FamilyId::from(drawn.id);
     let token = BearerToken::from_random(TokenKind::Personal, id, &drawn.secret);
     let shown = Shown::Token(id, token.reveal().to_owned());
-    if !sent.keep(panel, &shown).await? {
-        return refuse(Refusal::SentBefore);
-    }
+    sent.keep::<Refusal>(panel, &shown).await?;
     issue_personal_token(stores, &drawn, by.seller, request, now)
         .await
         .map_err(Failure::refused_as)?;
@@ -86,7 +85,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{chance, now, seller};
+    use crate::test_support::{chance, now, seller, sent_form};
 
     fn by() -> ActingSeller {
         ActingSeller {
@@ -120,7 +119,7 @@ mod tests {
         });
         panel
             .expect_keep_flash()
-            .once()
+            .times(2)
             .returning(move |_, _, _| Ok(first));
         panel
             .expect_note()
@@ -132,8 +131,7 @@ mod tests {
             tokens: &tokens,
         };
         let sent = Sent {
-            session: SecretHash::of("x"),
-            form: Uuid::from_u128(4),
+            form: sent_form(),
             sealer: &sealer,
         };
         let request = PersonalTokenRequest {
@@ -158,7 +156,10 @@ mod tests {
     #[tokio::test]
     async fn a_form_sent_twice_makes_one_token() {
         let (done, stored, _) = issued(false).await;
-        assert!(matches!(done, Err(Failure::Refused(Refusal::SentBefore))));
+        assert!(matches!(
+            done,
+            Err(Failure::Refused(Refusal::Form(NumberUsed::BySame)))
+        ));
         assert_eq!(stored, None);
     }
 }

@@ -1,12 +1,15 @@
 //! Secrets that the panel shows once: they wait, sealed and bound to the session, for the page that shows them.
 //!
-//! They wait under the one-time number of the form that asked for them. The number is taken before anything is done, so that
-//! a form sent twice acts once, and both of its answers lead to the same page.
+//! They wait under the one-time number of the form that asked for them, so that both answers to a form sent twice lead to the
+//! same page.
 
 use kernel::{Purpose, Randomness, Sealer, StoreError};
 use oauth::{ClientId, FamilyId, PanelStore, SecretHash};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use crate::Failure;
+use crate::sent_form::{NumberUsed, SentForm};
 
 /// What is shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -37,13 +40,11 @@ enum Sealed {
     Token(Uuid, String),
 }
 
-/// A form of a session.
+/// A form that asks for something to be shown once.
 #[derive(Clone, Copy)]
 pub struct Sent<'a> {
-    /// The session.
-    pub session: SecretHash,
-    /// The form's one-time number.
-    pub form: Uuid,
+    /// The form.
+    pub form: SentForm,
     /// Seals what waits.
     pub sealer: &'a dyn Sealer,
 }
@@ -51,42 +52,52 @@ pub struct Sent<'a> {
 impl std::fmt::Debug for Sent<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sent")
-            .field("form", &self.form)
+            .field("form", &self.form.number)
             .finish_non_exhaustive()
     }
 }
 
 impl Sent<'_> {
-    fn binding(&self) -> Vec<u8> {
-        [self.session.bytes().as_slice(), self.form.as_bytes()].concat()
-    }
-
-    /// Keeps what will be shown; false when the form was sent before: then nothing else may be done.
-    pub async fn keep(self, panel: &dyn PanelStore, shown: &Shown) -> Result<bool, StoreError> {
+    /// Takes the form's number and keeps what will be shown. Where that is refused nothing else may be done.
+    pub(crate) async fn keep<R: From<NumberUsed>>(
+        self,
+        panel: &dyn PanelStore,
+        shown: &Shown,
+    ) -> Result<(), Failure<R>> {
         let sealed = match shown {
             Shown::Registered(id, secret) => Sealed::Registered(id.uuid(), secret.clone()),
             Shown::Rotated(id, secret) => Sealed::Rotated(id.uuid(), secret.clone()),
             Shown::Token(id, token) => Sealed::Token(id.uuid(), token.clone()),
         };
         let plain = serde_json::to_vec(&sealed).map_err(StoreError::unexpected)?;
-        let sealed = self.sealer.seal(Purpose::Flash, &self.binding(), &plain);
-        panel.keep_flash(self.session, self.form, Some(sealed)).await
+        let binding = binding(self.form.session, self.form.number);
+        let sealed = self.sealer.seal(Purpose::Flash, &binding, &plain);
+        self.form.take(panel, Some(sealed)).await
     }
+}
 
-    /// Takes what was kept; nothing when there is none, or it was taken, or its key is gone.
-    pub async fn take(self, panel: &dyn PanelStore) -> Result<Option<Shown>, StoreError> {
-        let sealed = panel.take_flash(self.session, self.form).await?;
-        Ok(sealed.and_then(|sealed| self.opened(&sealed)))
-    }
+/// Takes what was kept in a session under the number of a form; nothing when there is none, or it was taken, or its key is
+/// gone.
+pub async fn take(
+    panel: &dyn PanelStore,
+    sealer: &dyn Sealer,
+    (session, number): (SecretHash, Uuid),
+) -> Result<Option<Shown>, StoreError> {
+    let sealed = panel.take_flash(session, number).await?;
+    Ok(sealed.and_then(|sealed| opened(sealer, &binding(session, number), &sealed)))
+}
 
-    fn opened(&self, sealed: &[u8]) -> Option<Shown> {
-        let plain = self.sealer.open(Purpose::Flash, &self.binding(), sealed).ok()?;
-        Some(match serde_json::from_slice(&plain).ok()? {
-            Sealed::Registered(id, secret) => Shown::Registered(id.into(), secret),
-            Sealed::Rotated(id, secret) => Shown::Rotated(id.into(), secret),
-            Sealed::Token(id, token) => Shown::Token(id.into(), token),
-        })
-    }
+fn opened(sealer: &dyn Sealer, binding: &[u8], sealed: &[u8]) -> Option<Shown> {
+    let plain = sealer.open(Purpose::Flash, binding, sealed).ok()?;
+    Some(match serde_json::from_slice(&plain).ok()? {
+        Sealed::Registered(id, secret) => Shown::Registered(id.into(), secret),
+        Sealed::Rotated(id, secret) => Shown::Rotated(id.into(), secret),
+        Sealed::Token(id, token) => Shown::Token(id.into(), token),
+    })
+}
+
+fn binding(session: SecretHash, number: Uuid) -> Vec<u8> {
+    [session.bytes().as_slice(), number.as_bytes()].concat()
 }
 
 /// Chance drawn beforehand, so that what is to be shown can be kept before the deed that makes it is done.
@@ -138,11 +149,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_kept_opens_for_its_session_and_form_alone() {
         let sealer = sealer();
-        let sent = |session: &str, form: u128| Sent {
-            session: SecretHash::of(session),
-            form: Uuid::from_u128(form),
-            sealer: &sealer,
-        };
+        let under = |session: &str, number: u128| (SecretHash::of(session), Uuid::from_u128(number));
         let id = Uuid::from_u128(9);
         for shown in [
             Shown::Registered(id.into(), Some("pss_x".to_owned())),
@@ -152,17 +159,30 @@ mod tests {
         ] {
             let kept = std::sync::Arc::new(std::sync::Mutex::new(None));
             let (mut store, there) = (MockPanelStore::new(), kept.clone());
-            store.expect_keep_flash().once().returning(move |_, _, sealed| {
-                *there.lock().unwrap() = sealed;
+            store.expect_keep_flash().returning(move |_, _, sealed| {
+                if sealed.is_some() {
+                    *there.lock().unwrap() = sealed;
+                }
                 Ok(true)
             });
             store
                 .expect_take_flash()
                 .returning(move |_, _| Ok(kept.lock().unwrap().clone()));
-            assert!(sent("mine", 1).keep(&store, &shown).await.unwrap());
-            assert_eq!(sent("mine", 1).take(&store).await.unwrap(), Some(shown.clone()));
-            assert_eq!(sent("other", 1).take(&store).await.unwrap(), None);
-            assert_eq!(sent("mine", 2).take(&store).await.unwrap(), None);
+            let (session, number) = under("mine", 1);
+            let form = SentForm {
+                session,
+                number,
+                mark: Uuid::from_u128(2),
+            };
+            let sent = Sent {
+                form,
+                sealer: &sealer,
+            };
+            sent.keep::<NumberUsed>(&store, &shown).await.unwrap();
+            let taken = async |whose| take(&store, &sealer, whose).await.unwrap();
+            assert_eq!(taken(under("mine", 1)).await, Some(shown.clone()));
+            assert_eq!(taken(under("other", 1)).await, None);
+            assert_eq!(taken(under("mine", 2)).await, None);
             assert!(!format!("{shown:?}").contains("pss_"), "{shown:?}");
         }
     }

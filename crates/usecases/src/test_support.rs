@@ -2,11 +2,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{MockRandomness, OfferId, SellerId};
-use oauth::{ApplicationStatus, Family, Scope, Seller, Standing};
+use oauth::{ApplicationStatus, Family, Scope, SecretHash, Seller, Standing};
 use offers::{Offer, OfferStatus};
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;
 
+use crate::sent_form::SentForm;
 use crate::token_pair::Lifetimes;
 
 pub(crate) fn now() -> DateTime<Utc> {
@@ -23,6 +24,15 @@ pub(crate) fn chance() -> MockRandomness {
     });
     chance.expect_secret().returning(|| [7; 32]);
     chance
+}
+
+/// A form of the panel.
+pub(crate) fn sent_form() -> SentForm {
+    SentForm {
+        session: SecretHash::of("x"),
+        number: Uuid::from_u128(4),
+        mark: Uuid::from_u128(5),
+    }
 }
 
 pub(crate) fn seller(id: SellerId) -> Seller {

@@ -1,11 +1,14 @@
 //! The fields of a form that was sent.
 
 use oauth::BrowserSecret;
+use ring::digest::{Context, SHA256};
 use uuid::Uuid;
 use web::form::Form;
 
 /// The one field that may be there more than once: a checkbox for each scope.
 const REPEATABLE: &str = "scopes";
+/// The field with the one-time number.
+const NUMBER: &str = "form";
 
 /// A form whose fields are there once each, scopes apart.
 #[derive(Debug)]
@@ -45,7 +48,20 @@ impl Fields {
 
     /// The one-time number of the form.
     pub(crate) fn number(&self) -> Option<Uuid> {
-        self.get("form").parse().ok()
+        self.get(NUMBER).parse().ok()
+    }
+
+    /// Stands for everything that the form says, its one-time number included, and for the path that it was sent to.
+    pub(crate) fn mark(&self, path: &str) -> Uuid {
+        let mut digest = Context::new(&SHA256);
+        let said = self.0.pairs().flat_map(|(name, value)| [name, value]);
+        for part in [path].into_iter().chain(said) {
+            // Lengths keep the parts apart.
+            digest.update(&part.len().to_be_bytes());
+            digest.update(part.as_bytes());
+        }
+        let digest = digest.finish();
+        Uuid::from_bytes(digest.as_ref().first_chunk().copied().unwrap_or_default())
     }
 
     /// Whether the form shows that this browser has read it.
@@ -71,6 +87,23 @@ mod tests {
         let fine = fields("scopes=a&name=x&scopes=b").unwrap();
         assert_eq!(fine.scopes(), ["a", "b"]);
         assert!(fields("name=x&name=y").is_none());
+    }
+
+    #[test]
+    fn a_mark_tells_forms_apart() {
+        let mark = |path: &str, body: &str| fields(body).unwrap().mark(path);
+        let one = mark("/a", "form=1&name=x&scopes=a&scopes=b");
+        assert_eq!(one, mark("/a", "form=1&name=%78&scopes=a&scopes=b"));
+        for (path, body) in [
+            ("/b", "form=1&name=x&scopes=a&scopes=b"),
+            ("/a", "form=2&name=x&scopes=a&scopes=b"),
+            ("/a", "form=1&name=y&scopes=a&scopes=b"),
+            ("/a", "form=1&name=x&scopes=a"),
+            ("/a", "form=1&name=x&scopes=a&scope=sb"),
+            ("/a", "form=1&name=xscopes&a=&scopes=b"),
+        ] {
+            assert_ne!(one, mark(path, body), "{path} {body}");
+        }
     }
 
     #[test]

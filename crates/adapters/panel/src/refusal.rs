@@ -32,6 +32,8 @@ pub(crate) enum Refusal {
     Consent(ConsentRefusal),
     /// The one-time link cannot be used, or not any more.
     DeadLink,
+    /// The form's one-time number was used by a form that said something else. With the path of the page that has a new one.
+    FormUsed(String),
     /// What was to be shown once was shown, or never was.
     ShownBefore,
     /// The store cannot be reached.
@@ -48,6 +50,7 @@ impl Refusal {
             Self::SignIn(_) => StatusCode::SEE_OTHER,
             Self::StaleForm | Self::Consent(ConsentRefusal::AnotherViewer) => StatusCode::FORBIDDEN,
             Self::Malformed | Self::Unreadable => StatusCode::BAD_REQUEST,
+            Self::FormUsed(_) => StatusCode::CONFLICT,
             Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Consent(_) | Self::DeadLink | Self::ShownBefore => StatusCode::GONE,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,

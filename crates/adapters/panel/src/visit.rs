@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use oauth::{BrowserSecret, SecretHash, Seller, SignedIn, Viewer};
 use usecases::ActingSeller;
+use usecases::sent_form::SentForm;
 use web::TraceId;
 use web::form::Form;
 
 use crate::Panel;
+use crate::fields::Fields;
 use crate::language::Language;
+use crate::refusal::Refusal;
 
 /// A request for a page.
 pub(crate) struct Visit {
@@ -55,6 +58,15 @@ impl Member {
             session: self.session(),
             seller: self.signed_in.seller.id,
         }
+    }
+
+    /// The form that was sent, as one that acts once.
+    pub(crate) fn sent(&self, fields: &Fields) -> Result<SentForm, Refusal> {
+        Ok(SentForm {
+            session: self.session(),
+            number: fields.number().ok_or(Refusal::Malformed)?,
+            mark: fields.mark(&self.visit.path),
+        })
     }
 
     /// Who acts, for the audit log.

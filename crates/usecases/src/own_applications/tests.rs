@@ -7,7 +7,7 @@ use oauth::{MockApplicationStore, MockPanelStore, MockSellerStore, RawEdit, RawR
 use uuid::Uuid;
 
 use super::*;
-use crate::test_support::{chance, now, seller};
+use crate::test_support::{chance, now, seller, sent_form};
 
 fn owner() -> SellerId {
     Uuid::from_u128(1).into()
@@ -97,8 +97,7 @@ impl World {
 
     fn sent(&self) -> Sent<'_> {
         Sent {
-            session: SecretHash::of("x"),
-            form: Uuid::from_u128(4),
+            form: sent_form(),
             sealer: &self.sealer,
         }
     }
@@ -167,9 +166,9 @@ async fn a_public_application_is_shown_without_secret() {
 async fn a_form_sent_twice_does_nothing_more() {
     let world = World::new(Some(application(owner(), ClientType::Confidential)), false);
     let again = registered(&world, "confidential").await;
-    assert!(matches!(again, Err(Failure::Refused(Refusal::SentBefore))));
+    assert!(matches!(again, Err(Failure::Refused(Refusal::Form(NumberUsed::BySame)))));
     let again = rotate_secret(world.stores(), &chance(), (by(), world.sent()), id()).await;
-    assert!(matches!(again, Err(Failure::Refused(Refusal::SentBefore))));
+    assert!(matches!(again, Err(Failure::Refused(Refusal::Form(NumberUsed::BySame)))));
     assert!(world.saved().is_empty() && world.noted().is_empty());
 }
 

@@ -49,8 +49,14 @@ pub(crate) async fn change_password(member: Member, fields: Fields) -> Result<Ht
         issues.add("current_password", t.passwords.current_wrong);
     }
     issues.append(Issues::of(&violations, t));
+    if new
+        .as_ref()
+        .is_some_and(|new| new.reveal() == fields.get("current_password"))
+    {
+        issues.add("new_password", t.passwords.unchanged);
+    }
     let new = match new {
-        Some(new) if fits => new,
+        Some(new) if !issues.any() => new,
         _ => return shown(&member, issues, StatusCode::UNPROCESSABLE_ENTITY).await,
     };
     let hash = panel.passwords.hash(new.reveal()).await?;

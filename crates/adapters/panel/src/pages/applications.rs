@@ -7,9 +7,11 @@ use kernel::Violations;
 use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit};
 use usecases::Transaction;
 use usecases::own_applications::{self, Refusal as Refused, Stores, is_own};
+use usecases::sent_form::NumberUsed;
 use usecases::shown_once::Sent;
 use uuid::Uuid;
 
+use super::once;
 use super::scope_list::{Group, names, tickable};
 use super::usage::{Hour, Row, Usage};
 use crate::change::change;
@@ -132,13 +134,12 @@ pub(crate) async fn save(member: Member, fields: Fields) -> Result<HttpResponse,
 
 /// POST: replaces the secret, and leads to where the new one is shown.
 pub(crate) async fn rotate(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let form = fields.number().ok_or(Refusal::Malformed)?;
+    let form = member.sent(&fields)?;
     let id = client_id(&member.visit)?;
-    let input = (member.acting(), member.session(), form, id);
+    let input = (member.acting(), form, id);
     let rotated = change(&member.visit.panel, input, |transaction, panel, input| {
-        let (by, session, form, id) = *input;
+        let (by, form, id) = *input;
         let sent = Sent {
-            session,
             form,
             sealer: panel.sealer.as_ref(),
         };
@@ -151,7 +152,8 @@ pub(crate) async fn rotate(member: Member, fields: Fields) -> Result<HttpRespons
         ))
     });
     match rotated.await? {
-        Ok(()) | Err(Refused::SentBefore) => see_other(&format!("/panel/once/{form}")),
+        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::lead(form),
+        Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(format!("{LIST}/{id}"))),
         Err(_) => Err(Refusal::NotFound),
     }
 }

@@ -6,9 +6,9 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use url::form_urlencoded::Serializer;
-use usecases::Transaction;
-use usecases::own_deliveries::{self, Refusal as Refused, SentForm, Stores};
-use uuid::Uuid;
+use usecases::own_deliveries::{self, Refusal as Refused, Stores};
+use usecases::sent_form::{NumberUsed, SentForm};
+use usecases::{ActingSeller, Transaction};
 use webhooks::{DeliveryFilter, DeliveryId, SubscriptionId};
 
 use self::listed::{Listed, Receiver};
@@ -119,19 +119,15 @@ fn stores(transaction: &dyn Transaction) -> Stores<'_> {
     }
 }
 
-fn sent(member: &Member, fields: &Fields) -> Result<SentForm, Refusal> {
-    let form: Uuid = fields.number().ok_or(Refusal::Malformed)?;
-    Ok(SentForm {
-        by: member.acting(),
-        session: member.session(),
-        form,
-    })
+fn sent(member: &Member, fields: &Fields) -> Result<(ActingSeller, SentForm), Refusal> {
+    Ok((member.acting(), member.sent(fields)?))
 }
 
 /// Back to the page as it was filtered. A form that was sent before is told of like the first time.
 fn told(queued: Result<DeliveryId, Refused>, done: Done, fields: &Fields) -> Result<HttpResponse, Refusal> {
     let done = match queued {
-        Ok(_) | Err(Refused::SentBefore) => done,
+        Ok(_) | Err(Refused::Form(NumberUsed::BySame)) => done,
+        Err(Refused::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(PAGE.to_owned())),
         Err(Refused::Inactive) => Done::NothingSent,
         Err(Refused::NotFound) => return Err(Refusal::NotFound),
     };

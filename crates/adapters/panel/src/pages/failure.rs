@@ -17,7 +17,7 @@ use crate::reply::{page, see_other};
 struct Page<'a> {
     frame: Frame,
     text: &'a str,
-    link: &'static str,
+    link: &'a str,
     label: &'static str,
     trace_id: &'a str,
 }
@@ -36,11 +36,11 @@ pub(crate) fn response(
         Refusal::SignIn(next) => see_other(&next.sign_in()),
         refusal => {
             let (title, text, link) = said(language, refusal);
-            let t = &language.texts().failures;
-            let label = if link == FORGOTTEN {
-                language.texts().passwords.forgotten_title
-            } else {
-                t.start
+            let t = language.texts();
+            let label = match refusal {
+                Refusal::DeadLink => t.passwords.forgotten_title,
+                Refusal::FormUsed(_) => t.failures.open_anew,
+                _ => t.failures.start,
             };
             let page_of_it = Page {
                 frame: Frame::bare(&panel.settings, language, title.to_owned()),
@@ -66,7 +66,7 @@ pub(crate) fn response(
 }
 
 /// Title, text, and where to go from there.
-fn said(language: Language, refusal: &Refusal) -> (&'static str, String, &'static str) {
+fn said(language: Language, refusal: &Refusal) -> (&'static str, String, &str) {
     let t = &language.texts().failures;
     let (title, text) = match refusal {
         Refusal::TooMany(quota) => {
@@ -81,14 +81,15 @@ fn said(language: Language, refusal: &Refusal) -> (&'static str, String, &'stati
         Refusal::Consent(ConsentRefusal::Decided) => t.decided_consent,
         Refusal::Consent(ConsentRefusal::AnotherViewer) => t.others_consent,
         Refusal::DeadLink => t.dead_link,
+        Refusal::FormUsed(_) => t.form_used,
         Refusal::ShownBefore => t.shown_before,
         Refusal::Unavailable(_) => t.unavailable,
         Refusal::Failed(_) => t.failed,
     };
-    let link = if matches!(refusal, Refusal::DeadLink) {
-        FORGOTTEN
-    } else {
-        START
+    let link = match refusal {
+        Refusal::DeadLink => FORGOTTEN,
+        Refusal::FormUsed(page) => page,
+        _ => START,
     };
     (title, text.to_owned(), link)
 }

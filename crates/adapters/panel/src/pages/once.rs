@@ -6,12 +6,14 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use usecases::Failure;
-use usecases::shown_once::{Sent, Shown};
+use usecases::sent_form::SentForm;
+use usecases::shown_once::{Shown, take};
 use uuid::Uuid;
 
 use crate::change::change;
 use crate::frame::Frame;
 use crate::refusal::Refusal;
+use crate::reply::see_other;
 use crate::texts::Texts;
 use crate::visit::Member;
 
@@ -32,15 +34,10 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     if member.visit.head {
         return Err(Refusal::ShownBefore);
     }
-    let input = (member.session(), form);
-    let taken = change(&member.visit.panel, input, |transaction, panel, input| {
-        let (session, form) = *input;
-        let sent = Sent {
-            session,
-            form,
-            sealer: panel.sealer.as_ref(),
-        };
-        Box::pin(async move { Ok::<_, Failure<Infallible>>(sent.take(transaction).await?) })
+    let under = (member.session(), form);
+    let taken = change(&member.visit.panel, under, |transaction, panel, under| {
+        let taking = take(transaction, panel.sealer.as_ref(), *under);
+        Box::pin(async move { Ok::<_, Failure<Infallible>>(taking.await?) })
     });
     let shown = match taken.await? {
         Ok(Some(shown)) => shown,
@@ -48,6 +45,11 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
         Err(never) => match never {},
     };
     crate::reply::page(StatusCode::OK, &of(&member, shown))
+}
+
+/// Leads to where what the form made is shown.
+pub(super) fn lead(form: SentForm) -> Result<HttpResponse, Refusal> {
+    see_other(&format!("/panel/once/{}", form.number))
 }
 
 fn of(member: &Member, shown: Shown) -> Page {

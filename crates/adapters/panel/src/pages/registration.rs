@@ -5,17 +5,18 @@ use actix_web::http::StatusCode;
 use askama::Template;
 use oauth::{ClientType, Purpose, RawRegistration};
 use usecases::own_applications::{self, Refusal as Refused};
+use usecases::sent_form::NumberUsed;
 use usecases::shown_once::Sent;
 use uuid::Uuid;
 
 use super::applications::stores;
+use super::once;
 use super::scope_list::{Group, tickable};
 use crate::change::change;
 use crate::fields::Fields;
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::refusal::Refusal;
-use crate::reply::see_other;
 use crate::visit::Member;
 
 #[derive(Template)]
@@ -48,7 +49,7 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
 
 /// POST: registers, and leads to where the secret is shown.
 pub(crate) async fn sent(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let form = fields.number().ok_or(Refusal::Malformed)?;
+    let form = member.sent(&fields)?;
     let raw = RawRegistration {
         name: fields.text("name"),
         description: Some(fields.text("description")),
@@ -64,14 +65,19 @@ pub(crate) async fn sent(member: Member, fields: Fields) -> Result<HttpResponse,
         Ok(registration) => registration,
         Err(violations) => {
             let issues = Issues::of(&violations, t);
-            return shown(&member, raw, form, issues, StatusCode::UNPROCESSABLE_ENTITY);
+            return shown(
+                &member,
+                raw,
+                form.number,
+                issues,
+                StatusCode::UNPROCESSABLE_ENTITY,
+            );
         }
     };
-    let input = (member.acting(), member.session(), form, registration);
+    let input = (member.acting(), form, registration);
     let registered = change(&member.visit.panel, input, |transaction, panel, input| {
-        let (by, session, form, registration) = input;
+        let (by, form, registration) = input;
         let sent = Sent {
-            session: *session,
             form: *form,
             sealer: panel.sealer.as_ref(),
         };
@@ -86,10 +92,11 @@ pub(crate) async fn sent(member: Member, fields: Fields) -> Result<HttpResponse,
         ))
     });
     match registered.await? {
-        Ok(()) | Err(Refused::SentBefore) => see_other(&format!("/panel/once/{form}")),
+        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::lead(form),
+        Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(member.visit.path)),
         Err(Refused::NameTaken) => {
             let issues = Issues::one("name", t.form.name_taken);
-            shown(&member, raw, form, issues, StatusCode::CONFLICT)
+            shown(&member, raw, form.number, issues, StatusCode::CONFLICT)
         }
         Err(_) => Err(Refusal::NotFound),
     }

@@ -8,9 +8,11 @@ use oauth::{FamilyId, PanelStore, PersonalToken, PersonalTokenRequest};
 use usecases::Transaction;
 use usecases::own_tokens::{self, Refusal as Refused};
 use usecases::personal_tokens::Stores;
+use usecases::sent_form::NumberUsed;
 use usecases::shown_once::Sent;
 use uuid::Uuid;
 
+use super::once;
 use super::scope_list::{Group, names, tickable};
 use crate::change::change;
 use crate::fields::Fields;
@@ -58,7 +60,7 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
 
 /// POST: makes a token, and leads to where it is shown.
 pub(crate) async fn issue(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let form = fields.number().ok_or(Refusal::Malformed)?;
+    let form = member.sent(&fields)?;
     let filled = Filled {
         name: fields.text("name"),
         expires_at: fields.text("expires_at"),
@@ -67,18 +69,24 @@ pub(crate) async fn issue(member: Member, fields: Fields) -> Result<HttpResponse
     let t = member.visit.language.texts();
     let Ok(expires_at) = end_of_day(&filled.expires_at) else {
         let issues = Issues::one("expires_at", t.tokens.not_a_day);
-        return shown(&member, filled, form, issues, StatusCode::UNPROCESSABLE_ENTITY).await;
+        return shown(
+            &member,
+            filled,
+            form.number,
+            issues,
+            StatusCode::UNPROCESSABLE_ENTITY,
+        )
+        .await;
     };
     let request = PersonalTokenRequest {
         name: filled.name.clone(),
         scopes: filled.scopes.clone(),
         expires_at,
     };
-    let input = (member.acting(), member.session(), form, request);
+    let input = (member.acting(), form, request);
     let making = change(&member.visit.panel, input, |transaction, panel, input| {
-        let (by, session, form, request) = input;
+        let (by, form, request) = input;
         let sent = Sent {
-            session: *session,
             form: *form,
             sealer: panel.sealer.as_ref(),
         };
@@ -93,14 +101,22 @@ pub(crate) async fn issue(member: Member, fields: Fields) -> Result<HttpResponse
         ))
     });
     match making.await? {
-        Ok(()) | Err(Refused::SentBefore) => see_other(&format!("/panel/once/{form}")),
+        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::lead(form),
+        Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(member.visit.path)),
         Err(Refused::Invalid(violations)) => {
             let issues = Issues::of(&violations, t);
-            shown(&member, filled, form, issues, StatusCode::UNPROCESSABLE_ENTITY).await
+            shown(
+                &member,
+                filled,
+                form.number,
+                issues,
+                StatusCode::UNPROCESSABLE_ENTITY,
+            )
+            .await
         }
         Err(Refused::TooMany) => {
             let issues = Issues::one("name", t.tokens.too_many);
-            shown(&member, filled, form, issues, StatusCode::CONFLICT).await
+            shown(&member, filled, form.number, issues, StatusCode::CONFLICT).await
         }
         Err(Refused::SellerClosed | Refused::NoSuchToken) => Err(Refusal::NotFound),
     }

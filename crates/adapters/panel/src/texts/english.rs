@@ -53,6 +53,7 @@ pub(crate) static ENGLISH: Texts = Texts {
         change_note: "Every other session of this account ends.",
         none_yet: "This account has no password yet. To set one, have a link sent to your e-mail address.",
         current_wrong: "This is not the current password.",
+        unchanged: "This is the current password. Choose another one.",
         forgotten_title: "Forgotten password",
         forgotten_lead: "Give the e-mail address of your account, and we will send you a link for a new password.",
         forgotten_submit: "Send the link",
@@ -261,6 +262,11 @@ pub(crate) static ENGLISH: Texts = Texts {
             "This link does not work any more",
             "It was used, has expired, or was replaced by a newer one. You can have a new link for your password sent to you.",
         ),
+        form_used: (
+            "This form has been used already",
+            "It was sent before with other contents, and has done what they said. What you have sent now was not done. Open the \
+             form anew and fill it in again.",
+        ),
         shown_before: (
             "This was shown before",
             "A secret is shown once only. If you have lost it, make a new one.",
@@ -272,6 +278,7 @@ pub(crate) static ENGLISH: Texts = Texts {
         ),
         trace_id: "Number of this request",
         start: "To the applications",
+        open_anew: "Open the form anew",
     },
     scope: |scope| match scope {
         Scope::OffersRead => "read your offers",

@@ -54,6 +54,7 @@ pub(crate) static POLISH: Texts = Texts {
         change_note: "Wszystkie inne sesje tego konta zostaną zakończone.",
         none_yet: "To konto nie ma jeszcze hasła. Aby je ustawić, poproś o link na swój adres e-mail.",
         current_wrong: "To nie jest obecne hasło.",
+        unchanged: "To jest obecne hasło. Wybierz inne.",
         forgotten_title: "Zapomniane hasło",
         forgotten_lead: "Podaj adres e-mail swojego konta, a wyślemy link do ustawienia nowego hasła.",
         forgotten_submit: "Wyślij link",
@@ -264,6 +265,11 @@ pub(crate) static POLISH: Texts = Texts {
             "Ten link już nie działa",
             "Został użyty, wygasł albo zastąpił go nowszy. Możesz poprosić o nowy link do ustawienia hasła.",
         ),
+        form_used: (
+            "Ten formularz został już użyty",
+            "Wysłano go wcześniej z inną treścią i to ona została wykonana. To, co wysłano teraz, nie zostało wykonane. \
+             Otwórz formularz ponownie i wypełnij go jeszcze raz.",
+        ),
         shown_before: (
             "To już zostało pokazane",
             "Sekret pokazujemy tylko raz. Jeśli go nie masz, utwórz nowy.",
@@ -275,6 +281,7 @@ pub(crate) static POLISH: Texts = Texts {
         ),
         trace_id: "Numer tego żądania",
         start: "Do aplikacji",
+        open_anew: "Otwórz formularz ponownie",
     },
     scope: |scope| match scope {
         Scope::OffersRead => "odczytywać Twoje oferty",
