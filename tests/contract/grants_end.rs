@@ -240,23 +240,33 @@ async fn a_closed_seller_has_granted_nothing() {
 
 #[tokio::test]
 async fn a_closed_owner_takes_its_applications_along() {
-    let world = world_of_consent().await;
-    let (owner, mut member) = (world.seller().await, world.member().await);
-    let application = world.partner(&owner, &["offers:read"]).await;
-    let pair = world.pair(&mut member.browser, &application, "offers:read").await;
-    world
-        .office(Method::POST, &format!("/sellers/{}/closure", owner.id))
-        .send()
+    let granted = Granted::start().await;
+    let (world, application) = (&granted.world, &granted.application);
+    let own = world.token(application).await;
+    assert!(world.works(&own).await);
+    let owner = world
+        .office_get(&format!("/applications/{}", application.client_id))
         .await
-        .expect(200);
+        .expect(200)
+        .json();
+    let path = format!("/sellers/{}/closure", owner["seller_id"].as_str().unwrap());
+    world.office(Method::POST, &path).send().await.expect(200);
+    // What others consented to ends at the very next request as well, on every process.
+    granted.expect(&granted.pair, 401).await;
+    assert!(!world.works(&own).await);
+    granted.refused(&granted.pair, 401, "invalid_client").await;
     world
-        .refresh(&application, &pair.refresh)
+        .token_answer(application)
         .await
         .oauth_error(401, "invalid_client");
     let asked = world
         .client
-        .get(&world.url(&world.asking(&application, "offers:read").path()))
+        .get(&world.url(&world.asking(application, "offers:read").path()))
         .send()
         .await;
     asked.oauth_error(400, "invalid_client");
+    // The seller who consented is none the worse for it.
+    let mut browser = granted.member.browser.clone();
+    let page = browser.open("/panel/connections").await.expect(200);
+    assert_eq!(page.path, "/panel/connections");
 }

@@ -17,6 +17,7 @@ mod caps;
 mod carrier_says;
 mod changes;
 mod code_exchange;
+mod consent_meanwhile;
 mod consent_screen;
 mod crowds;
 mod cursors;

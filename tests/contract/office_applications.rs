@@ -114,6 +114,17 @@ async fn redirect_addresses_are_public_https_and_each_once() {
         ],
         vec!["https://a.localhost/", "https://localhost/cb", "https://[::1]/"],
         vec!["https://0x7f.1/", "https://2130706433/", "https://192.168.1.1/"],
+        // What is no host name could get into the header that names the hosts to which consent may lead.
+        vec![
+            "https://a.example;script-src/x",
+            "https://*.a.example/",
+            "https://a.example,b/",
+        ],
+        vec![
+            "https://a.example%3bb/",
+            "https://a'b.example/",
+            "https://a.example\\@b.example/",
+        ],
     ];
     let all_three = vec!["redirect_uris[0]", "redirect_uris[1]", "redirect_uris[2]"];
     let mut cases: Vec<_> = wrong

@@ -1,7 +1,7 @@
 //! The connection breaks in the very moment of a COMMIT that issues tokens: the answer tells what really happened, and a
 //! client that tries again is never taken for a thief.
 
-use blackbox::{Application, Asking, Expect, Member, Pair, World};
+use blackbox::{Application, Asking, Callback, Expect, Member, Pair, World};
 use testkit::{Link, LostCommit, ServerOptions, TestDatabase, TestServer};
 
 use crate::PROGRAM;
@@ -66,28 +66,45 @@ async fn an_exchange_whose_answer_got_lost_is_answered_by_what_was_done() {
 }
 
 #[tokio::test]
-async fn a_consent_whose_answer_got_lost_gives_one_code_or_none() {
+async fn a_consent_whose_answer_got_lost_is_answered_by_what_was_done() {
     let (world, link, mut member, application) = prepared().await;
-    for loss in [LostCommit::Done, LostCommit::Undone] {
+    for loss in [LostCommit::Done, LostCommit::Undone, LostCommit::Done] {
         let asking = world.asking(&application, "offers:read");
         let page = world.screen(&mut member.browser, &asking).await;
         let form = page.form("/panel/consent").press("decision", "approve");
         link.lose(loss);
         let answer = member.browser.post(&form).await;
         link.lost().await;
-        match answer.status {
-            303 => {
-                let code = blackbox::Callback::of(&answer).code();
-                Pair::of(world.exchange(&application, &asking, &code).await);
-            }
-            status => {
-                // An honest failure; the screen can be decided again only where nothing was done.
-                assert!((500..600).contains(&status), "{answer:?}");
-                let again = member.browser.post(&form).await;
-                assert!(matches!(again.status, 303 | 410), "{again:?}");
-            }
-        }
+        // Done: the stored code is the one that goes back. Undone: it surely was not stored, so the decision is made again.
+        let code = Callback::of(&answer).code();
+        Pair::of(world.exchange(&application, &asking, &code).await);
+        member.browser.post(&form).await.expect(410);
     }
+    assert_eq!(codes(&world, &application).await, 3, "one for each consent");
+}
+
+#[tokio::test]
+async fn a_refusal_whose_answer_got_lost_stays_one() {
+    let (world, link, mut member, application) = prepared().await;
+    for loss in [LostCommit::Done, LostCommit::Undone] {
+        let asking = world.asking(&application, "offers:read");
+        let page = world.screen(&mut member.browser, &asking).await;
+        let form = page.form("/panel/consent").press("decision", "deny");
+        link.lose(loss);
+        let back = Callback::of(&member.browser.post(&form).await);
+        link.lost().await;
+        assert_eq!(back.get("error"), Some("access_denied"), "{back:?}");
+        let approval = page.form("/panel/consent").press("decision", "approve");
+        member.browser.post(&approval).await.expect(410);
+    }
+    assert_eq!(codes(&world, &application).await, 0);
+}
+
+/// How many codes the application was ever given.
+async fn codes(world: &World, application: &Application) -> i64 {
+    let of_it = "select count(*) from authorization_codes c join families f on f.id = c.family_id \
+                 join applications a on a.client_id = f.client_id where a.name = $1";
+    world.count(of_it, &application.name).await
 }
 
 #[tokio::test]

@@ -80,6 +80,15 @@ impl Outcome {
     }
 }
 
+/// A decision, as its transaction made it.
+#[derive(Debug)]
+pub struct Made {
+    /// What goes back.
+    pub outcome: Outcome,
+    /// When it was made: the screen carries this instant from the commit on.
+    pub at: DateTime<Utc>,
+}
+
 /// The seller decides. Approval is judged by the application as it is now (D81): consent, code and decision are one change.
 pub async fn decide(
     stores: Stores<'_>,
@@ -88,7 +97,7 @@ pub async fn decide(
     decision: Decision,
     (by, code_ttl): (ActingSeller, TimeDelta),
     now: DateTime<Utc>,
-) -> Result<Outcome, Failure<ConsentRefusal>> {
+) -> Result<Made, Failure<ConsentRefusal>> {
     let consent = locked(stores.grants, ticket, viewer, now).await?;
     let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
     let client_id = ticket.request.client_id;
@@ -111,7 +120,22 @@ pub async fn decide(
         }
     };
     stores.grants.save_consent(decided).await?;
-    Ok(outcome)
+    Ok(Made { outcome, at: now })
+}
+
+/// Whether a decision was committed, where the answer to its COMMIT was lost. The screen is locked, which waits for the end of
+/// a transaction that still decides it.
+pub async fn stands(
+    grants: &dyn GrantStore,
+    (ticket, viewer): (&ConsentTicket, Viewer),
+    made: &Made,
+) -> Result<bool, StoreError> {
+    let consent = grants.lock_consent(ticket.id, viewer, ticket.expires_at).await?;
+    match &made.outcome {
+        // The family was made for this code, and with it.
+        Outcome::Code(code) => Ok(grants.lock_family(code.key().family).await?.is_some()),
+        Outcome::Error(_) => Ok(consent.decided_at == Some(made.at)),
+    }
 }
 
 /// The application that asks, locked, while its owner's account is open.

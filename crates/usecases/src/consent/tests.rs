@@ -8,7 +8,7 @@ use oauth::{
 use uuid::Uuid;
 
 use super::*;
-use crate::test_support::{chance, now};
+use crate::test_support::{chance, family, now};
 
 fn seller(n: u128) -> SellerId {
     Uuid::from_u128(n).into()
@@ -149,6 +149,7 @@ async fn decided(
     )
     .await
     .unwrap()
+    .outcome
 }
 
 #[tokio::test]
@@ -236,6 +237,41 @@ async fn an_application_of_a_closed_account_gets_nothing() {
     };
     let ttl = TimeDelta::minutes(10);
     let input = (&ticket(), viewer(2));
-    let outcome = decide(stores, &chance(), input, Decision::Approve, (by(2), ttl), now()).await;
-    assert!(matches!(outcome, Ok(Outcome::Error(RedirectError::AccessDenied))));
+    let made = decide(stores, &chance(), input, Decision::Approve, (by(2), ttl), now()).await;
+    let outcome = made.unwrap().outcome;
+    assert!(matches!(outcome, Outcome::Error(RedirectError::AccessDenied)));
+}
+
+#[tokio::test]
+async fn a_decision_stands_where_its_own_transaction_left_its_mark() {
+    let later = now() + TimeDelta::seconds(1);
+    let refusal = |at| Made {
+        outcome: Outcome::Error(RedirectError::AccessDenied),
+        at,
+    };
+    let asked = async |decided, made: Made| {
+        let grants = grants(decided, 0);
+        stands(&grants, (&ticket(), viewer(2)), &made).await.unwrap()
+    };
+    assert!(asked(true, refusal(now())).await);
+    assert!(
+        !asked(true, refusal(later)).await,
+        "another decision came before it"
+    );
+    assert!(!asked(false, refusal(now())).await);
+    for stored in [true, false] {
+        let mut grants = grants(true, 0);
+        let code = Credential::from_random(CredentialKind::AuthorizationCode, family().id, &[1; 32]);
+        grants
+            .expect_lock_family()
+            .once()
+            .withf(|id| *id == family().id)
+            .returning(move |_| Ok(stored.then(family)));
+        let made = Made {
+            outcome: Outcome::Code(code),
+            at: now(),
+        };
+        let found = stands(&grants, (&ticket(), viewer(2)), &made).await.unwrap();
+        assert_eq!(found, stored);
+    }
 }

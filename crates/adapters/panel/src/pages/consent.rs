@@ -1,6 +1,9 @@
 //! `/panel/consent`: the screen on which a seller lets an application in, or not.
 
+mod deciding;
+
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -8,9 +11,10 @@ use askama::Template;
 use kernel::SellerId;
 use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, Seller};
 use url::Url;
-use usecases::consent::{Outcome, Shown, Stores, decide as decide_consent, release, show};
+use usecases::consent::{Outcome, Shown, release, show};
 use usecases::{Failure, consent_ticket};
 
+use self::deciding::Deciding;
 use super::scope_list::{Granted, granted};
 use super::sign_out;
 use crate::change::change;
@@ -98,27 +102,15 @@ pub(crate) async fn decide(member: Member, fields: Fields) -> Result<HttpRespons
         "deny" => Decision::Deny,
         _ => return Err(Refusal::Malformed),
     };
-    let input = (ticket.clone(), member.viewer(), decision, member.acting());
-    let outcome = change(&member.visit.panel, input, |transaction, panel, input| {
-        let (ticket, viewer, decision, by) = input;
-        let stores = Stores {
-            grants: transaction,
-            applications: transaction,
-            sellers: transaction,
-            panel: transaction,
-        };
-        let (of, by) = ((ticket, *viewer), (*by, panel.settings.code_ttl));
-        let now = transaction.now();
-        Box::pin(decide_consent(
-            stores,
-            panel.randomness.as_ref(),
-            of,
-            *decision,
-            by,
-            now,
-        ))
-    });
-    answered(&member.visit, &ticket, &outcome.await??)
+    let deciding = Deciding {
+        panel: Arc::clone(&member.visit.panel),
+        ticket: ticket.clone(),
+        viewer: member.viewer(),
+        decision,
+        by: member.acting(),
+    };
+    let made = deciding.run().await?;
+    answered(&member.visit, &ticket, &made.outcome)
 }
 
 /// POST: gives the screen up and signs out, so that another account can decide.
