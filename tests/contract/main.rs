@@ -21,6 +21,7 @@ mod consent_meanwhile;
 mod consent_screen;
 mod crowds;
 mod cursors;
+mod docs;
 mod documented;
 mod form_numbers;
 mod grant_crowds;

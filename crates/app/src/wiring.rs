@@ -5,6 +5,7 @@ use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread};
 use actix_server::Server;
 use actix_web::web::ServiceConfig;
 use adapter_backoffice::{BackOffice, BackOfficeSettings};
+use adapter_docs_site::{Docs, DocsSettings};
 use adapter_http::{HttpSettings, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
@@ -95,10 +96,11 @@ impl Shared {
         })
     }
 
-    /// The server of `/v1`, `/oauth` and the panel.
+    /// The server of `/v1`, `/oauth`, the panel and the documentation.
     pub(crate) fn public(&self, listener: TcpListener) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
         let panel_settings = Arc::new(self.panel_settings());
+        let docs = self.docs()?;
         let threads = self
             .config
             .server
@@ -107,8 +109,10 @@ impl Shared {
         let configure = move || {
             let public = shared.public_state(&settings);
             let panel = shared.panel_state(&panel_settings, &public);
+            let docs = docs.clone();
             |config: &mut ServiceConfig| {
                 adapter_panel::configure(panel)(config);
+                adapter_docs_site::configure(docs)(config);
                 adapter_http::configure(public)(config);
             }
         };
@@ -192,6 +196,16 @@ impl Shared {
             tasks: self.tasks.clone(),
             settings: Arc::clone(settings),
         }
+    }
+
+    /// The documentation, with a reference of what this very program declares.
+    fn docs(&self) -> anyhow::Result<Docs> {
+        let settings = DocsSettings {
+            public_url: self.public_url.clone(),
+            service_name: self.config.server.service_name.clone(),
+        };
+        let openapi = adapter_http::openapi(&self.public_url);
+        Ok(Docs::new(&settings, &openapi, self.randomness.clone())?)
     }
 
     fn backoffice_state(&self, settings: &Arc<BackOfficeSettings>) -> BackOffice {

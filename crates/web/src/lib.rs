@@ -15,6 +15,7 @@ pub mod guarded;
 pub mod head;
 pub mod idempotency_key;
 pub mod json;
+pub mod look;
 pub mod media_type;
 pub mod meters;
 pub mod percent;

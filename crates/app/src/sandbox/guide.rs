@@ -41,6 +41,7 @@ pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: Addres
 The sandbox is ready.
 
   API           {base_url}
+  docs          {base_url}/docs
   panel         {base_url}/panel   (sign in with an e-mail and password of the credentials)
   back office   {backoffice_url}
   credentials   {file}

@@ -1,0 +1,44 @@
+//! Finds the guides, so that a guide is on the site because it is in its folder.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// The repository, from this package.
+const ROOT: &str = "../../..";
+/// What the guides are listed in; the navigation has them in its order.
+const LIST: &str = "docs/guide/README.md";
+const EXAMPLES: &str = "docs/examples/README.md";
+
+fn main() -> io::Result<()> {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join(ROOT);
+    for folder in ["docs/guide", "docs/examples"] {
+        println!("cargo::rerun-if-changed={ROOT}/{folder}");
+    }
+    let list = fs::read_to_string(root.join(LIST))?;
+    let mut files = vec![EXAMPLES.to_owned()];
+    for entry in fs::read_dir(root.join("docs/guide"))? {
+        files.push(format!("docs/guide/{}", entry?.file_name().to_string_lossy()));
+    }
+    files.retain(|file| {
+        Path::new(file).extension().is_some_and(|kind| kind == "md") && root.join(file).is_file()
+    });
+    files.sort_by_key(|file| (place(&list, file), file.clone()));
+    let mut code = "&[\n".to_owned();
+    for file in &files {
+        let path = root.join(file).display().to_string();
+        writeln!(code, "    ({file:?}, include_str!({path:?})),").map_err(io::Error::other)?;
+    }
+    code.push_str("]\n");
+    let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
+    fs::write(out.join("guides.rs"), code)
+}
+
+/// Where the list names a file for the first time; the list itself comes first.
+fn place(list: &str, file: &str) -> usize {
+    if file == LIST {
+        return 0;
+    }
+    let name = file.trim_start_matches("docs/guide/").replace("docs/", "../");
+    list.find(&format!("({name})")).unwrap_or(usize::MAX)
+}
