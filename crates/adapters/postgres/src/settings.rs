@@ -10,7 +10,7 @@ pub struct DatabaseSettings {
     /// `postgres://user:password@host:port/database`. The host may be the percent-encoded folder of a unix socket.
     pub url: String,
     /// Connections for transactions and rare reads, at least 1. Each gate opens one more of its own, each reader of offers
-    /// up to two.
+    /// up to two, and each server thread that is asked for tokens three.
     pub pool_size: usize,
     /// How long opening a connection may take.
     pub connect_timeout: Duration,

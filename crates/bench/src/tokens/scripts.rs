@@ -33,8 +33,7 @@ pub(super) fn token(database: &str, applications: usize) -> Script {
     script(database, text)
 }
 
-/// The same by one statement, as the product has it, which is a transaction of its own: there is nothing that PostgreSQL
-/// could do in less.
+/// The same by one statement that is a transaction of its own, which is what the product does for a call that comes alone.
 pub(super) fn token_by_one_statement(database: &str, applications: usize) -> Script {
     let (choice, family) = (choice(applications), client_family());
     let text = format!(

@@ -79,7 +79,7 @@ pub(crate) struct Clients;
 
 #[async_trait]
 impl Grouped for Clients {
-    const NAME: &'static str = "clients";
+    const NAME: &'static str = "applications";
     type Question = ClientId;
     type Answer = Option<Application>;
 
