@@ -123,7 +123,7 @@ async fn a_generated_key_serves() {
 }
 
 /// The audit log by the command line, newest first.
-async fn audit(world: &World, options: &[&str]) -> Vec<Value> {
+pub(crate) async fn audit(world: &World, options: &[&str]) -> Vec<Value> {
     let command = [&["admin", "audit", "list", "--json"], options].concat();
     let environment = [("DATABASE_URL", world.database.url())];
     let listed = run(PROGRAM, &command, &environment).await.success();

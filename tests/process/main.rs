@@ -20,6 +20,7 @@ mod lost_grants;
 mod migrations;
 mod odd_requests;
 mod outage;
+mod panel_audit;
 mod sandbox_database;
 mod sandbox_life;
 mod sandbox_orders;

@@ -14,6 +14,7 @@ mod limits;
 mod load;
 mod log;
 mod mail;
+mod panel;
 mod print;
 mod server;
 mod values;
@@ -32,6 +33,7 @@ pub use self::{
     load::{Loaded, Sources},
     log::{LogConfig, LogFormat},
     mail::{MailConfig, MailSecurity},
+    panel::PanelConfig,
     server::{PublicUrl, ServerConfig, WorkersMode, reachable},
     values::{List, Network, Period, Secret, ServiceUrl},
     webhooks::{AddressesMode, NameServer, WebhooksConfig},
@@ -51,6 +53,8 @@ pub struct Config {
     pub oauth: OauthConfig,
     /// The limit of `/v1`.
     pub rate_limit: RateLimitConfig,
+    /// The sellers' panel.
+    pub panel: PanelConfig,
     /// Keys that make a request happen once.
     pub idempotency: IdempotencyConfig,
     /// Mail to buyers.
@@ -77,6 +81,7 @@ impl Config {
         problems.extend(self.keys.problems());
         problems.extend(self.oauth.problems());
         problems.extend(self.rate_limit.problems());
+        problems.extend(self.panel.problems());
         problems.extend(self.idempotency.problems());
         problems.extend(self.mail.problems());
         problems.extend(self.carriers.problems());

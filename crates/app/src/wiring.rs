@@ -83,7 +83,7 @@ impl Shared {
         Ok(Self {
             public_url,
             sealer,
-            passwords: Arc::new(Argon2Hasher::new()),
+            passwords: Arc::new(Argon2Hasher::new(config.panel.hashing())),
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),
@@ -263,6 +263,7 @@ impl Shared {
             service_name: server.service_name.clone(),
             docs_url: docs_url.unwrap_or_else(|| format!("{}/docs", self.public_url)),
             code_ttl: self.config.oauth.code_ttl.time_delta(),
+            attempts: self.config.panel.attempts(),
             default_rate_limit: self.config.rate_limit.default,
             trusted_proxies: server.trusted_proxies.0.iter().map(|proxy| proxy.0).collect(),
             body_timeout: server.body_timeout.0,

@@ -14,12 +14,16 @@ use oauth::{
 
 use crate::{ActingSeller, Failure, failure::refuse};
 
-/// Attempts a minute from one address.
-pub const ATTEMPTS_PER_ADDRESS: u32 = 30;
-/// Attempts a minute for one account that need not wait.
-pub const ATTEMPTS_PER_ACCOUNT: u32 = 5;
-
-const LONGEST_WAIT: u64 = 10;
+/// How many attempts are let through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttemptLimits {
+    /// Attempts a minute from one address; those beyond are refused.
+    pub per_address: u32,
+    /// Attempts a minute for one account that need not wait. Each one beyond waits a second longer than the one before it.
+    pub undelayed_per_account: u32,
+    /// The longest wait.
+    pub longest_delay: Duration,
+}
 
 /// How an attempt goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,19 +35,25 @@ pub enum Pace {
 }
 
 /// Counts an attempt to sign in to the account with this e-mail address, or to have its password sent or changed.
-pub async fn pace(rates: &dyn RateCounter, address: IpAddr, email: &str) -> Result<Pace, StoreError> {
+pub async fn pace(
+    rates: &dyn RateCounter,
+    (address, email): (IpAddr, &str),
+    limits: AttemptLimits,
+) -> Result<Pace, StoreError> {
     let by_address = rates
         .count(Limiter::SignInByAddress, Subject::address(address))
         .await?
-        .against(ATTEMPTS_PER_ADDRESS);
+        .against(limits.per_address);
     if !by_address.admits() {
         return Ok(Pace::Refused(by_address));
     }
     let by_account = rates
         .count(Limiter::SignInByAccount, Subject::account(email))
         .await?;
-    let beyond = by_account.place.saturating_sub(u64::from(ATTEMPTS_PER_ACCOUNT));
-    Ok(Pace::After(Duration::from_secs(beyond.min(LONGEST_WAIT))))
+    let beyond = by_account
+        .place
+        .saturating_sub(u64::from(limits.undelayed_per_account));
+    Ok(Pace::After(Duration::from_secs(beyond).min(limits.longest_delay)))
 }
 
 /// What comes of a password.

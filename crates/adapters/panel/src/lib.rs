@@ -38,6 +38,7 @@ use ipnet::IpNet;
 use kernel::{Randomness, Sealer};
 use oauth::{ApplicationReader, GrantReader, PanelReader, PasswordHasher, RateCounter, SellerReader};
 use usecases::UnitOfWork;
+use usecases::sign_in::AttemptLimits;
 use web::Tasks;
 use webhooks::SubscriptionReader;
 
@@ -81,6 +82,8 @@ pub struct PanelSettings {
     pub docs_url: String,
     /// How long a code for the exchange is valid (contract: 10 minutes).
     pub code_ttl: TimeDelta,
+    /// How many attempts to sign in are let through.
+    pub attempts: AttemptLimits,
     /// Requests a minute of an application that has no limit of its own.
     pub default_rate_limit: NonZeroU32,
     /// The proxies whose `X-Forwarded-For` is believed.

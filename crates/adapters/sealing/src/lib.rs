@@ -9,5 +9,5 @@ mod randomness;
 pub use clock::SystemClock;
 pub use key::KeyError;
 pub use key_ring::KeyRing;
-pub use passwords::Argon2Hasher;
+pub use passwords::{Argon2Hasher, HashingBounds};
 pub use randomness::SystemRandomness;

@@ -8,27 +8,38 @@ use kernel::StoreError;
 use oauth::{PasswordHash, PasswordHasher};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-/// How many hashes are made at a time. Each takes 19 MiB and a core for tens of milliseconds.
-const AT_A_TIME: usize = 2;
+/// How much is hashed at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashingBounds {
+    /// Hashes under way; at least 1. Each takes 19 MiB and a core for tens of milliseconds.
+    pub at_a_time: usize,
+    /// Hashes that wait for their turn. What comes when as many wait already fails at once: later it would be too late for
+    /// whoever asked.
+    pub waiting: usize,
+}
 
-/// Hashes passwords off the asynchronous threads, a few at a time; clones share the bound.
+/// Too many passwords wait to be hashed.
+#[derive(Debug, thiserror::Error)]
+#[error("as many passwords wait to be hashed as may")]
+struct Overcrowded;
+
+/// Hashes passwords off the asynchronous threads, a few at a time; clones share the bounds.
 #[derive(Debug, Clone)]
 pub struct Argon2Hasher {
+    /// For those that wait or are under way.
+    entrance: Arc<Semaphore>,
+    /// For those under way.
     places: Arc<Semaphore>,
 }
 
 impl Argon2Hasher {
-    /// A hasher with its own bound: make one for the process.
-    pub fn new() -> Self {
+    /// A hasher with its own bounds: make one for the process.
+    pub fn new(bounds: HashingBounds) -> Self {
+        let all = bounds.at_a_time.saturating_add(bounds.waiting);
         Self {
-            places: Arc::new(Semaphore::new(AT_A_TIME)),
+            entrance: Arc::new(Semaphore::new(all.min(Semaphore::MAX_PERMITS))),
+            places: Arc::new(Semaphore::new(bounds.at_a_time.min(Semaphore::MAX_PERMITS))),
         }
-    }
-}
-
-impl Default for Argon2Hasher {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -39,12 +50,15 @@ impl Argon2Hasher {
         &self,
         work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let entered = Arc::clone(&self.entrance)
+            .try_acquire_owned()
+            .map_err(|_| StoreError::Unavailable(Overcrowded.into()))?;
         let place = Arc::clone(&self.places)
             .acquire_owned()
             .await
             .map_err(StoreError::unexpected)?;
         let task = spawn_blocking(move || {
-            let _place = place;
+            let _held = (entered, place);
             work()
         });
         task.await.map_err(StoreError::unexpected)?
@@ -88,9 +102,13 @@ impl PasswordHasher for Argon2Hasher {
 mod tests {
     use super::*;
 
+    fn hasher(at_a_time: usize, waiting: usize) -> Argon2Hasher {
+        Argon2Hasher::new(HashingBounds { at_a_time, waiting })
+    }
+
     #[tokio::test]
     async fn a_hash_is_salted_argon2id_and_fits_its_password_alone() {
-        let hasher = Argon2Hasher::new();
+        let hasher = hasher(2, 4);
         let (one, other) = tokio::join!(hasher.hash("Żółw-17!"), hasher.hash("Żółw-17!"));
         let (one, other) = (one.unwrap(), other.unwrap());
         assert!(one.as_str().starts_with("$argon2id$v=19$"), "{}", one.as_str());
@@ -105,14 +123,47 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_that_goes_away_gives_its_place_back() {
-        let hasher = Argon2Hasher::new();
-        for _ in 0..=AT_A_TIME {
+        let hasher = hasher(2, 1);
+        for _ in 0..3 {
             let hashing = hasher.hash("x");
             drop(tokio::time::timeout(std::time::Duration::ZERO, hashing).await);
         }
-        let all = u32::try_from(AT_A_TIME).unwrap();
-        let returned =
-            tokio::time::timeout(std::time::Duration::from_mins(1), hasher.places.acquire_many(all));
-        assert!(returned.await.is_ok());
+        for (all, count) in [(&hasher.places, 2), (&hasher.entrance, 3)] {
+            let returned = tokio::time::timeout(std::time::Duration::from_mins(1), all.acquire_many(count));
+            assert!(returned.await.is_ok());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_finds_the_queue_full_fails_at_once() {
+        let hasher = hasher(1, 2);
+        let under_way = hasher.places.acquire().await.unwrap();
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(hasher.hash("x"))).collect();
+        for one in &mut waiting {
+            assert!(polled(one).await.is_none());
+        }
+        for overdue in [
+            hasher.hash("x").await.map(drop),
+            hasher.verify("x", None).await.map(drop),
+        ] {
+            assert!(matches!(overdue, Err(StoreError::Unavailable(_))), "{overdue:?}");
+        }
+        drop(under_way);
+        for one in waiting {
+            one.await.unwrap();
+        }
+        hasher.hash("x").await.unwrap();
+    }
+
+    /// What the future has come to when it is polled once.
+    async fn polled<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+        std::future::poll_fn(|context| {
+            let polled = std::pin::Pin::new(&mut *future).poll(context);
+            std::task::Poll::Ready(match polled {
+                std::task::Poll::Ready(done) => Some(done),
+                std::task::Poll::Pending => None,
+            })
+        })
+        .await
     }
 }

@@ -6,7 +6,7 @@
 use std::{fmt::Display, sync::Arc};
 
 use adapter_postgres::Database;
-use adapter_sealing::{Argon2Hasher, SystemRandomness};
+use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -79,7 +79,11 @@ impl Seeder<'_> {
     }
 
     async fn passwords(&self) -> anyhow::Result<Vec<(String, PasswordHash)>> {
-        let hasher = Argon2Hasher::new();
+        // One after the other.
+        let hasher = Argon2Hasher::new(HashingBounds {
+            at_a_time: 1,
+            waiting: 0,
+        });
         let mut passwords = Vec::new();
         for _ in &SELLERS {
             let password = readable(&self.randomness.secret());

@@ -37,18 +37,30 @@ fn rates(from_address: u64, for_account: u64) -> MockRateCounter {
 
 #[tokio::test]
 async fn an_account_beyond_its_limit_waits_and_an_address_is_refused() {
-    for (place, seconds) in [(1, 0), (5, 0), (6, 1), (9, 4), (1_000_000, 10)] {
-        let pace = pace(&rates(1, place), HOME, "a@b").await.unwrap();
-        assert_eq!(pace, Pace::After(Duration::from_secs(seconds)), "{place}");
+    let limits = AttemptLimits {
+        per_address: 30,
+        undelayed_per_account: 5,
+        longest_delay: Duration::from_secs(10),
+    };
+    let none = Duration::ZERO;
+    let paced = async |from_address, for_account, limits| {
+        let rates = rates(from_address, for_account);
+        pace(&rates, (HOME, "a@b"), limits).await.unwrap()
+    };
+    for (place, seconds) in [(1, 0), (5, 0), (6, 1), (9, 4), (u64::MAX, 10)] {
+        let wait = Duration::from_secs(seconds);
+        assert_eq!(paced(1, place, limits).await, Pace::After(wait), "{place}");
     }
-    assert!(matches!(
-        pace(&rates(30, 1), HOME, "a@b").await,
-        Ok(Pace::After(_))
-    ));
-    assert!(matches!(
-        pace(&rates(31, 1), HOME, "a@b").await,
-        Ok(Pace::Refused(_))
-    ));
+    assert_eq!(paced(30, 1, limits).await, Pace::After(none));
+    assert!(matches!(paced(31, 1, limits).await, Pace::Refused(_)));
+    let other = AttemptLimits {
+        per_address: 31,
+        undelayed_per_account: 7,
+        longest_delay: none,
+    };
+    assert_eq!(paced(31, 7, other).await, Pace::After(none));
+    assert_eq!(paced(31, 1_000, other).await, Pace::After(none));
+    assert!(matches!(paced(32, 1, other).await, Pace::Refused(_)));
 }
 
 /// A password is compared exactly once, with this hash or with none.

@@ -62,7 +62,8 @@ pub(crate) async fn sent(visitor: Visitor, fields: Fields) -> Result<HttpRespons
 
 /// Counts an attempt and waits where it has to.
 pub(super) async fn keep_pace(visit: &Visit, email: &str) -> Result<(), Refusal> {
-    match pace(visit.panel.rates.as_ref(), visit.client, email).await? {
+    let limits = visit.panel.settings.attempts;
+    match pace(visit.panel.rates.as_ref(), (visit.client, email), limits).await? {
         Pace::Refused(quota) => Err(Refusal::TooMany(quota)),
         Pace::After(Duration::ZERO) => Ok(()),
         Pace::After(wait) => {

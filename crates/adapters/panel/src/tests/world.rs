@@ -17,6 +17,7 @@ use oauth::{
     Session,
 };
 use tokio::runtime::Handle;
+use usecases::sign_in::AttemptLimits;
 use usecases::{MockUnitOfWork, consent_ticket};
 use uuid::Uuid;
 use web::Tasks;
@@ -178,6 +179,11 @@ impl Shared {
                 service_name: "Shop".to_owned(),
                 docs_url: "https://docs.shop.example".to_owned(),
                 code_ttl: TimeDelta::minutes(10),
+                attempts: AttemptLimits {
+                    per_address: 30,
+                    undelayed_per_account: 5,
+                    longest_delay: Duration::from_secs(10),
+                },
                 default_rate_limit: NonZeroU32::new(600).unwrap(),
                 trusted_proxies: vec!["127.0.0.1/32".parse().unwrap()],
                 body_timeout: Duration::from_secs(5),

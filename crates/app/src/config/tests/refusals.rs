@@ -30,6 +30,36 @@ fn an_impossible_value_is_named_with_its_key_and_source() {
             "0",
             "oauth.token_limit_per_ip",
         ),
+        (
+            "SELLER_API__PANEL__SIGN_IN_LIMIT_PER_IP",
+            "0",
+            "panel.sign_in_limit_per_ip",
+        ),
+        (
+            "SELLER_API__PANEL__SIGN_IN_UNDELAYED_PER_ACCOUNT",
+            "1000001",
+            "panel.sign_in_undelayed_per_account",
+        ),
+        (
+            "SELLER_API__PANEL__SIGN_IN_LONGEST_DELAY",
+            "31s",
+            "panel.sign_in_longest_delay",
+        ),
+        (
+            "SELLER_API__PANEL__PASSWORD_HASHES_AT_A_TIME",
+            "0",
+            "panel.password_hashes_at_a_time",
+        ),
+        (
+            "SELLER_API__PANEL__PASSWORD_HASHES_AT_A_TIME",
+            "513",
+            "panel.password_hashes_at_a_time",
+        ),
+        (
+            "SELLER_API__PANEL__PASSWORD_HASHES_WAITING",
+            "-1",
+            "panel.password_hashes_waiting",
+        ),
         ("SELLER_API__RATE_LIMIT__DEFAULT", "0", "rate_limit.default"),
         (
             "SELLER_API__RATE_LIMIT__DEFAULT",

@@ -1,0 +1,53 @@
+//! What the panel tells an integrator of an application's calls.
+
+use blackbox::{Page, eventually};
+
+use crate::world_of_consent;
+
+/// The rows of the table of calls: status and number.
+fn rows(page: &Page) -> Vec<(String, String)> {
+    let rows = page.html.split("<tr><td><code>").skip(1);
+    let cells = rows.filter_map(|row| {
+        let (status, rest) = row.split_once("</code>")?;
+        let (_, rest) = rest.split_once("<td class=\"number\">")?;
+        Some((status.to_owned(), rest.split_once('<')?.0.to_owned()))
+    });
+    cells.collect()
+}
+
+#[tokio::test]
+async fn a_days_calls_are_told_by_status_with_how_much_of_the_limit_is_used() {
+    let world = world_of_consent().await;
+    let mut member = world.member().await;
+    let own = world.partner(&member.seller, &["offers:read"]).await;
+    let other = world.partner(&member.seller, &["offers:read"]).await;
+    let path = format!("/panel/applications/{}", own.client_id);
+    let page = member.browser.open(&path).await.expect(200);
+    assert!(rows(&page).is_empty(), "{}", page.html);
+    // By its own token and by that of somebody who has consented.
+    let token = world.token(&own).await;
+    let mut customer = world.member().await;
+    let pair = world.pair(&mut customer.browser, &own, "offers:read").await;
+    for (token, path, status) in [
+        (&token, "/v1/me", 200),
+        (&pair.access, "/v1/offers", 200),
+        (&pair.access, "/v1/orders", 403),
+        (&token, "/v1/offers/x", 404),
+        (&token, "/v1/offers?after=x", 400),
+        (&token, "/v1/me", 200),
+    ] {
+        world.get(token, path).await.expect(status);
+    }
+    // What is no request of the application's is not told.
+    world.get("ps_at_x", "/v1/me").await.expect(401);
+    world.get(&world.token(&other).await, "/v1/me").await.expect(200);
+    let page = eventually("the counts", async || {
+        let page = member.browser.open(&path).await;
+        (!rows(&page).is_empty()).then_some(page)
+    })
+    .await;
+    let expected = [("200", "3"), ("400", "1"), ("403", "1"), ("404", "1")];
+    let expected = expected.map(|(status, calls)| (status.to_owned(), calls.to_owned()));
+    assert_eq!(rows(&page), expected, "{}", page.html);
+    assert!(page.html.contains("max=\"600\""), "{}", page.html);
+}

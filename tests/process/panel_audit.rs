@@ -1,0 +1,127 @@
+//! What sellers do in the panel stands in the audit log: who, what, about what, from where; and no secret.
+
+use blackbox::{PASSWORD, World};
+use serde_json::{Value, json};
+
+use crate::{admin::audit, world};
+
+/// What the log says of one seller, oldest first: action and subject.
+async fn told(world: &World, seller: &str) -> Vec<(String, String)> {
+    let text = |entry: &Value, name: &str| entry[name].as_str().unwrap().to_owned();
+    let mut entries = audit(world, &["--about", seller, "--limit", "100"]).await;
+    entries.reverse();
+    entries.retain(|entry| entry["actor"]["kind"] == "seller");
+    for entry in &entries {
+        assert_eq!(entry["actor"], json!({"kind": "seller", "id": seller}));
+        assert_eq!(entry["address"], "127.0.0.1");
+    }
+    let told = entries.iter();
+    told.map(|entry| (text(entry, "action"), text(entry, "subject")))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_sellers_do_in_the_panel_stands_in_the_audit_log() {
+    let world = world().await;
+    let mut member = world.member().await;
+    let seller = member.seller.id.clone();
+    let wrong = "wrong horse battery";
+    world
+        .visitor()
+        .sign_in(&member.seller.email, wrong)
+        .await
+        .expect(422);
+
+    let browser = &mut member.browser;
+    let page = browser.open("/panel/applications/new").await.expect(200);
+    let form = page
+        .form("/panel/applications/new")
+        .with("name", "Label Printer")
+        .with("documentation_url", "https://docs.example/labels")
+        .with("purpose", "own_use")
+        .with("client_type", "confidential")
+        .with("scopes", "offers:read")
+        .with("accept_terms", "true");
+    let own = browser.submit(&form).await.expect(200).text_of("client_id");
+    let of_it = format!("/panel/applications/{own}");
+    let page = browser.open(&of_it).await.expect(200);
+    browser.submit(&page.form(&of_it)).await.expect(200);
+    let rotated = browser.submit(&page.form(&format!("{of_it}/secret"))).await;
+    let secret = rotated.expect(200).text_of("secret");
+
+    let page = browser.open("/panel/tokens").await.expect(200);
+    let form = page
+        .form("/panel/tokens")
+        .with("name", "night script")
+        .with("scopes", "offers:read");
+    browser.submit(&form).await.expect(200);
+    let page = browser.open("/panel/tokens").await.expect(200);
+    let mut forms = page.forms().into_iter();
+    let revoke = forms.find(|form| form.action.ends_with("/revoke")).unwrap();
+    browser.submit(&revoke).await.expect(200);
+    let token = revoke.action.split('/').nth(3).unwrap();
+
+    let partner = world.partner(&world.seller().await, &["offers:read"]).await;
+    for decision in ["deny", "approve"] {
+        let asking = world.asking(&partner, "offers:read");
+        world.decided(browser, &asking, decision).await;
+    }
+    let page = browser.open("/panel/connections").await.expect(200);
+    let action = format!("/panel/connections/{}/disconnect", partner.client_id);
+    browser.submit(&page.form(&action)).await.expect(200);
+
+    let page = browser.open(&format!("{of_it}/delete")).await.expect(200);
+    browser
+        .submit(&page.form(&format!("{of_it}/delete")))
+        .await
+        .expect(200);
+    let page = browser.open("/panel/account").await.expect(200);
+    let form = page
+        .form("/panel/account")
+        .with("current_password", PASSWORD)
+        .with("new_password", "staple of another kind");
+    browser.submit(&form).await.expect(200);
+    let page = browser.open("/panel/account").await.expect(200);
+    browser
+        .submit(&page.form("/panel/sign-out-everywhere"))
+        .await
+        .expect(200);
+
+    let told = blackbox::eventually("the note of the wrong password", async || {
+        Some(told(&world, &seller).await)
+            .filter(|told| told.iter().any(|(action, _)| action == "session.refused"))
+    })
+    .await;
+    let mut expected = [
+        ("session.opened", seller.as_str()),
+        ("session.refused", &seller),
+        ("application.registered", &own),
+        ("application.changed", &own),
+        ("application.secret_rotated", &own),
+        ("personal_token.made", token),
+        ("personal_token.revoked", token),
+        ("consent.refused", &partner.client_id),
+        ("consent.given", &partner.client_id),
+        ("connection.ended", &partner.client_id),
+        ("application.deleted", &own),
+        ("password.changed", &seller),
+        ("sessions.closed", &seller),
+    ]
+    .map(|(action, subject)| (action.to_owned(), subject.to_owned()));
+    let mut found = told;
+    // A wrong password is noted beside the answer, so that it takes no longer than with an unknown account.
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+    let all = audit(&world, &["--limit", "100"]).await;
+    let all = Value::from(all).to_string();
+    for kept_out in [
+        secret.as_str(),
+        wrong,
+        PASSWORD,
+        "night script",
+        &member.seller.email,
+    ] {
+        assert!(!all.contains(kept_out), "{kept_out}: {all}");
+    }
+}
