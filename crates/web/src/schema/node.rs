@@ -102,6 +102,13 @@ impl Node {
         self.with("enum", Self::List(values.collect()))
     }
 
+    /// The same, marked as an enumeration that grows, as its description says (contract: Versioning, 2). Tools that compare
+    /// documents go by the mark.
+    #[must_use]
+    pub fn extensible(self) -> Self {
+        self.with("x-extensible", true)
+    }
+
     /// The schema whose values are also `null`: by the array of types, or, where the type has a name, beside it.
     #[must_use]
     pub fn or_null(self) -> Self {

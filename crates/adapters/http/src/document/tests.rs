@@ -109,6 +109,24 @@ fn requests_are_closed_and_answers_are_open() {
     assert_eq!(closed, schemas.map(|name| format!("/components/schemas/{name}")));
 }
 
+/// Clients know of an enumeration that grows by its words, the comparison with what was released by its mark.
+#[test]
+fn enumerations_that_grow_are_marked_and_say_so() {
+    let document = json();
+    let mut growing = Vec::new();
+    walk(&document["components"]["schemas"], "", &mut |path, value| {
+        let says = value["description"]
+            .as_str()
+            .is_some_and(|said| said.contains("Further "));
+        assert_eq!(says, value["x-extensible"] == true, "{path}");
+        if says {
+            assert!(value["enum"].is_array(), "{path}");
+            growing.push(path.to_owned());
+        }
+    });
+    assert_eq!(growing, ["/Scope", "/TrackingStatus", "/WebhookEvent"]);
+}
+
 #[test]
 fn every_reference_leads_somewhere_and_every_component_is_referred_to() {
     let document = json();

@@ -98,6 +98,7 @@ pub(crate) fn scope() -> Node {
     string()
         .one_of(Scope::ALL.iter().map(|scope| scope.as_str()))
         .said("Further scopes may be added.")
+        .extensible()
         .named("Scope")
 }
 

@@ -61,6 +61,7 @@ fn tracking_status() -> Node {
     string()
         .one_of(TrackingStatus::ALL.map(TrackingStatus::as_str))
         .said("What the carrier says, in one word for all carriers. Further words may be added.")
+        .extensible()
         .named("TrackingStatus")
 }
 

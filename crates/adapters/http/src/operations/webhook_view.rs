@@ -38,6 +38,7 @@ pub(super) fn event() -> Node {
     string()
         .one_of(WebhookEvent::ALL.map(WebhookEvent::as_str))
         .said("Further events may be added.")
+        .extensible()
         .named("WebhookEvent")
 }
 
