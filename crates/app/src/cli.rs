@@ -3,6 +3,7 @@
 mod admin;
 mod config;
 mod import;
+mod metrics;
 mod migrate;
 mod openapi;
 mod output;
@@ -48,6 +49,7 @@ enum Command {
     Worker(worker::Args),
     Migrate(migrate::Args),
     Config(config::Args),
+    Metrics(metrics::Args),
     Openapi(openapi::Args),
     Import(import::Args),
     Admin(admin::Args),
@@ -70,7 +72,8 @@ impl Cli {
             Command::Serve(args) => args.run(sources),
             Command::Worker(args) => args.run(sources),
             Command::Migrate(args) => args.run(&sources.load()?),
-            Command::Config(args) => args.run(&sources.load()?),
+            Command::Config(args) => args.run(sources),
+            Command::Metrics(args) => args.run(),
             Command::Openapi(args) => args.run(&sources.load()?),
             Command::Import(args) => args.run(&sources.load()?),
             Command::Admin(args) => args.run(sources),

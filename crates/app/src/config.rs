@@ -9,6 +9,7 @@ mod database;
 mod error;
 mod jobs;
 mod keys;
+mod kinds;
 mod layer;
 mod limits;
 mod load;
@@ -16,10 +17,12 @@ mod log;
 mod mail;
 mod panel;
 mod print;
+pub mod reference;
 mod server;
 mod values;
 mod webhooks;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -40,36 +43,50 @@ pub use self::{
 };
 
 /// The effective configuration.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The two listeners.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub server: ServerConfig,
     /// The database.
+    #[schemars(extend("x-read-by" = "every command that needs it"))]
     pub database: DatabaseConfig,
     /// Keys of the service's own.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub keys: KeysConfig,
     /// The OAuth endpoints.
+    #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub oauth: OauthConfig,
     /// The limit of `/v1`.
+    #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub rate_limit: RateLimitConfig,
     /// The sellers' panel.
+    #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub panel: PanelConfig,
     /// Keys that make a request happen once.
+    #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub idempotency: IdempotencyConfig,
     /// Mail to buyers.
+    #[schemars(extend("x-read-by" = "serve, worker"))]
     pub mail: MailConfig,
     /// The carriers that are asked about parcels.
+    #[schemars(extend("x-read-by" = "serve, worker"))]
     pub carriers: CarriersConfig,
     /// Following parcels on their way.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub tracking: TrackingConfig,
     /// Webhooks and their deliveries.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub webhooks: WebhooksConfig,
     /// How long what is done with is kept.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub retention: RetentionConfig,
     /// The process of `seller-api worker`.
+    #[schemars(extend("x-read-by" = "worker"))]
     pub worker: WorkerConfig,
     /// The log.
+    #[schemars(extend("x-read-by" = "every command"))]
     pub log: LogConfig,
 }
 

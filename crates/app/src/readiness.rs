@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::causes;
+use crate::{causes, meters::note_readiness, supervisor};
 
 /// Longest wait for the database's answer: whoever asks is to be answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_900);
@@ -54,6 +54,7 @@ impl Readiness {
     /// From now on the service is not ready.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
+        note_readiness(false);
     }
 
     /// Waits until whoever watches has found the schema fit for the first time.
@@ -79,18 +80,20 @@ impl Readiness {
         let (mut last, mut was_ready) = (None, false);
         loop {
             let state = self.look().await;
-            if last.as_ref() != Some(&state) {
+            // By its reason: the causes of an outage may differ from look to look.
+            let reason = Some(state.not_ready());
+            if last != reason {
                 if let (State::TooOld { oldest }, false) = (&state, was_ready) {
                     return TooOld {
                         oldest: oldest.clone(),
                     };
                 }
-                state.log();
+                state.tell();
                 if state == State::Ready {
                     was_ready = true;
                     self.reached.send_replace(true);
                 }
-                last = Some(state);
+                last = reason;
             }
             sleep(INTERVAL).await;
         }
@@ -155,8 +158,13 @@ impl State {
         }
     }
 
-    fn log(&self) {
-        match (self, self.not_ready()) {
+    /// Tells the log, the meters and the service manager.
+    fn tell(&self) {
+        let reason = self.not_ready();
+        note_readiness(reason.is_none());
+        let status = reason.as_ref().map(|reason| format!("waiting: {reason}"));
+        supervisor::status(status.as_deref().unwrap_or("ready"));
+        match (self, reason) {
             (_, None) => tracing::info!("ready"),
             (Self::Away(cause), Some(reason)) => tracing::warn!(reason, cause, "not ready: waiting"),
             (_, Some(reason)) => tracing::warn!(reason, "not ready: waiting"),

@@ -1,21 +1,17 @@
 //! A process from its listening to its end: servers, and whatever goes on beside them.
 
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
 use actix_server::{Server, ServerHandle};
 use anyhow::anyhow;
 use futures_util::future::join_all;
-use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::{
     task::{JoinError, JoinSet},
     time::{sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{signals::Signals, wiring::Shared, workers::end_counting};
-
-/// How often histograms are moved to where they are rendered from.
-const UPKEEP: Duration = Duration::from_secs(5);
+use crate::{meters::watch_queues, signals::Signals, supervisor, wiring::Shared, workers::end_counting};
 
 /// Serves until a signal comes and all that runs is finished. `listening` is called once all listeners answer.
 pub(crate) async fn until_stopped(
@@ -30,7 +26,8 @@ pub(crate) async fn until_stopped(
         running.spawn(server);
     }
     listening()?;
-    let upkeep = AbortOnDropHandle::new(tokio::spawn(keep_metrics(shared.metrics.clone())));
+    supervisor::listening();
+    let beside = (supervisor::tell_of_life(), keep_measuring(shared));
     let outcome = tokio::select! {
         signal = signals.next() => Ok(signal),
         too_old = shared.readiness.watch() => Err(too_old.into()),
@@ -38,13 +35,18 @@ pub(crate) async fn until_stopped(
     };
     signals.end_at_the_next();
     shared.readiness.stop();
+    let (drain_for, finish_within) = (
+        shared.config.server.drain.0,
+        shared.config.server.shutdown_timeout.0,
+    );
+    supervisor::stopping(drain_for.saturating_add(finish_within));
     // What waits and what goes on beside requests ends here: long polls answer, workers finish their batch.
     shared.tasks.stop();
     if let Ok(signal) = outcome {
         drain(shared, signal).await;
     }
-    drop(upkeep);
     finish(shared, handles).await;
+    drop(beside);
     outcome.map(|_| ExitCode::SUCCESS)
 }
 
@@ -84,10 +86,11 @@ fn ended_early(ended: Result<std::io::Result<()>, JoinError>) -> anyhow::Error {
     }
 }
 
-/// Moves what histograms have gathered to where it is rendered from, so that memory stays bounded where nobody asks.
-async fn keep_metrics(metrics: PrometheusHandle) {
-    loop {
-        sleep(UPKEEP).await;
-        metrics.run_upkeep();
-    }
+/// Keeps the meters in order, and looks at the queues, for as long as the handles are kept.
+fn keep_measuring(shared: &Shared) -> [AbortOnDropHandle<()>; 2] {
+    let queues = watch_queues(shared.database.clone(), shared.readiness.clone());
+    [
+        AbortOnDropHandle::new(tokio::spawn(shared.meters.clone().keep_up())),
+        AbortOnDropHandle::new(tokio::spawn(queues)),
+    ]
 }

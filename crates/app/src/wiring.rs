@@ -11,7 +11,6 @@ use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use orders::PollSchedule;
 use tokio::runtime::Handle;
 use web::{Tasks, client_ip::TrustedProxies};
@@ -19,6 +18,7 @@ use web::{Tasks, client_ip::TrustedProxies};
 use crate::{
     config::Config,
     connections::{self, Settings, Stopping},
+    meters::Meters,
     outside::Outside,
     probes::{self, Probes},
     readiness::Readiness,
@@ -26,14 +26,6 @@ use crate::{
 
 /// The marketplace has few connections, but an import must not hold up everything else.
 const BACKOFFICE_THREADS: usize = 2;
-/// Bounds of the histograms, in seconds.
-const BUCKETS: [f64; 12] = [
-    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
-];
-/// The same for what strangers take their time over.
-const PATIENT_BUCKETS: [f64; 12] = [
-    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 10.0, 30.0, 120.0,
-];
 
 /// What all threads share.
 #[derive(Clone)]
@@ -48,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) usage: UsageMeter,
     pub(crate) readiness: Readiness,
     pub(crate) stopping: Arc<Stopping>,
-    pub(crate) metrics: PrometheusHandle,
+    pub(crate) meters: Meters,
     pub(crate) outside: Outside,
 }
 
@@ -74,12 +66,9 @@ impl Shared {
     /// Puts everything together; connects to nothing yet.
     pub(crate) fn new(config: &Config, public_url: String, outside: Outside) -> anyhow::Result<Self> {
         let sealer = Arc::new(config.keys.ring().map_err(without_keys)?);
+        // Before the database, which looks its meters up.
+        let meters = Meters::install()?;
         let database = database(config)?.with_sealer(sealer.clone());
-        let deliveries = Matcher::Prefix("webhook_".to_owned());
-        let metrics = PrometheusBuilder::new()
-            .set_buckets(&BUCKETS)?
-            .set_buckets_for_metric(deliveries, &PATIENT_BUCKETS)?
-            .install_recorder();
         Ok(Self {
             public_url,
             sealer,
@@ -89,7 +78,7 @@ impl Shared {
             usage: UsageMeter::default(),
             readiness: Readiness::new(database.clone()),
             stopping: Arc::default(),
-            metrics: metrics.context("the recorder of metrics")?,
+            meters: meters.of(&database),
             config: Arc::new(config.clone()),
             outside,
             database,
@@ -136,11 +125,17 @@ impl Shared {
     pub(crate) fn probes(&self, listener: TcpListener) -> anyhow::Result<Server> {
         let probes = Probes {
             health: Arc::new(self.readiness.clone()),
-            metrics: self.metrics.clone(),
+            metrics: self.metrics(),
             randomness: self.randomness.clone(),
         };
         let configure = move || probes::configure(probes.clone());
         connections::serve(listener, &self.connections("probes", 1), configure).context("cannot serve")
+    }
+
+    /// Renders all metrics.
+    fn metrics(&self) -> Arc<dyn Fn() -> String + Send + Sync> {
+        let meters = self.meters.clone();
+        Arc::new(move || meters.render())
     }
 
     fn connections(&self, listener: &'static str, threads: usize) -> Settings {
@@ -209,7 +204,6 @@ impl Shared {
     }
 
     fn backoffice_state(&self, settings: &Arc<BackOfficeSettings>) -> BackOffice {
-        let metrics = self.metrics.clone();
         BackOffice {
             units: self.database.units(),
             sellers: self.database.sellers(),
@@ -225,7 +219,7 @@ impl Shared {
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),
             health: Arc::new(self.readiness.clone()),
-            metrics: Arc::new(move || metrics.render()),
+            metrics: self.metrics(),
             settings: Arc::clone(settings),
         }
     }

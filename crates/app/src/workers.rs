@@ -71,7 +71,6 @@ impl Shared {
     }
 
     fn start_all(&self) {
-        describe_meters();
         let Outside {
             carriers,
             mailer,
@@ -145,14 +144,4 @@ impl Shared {
                 .run(keep_doing(Arc::new(routine), self.tasks.clone(), randomness)),
         );
     }
-}
-
-fn describe_meters() {
-    deliveries::describe_meters();
-    metrics::describe_counter!(
-        "mails_total",
-        "Sendings of mails, by what they are about and what becomes of them."
-    );
-    metrics::describe_counter!("parcels_followed_total", "Parcels that were due and looked at.");
-    metrics::describe_counter!("worker_failures_total", "Batches that failed, by worker.");
 }

@@ -3,26 +3,50 @@
 use std::process::ExitCode;
 
 use super::output;
-use crate::config::Loaded;
+use crate::config::{Sources, reference};
 
-/// Show the effective configuration
+/// Show the effective configuration, or what there is to configure
 ///
-/// Prints every key with its effective value as TOML, and where a value comes from unless it is the default. Secrets are
-/// hidden. Fails, as every command does, where a key is unknown or a value cannot be.
+/// Without a command, prints every key with its effective value as TOML, and where a value comes from unless it is the
+/// default. Secrets are hidden. Fails, as every command does, where a key is unknown or a value cannot be.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
-pub(super) struct Args {}
+#[command(after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Reference(Reference),
+}
+
+/// Print what every key means
+///
+/// Every key with its type, default, range and environment variable, what it does and which processes read it, as
+/// Markdown. Needs no configuration.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = REFERENCE_EXAMPLES)]
+struct Reference {}
 
 const EXAMPLES: &str = "\
 Examples:
   seller-api config
   seller-api config --config /etc/seller-api.toml
-  SELLER_API__RATE_LIMIT__DEFAULT=1200 seller-api config | grep -A1 rate_limit";
+  SELLER_API__RATE_LIMIT__DEFAULT=1200 seller-api config | grep -A1 rate_limit
+  seller-api config reference";
+
+const REFERENCE_EXAMPLES: &str = "\
+Examples:
+  seller-api config reference | less
+  seller-api config reference | grep webhooks";
 
 impl Args {
-    #[expect(clippy::unused_self, reason = "every command has the same shape")]
-    pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
-        output::print(loaded.to_string().trim_end())?;
+    pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
+        match self.command {
+            None => output::print(sources.load()?.to_string().trim_end())?,
+            Some(Command::Reference(Reference {})) => output::print(reference::markdown()?.trim_end())?,
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

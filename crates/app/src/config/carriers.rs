@@ -7,13 +7,14 @@ use std::sync::Arc;
 use adapter_carriers::SetupError;
 use adapter_sealing::SystemClock;
 use orders::Carrier;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::{Secret, ServiceUrl};
 use crate::causes;
 
 /// `carriers.*`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CarriersConfig {
     /// `InPost`.
@@ -33,7 +34,7 @@ pub struct CarriersConfig {
 }
 
 /// `carriers.inpost.*`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InpostConfig {
     /// Whether `InPost` is asked, which it can be without a token. Without it: where there is a token.
@@ -47,7 +48,7 @@ pub struct InpostConfig {
 }
 
 /// `carriers.dhl.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DhlConfig {
     /// The key of the application at DHL.
@@ -73,7 +74,7 @@ impl Default for DhlConfig {
 }
 
 /// `carriers.poczta_polska.*`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PocztaPolskaConfig {
     /// The login that Poczta Polska gave.
@@ -89,7 +90,7 @@ pub struct PocztaPolskaConfig {
 }
 
 /// `carriers.dpd.*`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DpdConfig {
     /// The channel that DPD gave; may be empty.
@@ -105,7 +106,7 @@ pub struct DpdConfig {
 }
 
 /// `carriers.gls.*`, `carriers.ups.*`, `carriers.fedex.*`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientConfig {
     /// The client's id.

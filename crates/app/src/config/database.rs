@@ -3,34 +3,40 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use adapter_postgres::{DatabaseSettings, Gathering};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::{Period, Secret};
 
 /// `database.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseConfig {
     /// The database, `postgres://user:password@host:port/name`; may lead through `PgBouncer` (1.21 or newer) in transaction
     /// mode.
     pub url: Option<Secret>,
     /// The same database without a pooler between, for migrations. Without it: `url`.
+    #[schemars(extend("x-read-by" = "migrate"))]
     pub direct_url: Option<Secret>,
     /// Connections for transactions, 1 to 1000. Reads have one more for each thread.
+    #[schemars(extend("x-range" = "from 1 to 1000"))]
     pub pool_size: usize,
     /// How long opening a connection may take.
+    #[schemars(extend("x-range" = "from 100ms to 1m"))]
     pub connect_timeout: Period,
     /// How long a transaction may wait for a connection.
+    #[schemars(extend("x-range" = "from 100ms to 1m"))]
     pub acquire_timeout: Period,
     /// How long one statement may take. A server that is silent is given half a second more; with the default every request
     /// is answered within 3 s all the same.
+    #[schemars(extend("x-range" = "from 100ms to 1m"))]
     pub statement_timeout: Period,
     /// Whether statements of requests in flight are gathered into one.
     pub gathering: GatheringMode,
 }
 
 /// `database.gathering`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GatheringMode {
     /// Look-ups of all requests in flight go as one statement.

@@ -4,6 +4,8 @@ use std::{fmt, path::PathBuf};
 
 use figment::error::{Actual, Kind};
 
+use super::reference::sections;
+
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -67,7 +69,7 @@ fn problem(error: figment::Error) -> Problem {
     let reason = match error.kind {
         Kind::Message(reason) if reason.contains("socket address") => format!("must be {ADDRESS}"),
         Kind::Message(reason) => reason,
-        Kind::UnknownField(_, known) => format!("is unknown; known here are {}", known.join(", ")),
+        Kind::UnknownField(_, known) => unknown(&key, known),
         Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
         Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) if secret => {
             format!("must be {expected}")
@@ -83,6 +85,33 @@ fn problem(error: figment::Error) -> Problem {
         reason,
         source: error.metadata.map(|metadata| metadata.name.into_owned()),
     }
+}
+
+/// How alike an unknown name and a known one have to be, from 0 to 1, for the known one to have been meant.
+const ALIKE: f64 = 0.6;
+
+/// What is said of a key that nobody knows: the one that was probably meant, and all that are known in its section.
+fn unknown(key: &str, known: &[&str]) -> String {
+    let known_here = known.join(", ");
+    match meant(key, known) {
+        Some(meant) => format!("is unknown; did you mean `{meant}`? Known here are {known_here}"),
+        None => format!("is unknown; known here are {known_here}"),
+    }
+}
+
+/// The known key that resembles an unknown one the most: a name of the same section, or the same name in another one.
+fn meant(key: &str, known: &[&str]) -> Option<String> {
+    let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
+    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    if likeness(nearest) >= ALIKE {
+        let full = [section, nearest];
+        let parts = full.into_iter().filter(|part| !part.is_empty());
+        return Some(parts.collect::<Vec<_>>().join("."));
+    }
+    let keys = sections().into_iter().flat_map(|section| section.keys);
+    let ends = format!(".{name}");
+    keys.map(|key| key.name).find(|key| key.ends_with(&ends))
 }
 
 /// Whether a key's value must never be repeated.

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::Period;
@@ -13,10 +14,11 @@ const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
 /// `idempotency.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IdempotencyConfig {
     /// How long a request holds its key when the process that runs it dies.
+    #[schemars(extend("x-range" = "from 100ms to 1h"))]
     pub lease: Period,
 }
 
@@ -39,11 +41,12 @@ impl IdempotencyConfig {
 }
 
 /// `tracking.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrackingConfig {
     /// The shortest time between two questions about a parcel: out for delivery it is asked about after this, while it is
     /// young after twice, later after 6 and 24 times as long.
+    #[schemars(extend("x-range" = "from 100ms to 1d"))]
     pub poll_interval: Period,
 }
 
@@ -66,10 +69,11 @@ impl TrackingConfig {
 }
 
 /// `retention.*`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
     /// How long after an order was placed its buyer's personal data are kept. Without it: until they are erased.
+    #[schemars(extend("x-range" = "from 1d to 36600d"))]
     pub buyer_data: Option<Period>,
 }
 
@@ -88,10 +92,11 @@ fn problem(fine: bool, key: &'static str, reason: &str) -> Option<(&'static str,
 }
 
 /// `worker.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkerConfig {
     /// Where `seller-api worker` answers `/healthz`, `/readyz` and `/metrics`; port 0 takes a free one.
+    #[schemars(extend("x-kind" = "an address with its port"))]
     pub bind: SocketAddr,
 }
 

@@ -2,12 +2,13 @@
 
 use adapter_sealing::{KeyError, KeyRing};
 use secrecy::SecretString;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::{List, Secret};
 
 /// `keys.*`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeysConfig {
     /// What seals values that leave the service's hands, each written `<id>:<base64 of 32 bytes>`. The first one seals, all

@@ -2,6 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::values::Period;
@@ -10,20 +11,26 @@ use super::values::Period;
 const RATE_LIMIT_MAX: u32 = 10_000_000;
 
 /// `oauth.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OauthConfig {
     /// How long an access token lives.
+    #[schemars(extend("x-range" = "from 1s to 366d"))]
     pub access_token_ttl: Period,
     /// How long a refresh token lives.
+    #[schemars(extend("x-range" = "from 1s to 366d"))]
     pub refresh_token_ttl: Period,
     /// How long an authorization code lives.
+    #[schemars(extend("x-range" = "from 1s to 366d"))]
     pub code_ttl: Period,
     /// Calls a minute of `/oauth/token` and `/oauth/revoke` from one address.
+    #[schemars(extend("x-range" = "from 1 to 10000000"))]
     pub token_limit_per_ip: u32,
     /// Authenticated calls a minute of `/oauth/token` and `/oauth/revoke` by one client.
+    #[schemars(extend("x-range" = "from 1 to 10000000"))]
     pub token_limit_per_client: u32,
     /// Calls a minute of `/oauth/authorize` from one address.
+    #[schemars(extend("x-range" = "from 1 to 10000000"))]
     pub authorize_limit_per_ip: u32,
 }
 
@@ -66,10 +73,11 @@ impl OauthConfig {
 }
 
 /// `rate_limit.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimitConfig {
     /// Requests a minute on `/v1` of an application that has no limit of its own.
+    #[schemars(extend("x-range" = "from 1 to 10000000"))]
     #[serde(deserialize_with = "limit")]
     pub default: NonZeroU32,
 }

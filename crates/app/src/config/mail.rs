@@ -6,6 +6,7 @@ use adapter_mail::{
     Credentials, FolderMailer, Security, SenderSettings, SettingsError, SmtpMailer, SmtpSettings,
 };
 use adapter_sealing::SystemClock;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::{Period, Secret};
@@ -15,16 +16,19 @@ use crate::{causes, outside::Post};
 const SENDING_MAX: Duration = Duration::from_mins(4);
 
 /// `mail.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MailConfig {
     /// The shop's or the service's name, as buyers and sellers know it.
+    #[schemars(extend("x-read-by" = "serve, worker"))]
     pub sender_name: Option<String>,
     /// The address in whose name mails go out.
+    #[schemars(extend("x-read-by" = "serve, worker"))]
     pub sender_address: Option<String>,
     /// The SMTP server's name or address. Without it, and without `folder`, mails are queued and wait.
     pub host: Option<String>,
     /// Its port. Without it, the usual one for `security`: 587, 465 or 25.
+    #[schemars(extend("x-range" = "from 1 to 65535"))]
     pub port: Option<NonZeroU16>,
     /// How the connection is protected.
     pub security: MailSecurity,
@@ -37,19 +41,23 @@ pub struct MailConfig {
     /// A file of certificates (PEM) that are trusted beside the machine's own.
     pub root_certificates: Option<PathBuf>,
     /// Connections at a time.
+    #[schemars(extend("x-range" = "from 1 to 65535"))]
     pub max_connections: NonZeroU16,
     /// How long a connection may have been unused and still be taken for the next mail.
+    #[schemars(extend("x-range" = "from 1s to 4m"))]
     pub idle_timeout: Period,
     /// How long connecting may take.
+    #[schemars(extend("x-range" = "from 100ms to 4m"))]
     pub connect_timeout: Period,
     /// How long one sending may take in all.
+    #[schemars(extend("x-range" = "from 1s to 4m"))]
     pub timeout: Period,
     /// A folder to lay mails into, instead of sending them.
     pub folder: Option<PathBuf>,
 }
 
 /// `mail.security`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MailSecurity {
     /// TLS after the greeting.

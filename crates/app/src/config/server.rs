@@ -7,48 +7,62 @@ use std::{
     time::Duration,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::values::{List, Network, Period, ServiceUrl};
 
 /// `server.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerConfig {
     /// Where `/v1` and `/oauth` listen; port 0 takes a free one.
+    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
     pub bind: SocketAddr,
     /// Where the marketplace's interface listens; port 0 takes a free one.
+    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
     pub backoffice_bind: SocketAddr,
     /// The origin at which clients reach `bind`; also the OAuth issuer. Without it: `http://` and the bound address.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub public_url: Option<PublicUrl>,
     /// Where the documentation is read. Without it: `/docs` below `public_url`.
     pub docs_url: Option<PublicUrl>,
     /// The service's name: the realm of a 401, and the product in the `User-Agent` of what it sends.
+    #[schemars(extend("x-range" = "1 to 64 letters, digits, `.`, `_` or `-`"))]
     pub service_name: String,
     /// Peers whose `X-Forwarded-For` is believed: addresses or networks.
+    #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub trusted_proxies: List<Network>,
     /// How long connections are still taken after SIGTERM, while `/readyz` says no and every answer closes its connection;
     /// at most 1 h. The sandbox does without unless it is set.
+    #[schemars(extend("x-range" = "from 0s to 1h"))]
     pub drain: Period,
     /// How long what runs may take to finish after that; at least 1 s.
+    #[schemars(extend("x-range" = "from 1s to 1h"))]
     pub shutdown_timeout: Period,
     /// How long a client may take to send a request's head; at least 1 s. The HTTP library measures it by a clock that ticks
     /// twice a second, so that less would cut off clients that are in time.
+    #[schemars(extend("x-range" = "from 1s to 1h"))]
     pub header_timeout: Period,
     /// How long a client may take to send a request's body, imports aside.
+    #[schemars(extend("x-range" = "from 100ms to 1h", "x-read-by" = "serve, sandbox"))]
     pub body_timeout: Period,
     /// How long a connection may idle between two requests.
+    #[schemars(extend("x-range" = "from 1s to 1h"))]
     pub keep_alive: Period,
     /// Connections at a time, over all threads; those beyond wait to be accepted.
+    #[schemars(extend("x-range" = "from 1 to 1000000"))]
     pub max_connections: u32,
     /// Threads that serve the public listener. Without it: one for each processor.
+    #[schemars(extend("x-range" = "from 1 to 512", "x-read-by" = "serve, sandbox"))]
     pub threads: Option<NonZeroU16>,
     /// Which of the background workers run beside the listeners.
+    #[schemars(extend("x-read-by" = "serve"))]
     pub workers: WorkersMode,
 }
 
 /// `server.workers`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkersMode {
     /// All of them.

@@ -1,5 +1,6 @@
 //! Ways to load a configuration; the tests lie by what they are about.
 
+mod reference;
 mod refusals;
 mod shown;
 mod sources;

@@ -11,6 +11,7 @@ use std::{
 
 use adapter_webhook_sender::SenderSettings;
 use chrono::TimeDelta;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use usecases::deliver_webhooks::Slots;
 use webhooks::{AddressPolicy, AddressRules, RetrySchedule};
@@ -27,7 +28,7 @@ const CONCURRENCY_MAX: u16 = 4_096;
 const DNS_PORT: u16 = 53;
 
 /// `webhooks.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhooksConfig {
     /// Which receivers deliveries may go to.
@@ -35,10 +36,13 @@ pub struct WebhooksConfig {
     /// Networks that no delivery goes to, whatever `addresses` says.
     pub deny_networks: List<Network>,
     /// How long one attempt may take in all, from the look-up of the name to the status.
+    #[schemars(extend("x-range" = "from 100ms to 20s"))]
     pub attempt_timeout: Period,
     /// How long after the end of a failed attempt the next one is due: five of them, so that there are six attempts.
+    #[schemars(extend("x-range" = "five, from 1ms to 30d each"))]
     pub retry_delays: List<Period>,
     /// Attempts at a time in one process. Those to receivers that fail take half of them at most.
+    #[schemars(extend("x-range" = "from 1 to 4096"))]
     pub concurrency: NonZeroU16,
     /// The servers that receivers' names are asked of. Without any, the machine's own.
     pub name_servers: List<NameServer>,
@@ -47,7 +51,7 @@ pub struct WebhooksConfig {
 }
 
 /// `webhooks.addresses`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AddressesMode {
     /// By https, to the public internet: the contract's rule.

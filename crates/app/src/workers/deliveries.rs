@@ -14,7 +14,6 @@ use usecases::{
 use web::Tasks;
 use webhooks::{Lanes, RetrySchedule, WebhookSender};
 
-pub(super) use self::watch::describe_meters;
 use self::watch::{SpreadSender, WatchedLanes};
 use super::routine::Routine;
 

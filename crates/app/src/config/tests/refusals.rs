@@ -20,6 +20,33 @@ fn an_unknown_key_is_named_with_its_source() {
 }
 
 #[test]
+fn of_an_unknown_key_it_is_said_which_one_was_probably_meant() {
+    for (name, meant) in [
+        ("SELLER_API__SERVER__BINT", "`server.bind`?"),
+        ("SELLER_API__DATABASE__POOLSIZE", "`database.pool_size`?"),
+        ("SELLER_API__WEBHOOK__ADDRESSES", "`webhooks`?"),
+        ("SELLER_API__CARRIERS__DLH__API_KEY", "`carriers.dhl`?"),
+        ("SELLER_API__CARRIERS__DHL__APIKEY", "`carriers.dhl.api_key`?"),
+        // The name is right, the section is not.
+        ("SELLER_API__SERVER__POOL_SIZE", "`database.pool_size`?"),
+    ] {
+        let message = refusal(&[(name, "1")]);
+        assert!(
+            message.contains(&format!("did you mean {meant}")),
+            "{name}: {message}"
+        );
+    }
+    assert!(!refusal(&[("SELLER_API__SERVER__COLOUR", "red")]).contains("did you mean"));
+    let message = load_file("[servre]\nbind = \"127.0.0.1:1\"\n")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("did you mean `server`?") && message.contains("seller-api.toml"),
+        "{message}"
+    );
+}
+
+#[test]
 fn an_impossible_value_is_named_with_its_key_and_source() {
     for (name, value, key) in [
         ("SELLER_API__OAUTH__CODE_TTL", "ten", "oauth.code_ttl"),

@@ -25,23 +25,6 @@ const LANES: &str = "webhook_lanes_claimed_total";
 const FIRST_DELAY: &str = "webhook_first_attempt_delay_seconds";
 const IN_FLIGHT: &str = "webhook_attempts_in_flight";
 
-pub(crate) fn describe_meters() {
-    metrics::describe_counter!(
-        DELIVERIES,
-        "Attempts that ended, by what becomes of the delivery: delivered, put_off, given_up."
-    );
-    metrics::describe_counter!(
-        LANES,
-        "Subscriptions that were taken in hand because deliveries were due."
-    );
-    metrics::describe_histogram!(
-        FIRST_DELAY,
-        metrics::Unit::Seconds,
-        "From an event to the begin of its delivery's first attempt, by the database's clock there and this machine's here."
-    );
-    metrics::describe_gauge!(IN_FLIGHT, "Attempts of deliveries that are under way.");
-}
-
 /// Lanes whose calls are measured, and whose failures are logged: the first of several in a row, and the end of them.
 pub(super) struct WatchedLanes {
     lanes: Arc<dyn Lanes>,
