@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use adapter_sealing::HashingBounds;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use usecases::sign_in::AttemptLimits;
 
@@ -15,19 +16,24 @@ const DELAY_MAX: Duration = Duration::from_secs(30);
 const AT_A_TIME_MAX: u16 = 512;
 
 /// `panel.*`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PanelConfig {
     /// Attempts a minute, from one address, to sign in, to change a password or to have one reset. Those beyond are refused.
+    #[schemars(extend("x-range" = "from 1 to 1000000"))]
     pub sign_in_limit_per_ip: u32,
     /// The same for one account: those beyond are not refused, but wait, each a second longer than the one before it. So an
     /// account that is attacked is slow, and its owner is never locked out.
+    #[schemars(extend("x-range" = "from 1 to 1000000"))]
     pub sign_in_undelayed_per_account: u32,
     /// The longest that such an attempt waits.
+    #[schemars(extend("x-range" = "from 0s to 30s"))]
     pub sign_in_longest_delay: Period,
     /// Passwords that one process hashes at a time; each takes 19 MiB and a core for tens of milliseconds.
+    #[schemars(extend("x-range" = "from 1 to 512"))]
     pub password_hashes_at_a_time: u16,
     /// Passwords that wait to be hashed. Whoever comes when as many wait is told at once to try again in a moment (503).
+    #[schemars(extend("x-range" = "from 0 to 65535"))]
     pub password_hashes_waiting: u16,
 }
 
