@@ -75,7 +75,7 @@ pub(crate) static POLISH: Texts = Texts {
     },
     consent: Consent {
         title: "Dostęp do konta",
-        heading: |name| format!("{name} prosi o dostęp do Twojego konta"),
+        heading: |name| format!("{name} prosi o\u{a0}dostęp do Twojego konta"),
         run_by: "Właściciel",
         documentation: "Dokumentacja",
         account: "Twoje konto",
