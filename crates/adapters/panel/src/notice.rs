@@ -15,6 +15,8 @@ pub(crate) enum Done {
     TestEventSent,
     /// Nothing was done, since the subscription gets nothing.
     NothingSent,
+    /// Nothing was done, since the subscription has had its test events of this minute.
+    TooManyTestEvents,
     PasswordSet,
     PasswordChanged,
     SignedOut,
@@ -35,7 +37,7 @@ impl Notice {
 }
 
 impl Done {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Saved,
         Self::Deleted,
         Self::Revoked,
@@ -43,6 +45,7 @@ impl Done {
         Self::Redelivered,
         Self::TestEventSent,
         Self::NothingSent,
+        Self::TooManyTestEvents,
         Self::PasswordSet,
         Self::PasswordChanged,
         Self::SignedOut,
@@ -58,6 +61,7 @@ impl Done {
             Self::Redelivered => "redelivered",
             Self::TestEventSent => "test-event-sent",
             Self::NothingSent => "nothing-sent",
+            Self::TooManyTestEvents => "too-many-test-events",
             Self::PasswordSet => "password-set",
             Self::PasswordChanged => "password-changed",
             Self::SignedOut => "signed-out",
@@ -74,6 +78,7 @@ impl Done {
             Self::Redelivered => t.deliveries.redelivered,
             Self::TestEventSent => t.deliveries.test_event_sent,
             Self::NothingSent => t.deliveries.nothing_sent,
+            Self::TooManyTestEvents => t.deliveries.too_many_test_events,
             Self::PasswordSet => t.notices.password_set,
             Self::PasswordChanged => t.notices.password_changed,
             Self::SignedOut => t.notices.signed_out,
@@ -83,7 +88,7 @@ impl Done {
 
     const fn class(self) -> &'static str {
         match self {
-            Self::NothingSent => "warning",
+            Self::NothingSent | Self::TooManyTestEvents => "warning",
             _ => "notice",
         }
     }

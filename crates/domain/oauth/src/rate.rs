@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use chrono::{DateTime, Utc};
+use kernel::SellerId;
 use uuid::Uuid;
 
 use crate::{ClientId, SecretHash};
@@ -22,6 +23,8 @@ pub enum Limiter {
     SignInByAddress,
     /// Attempts to sign in to an account, and requests for a new password for it.
     SignInByAccount,
+    /// Test events that a seller has sent to a subscription.
+    TestEvents,
 }
 
 impl Limiter {
@@ -34,6 +37,7 @@ impl Limiter {
             Self::AuthorizeByAddress => 4,
             Self::SignInByAddress => 5,
             Self::SignInByAccount => 6,
+            Self::TestEvents => 7,
         }
     }
 }
@@ -62,7 +66,16 @@ impl Subject {
 
     /// An account by the e-mail address that somebody gives, whatever its case and whether or not there is one.
     pub fn account(email: &str) -> Self {
-        let hash = SecretHash::of(&email.to_lowercase());
+        Self::hashed(&email.to_lowercase())
+    }
+
+    /// Something that a seller names by its id, whether or not it is the seller's: nobody uses up another one's part.
+    pub fn of_seller(seller: SellerId, thing: Uuid) -> Self {
+        Self::hashed(&format!("{seller}/{thing}"))
+    }
+
+    fn hashed(text: &str) -> Self {
+        let hash = SecretHash::of(text);
         let first = hash.bytes().first_chunk::<16>().copied().unwrap_or_default();
         Self(Uuid::from_bytes(first))
     }

@@ -8,6 +8,7 @@ use askama::Template;
 use url::form_urlencoded::Serializer;
 use usecases::own_deliveries::{self, Refusal as Refused, Stores};
 use usecases::sent_form::{NumberUsed, SentForm};
+use usecases::test_events;
 use usecases::{ActingSeller, Transaction};
 use webhooks::{DeliveryFilter, DeliveryId, SubscriptionId};
 
@@ -94,10 +95,14 @@ pub(crate) async fn again(member: Member, fields: Fields) -> Result<HttpResponse
     told(queued.await?, Done::Redelivered, &fields)
 }
 
-/// POST: queues a sample.
+/// POST: queues a sample, unless the subscription has had enough of them for now.
 pub(crate) async fn test(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
     let subscription: SubscriptionId = member.visit.parameter.parse().map_err(|_| Refusal::NotFound)?;
     let input = (sent(&member, &fields)?, subscription);
+    let rates = member.visit.panel.rates.as_ref();
+    if !test_events::admit(rates, member.seller().id, subscription).await? {
+        return back(Done::TooManyTestEvents, &fields);
+    }
     let queued = change(&member.visit.panel, input, |transaction, panel, input| {
         let ((sent, subscription), now) = (*input, transaction.now());
         let randomness = panel.randomness.as_ref();
@@ -131,6 +136,10 @@ fn told(queued: Result<DeliveryId, Refused>, done: Done, fields: &Fields) -> Res
         Err(Refused::Inactive) => Done::NothingSent,
         Err(Refused::NotFound) => return Err(Refusal::NotFound),
     };
+    back(done, fields)
+}
+
+fn back(done: Done, fields: &Fields) -> Result<HttpResponse, Refusal> {
     let filter = filter(fields.get("shown_subscription"), fields.get("shown_failed"))?;
     see_other(&done.on(&address(filter)))
 }

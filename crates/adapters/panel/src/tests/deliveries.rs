@@ -215,6 +215,26 @@ async fn a_test_event_is_sent_and_noted() {
 }
 
 #[actix_web::test]
+async fn an_eleventh_test_event_in_a_minute_is_not_sent_and_the_page_says_so() {
+    let world = Shared::new();
+    let to = subscribe(&world, 1, 1, true);
+    let browser = Browser::signed_in(&world).await;
+    let page = browser.get(&format!("{PAGE}?failed=1")).await;
+    world.get().places.1 = 11;
+    let refused = press(&browser, &page, &format!("{PAGE}/{to}/test")).await;
+    let location = format!("{PAGE}?failed=1&done=too-many-test-events");
+    assert_eq!(refused.location(), location);
+    let told = browser.get(&location).await;
+    assert_has(
+        &told,
+        &[
+            "<p class=\"warning\" role=\"status\">Nothing was sent: a subscription gets at most 10 test events a minute.",
+        ],
+    );
+    assert!(world.get().deliveries.is_empty());
+}
+
+#[actix_web::test]
 async fn a_stopped_subscription_gets_nothing() {
     let world = Shared::new();
     let to = subscribe(&world, 1, 1, true);

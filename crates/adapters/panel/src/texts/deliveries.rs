@@ -42,6 +42,7 @@ pub(crate) struct Deliveries {
     pub(crate) redelivered: &'static str,
     pub(crate) test_event_sent: &'static str,
     pub(crate) nothing_sent: &'static str,
+    pub(crate) too_many_test_events: &'static str,
 }
 
 pub(super) const ENGLISH: Deliveries = Deliveries {
@@ -108,6 +109,7 @@ pub(super) const ENGLISH: Deliveries = Deliveries {
     redelivered: "The event is queued again, as a delivery of its own.",
     test_event_sent: "A test event is queued.",
     nothing_sent: "Nothing was sent: the subscription is stopped, or its application is suspended.",
+    too_many_test_events: "Nothing was sent: a subscription gets at most 10 test events a minute. Wait a minute, then send it.",
 };
 
 pub(super) const POLISH: Deliveries = Deliveries {
@@ -170,4 +172,5 @@ pub(super) const POLISH: Deliveries = Deliveries {
     redelivered: "Zdarzenie czeka na wysłanie jako nowa dostawa.",
     test_event_sent: "Zdarzenie testowe czeka na wysłanie.",
     nothing_sent: "Niczego nie wysłano: subskrypcja jest zatrzymana albo jej aplikacja jest zawieszona.",
+    too_many_test_events: "Niczego nie wysłano: subskrypcja dostaje najwyżej 10 zdarzeń testowych na minutę. Poczekaj minutę i wyślij je wtedy.",
 };
