@@ -59,11 +59,29 @@ struct Held {
     succeeded: bool,
     /// How many have failed since.
     failures: u16,
-    /// What it was given last filled its room: there may be more.
-    brims: bool,
-    /// An attempt could not begin: nothing more does under this claim.
-    postponed: bool,
+    outlook: Outlook,
     phase: Phase,
+}
+
+/// What is to be had from a lane under its claim.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outlook {
+    /// What it was given last filled its room: there may be more.
+    Brims,
+    /// There was room for more than it was given.
+    Drained,
+    /// An attempt could not begin: nothing more does under this claim.
+    Postponed,
+}
+
+impl Outlook {
+    fn after(given: usize, room: u16) -> Self {
+        if given >= usize::from(room) {
+            Self::Brims
+        } else {
+            Self::Drained
+        }
+    }
 }
 
 /// What the store is being told of a lane.
@@ -151,8 +169,7 @@ impl Holdings {
             running: 0,
             succeeded: false,
             failures: 0,
-            brims: lane.deliveries.len() >= usize::from(self.slots.per_lane / 2),
-            postponed: false,
+            outlook: Outlook::after(lane.deliveries.len(), self.slots.per_lane / 2),
             phase: Phase::Held,
         };
         self.held.insert(lane.hold, held);
@@ -166,7 +183,10 @@ impl Holdings {
             if let Some(lane) = self.held.get_mut(hold) {
                 lane.phase = Phase::Held;
                 let given = answer.iter().find(|given| given.hold == *hold);
-                lane.brims = given.is_some_and(|given| given.deliveries.len() >= usize::from(*room));
+                if lane.outlook != Outlook::Postponed {
+                    let given = given.map_or(0, |given| given.deliveries.len());
+                    lane.outlook = Outlook::after(given, *room);
+                }
             }
         }
         let starts = answer
@@ -215,7 +235,7 @@ impl Holdings {
         if let Some(lane) = self.held.get_mut(&start.hold) {
             lane.running = lane.running.saturating_sub(1);
             lane.in_hand.retain(|id| *id != start.delivery);
-            lane.postponed = true;
+            lane.outlook = Outlook::Postponed;
         }
     }
 
@@ -229,7 +249,11 @@ impl Holdings {
             Release {
                 hold: *hold,
                 failing: known.then_some(lane.fails()),
-                rest: if lane.postponed { REST } else { TimeDelta::zero() },
+                rest: if lane.outlook == Outlook::Postponed {
+                    REST
+                } else {
+                    TimeDelta::zero()
+                },
             }
         };
         let releases: Vec<_> = over.map(release).collect();
@@ -282,8 +306,8 @@ impl Holdings {
             let room = left(per_lane, lane.in_hand.len())
                 .min(attempts)
                 .min(per_application.saturating_sub(*used));
-            let wants = all || (lane.brims && room > per_lane / 2);
-            let ends = lane.fails() || lane.postponed || lane.is_over();
+            let wants = all || (lane.outlook == Outlook::Brims && room > per_lane / 2);
+            let ends = lane.fails() || lane.outlook == Outlook::Postponed || lane.is_over();
             if !wants || room == 0 || ends || lane.phase != Phase::Held {
                 continue;
             }
