@@ -89,6 +89,7 @@ mod webhook_events;
 mod webhook_holds;
 mod webhook_keys;
 mod webhook_lists;
+mod webhook_panel;
 mod webhook_retries;
 
 use blackbox::World;

@@ -1,4 +1,7 @@
-//! What suspension holds and reinstatement resumes, and what ends deliveries for good (D57, D59, D95).
+//! What suspension holds and reinstatement resumes, and what ends deliveries for good (D57, D59, D95), also while an attempt
+//! is under way.
+
+use std::time::Duration;
 
 use blackbox::{HOOK_SCOPES, Hook, Integration, Receiver, Reply, World, eventually, line, local_receivers};
 use chrono::TimeDelta;
@@ -57,6 +60,19 @@ impl Waiting {
         self.world.hook(&other.token, &receiver).await;
         happens(&self.world, &other).await;
         receiver.has(1).await;
+    }
+
+    /// Until the attempts that were under way have ended, whatever was made of that.
+    async fn attempts_end(&self) {
+        let metrics = format!("{}/metrics", self.world.server.backoffice_url);
+        eventually("the end of what is under way", async || {
+            let answer = self.world.client.get(&metrics).send().await.expect(200);
+            let text = String::from_utf8(answer.bytes).unwrap();
+            text.lines()
+                .any(|line| line == "webhook_attempts_in_flight 0")
+                .then_some(())
+        })
+        .await;
     }
 
     async fn stops_for_good(&self) {
@@ -167,5 +183,99 @@ async fn a_disconnected_application_is_told_nothing_more_and_a_new_consent_reviv
     world.hook(&anew, &told).await;
     happens(world, &test.own).await;
     told.has(1).await;
+    test.stops_for_good().await;
+}
+
+/// A subscription whose first delivery the receiver has, and not answered yet.
+async fn under_way(world: World, own: Integration, answer: u16) -> Waiting {
+    let clock = world.database.control_clock().await;
+    let receiver = Receiver::start().await;
+    let hook = world.hook(&own.token, &receiver).await;
+    receiver.answers_first(&[Reply::Late(answer, Duration::from_secs(1))]);
+    happens(&world, &own).await;
+    receiver.has(1).await;
+    Waiting {
+        world,
+        clock,
+        own,
+        receiver,
+        hook,
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_under_way_at_the_suspension_counts_and_what_follows_is_held() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let own = world.integration().await;
+    let test = under_way(world, own, 500).await;
+    let Waiting {
+        world,
+        own,
+        receiver,
+        hook,
+        ..
+    } = &test;
+    let client_id = &own.application.client_id;
+    world.move_application(client_id, "suspension").await.expect(200);
+    let noted = "select count(*) from deliveries where subscription_id::text = $1 and attempt = 1 \
+        and response_status = 500 and due_at is not null";
+    eventually("the note of its end", async || {
+        (world.count(noted, &hook.id).await == 1).then_some(())
+    })
+    .await;
+    test.its_time_passes().await;
+    assert_eq!(receiver.count(), 1, "held");
+    world
+        .move_application(client_id, "reinstatement")
+        .await
+        .expect(200);
+    let arrived = receiver.has(2).await;
+    assert_eq!(arrived[0].delivery(), arrived[1].delivery());
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_under_way_at_the_end_of_its_subscription_is_the_last() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let own = world.integration().await;
+    let test = under_way(world, own, 500).await;
+    let Waiting { world, own, hook, .. } = &test;
+    world.unsubscribe(&own.token, &hook.id).await.expect(204);
+    test.attempts_end().await;
+    test.stops_for_good().await;
+    let path = format!("/v1/webhooks/{}/deliveries", hook.id);
+    world.get(&own.token, &path).await.expect(404);
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_under_way_at_the_end_of_its_application_is_the_last() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let own = world.integration().await;
+    let test = under_way(world, own, 500).await;
+    let path = format!("/applications/{}", test.own.application.client_id);
+    test.world.office(Method::DELETE, &path).send().await.expect(204);
+    test.attempts_end().await;
+    test.stops_for_good().await;
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_under_way_at_the_disconnection_is_the_last() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let owner = world.seller().await;
+    let application = world.partner(&owner, &HOOK_SCOPES).await;
+    let mut member = world.member().await;
+    let pair = world
+        .pair(&mut member.browser, &application, &HOOK_SCOPES.join(" "))
+        .await;
+    let own = Integration {
+        seller: member.seller.clone(),
+        application,
+        token: pair.access,
+    };
+    let test = under_way(world, own, 500).await;
+    let page = member.browser.open("/panel/connections").await.expect(200);
+    let action = format!("/panel/connections/{}/disconnect", test.own.application.client_id);
+    member.browser.submit(&page.form(&action)).await.expect(200);
+    assert_eq!(test.world.waiting(&test.hook.id).await, 0);
+    test.attempts_end().await;
     test.stops_for_good().await;
 }

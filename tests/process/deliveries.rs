@@ -13,12 +13,12 @@ use crate::{PROGRAM, world};
 /// Longer than a worker's claim on what it was given.
 const LEASE: TimeDelta = TimeDelta::seconds(31);
 
-fn without_workers(options: ServerOptions) -> ServerOptions {
+pub(crate) fn without_workers(options: ServerOptions) -> ServerOptions {
     local_receivers(options).set("SELLER_API__SERVER__WORKERS", "none")
 }
 
 /// A worker that is going to be killed, known to the database by its name.
-fn doomed(world: &World) -> TestWorker {
+pub(crate) fn doomed(world: &World) -> TestWorker {
     let url = format!("{}?application_name=doomed", world.database.url());
     let options = world.options.clone().set("SELLER_API__DATABASE__URL", url);
     TestWorker::start(&options, &world.database)
@@ -26,7 +26,7 @@ fn doomed(world: &World) -> TestWorker {
 
 /// Kills a worker in the midst of an attempt, and lets its claims run out. What it had asked the database for at that moment
 /// must not be carried out at a time that only comes afterwards.
-async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
+pub(crate) async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
     worker.kill();
     eventually("the end of the dead one's connections", async || {
         let left = "select count(*) from pg_stat_activity where application_name = 'doomed' and datname = current_database() and $1 = ''";
@@ -36,7 +36,7 @@ async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
     clock.advance(LEASE).await;
 }
 
-async fn happens(world: &World, own: &Integration) {
+pub(crate) async fn happens(world: &World, own: &Integration) {
     let offer = world.any_offer(&own.seller, json!({})).await;
     world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
 }

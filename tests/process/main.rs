@@ -12,6 +12,7 @@ mod configuration;
 mod connections;
 mod crashes;
 mod deliveries;
+mod hostile_receivers;
 mod import_command;
 mod import_memory;
 mod logging;
@@ -31,6 +32,7 @@ mod starts;
 mod stops;
 mod webhook_guide;
 mod worker;
+mod worker_kills;
 mod workers;
 
 use blackbox::World;

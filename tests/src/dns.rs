@@ -1,9 +1,9 @@
-//! A name server on the loopback that knows the names of a test and no others (RFC 1035 §4.1).
+//! A name server on the loopback that knows the names of a test and no others (RFC 1035 §4.1), and may change its mind.
 
 use std::{
     collections::HashMap,
     net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use tokio::net::UdpSocket;
@@ -12,11 +12,15 @@ const HEADER: usize = 12;
 const TYPE_A: [u8; 2] = [0, 1];
 const NO_SUCH_NAME: u8 = 3;
 
+/// Names and their addresses.
+type Names = HashMap<String, Vec<Ipv4Addr>>;
+
 /// The server. It ends with the runtime of its test.
 #[derive(Debug)]
 pub struct NameServer {
     /// Where it answers.
     pub address: SocketAddr,
+    known: Arc<Mutex<Names>>,
 }
 
 impl NameServer {
@@ -27,20 +31,37 @@ impl NameServer {
         let known = names
             .iter()
             .map(|(name, addresses)| ((*name).to_owned(), addresses.to_vec()));
-        let known: Arc<HashMap<_, _>> = Arc::new(known.collect());
+        let known = Arc::new(Mutex::new(known.collect::<Names>()));
+        let asked = Arc::clone(&known);
         tokio::spawn(async move {
             let mut query = [0; 512];
             while let Ok((length, peer)) = socket.recv_from(&mut query).await {
-                if let Some(answer) = answer(&known, &query[..length]) {
+                let answer = answer(
+                    &asked.lock().unwrap_or_else(PoisonError::into_inner),
+                    &query[..length],
+                );
+                if let Some(answer) = answer {
                     drop(socket.send_to(&answer, peer).await);
                 }
             }
         });
-        Self { address }
+        Self { address, known }
+    }
+
+    /// From now on the name has these addresses.
+    pub fn knows(&self, name: &str, addresses: &[Ipv4Addr]) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.to_owned(), addresses.to_vec());
+    }
+
+    /// From now on there is no such name.
+    pub fn forgets(&self, name: &str) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.remove(name);
     }
 }
 
-fn answer(known: &HashMap<String, Vec<Ipv4Addr>>, query: &[u8]) -> Option<Vec<u8>> {
+fn answer(known: &Names, query: &[u8]) -> Option<Vec<u8>> {
     let (mut labels, mut at) = (Vec::new(), HEADER);
     loop {
         let length = usize::from(*query.get(at)?);

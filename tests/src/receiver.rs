@@ -109,6 +109,8 @@ struct State {
     then: Reply,
     /// Attempts that wait for their answer now, and the most that ever did.
     open: (usize, usize),
+    /// Connections that were made, whatever came over them.
+    connections: usize,
 }
 
 impl Receiver {
@@ -123,12 +125,14 @@ impl Receiver {
                 first: VecDeque::new(),
                 then: Reply::Status(204),
                 open: (0, 0),
+                connections: 0,
             })),
         };
         let serving = receiver.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let serving = serving.clone();
+                serving.state().connections += 1;
                 tokio::spawn(async move { serving.serve(stream).await });
             }
         });
@@ -163,6 +167,11 @@ impl Receiver {
     /// How much has come so far.
     pub fn count(&self) -> usize {
         self.state().received.len()
+    }
+
+    /// How many connections were made, whatever came over them.
+    pub fn connections(&self) -> usize {
+        self.state().connections
     }
 
     /// The most attempts that ever waited for their answers at once.

@@ -1,0 +1,192 @@
+//! The panel's page of deliveries: what it shows of what really happened, and what is sent from it by hand.
+
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    time::Duration,
+};
+
+use blackbox::{
+    EVENTS, Hook, Integration, Member, NameServer, Receiver, Reply, World, eventually, line, local_receivers,
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::PROGRAM;
+
+const PAGE: &str = "/panel/deliveries";
+
+/// A seller who looks at the panel, and an application of the seller's own.
+async fn looking(world: &World) -> (Member, Integration) {
+    let member = world.member().await;
+    let own = world.integration_of(member.seller.clone()).await;
+    (member, own)
+}
+
+async fn happens(world: &World, own: &Integration) {
+    let offer = world.any_offer(&own.seller, json!({})).await;
+    world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
+}
+
+async fn attempted(world: &World, own: &Integration, hook: &str) -> Value {
+    eventually("the end of the first attempt", async || {
+        let delivery = world.history(&own.token, hook).await.pop()?;
+        (delivery["attempt"] == 1).then_some(delivery)
+    })
+    .await
+}
+
+/// The `https` address of a port on which HTTP is spoken in the clear, whatever is said to it.
+async fn speaks_no_tls() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let _ = stream.read_exact(&mut [0; 16]).await;
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+                let _ = stream.read_to_end(&mut Vec::new()).await;
+            });
+        }
+    });
+    format!("https://{address}/")
+}
+
+fn id(of: &Value) -> String {
+    of["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn failed_deliveries_are_found_and_each_failure_is_explained() {
+    let names = NameServer::start(&[("moved.example", &[Ipv4Addr::LOCALHOST])]).await;
+    let world = World::with(PROGRAM, |options| {
+        local_receivers(options)
+            .set("SELLER_API__WEBHOOKS__NAME_SERVERS", names.address)
+            .set("SELLER_API__WEBHOOKS__ATTEMPT_TIMEOUT", "500ms")
+    })
+    .await;
+    let (mut member, own) = looking(&world).await;
+    let receivers = [
+        Receiver::start().await,
+        Receiver::start().await,
+        Receiver::start().await,
+    ];
+    let [good, failing, silent] = &receivers;
+    failing.answers(Reply::Status(503));
+    silent.answers(Reply::Silence);
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let without_tls = speaks_no_tls().await;
+    let mut hooks = Vec::new();
+    for url in [
+        &good.url,
+        &failing.url,
+        &silent.url,
+        &format!("http://{nobody}/"),
+        &without_tls,
+        "https://moved.example/",
+    ] {
+        let made = world.subscribe_to(&own.token, url, &EVENTS).await.expect(201);
+        hooks.push(id(&made.json()));
+    }
+    names.forgets("moved.example");
+    happens(&world, &own).await;
+    let mut deliveries = Vec::new();
+    for hook in &hooks {
+        deliveries.push(attempted(&world, &own, hook).await);
+    }
+    let (delivered, failed) = deliveries.split_first().unwrap();
+    assert_eq!(delivered["response_status"], 204);
+
+    let all = member.browser.open(PAGE).await.expect(200);
+    let only = member.browser.open(&format!("{PAGE}?failed=1")).await.expect(200);
+    for delivery in &deliveries {
+        assert!(all.html.contains(&id(delivery)), "{delivery}");
+    }
+    assert!(!only.html.contains(&id(delivered)));
+    let explained = [
+        "The receiver answered with status 503.",
+        "There was no answer in time.",
+        "The host refused the connection.",
+        "the receiver does not speak TLS on this port",
+        "name does not resolve (DNS).",
+    ];
+    for ((hook, delivery), words) in hooks[1..].iter().zip(failed).zip(explained) {
+        assert!(only.html.contains(&id(delivery)), "{words}");
+        let one = format!("{PAGE}?failed=1&subscription={hook}");
+        let one = member.browser.open(&one).await.expect(200);
+        assert!(one.html.contains(words), "{words} is not in {}", one.html);
+        assert!(one.html.contains(&id(delivery)) && one.html.contains("1 of 6"));
+        let others = explained.iter().filter(|other| **other != words);
+        for other in others {
+            assert!(!one.html.contains(other), "{other} is in {}", one.html);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_made_again_is_one_of_its_own() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let (mut member, own) = looking(&world).await;
+    let receiver = Receiver::start().await;
+    let Hook { id: hook, secret } = world.hook(&own.token, &receiver).await;
+    receiver.answers_first(&[Reply::Status(500)]);
+    happens(&world, &own).await;
+    let first = attempted(&world, &own, &hook).await;
+    let page = member.browser.open(&format!("{PAGE}?failed=1")).await.expect(200);
+    assert!(!page.html.contains(&secret), "the secret is never shown again");
+    let form = page.form(&format!("{PAGE}/{}/again", id(&first)));
+    let told = member.browser.submit(&form).await.expect(200);
+    assert!(
+        told.path.starts_with(&format!("{PAGE}?failed=1")),
+        "{}",
+        told.path
+    );
+    assert!(told.html.contains("The event is queued again"), "{}", told.html);
+
+    let arrived = receiver.has(2).await;
+    let [one, two] = [&arrived[0], &arrived[1]];
+    assert_ne!(one.delivery(), two.delivery());
+    assert_eq!(two.json()["id"], two.delivery());
+    for field in ["event", "data", "occurred_at"] {
+        assert_eq!(one.json()[field], two.json()[field], "{field}");
+    }
+    two.is_signed_by(&secret).await;
+    let history = eventually("the note of it", async || {
+        let history = world.history(&own.token, &hook).await;
+        history[0]["delivered_at"].is_string().then_some(history)
+    })
+    .await;
+    assert_eq!((history.len(), &history[0]["attempt"]), (2, &json!(1)));
+    assert_eq!(history[0]["id"], two.delivery());
+    assert_eq!(history[1], first, "the earlier one goes its own way");
+    // The form sent once more does nothing more.
+    member.browser.submit(&form).await.expect(200);
+    assert_eq!(world.history(&own.token, &hook).await.len(), 2);
+}
+
+#[tokio::test]
+async fn test_events_are_sent_and_signed_and_not_without_end() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let (mut member, own) = looking(&world).await;
+    let receiver = Receiver::start().await;
+    let Hook { id: hook, secret } = world.hook(&own.token, &receiver).await;
+    let action = format!("{PAGE}/{hook}/test");
+    // Two windows of a minute may be touched, no more.
+    let mut sent = 0;
+    loop {
+        let form = member.browser.open(PAGE).await.expect(200).form(&action);
+        let told = member.browser.submit(&form).await.expect(200);
+        if told.html.contains("at most 10 test events a minute") {
+            break;
+        }
+        assert!(told.html.contains("A test event is queued."), "{}", told.html);
+        sent += 1;
+        assert!(sent <= 20, "it never ends");
+    }
+    assert!(sent >= 10, "{sent}");
+    let arrived = receiver.has(sent).await;
+    assert_eq!(arrived[0].event(), EVENTS[0]);
+    arrived[0].is_signed_by(&secret).await;
+    tokio::time::timeout(Duration::from_millis(300), receiver.has(sent + 1))
+        .await
+        .expect_err("what was refused is not sent");
+}
