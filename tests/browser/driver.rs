@@ -122,7 +122,12 @@ impl Session {
 
     /// Runs a script in the page and gives what it returns.
     pub(crate) async fn run(&self, script: &str) -> Value {
-        self.post("execute/sync", json!({"script": script, "args": []}))
+        self.call(script, json!([])).await
+    }
+
+    /// The same with a list of arguments.
+    pub(crate) async fn call(&self, script: &str, arguments: Value) -> Value {
+        self.post("execute/sync", json!({"script": script, "args": arguments}))
             .await
     }
 

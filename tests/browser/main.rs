@@ -9,6 +9,7 @@
 mod chromium;
 mod consenting;
 mod driver;
+mod keyboard;
 mod looks;
 mod other_origin;
 mod panel;

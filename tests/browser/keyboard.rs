@@ -1,0 +1,61 @@
+//! The keyboard alone: the tabulator comes to everything on a page, in its order, and one sees where it is.
+
+use serde_json::json;
+
+use crate::driver::Session;
+
+const WALK: &str = include_str!("keyboard.js");
+/// The most stops within one field: those of a date.
+const WITHIN: usize = 6;
+/// The least contrast of a ring with what is behind it (WCAG 2.2 §1.4.11).
+const RING: f64 = 3.0;
+
+async fn press_tab(browser: &Session, backwards: bool) {
+    let shift = if backwards { 8 } else { 0 };
+    for kind in ["rawKeyDown", "keyUp"] {
+        let key = json!({
+            "type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9, "modifiers": shift,
+        });
+        browser.devtools("Input.dispatchKeyEvent", key).await;
+    }
+}
+
+/// Goes on to the next stop and says what is wrong with it.
+async fn step(browser: &Session, from: i64, backwards: bool) -> Vec<String> {
+    let to = if backwards { from - 1 } else { from + 1 };
+    for _ in 0..WITHIN {
+        press_tab(browser, backwards).await;
+        let stop = browser.call(WALK, json!(["look"])).await;
+        let number = stop["number"].as_i64().unwrap();
+        if number == from {
+            continue;
+        }
+        let mut faults = Vec::new();
+        let what = &stop["what"];
+        if number != to {
+            faults.push(format!("the tabulator comes to {number} instead of {to}: {what}"));
+        }
+        let contrast = stop["contrast"].as_f64().unwrap();
+        if contrast < RING {
+            faults.push(format!("ring {contrast:.2}: {what}"));
+        }
+        if stop["seen"] != json!(true) {
+            faults.push(format!("the focus is out of sight: {what}"));
+        }
+        return faults;
+    }
+    vec![format!("the tabulator does not lead on from {from}")]
+}
+
+/// Walks through the page and says what is wrong.
+pub(crate) async fn walk(browser: &Session) -> Vec<String> {
+    let stops = browser.call(WALK, json!(["begin"])).await.as_i64().unwrap();
+    assert!(stops > 1, "{}", browser.source().await);
+    let mut faults = step(browser, 0, false).await;
+    // The first stop, which the script has focused, is come to by keyboard as well.
+    faults.extend(step(browser, 1, true).await);
+    for from in 0..stops - 1 {
+        faults.extend(step(browser, from, false).await);
+    }
+    faults
+}
