@@ -19,7 +19,7 @@ fn every_test_that_the_threat_model_names_exists() {
         // `contract a, b; process c`: the folder stands before the first of its files.
         let mut folder = "";
         for (n, part) in held.split('`').enumerate() {
-            if n % 2 == 0 {
+            if n.is_multiple_of(2) {
                 let word = |word: &&str| ["contract", "process", "browser", "clients"].contains(word);
                 folder = part
                     .split(|c: char| !c.is_alphabetic())
