@@ -12,6 +12,7 @@ mod frame;
 mod issues;
 mod language;
 mod listener;
+mod meters;
 mod next;
 mod notice;
 mod pages;

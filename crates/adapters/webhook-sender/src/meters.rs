@@ -1,32 +1,11 @@
 //! What is measured of sending.
 
-use metrics::Unit;
 use webhooks::{Attempted, Outcome};
 
 const ATTEMPTS: &str = "webhook_attempts_total";
 const POSTPONED: &str = "webhook_attempts_postponed_total";
 const SECONDS: &str = "webhook_attempt_duration_seconds";
 const KEPT: &str = "webhook_kept_connections";
-
-pub(crate) fn describe() {
-    metrics::describe_counter!(
-        ATTEMPTS,
-        "Attempts of webhook deliveries that ended, by outcome: the class of the status, or the failure."
-    );
-    metrics::describe_counter!(
-        POSTPONED,
-        "Attempts that did not begin, for as many as a host is given were under way there."
-    );
-    metrics::describe_histogram!(
-        SECONDS,
-        Unit::Seconds,
-        "From an attempt's begin to the head of its answer, or to its failure."
-    );
-    metrics::describe_gauge!(
-        KEPT,
-        "Unused connections to receivers that are kept for further deliveries."
-    );
-}
 
 /// Counts an attempt that has ended.
 pub(crate) fn attempted(attempted: &Attempted) {

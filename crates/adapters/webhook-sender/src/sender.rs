@@ -51,7 +51,6 @@ impl HttpSender {
     /// Reads the machine's trusted certificates and, unless others are given, its name servers. Connects to nothing yet.
     pub fn new(settings: &SenderSettings) -> Result<Self, SettingsError> {
         settings.check()?;
-        meters::describe();
         let (service, docs) = (&settings.service_name, &settings.docs_url);
         let user_agent = HeaderValue::try_from(format!("{service}-webhooks/1.0 (+{docs})"));
         Ok(Self {

@@ -132,9 +132,10 @@ const HTTP: &[Meter] = &[
                     "token_by_address",
                     "token_by_client",
                     "authorize_by_address",
+                    "sign_in",
                 ],
             ),
-            label("decision", &["admitted", "refused"]),
+            label("decision", &["admitted", "delayed", "refused"]),
         ],
     ),
     meter(

@@ -19,7 +19,7 @@ use crate::next::Next;
 use crate::refusal::Refusal;
 use crate::reply::see_other;
 use crate::visit::{Visit, Visitor};
-use crate::{browser, security};
+use crate::{browser, meters, security};
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -63,7 +63,9 @@ pub(crate) async fn sent(visitor: Visitor, fields: Fields) -> Result<HttpRespons
 /// Counts an attempt and waits where it has to.
 pub(super) async fn keep_pace(visit: &Visit, email: &str) -> Result<(), Refusal> {
     let limits = visit.panel.settings.attempts;
-    match pace(visit.panel.rates.as_ref(), (visit.client, email), limits).await? {
+    let pace = pace(visit.panel.rates.as_ref(), (visit.client, email), limits).await?;
+    meters::paced(&pace);
+    match pace {
         Pace::Refused(quota) => Err(Refusal::TooMany(quota)),
         Pace::After(Duration::ZERO) => Ok(()),
         Pace::After(wait) => {
