@@ -1,0 +1,176 @@
+//! What `/metrics` shows: nothing but what the table of metrics tells, whatever clients send.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use blackbox::{Wire, World, eventually, request};
+use seller_api::meters::table::{Kind, meters};
+use testkit::{Client, TestDatabase, TestServer};
+
+use crate::{PROGRAM, world};
+
+/// One value, by name and labels.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Series {
+    name: String,
+    labels: BTreeMap<String, String>,
+}
+
+/// Every value that the text tells, and the names that it tells the kind of.
+fn read(text: &str) -> BTreeMap<Series, f64> {
+    let mut found = BTreeMap::new();
+    for line in text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+        let pairs = labels
+            .trim_end_matches('}')
+            .split("\",")
+            .filter(|pair| !pair.is_empty());
+        let labels = pairs.map(|pair| {
+            let (label, value) = pair.split_once("=\"").unwrap();
+            (label.to_owned(), value.trim_end_matches('"').to_owned())
+        });
+        let series = Series {
+            name: name.to_owned(),
+            labels: labels.collect(),
+        };
+        found.insert(series, value.parse().unwrap());
+    }
+    found
+}
+
+async fn scraped(server: &TestServer) -> BTreeMap<Series, f64> {
+    let url = format!("{}/metrics", server.backoffice_url);
+    let answer = Client::new().get(&url).send().await;
+    read(std::str::from_utf8(&answer.bytes).unwrap())
+}
+
+/// Holds what was scraped to the table.
+fn is_told(found: &BTreeMap<Series, f64>) {
+    for series in found.keys() {
+        let meter = meters().find(|meter| match meter.kind {
+            Kind::Histogram => ["_bucket", "_sum", "_count"]
+                .iter()
+                .any(|ending| series.name.strip_suffix(ending) == Some(meter.name)),
+            Kind::Counter | Kind::Gauge => series.name == meter.name,
+        });
+        let meter = meter.unwrap_or_else(|| panic!("{series:?} is not in the table"));
+        for (label, value) in series.labels.iter().filter(|(label, _)| *label != "le") {
+            let of = meter.labels.iter().find(|of| of.name == label);
+            let of = of.unwrap_or_else(|| panic!("{series:?} has a label that is not in the table"));
+            assert!(of.values.hold(value), "{series:?}: {value} is not in the table");
+        }
+    }
+}
+
+fn value(found: &BTreeMap<Series, f64>, name: &str, labels: &[(&str, &str)]) -> f64 {
+    let of = |series: &&Series| {
+        let fits = |(label, value): &(&str, &str)| series.labels.get(*label).is_some_and(|is| is == value);
+        series.name == name && labels.iter().all(fits)
+    };
+    found
+        .iter()
+        .filter(|(series, _)| of(series))
+        .map(|(_, value)| value)
+        .sum()
+}
+
+#[tokio::test]
+async fn what_is_shown_is_what_the_table_tells() {
+    let world = world().await;
+    let (_, token) = world.reader().await;
+    for path in ["/v1/me", "/v1/offers", "/v1/offers?limit=1"] {
+        world.get(&token, path).await.expect(200);
+    }
+    let looked = async || {
+        let found = scraped(&world.server).await;
+        (value(&found, "webhook_queue_deliveries", &[("attempt", "first")]).abs() < f64::EPSILON
+            && found
+                .keys()
+                .any(|series| series.name == "webhook_queue_deliveries"))
+        .then_some(found)
+    };
+    let found = eventually("a look at the queues", looked).await;
+    is_told(&found);
+    let answered = [
+        ("listener", "api"),
+        ("route", "/v1/me"),
+        ("method", "GET"),
+        ("status", "200"),
+    ];
+    assert!(value(&found, "http_requests_total", &answered) >= 1.0);
+    assert!(value(&found, "http_request_duration_seconds_count", &answered) >= 1.0);
+    let admitted = [("limit", "api"), ("decision", "admitted")];
+    assert!(value(&found, "rate_limit_decisions_total", &admitted) >= 3.0);
+    assert!(
+        value(
+            &found,
+            "database_statement_duration_seconds_count",
+            &[("statement", "gate")]
+        ) >= 1.0
+    );
+    assert!(value(&found, "database_pool_wait_seconds_count", &[]) >= 1.0);
+    assert!((value(&found, "ready", &[]) - 1.0).abs() < f64::EPSILON);
+    assert!(value(&found, "database_pool_connections_max", &[]) >= 1.0);
+    assert!(value(&found, "process_resident_memory_bytes", &[]) > 1_000_000.0);
+    assert!(value(&found, "process_open_fds", &[]) > 3.0 && value(&found, "process_threads", &[]) > 1.0);
+    assert!(
+        found
+            .keys()
+            .any(|series| series.name == "build_info" && series.labels.contains_key("version"))
+    );
+}
+
+#[tokio::test]
+async fn a_thousand_odd_requests_make_no_labels() {
+    let world = World::start(PROGRAM).await;
+    let bases = [&world.server.base_url, &world.server.backoffice_url];
+    let mut wires = Vec::new();
+    for base in bases {
+        let mut wire = Wire::connect(base).await;
+        // The first of its kind makes the labels that all others share.
+        odd(&mut wire, "ODD", "/odd").await;
+        odd(&mut wire, "ODD", "/v1/odd").await;
+        odd(&mut wire, "GET", "/odd").await;
+        odd(&mut wire, "GET", "/v1/odd").await;
+        wires.push(wire);
+    }
+    let labels = |found: &BTreeMap<Series, f64>| {
+        let of_requests = found.keys().filter(|series| series.name == "http_requests_total");
+        of_requests
+            .map(|series| series.labels.clone())
+            .collect::<BTreeSet<_>>()
+    };
+    scraped(&world.server).await;
+    let before = scraped(&world.server).await;
+    for wire in &mut wires {
+        for n in 0..250 {
+            odd(wire, &format!("ODD{n}"), &format!("/odd{n}")).await;
+            odd(wire, "GET", &format!("/v1/odd/{n}")).await;
+        }
+    }
+    let after = scraped(&world.server).await;
+    assert_eq!(labels(&after), labels(&before));
+    is_told(&after);
+    let counted = value(&after, "http_requests_total", &[]) - value(&before, "http_requests_total", &[]);
+    assert!(counted >= 1_000.0, "{counted}");
+}
+
+async fn odd(wire: &mut Wire, method: &str, path: &str) {
+    assert!(wire.send(request(method, path, &[])).await);
+    wire.answer().await.expect("an answer");
+}
+
+#[tokio::test]
+async fn with_the_database_away_metrics_are_told_all_the_same() {
+    let database = TestDatabase::create().await;
+    database.go_away().await;
+    let server = TestServer::listen(&testkit::ServerOptions::new(PROGRAM), database.url()).await;
+    server.not_ready().await;
+    server.log_with(|log| log.contains("not ready: waiting")).await;
+    let found = scraped(&server).await;
+    is_told(&found);
+    assert!(value(&found, "ready", &[]).abs() < f64::EPSILON);
+}

@@ -1,0 +1,88 @@
+//! What systemd is told, by a socket in its place.
+
+use std::{path::Path, time::Duration};
+
+use testkit::{ServerOptions, TestDatabase, TestServer};
+use tokio::{net::UnixDatagram, time::timeout};
+
+use crate::PROGRAM;
+
+/// Longest wait for anything that has to come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What listens in systemd's place.
+struct Supervisor(UnixDatagram);
+
+impl Supervisor {
+    fn at(path: &Path) -> Self {
+        Self(UnixDatagram::bind(path).unwrap())
+    }
+
+    /// The next message with these words in it; those before it are dropped.
+    async fn told(&self, words: &str) -> String {
+        let mut buffer = [0; 4_096];
+        let mut heard = String::new();
+        let told = timeout(PATIENCE, async {
+            loop {
+                let length = self.0.recv(&mut buffer).await.unwrap();
+                let message = String::from_utf8(buffer[..length].to_vec()).unwrap();
+                if message.contains(words) {
+                    return message;
+                }
+                heard.push_str(&message);
+            }
+        });
+        told.await
+            .unwrap_or_else(|_| panic!("{words} is not told, but {heard}"))
+    }
+}
+
+#[tokio::test]
+async fn it_is_told_of_the_start_of_what_is_waited_for_of_life_and_of_the_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let supervisor = Supervisor::at(&path);
+    let database = TestDatabase::create().await;
+    database.go_away().await;
+    let options = ServerOptions::new(PROGRAM)
+        .set("NOTIFY_SOCKET", path.display())
+        .set("WATCHDOG_USEC", 200_000)
+        .set("SELLER_API__SERVER__DRAIN", "0s")
+        .set("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "7s");
+    let server = TestServer::listen(&options, database.url()).await;
+    supervisor.told("READY=1\n").await;
+    supervisor
+        .told("STATUS=waiting: the database cannot be reached\n")
+        .await;
+    for _ in 0..3 {
+        supervisor.told("WATCHDOG=1\n").await;
+    }
+    database.come_back().await;
+    supervisor.told("STATUS=ready\n").await;
+    server.terminate();
+    let stop = supervisor.told("STOPPING=1\n").await;
+    assert!(stop.contains("EXTEND_TIMEOUT_USEC=12000000\n"), "{stop}");
+    assert_eq!(server.exit_code().await, Some(0));
+}
+
+#[tokio::test]
+async fn what_is_waited_for_is_logged_once_and_not_at_each_look() {
+    let database = TestDatabase::create().await;
+    database.go_away().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let supervisor = Supervisor::at(&path);
+    let options = ServerOptions::new(PROGRAM)
+        .set("NOTIFY_SOCKET", path.display())
+        .set("WATCHDOG_USEC", 1_000_000);
+    let server = TestServer::listen(&options, database.url()).await;
+    supervisor.told("STATUS=waiting").await;
+    // Three looks and more, one a second.
+    for _ in 0..8 {
+        supervisor.told("WATCHDOG=1\n").await;
+    }
+    database.come_back().await;
+    let log = server.log_with(|log| log.contains("\"ready\"")).await;
+    server.ready().await;
+    assert_eq!(log.matches("not ready: waiting").count(), 1, "{log}");
+}
