@@ -32,7 +32,7 @@ if (navigator.clipboard) {
 }
 
 document.addEventListener('keydown', (event) => {
-  const typing = event.target.closest('input, textarea, select, [contenteditable]');
+  const typing = event.target.closest?.('input, textarea, select, [contenteditable]');
   if (event.key === '/' && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
     event.preventDefault();
     search.focus();

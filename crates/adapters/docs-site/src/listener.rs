@@ -13,6 +13,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use web::access_log::AccessLine;
 use web::form::Form;
+use web::meters::RequestMeters;
 use web::{TraceId, head, reply};
 
 use crate::layout::HOME;
@@ -29,6 +30,7 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// The documentation in one server thread.
 pub(crate) struct Listener {
     docs: Docs,
+    meters: RequestMeters,
 }
 
 /// A response, before it has the headers that all have.
@@ -43,7 +45,10 @@ struct Answer {
 
 impl Listener {
     pub(crate) fn new(docs: Docs) -> Self {
-        Self { docs }
+        Self {
+            docs,
+            meters: RequestMeters::new(LISTENER),
+        }
     }
 
     /// Answers any request.
@@ -62,7 +67,8 @@ impl Listener {
             payload => reply::holding(answer.response, payload),
         };
         let (status, duration) = (response.status(), at.elapsed());
-        count(answer.route, request.method(), status, duration.as_secs_f64());
+        self.meters
+            .count(answer.route, request.method(), status, duration);
         AccessLine {
             listener: LISTENER,
             trace_id: &trace_id,
@@ -169,21 +175,4 @@ fn page(status: StatusCode, html: String) -> HttpResponse {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
-}
-
-/// Marks a request in the meters that every listener shares.
-fn count(route: &'static str, method: &Method, status: StatusCode, seconds: f64) {
-    let method = match *method {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        _ => "other",
-    };
-    let labels = [
-        ("listener", LISTENER.to_owned()),
-        ("route", route.to_owned()),
-        ("method", method.to_owned()),
-        ("status", status.as_u16().to_string()),
-    ];
-    metrics::counter!("http_requests_total", &labels).increment(1);
-    metrics::histogram!("http_request_duration_seconds", &labels).record(seconds);
 }

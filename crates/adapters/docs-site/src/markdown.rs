@@ -136,7 +136,7 @@ impl<'a> Writer<'a> {
     fn take(&mut self, event: Event<'a>) {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
-                self.heading = Some((level, Vec::new(), String::new()))
+                self.heading = Some((level, Vec::new(), String::new()));
             }
             Event::End(TagEnd::Heading(_)) => self.end_heading(),
             Event::Start(Tag::CodeBlock(kind)) => {

@@ -113,7 +113,7 @@ impl Indexed {
         let words: usize = wanted.iter().map(of).sum::<Option<usize>>()?;
         let named = if self.names.contains(query) { 300 } else { 0 };
         // What a page begins with is what its title promises.
-        let first = if self.heading.is_empty() { 10 } else { 0 };
+        let first = if self.heading.is_empty() { 30 } else { 0 };
         Some(words + named + first)
     }
 

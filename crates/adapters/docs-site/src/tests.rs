@@ -1,5 +1,7 @@
 //! Over the whole site, as it is made of the repository's own files.
 
+mod answers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -16,12 +18,15 @@ const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
 /// What the public listener has beside the site.
 const BESIDE: [&str; 2] = ["/openapi.json", "/panel"];
 
-fn site() -> Site {
-    let settings = DocsSettings {
+fn settings() -> DocsSettings {
+    DocsSettings {
         public_url: "https://api.example.com".to_owned(),
         service_name: "Kettles & Co".to_owned(),
-    };
-    Site::new(&settings, OPENAPI).unwrap()
+    }
+}
+
+fn site() -> Site {
+    Site::new(&settings(), OPENAPI).unwrap()
 }
 
 /// Every page that is HTML.
