@@ -23,7 +23,7 @@ fn text(answer: &Answer) -> String {
 fn links(html: &str) -> impl Iterator<Item = &str> {
     let values = [" href=\"", " src=\""]
         .into_iter()
-        .flat_map(|mark| html.split(mark).skip(1));
+        .flat_map(move |mark| html.split(mark).skip(1));
     values
         .map(|rest| rest.split('"').next().unwrap())
         .filter(|link| link.starts_with('/'))
