@@ -83,12 +83,12 @@ pub async fn take(
     sealer: &dyn Sealer,
     (session, number): (SecretHash, Uuid),
 ) -> Result<Option<Shown>, StoreError> {
-    let sealed = panel.take_flash(session, number).await?;
-    Ok(sealed.and_then(|sealed| opened(sealer, &binding(session, number), &sealed)))
+    let kept = panel.take_flash(session, number).await?;
+    Ok(kept.and_then(|kept| opened(sealer, &binding(session, number), &kept)))
 }
 
-fn opened(sealer: &dyn Sealer, binding: &[u8], sealed: &[u8]) -> Option<Shown> {
-    let plain = sealer.open(Purpose::Flash, binding, sealed).ok()?;
+fn opened(sealer: &dyn Sealer, binding: &[u8], kept: &[u8]) -> Option<Shown> {
+    let plain = sealer.open(Purpose::Flash, binding, kept).ok()?;
     Some(match serde_json::from_slice(&plain).ok()? {
         Sealed::Registered(id, secret) => Shown::Registered(id.into(), secret),
         Sealed::Rotated(id, secret) => Shown::Rotated(id.into(), secret),
