@@ -113,6 +113,7 @@ fn capabilities(browser: &str, profile: &TempDir, options: Options) -> serde_jso
     json!({
         "browserName": "chrome",
         "pageLoadStrategy": "normal",
+        "goog:loggingPrefs": {"browser": "ALL"},
         "goog:chromeOptions": {
             "binary": browser,
             "args": arguments,

@@ -131,6 +131,32 @@ impl Session {
             .await
     }
 
+    /// Waits until an element that fits is there and shows this text.
+    pub(crate) async fn wait_for(&self, css: &str, text: &str) {
+        let script = "const one = document.querySelector(arguments[0]); return one && one.innerText.includes(arguments[1])";
+        let shown = async {
+            let body = json!({"script": script, "args": [css, text]});
+            while self.post("execute/sync", body.clone()).await != true {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let shown = tokio::time::timeout(PATIENCE, shown).await;
+        assert!(
+            shown.is_ok(),
+            "{css} does not show {text}: {}",
+            self.source().await
+        );
+    }
+
+    /// What the console has been told since the last look at it: errors, warnings, breaches of the page's policy.
+    pub(crate) async fn complaints(&self) -> Vec<Value> {
+        let told = self.post("se/log", json!({"type": "browser"})).await;
+        let mut told = told.as_array().cloned().unwrap_or_default();
+        // What is below are hints to developers.
+        told.retain(|one| one["level"] == "SEVERE" || one["level"] == "WARNING");
+        told
+    }
+
     /// A command of the browser's own protocol.
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});

@@ -1,4 +1,4 @@
-//! The panel and the screen of consent in a real browser, with scripts and without.
+//! The panel, the screen of consent and the documentation in a real browser, with scripts and without.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +8,7 @@
 
 mod chromium;
 mod consenting;
+mod docs;
 mod driver;
 mod keyboard;
 mod looks;

@@ -74,6 +74,7 @@ mod revoking;
 mod shipments;
 mod threats;
 mod token_clients;
+mod token_crowds;
 mod token_endpoint;
 mod token_limits;
 mod token_metadata;

@@ -11,8 +11,8 @@ use diesel_async::{
 use futures_util::FutureExt;
 use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
 use oauth::{
-    AccountMail, ApplicationReader, AuditReader, ClientTokens, Gate, GrantReader, OperatorTokens, PanelReader,
-    RateCounter, SellerReader, UsageLog,
+    AccountMail, ApplicationReader, AuditReader, ClientTokens, Gate, GrantReader, OperatorTokens,
+    PanelReader, RateCounter, SellerReader, UsageLog,
 };
 use offers::OfferReader;
 use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};

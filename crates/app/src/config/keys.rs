@@ -1,8 +1,8 @@
 //! `keys.*`: keys of the service's own.
 
 use adapter_sealing::{KeyError, KeyRing};
-use secrecy::SecretString;
 use schemars::JsonSchema;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::values::{List, Secret};

@@ -55,8 +55,8 @@ pub use password::NewPassword;
 pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalTokenRules};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
-    ApplicationReader, ApplicationStore, ClientTokens, Gate, OperatorTokenRow, OperatorTokenStore, OperatorTokens,
-    PasswordHasher, RateCounter, SellerReader, SellerStore, TokenStore,
+    ApplicationReader, ApplicationStore, ClientTokens, Gate, OperatorTokenRow, OperatorTokenStore,
+    OperatorTokens, PasswordHasher, RateCounter, SellerReader, SellerStore, TokenStore,
 };
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};
@@ -77,6 +77,7 @@ pub use grant_ports::{MockGrantReader, MockGrantStore};
 pub use panel_ports::{MockAuditReader, MockPanelReader, MockPanelStore, MockUsageLog};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{
-    MockApplicationReader, MockApplicationStore, MockClientTokens, MockGate, MockOperatorTokenStore, MockOperatorTokens,
-    MockPasswordHasher, MockRateCounter, MockSellerReader, MockSellerStore, MockTokenStore,
+    MockApplicationReader, MockApplicationStore, MockClientTokens, MockGate, MockOperatorTokenStore,
+    MockOperatorTokens, MockPasswordHasher, MockRateCounter, MockSellerReader, MockSellerStore,
+    MockTokenStore,
 };

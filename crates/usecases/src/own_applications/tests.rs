@@ -166,9 +166,15 @@ async fn a_public_application_is_shown_without_secret() {
 async fn a_form_sent_twice_does_nothing_more() {
     let world = World::new(Some(application(owner(), ClientType::Confidential)), false);
     let again = registered(&world, "confidential").await;
-    assert!(matches!(again, Err(Failure::Refused(Refusal::Form(NumberUsed::BySame)))));
+    assert!(matches!(
+        again,
+        Err(Failure::Refused(Refusal::Form(NumberUsed::BySame)))
+    ));
     let again = rotate_secret(world.stores(), &chance(), (by(), world.sent()), id()).await;
-    assert!(matches!(again, Err(Failure::Refused(Refusal::Form(NumberUsed::BySame)))));
+    assert!(matches!(
+        again,
+        Err(Failure::Refused(Refusal::Form(NumberUsed::BySame)))
+    ));
     assert!(world.saved().is_empty() && world.noted().is_empty());
 }
 

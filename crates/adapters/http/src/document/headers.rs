@@ -74,27 +74,35 @@ pub(super) fn parameters() -> Node {
     ])
 }
 
-/// The headers that responses refer to.
+/// The headers that responses refer to, each by the name of its component.
 pub(super) fn of_responses() -> Node {
-    let header = |required: bool, description: &str, schema: Node| {
-        Node::of([
-            ("description", description.into()),
-            ("required", required.into()),
-            ("schema", schema),
-        ])
-    };
-    let count = || integer(0, i64::from(u32::MAX));
-    let seconds = || integer(1, i64::from(u32::MAX));
-    let instant = Node::of([("type", "integer".into()), ("format", "int64".into())]);
+    let all = everywhere().into_iter().chain(of_limits()).chain(of_what_goes());
+    all.chain(of_repeats()).chain(of_authorization()).collect()
+}
+
+/// A header of a response.
+fn told(required: bool, description: &str, schema: Node) -> Node {
+    Node::of([
+        ("description", description.into()),
+        ("required", required.into()),
+        ("schema", schema),
+    ])
+}
+
+fn seconds() -> Node {
+    integer(1, i64::from(u32::MAX))
+}
+
+/// Those of every answer.
+fn everywhere() -> [(&'static str, Node); 2] {
     let trace = string()
         .with("minLength", 8)
         .with("maxLength", 64)
         .with("pattern", "^[A-Za-z0-9._:-]+$");
-    let challenge = |scheme: &str| string().with("pattern", format!("^{scheme} "));
-    Node::of([
+    [
         (
             "X-Trace-Id",
-            header(
+            told(
                 true,
                 "The id of the request: its `X-Request-Id`, or one that was made.",
                 trace,
@@ -102,19 +110,27 @@ pub(super) fn of_responses() -> Node {
         ),
         (
             "Cache-Control",
-            header(true, "Answers are not to be kept.", string().one_of(["no-store"])),
+            told(true, "Answers are not to be kept.", string().one_of(["no-store"])),
         ),
+    ]
+}
+
+/// Those that tell of limits, the contract's and the ecosystem's.
+fn of_limits() -> [(&'static str, Node); 5] {
+    let count = || integer(0, i64::from(u32::MAX));
+    let instant = Node::of([("type", "integer".into()), ("format", "int64".into())]);
+    [
         (
             "X-RateLimit-Limit",
-            header(true, "Requests a minute of the application.", count()),
+            told(true, "Requests a minute of the application.", count()),
         ),
         (
             "X-RateLimit-Remaining",
-            header(true, "How many are left, this one taken off.", count()),
+            told(true, "How many are left, this one taken off.", count()),
         ),
         (
             "X-RateLimit-Reset",
-            header(
+            told(
                 true,
                 "When the minute ends, in seconds since 1970-01-01T00:00:00Z.",
                 instant,
@@ -122,7 +138,7 @@ pub(super) fn of_responses() -> Node {
         ),
         (
             "RateLimit",
-            header(
+            told(
                 true,
                 "The same for libraries that know draft-ietf-httpapi-ratelimit-headers: `r` requests are left for the next `t` seconds.",
                 string()
@@ -132,7 +148,7 @@ pub(super) fn of_responses() -> Node {
         ),
         (
             "RateLimit-Policy",
-            header(
+            told(
                 true,
                 "The limit as that draft has it: `q` requests in every `w` seconds.",
                 string()
@@ -140,9 +156,15 @@ pub(super) fn of_responses() -> Node {
                     .such_as("\"default\";q=600;w=60"),
             ),
         ),
+    ]
+}
+
+/// Those that tell of what goes away.
+fn of_what_goes() -> [(&'static str, Node); 3] {
+    [
         (
             "Deprecation",
-            header(
+            told(
                 false,
                 "There where something that the request has to do with is deprecated: since when, or from when on, in seconds \
                  since 1970-01-01T00:00:00Z (RFC 9745).",
@@ -151,7 +173,7 @@ pub(super) fn of_responses() -> Node {
         ),
         (
             "Sunset",
-            header(
+            told(
                 false,
                 "When that is gone (RFC 8594).",
                 string().such_as("Thu, 15 Jul 2027 00:00:00 GMT"),
@@ -159,35 +181,48 @@ pub(super) fn of_responses() -> Node {
         ),
         (
             "Link",
-            header(
+            told(
                 false,
                 "Where more is said about it: `rel=\"deprecation\"`, `rel=\"sunset\"` (RFC 8288).",
                 string().such_as("</docs/guide/versioning>; rel=\"deprecation\""),
             ),
         ),
+    ]
+}
+
+/// Those about sending a request again.
+fn of_repeats() -> [(&'static str, Node); 3] {
+    [
         (
             "Retry-After",
-            header(true, "How many seconds to wait; that long suffices.", seconds()),
+            told(true, "How many seconds to wait; that long suffices.", seconds()),
         ),
         (
             "Retry-After-Perhaps",
-            header(false, "How many seconds to wait, where waiting helps.", seconds()),
+            told(false, "How many seconds to wait, where waiting helps.", seconds()),
         ),
         (
             "Idempotent-Replayed",
-            header(
+            told(
                 false,
                 "There where the answer is that to an earlier request with the same `Idempotency-Key`.",
                 string().one_of(["true"]),
             ),
         ),
+    ]
+}
+
+/// Those of the authorization server, and of refused credentials.
+fn of_authorization() -> [(&'static str, Node); 5] {
+    let challenge = |scheme: &str| string().with("pattern", format!("^{scheme} "));
+    [
         (
             "WWW-Authenticate",
-            header(true, "The challenge (RFC 6750 §3).", challenge("Bearer")),
+            told(true, "The challenge (RFC 6750 §3).", challenge("Bearer")),
         ),
         (
             "WWW-Authenticate-Basic",
-            header(
+            told(
                 false,
                 "The challenge, where the client used the `Authorization` header.",
                 challenge("Basic"),
@@ -195,7 +230,7 @@ pub(super) fn of_responses() -> Node {
         ),
         (
             "Pragma",
-            header(
+            told(
                 true,
                 "For caches of old (RFC 6749 §5.1).",
                 string().one_of(["no-cache"]),
@@ -203,17 +238,17 @@ pub(super) fn of_responses() -> Node {
         ),
         (
             "Location",
-            header(true, "Where the browser goes on.", string().with("format", "uri")),
+            told(true, "Where the browser goes on.", string().with("format", "uri")),
         ),
         (
             "Referrer-Policy",
-            header(
+            told(
                 true,
                 "Keeps the query from the next page.",
                 string().one_of(["no-referrer"]),
             ),
         ),
-    ])
+    ]
 }
 
 /// References to headers, each under its name on the wire and the name of its component.

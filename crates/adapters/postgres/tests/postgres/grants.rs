@@ -45,8 +45,8 @@ async fn a_consent_is_a_family_with_a_code_and_no_token() {
     };
     let other = TokenKey { hash: hash(), ..at };
     let found = tx.lock_code(at).await.unwrap();
-    assert_eq!(found, Some((family.clone(), Some(code))));
-    assert_eq!(tx.lock_code(other).await.unwrap(), Some((family.clone(), None)));
+    assert_eq!(found, Some((family, Some(code))));
+    assert_eq!(tx.lock_code(other).await.unwrap(), Some((family, None)));
     assert_eq!(tx.lock_refresh_token(at).await.unwrap(), Some((family, None)));
     let nobodys = TokenKey {
         family: id().into(),

@@ -1,0 +1,180 @@
+//! The documentation in a browser: read, searched, copied from, tried; nothing is asked of another origin, and the browser has
+//! nothing to complain of.
+
+use serde_json::{Value, json};
+
+use crate::{
+    chromium::{Browser, Options},
+    driver::Session,
+    looks::{FAULTS, SCHEMES, WIDTHS, folder},
+    world_and_seller,
+};
+
+const WITH_SCRIPTS: Options = Options {
+    scripts: true,
+    other_origin: None,
+};
+
+/// What the page has loaded from anywhere, itself included.
+const LOADED: &str =
+    "return performance.getEntries().filter((one) => one.name.includes('://')).map((one) => one.name)";
+
+/// Asserts that the page has what it needs from its own origin, and that the browser did not complain.
+async fn is_content(browser: &Session, origin: &str) {
+    let loaded = browser.run(LOADED).await;
+    let loaded = loaded.as_array().unwrap();
+    assert!(loaded.len() > 3, "{loaded:?}");
+    for name in loaded {
+        assert!(name.as_str().unwrap().starts_with(origin), "{name}");
+    }
+    assert_eq!(browser.complaints().await, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_reader_searches_copies_and_reads_on() {
+    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+        return;
+    };
+    let (world, _) = world_and_seller().await;
+    let origin = world.url("/");
+    let allowed = json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
+    browser.devtools("Browser.grantPermissions", allowed).await;
+    browser.go(&world.url("/docs")).await;
+    is_content(&browser, &origin).await;
+
+    // The key for the search, then the search itself.
+    browser
+        .run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true}))")
+        .await;
+    let focused = browser.run("return document.activeElement.name").await;
+    assert_eq!(focused, "q");
+    browser.fill("input[name=q]", "order unpaid").await;
+    browser.follow(".search button").await;
+    is_content(&browser, &origin).await;
+    browser
+        .follow(".results a[href='/docs/errors/order_unpaid']")
+        .await;
+    assert!(
+        browser.text("main").await.contains("order.paid"),
+        "{}",
+        browser.source().await
+    );
+    is_content(&browser, &origin).await;
+
+    browser.go(&world.url("/docs/guide/authentication")).await;
+    browser.click(".code .copier").await;
+    browser.wait_for(".code .copier", "Copied").await;
+    let copied = browser.run("return navigator.clipboard.readText()").await;
+    let shown = browser
+        .run("return document.querySelector('.code code').textContent")
+        .await;
+    assert_eq!(copied, shown);
+    assert!(copied.as_str().unwrap().contains("credentials.json"), "{copied}");
+    browser.follow(".around a[rel=next]").await;
+    is_content(&browser, &origin).await;
+}
+
+#[tokio::test]
+async fn everything_but_the_explorer_works_without_scripts() {
+    let options = Options {
+        scripts: false,
+        other_origin: None,
+    };
+    let Some(browser) = Browser::start(options).await else {
+        return;
+    };
+    let (world, _) = world_and_seller().await;
+    browser.go(&world.url("/docs")).await;
+    browser.fill("input[name=q]", "createShipment").await;
+    browser.follow(".search button").await;
+    browser.follow(".results a").await;
+    let text = browser.text("main").await;
+    assert!(
+        text.contains("tracking_number") && text.contains("already_shipped"),
+        "{text}"
+    );
+    assert_eq!(browser.count(".copier").await, 0);
+    browser.go(&world.url("/docs/explorer")).await;
+    assert!(browser.text("main").await.contains("needs JavaScript"));
+}
+
+#[tokio::test]
+async fn a_request_is_tried_in_the_explorer() {
+    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+        return;
+    };
+    let (world, seller) = world_and_seller().await;
+    let token = world.personal_token(&seller, &["offers:read"]).await.token;
+    browser.go(&world.url("/docs/explorer#/Account/getMe")).await;
+    browser
+        .wait_for("#operations-Account-getMe .execute", "Execute")
+        .await;
+    browser.click(".auth-wrapper .authorize").await;
+    browser.wait_for("#auth-bearer-value", "").await;
+    browser.fill("#auth-bearer-value", &token).await;
+    browser
+        .click(".auth-container:has(#auth-bearer-value) button.authorize")
+        .await;
+    browser.click(".btn-done").await;
+    browser.click("#operations-Account-getMe .execute").await;
+    browser
+        .wait_for(".live-responses-table .response-col_status", "200")
+        .await;
+    let answered = browser.text(".live-responses-table").await;
+    assert!(answered.contains(&seller.id), "{answered}");
+    is_content(&browser, &world.url("/")).await;
+}
+
+/// What is wrong with the page that the browser shows, in every width and scheme; pictures of it are left beneath the target
+/// folder.
+async fn faults(browser: &Session, name: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    for width in WIDTHS {
+        let size = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
+        browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+        for scheme in SCHEMES {
+            let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+            browser.devtools("Emulation.setEmulatedMedia", media).await;
+            let name = format!("docs-{name}-{width}-{scheme}");
+            let file = folder().join(format!("{name}.png"));
+            std::fs::write(file, browser.picture().await).unwrap();
+            // What Swagger UI looks like is its own.
+            if !name.contains("explorer") {
+                let found = browser.call(FAULTS, json!(["en"])).await;
+                let found = found.as_array().unwrap().iter();
+                faults.extend(found.map(|fault| format!("{name}: {}", fault.as_str().unwrap())));
+            }
+        }
+    }
+    faults
+}
+
+#[tokio::test]
+async fn pages_fit_and_can_be_read() {
+    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+        return;
+    };
+    let (world, _) = world_and_seller().await;
+    let mut found = Vec::new();
+    for (name, path) in [
+        ("home", "/docs"),
+        ("guide", "/docs/guide/webhooks"),
+        ("tables", "/docs/operations"),
+        ("performance", "/docs/performance"),
+        ("architecture", "/docs/architecture"),
+        ("reference", "/docs/reference"),
+        ("operation", "/docs/reference/createShipment"),
+        ("form", "/docs/reference/issueToken"),
+        ("event", "/docs/reference/onOrderPaid"),
+        ("errors", "/docs/errors"),
+        ("error", "/docs/errors/rate_limited"),
+        ("changelog", "/docs/changelog"),
+        ("results", "/docs/search?q=idempotency"),
+        ("not-found", "/docs/nothing"),
+        ("explorer", "/docs/explorer"),
+    ] {
+        browser.go(&world.url(path)).await;
+        found.extend(faults(&browser, name).await);
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
