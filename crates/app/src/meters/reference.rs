@@ -1,5 +1,7 @@
 //! The table of metrics as a page of the documentation.
 
+use std::iter;
+
 use super::table::{Kind, Label, Meter, SECTIONS, Values};
 
 const HEAD: &str = "\
@@ -14,17 +16,14 @@ process alike: take the `max` over processes, not the sum.
 
 /// The page, in Markdown.
 pub fn markdown() -> String {
-    let mut page = HEAD.to_owned();
-    for section in SECTIONS {
-        page.push_str(&format!(
+    let sections = SECTIONS.iter().flat_map(|section| {
+        let head = format!(
             "\n## {}\n\n| metric | kind | labels | tells |\n|---|---|---|---|\n",
             section.title
-        ));
-        for meter in section.meters {
-            page.push_str(&row(meter));
-        }
-    }
-    page
+        );
+        iter::once(head).chain(section.meters.iter().map(row))
+    });
+    iter::once(HEAD.to_owned()).chain(sections).collect()
 }
 
 fn row(meter: &Meter) -> String {
