@@ -59,8 +59,8 @@ impl Harm {
 
     /// Ends when the other side has had enough.
     async fn is_done(self, mut stream: TcpStream) {
-        let mut heard = [0; 4096];
-        if stream.read(&mut heard).await.is_err() {
+        let mut request = [0; 4096];
+        if stream.read(&mut request).await.is_err() {
             return;
         }
         let megabyte = vec![b'x'; 1 << 20];
