@@ -97,7 +97,7 @@ impl Harm {
                 );
                 let _ = stream.write_all(answer.as_bytes()).await;
             }
-            Self::SlowTls => while stream.read(&mut heard).await.is_ok_and(|read| read > 0) {},
+            Self::SlowTls => while stream.read(&mut request).await.is_ok_and(|read| read > 0) {},
         }
     }
 }
