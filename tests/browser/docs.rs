@@ -118,7 +118,7 @@ async fn a_request_is_tried_in_the_explorer() {
     browser.click(".btn-done").await;
     browser.click("#operations-Account-getMe .execute").await;
     browser
-        .wait_for(".live-responses-table .response-col_status", "200")
+        .wait_for(".live-responses-table tbody .response-col_status", "200")
         .await;
     let answered = browser.text(".live-responses-table").await;
     assert!(answered.contains(&seller.id), "{answered}");

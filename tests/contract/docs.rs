@@ -164,7 +164,6 @@ async fn what_is_not_there_is_told_by_a_page() {
         "/docs/guide/",
         "/docs/errors/nothing",
         "/docs/assets/docs.css",
-        "/docs/%2e%2e/v1/me",
     ] {
         let answer = get(&world, path).await.expect(404);
         assert!(text(&answer).contains("<h1>Page not found</h1>"), "{path}");

@@ -40,6 +40,7 @@ fn replays(first: &Answer, second: &Answer) {
         "date",
         "x-ratelimit-remaining",
         "x-ratelimit-reset",
+        "ratelimit",
         "idempotent-replayed",
     ] {
         kept.remove(own);

@@ -85,6 +85,7 @@ async fn requests_are_counted_by_template_and_clients_invent_no_labels() {
     http_requests_total listener=api route=/v1/me method=other status=404 1
     http_requests_total listener=api route=/v1/offers/{id} method=GET status=404 1
     http_untrusted_forwarding_total  1
+    rate_limit_decisions_total limit=api decision=admitted 3
     ");
 }
 
