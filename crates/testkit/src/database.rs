@@ -13,7 +13,8 @@ static CLUSTER: OnceLock<SharedCluster> = OnceLock::new();
 /// A migrated database that nobody else uses. It is dropped with the value.
 #[derive(Debug)]
 pub struct TestDatabase {
-    name: String,
+    /// Of a database on the shared server.
+    name: Option<String>,
     url: String,
 }
 
@@ -41,8 +42,21 @@ impl TestDatabase {
         admin.batch_execute(&clone).await.expect("the template is cloned");
         Self {
             url: cluster().connection().url(&name),
-            name,
+            name: Some(name),
         }
+    }
+
+    /// A database on a server of the test's own, which is not dropped with the value and cannot be sent away.
+    pub fn elsewhere(url: &str) -> Self {
+        Self {
+            name: None,
+            url: url.to_owned(),
+        }
+    }
+
+    /// The name on the shared server.
+    fn name(&self) -> &str {
+        self.name.as_deref().expect("a database of the shared server")
     }
 
     /// The URL to connect to.
@@ -63,7 +77,7 @@ impl TestDatabase {
     /// Closes every connection to the database and admits no other until [`Self::come_back`].
     pub async fn go_away(&self) {
         let admin = connect(&cluster().connection().url("postgres")).await;
-        let name = &self.name;
+        let name = self.name();
         let statements = format!(
             "alter database {name} allow_connections false;
              select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}';"
@@ -77,7 +91,7 @@ impl TestDatabase {
     /// Admits connections again.
     pub async fn come_back(&self) {
         let admin = connect(&cluster().connection().url("postgres")).await;
-        let statement = format!("alter database {} allow_connections true", self.name);
+        let statement = format!("alter database {} allow_connections true", self.name());
         admin
             .batch_execute(&statement)
             .await
@@ -88,7 +102,8 @@ impl TestDatabase {
 impl Drop for TestDatabase {
     /// Dropping waits on the server, so a thread of its own does it: the test may be in the middle of a runtime.
     fn drop(&mut self) {
-        let drop_it = format!("drop database if exists {} with (force)", self.name);
+        let Some(name) = &self.name else { return };
+        let drop_it = format!("drop database if exists {name} with (force)");
         let dropped = std::thread::spawn(move || {
             blocking(async {
                 let admin = connect(&cluster().connection().url("postgres")).await;
