@@ -1,0 +1,189 @@
+//! Everything on one machine, by Compose.
+
+use testkit::TestDatabase;
+use yaml_rust2::{Yaml, YamlLoader};
+
+use crate::{
+    configured::{ConfigFile, stop},
+    image, operations,
+    started::{Started, ends_well},
+    text,
+};
+
+const PROGRAMS: [&str; 3] = ["migrate", "api", "worker"];
+
+fn compose() -> Yaml {
+    YamlLoader::load_from_str(&text("docker/compose.yaml"))
+        .unwrap()
+        .remove(0)
+}
+
+/// A field of a service: its own, or one that it takes over by a merge.
+fn field<'a>(service: &'a Yaml, name: &str) -> &'a Yaml {
+    match &service[name] {
+        Yaml::BadValue => &service["<<"][name],
+        own => own,
+    }
+}
+
+fn strings(list: &Yaml) -> Vec<String> {
+    let list = list.as_vec().unwrap_or_else(|| panic!("{list:?} is no list"));
+    list.iter()
+        .map(|item| item.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// A duration such as `40s`.
+fn seconds(value: &Yaml) -> u64 {
+    value
+        .as_str()
+        .unwrap()
+        .strip_suffix('s')
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// Its configuration: the file that its first lines say is copied.
+fn config() -> ConfigFile {
+    assert!(text("docker/compose.yaml").contains("cp ../systemd/config.toml secrets/config.toml"));
+    ConfigFile::of(&text("systemd/config.toml"))
+}
+
+#[test]
+fn programs_are_locked_down_and_given_time_to_stop() {
+    let (compose, effective) = (compose(), config().with(&image::environment()));
+    for name in PROGRAMS {
+        let service = &compose["services"][name];
+        assert_eq!(field(service, "read_only").as_bool(), Some(true), "{name}");
+        assert_eq!(strings(field(service, "cap_drop")), ["ALL"], "{name}");
+        assert_eq!(
+            strings(field(service, "security_opt")),
+            ["no-new-privileges:true"],
+            "{name}"
+        );
+        assert!(field(service, "mem_limit").as_str().is_some(), "{name}");
+        assert!(
+            seconds(field(service, "stop_grace_period")) > stop(&effective).as_secs(),
+            "{name}"
+        );
+        assert!(
+            field(service, "environment").is_badvalue(),
+            "{name}: secrets are in no environment"
+        );
+        let dockerfile = field(service, "build")["dockerfile"].as_str().unwrap();
+        let context = operations("docker").join(field(service, "build")["context"].as_str().unwrap());
+        assert!(context.join(dockerfile).is_file(), "{name}: {dockerfile}");
+    }
+}
+
+#[test]
+fn whatever_a_service_refers_to_is_declared() {
+    let compose = compose();
+    let services = compose["services"].as_hash().unwrap();
+    for (name, service) in services {
+        let name = name.as_str().unwrap();
+        for (key, top) in [("networks", "networks"), ("secrets", "secrets")] {
+            for wanted in field(service, key).as_vec().into_iter().flatten() {
+                assert!(
+                    !compose[top][wanted.as_str().unwrap()].is_badvalue(),
+                    "{name}: {wanted:?}"
+                );
+            }
+        }
+        for (other, how) in field(service, "depends_on").as_hash().into_iter().flatten() {
+            let other = &compose["services"][other.as_str().unwrap()];
+            assert!(!other.is_badvalue(), "{name}: it waits for nobody");
+            if how["condition"].as_str() == Some("service_healthy") {
+                assert!(
+                    !field(other, "healthcheck").is_badvalue(),
+                    "{name}: it waits for ever"
+                );
+            }
+        }
+        for mounted in field(service, "volumes").as_vec().into_iter().flatten() {
+            let (source, _) = mounted.as_str().unwrap().split_once(':').unwrap();
+            let there = match source.strip_prefix("./") {
+                Some(file) => operations("docker").join(file).is_file(),
+                None => !compose["volumes"][source].is_badvalue(),
+            };
+            assert!(there, "{name}: {source}");
+        }
+    }
+    assert_eq!(compose["networks"]["inside"]["internal"].as_bool(), Some(true));
+    assert_eq!(strings(&compose["services"]["postgres"]["networks"]), ["inside"]);
+}
+
+#[test]
+fn published_ports_are_listened_on_and_reached_from_this_machine_alone() {
+    let effective = config().with(&image::environment());
+    let ports = strings(&compose()["services"]["api"]["ports"]);
+    for (published, bound) in ports
+        .iter()
+        .zip([effective.server.bind, effective.server.backoffice_bind])
+    {
+        let port = bound.port();
+        assert_eq!(*published, format!("127.0.0.1:{port}:{port}"));
+        assert!(bound.ip().is_unspecified(), "{bound}");
+    }
+    assert_eq!(ports.len(), 2);
+}
+
+#[test]
+fn the_pooler_is_one_that_the_service_works_through() {
+    let compose = compose();
+    let version = |service: &str, before: &str| {
+        let image = compose["services"][service]["image"].as_str().unwrap();
+        let tag = image.split_once(before).unwrap().1;
+        let numbers = tag.split(|letter: char| !letter.is_ascii_digit());
+        numbers
+            .take(2)
+            .filter_map(|number| number.parse().ok())
+            .collect::<Vec<u32>>()
+    };
+    assert!(version("pgbouncer", ":v") >= vec![1, 21]);
+    assert!(version("postgres", ":") >= vec![15]);
+    let mut section = String::new();
+    let mut settings = std::collections::BTreeMap::new();
+    for line in text("docker/pgbouncer.ini").lines() {
+        if let Some(inner) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            inner.clone_into(&mut section);
+        } else if !line.is_empty() && !line.starts_with(';') {
+            let (key, value) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}"));
+            settings.insert(format!("{section}.{key}"), value.to_owned());
+        }
+    }
+    assert_eq!(settings["pgbouncer.pool_mode"], "transaction");
+    assert!(
+        settings["pgbouncer.max_prepared_statements"]
+            .parse::<u32>()
+            .unwrap()
+            > 0
+    );
+    assert!(settings["databases.seller_api"].contains("host=postgres port=5432"));
+    assert_eq!(settings["pgbouncer.auth_file"], "/run/secrets/userlist");
+    let head = text("docker/compose.yaml");
+    assert!(head.contains(&format!(
+        "@pgbouncer:{}/seller_api",
+        settings["pgbouncer.listen_port"]
+    )));
+    let server = strings(&compose["services"]["postgres"]["command"]);
+    let most = server
+        .iter()
+        .find_map(|word| word.strip_prefix("max_connections="));
+    let most = most.unwrap().parse::<u32>().unwrap();
+    assert!(settings["pgbouncer.default_pool_size"].parse::<u32>().unwrap() < most);
+}
+
+#[tokio::test]
+async fn what_the_services_run_starts_and_stops() {
+    let (compose, config) = (compose(), config());
+    let database = TestDatabase::empty().await;
+    let words = |name: &str| strings(&compose["services"][name]["command"]);
+    ends_well(&words("migrate"), &config, &database).await;
+    for name in ["api", "worker"] {
+        let started = Started::with(&words(name), &config, &database).await;
+        started.becomes_good("/readyz").await;
+        started.end().await;
+    }
+}

@@ -1,0 +1,163 @@
+//! The image.
+
+use std::{collections::BTreeSet, net::TcpListener, process::Command};
+
+use testkit::TestDatabase;
+
+use crate::{
+    configured::{ConfigFile, secrets, variables},
+    dockerfile::{Stage, stages},
+    operations, root,
+    started::Started,
+    text,
+    tools::{of_python, run},
+};
+
+const DOCKERFILE: &str = "docker/Dockerfile";
+
+fn last_stage() -> Stage {
+    stages(&text(DOCKERFILE)).pop().unwrap()
+}
+
+/// What containers of the image have in their environment.
+pub(crate) fn environment() -> Vec<(String, String)> {
+    last_stage().environment()
+}
+
+#[test]
+fn hadolint_has_nothing_to_say() {
+    let Some(mut hadolint) = of_python("hadolint") else {
+        return;
+    };
+    let said = run(hadolint
+        .args(["--failure-threshold", "style"])
+        .arg(operations(DOCKERFILE)));
+    assert_eq!(said, "");
+}
+
+#[test]
+fn nobody_in_particular_runs_the_program_without_a_shell() {
+    let stage = last_stage();
+    let (user, group) = stage.one("USER").rest.split_once(':').unwrap();
+    for id in [user, group] {
+        assert!(id.parse::<u32>().unwrap() >= 1_000, "{id}");
+    }
+    assert_eq!(stage.one("ENTRYPOINT").list(), ["/usr/local/bin/seller-api"]);
+    assert_eq!(stage.one("CMD").list(), ["serve"]);
+    let users = stage.steps.iter().position(|step| step.name == "USER");
+    assert!(
+        users
+            > stage
+                .steps
+                .iter()
+                .rposition(|step| matches!(step.name.as_str(), "COPY" | "RUN"))
+    );
+}
+
+#[test]
+fn the_image_holds_no_secret_and_no_unknown_variable() {
+    let (secrets, known) = (secrets(), variables());
+    for stage in stages(&text(DOCKERFILE)) {
+        assert!(
+            stage.all("ARG").is_empty(),
+            "what is passed in stays in the image's history"
+        );
+        for (name, _) in stage.environment() {
+            assert!(known.contains(&name) && !secrets.contains(&name), "{name}");
+        }
+    }
+    let ignored = text("docker/Dockerfile.dockerignore");
+    let patterns: Vec<_> = ignored
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect();
+    assert_eq!(patterns[0], "*", "what nobody named stays out");
+    let admitted: BTreeSet<_> = patterns
+        .iter()
+        .filter_map(|line| line.strip_prefix('!'))
+        .collect();
+    let copied: BTreeSet<_> = stages(&text(DOCKERFILE))
+        .iter()
+        .flat_map(|stage| stage.steps.clone())
+        .filter(|step| step.name == "COPY" && step.flag("from").is_none())
+        .flat_map(|step| {
+            let operands = step.operands().into_iter().map(str::to_owned).collect::<Vec<_>>();
+            operands[..operands.len() - 1].to_vec()
+        })
+        .collect();
+    for source in &copied {
+        assert!(root().join(source).exists(), "{source}");
+        let top = source.split('/').next().unwrap();
+        assert!(admitted.contains(top), "{source} is ignored");
+    }
+}
+
+#[test]
+fn stages_that_are_copied_from_exist_and_the_compiler_is_the_repositorys() {
+    let stages = stages(&text(DOCKERFILE));
+    let named: Vec<_> = stages
+        .iter()
+        .filter_map(|stage| {
+            stage
+                .from
+                .rest
+                .split_once(" AS ")
+                .map(|(_, name)| name.to_owned())
+        })
+        .collect();
+    for stage in &stages {
+        for from in stage.all("COPY").into_iter().filter_map(|step| step.flag("from")) {
+            assert!(named.iter().any(|name| name == from), "{from}");
+        }
+    }
+    let toolchain = std::fs::read_to_string(root().join("rust-toolchain.toml")).unwrap();
+    let channel = toolchain.split('"').nth(1).unwrap();
+    assert!(
+        stages[0].from.rest.starts_with(&format!("rust:{channel}-")),
+        "{channel}"
+    );
+}
+
+#[test]
+fn the_ports_that_are_told_are_those_that_are_listened_on() {
+    let config = ConfigFile::of("").with(&environment());
+    let listened = [
+        config.server.bind,
+        config.server.backoffice_bind,
+        config.worker.bind,
+    ];
+    let ports = listened.map(|address| address.port().to_string());
+    assert_eq!(last_stage().one("EXPOSE").operands(), ports);
+    assert!(
+        listened.iter().all(|address| address.ip().is_unspecified()),
+        "{listened:?}"
+    );
+    let alive = text("docker/alive");
+    for port in &ports[1..] {
+        assert!(alive.contains(&format!("port={port}\n")), "{port}");
+    }
+}
+
+#[tokio::test]
+async fn the_health_check_tells_life_from_none() {
+    let stage = last_stage();
+    assert_eq!(stage.one("HEALTHCHECK").list(), ["/usr/local/bin/alive"]);
+    let placed = stage
+        .all("COPY")
+        .into_iter()
+        .find(|step| step.operands()[1] == "/usr/local/bin/alive");
+    let script = root().join(placed.unwrap().operands()[0]);
+    let alive = |port: &str| Command::new(&script).arg(port).status().unwrap().success();
+    let database = TestDatabase::create().await;
+    for words in [["serve", "--config", "-"], ["worker", "--config", "-"]] {
+        let file = ConfigFile::of("[log]\nformat = \"json\"\n");
+        let started = Started::with(&words.map(str::to_owned), &file, &database).await;
+        let port = started.probes.rsplit_once(':').unwrap().1.to_owned();
+        assert!(alive(&port), "{words:?}");
+        started.end().await;
+        assert!(!alive(&port), "{words:?}");
+    }
+    // Taken, and nobody answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert!(!alive(&silent.local_addr().unwrap().port().to_string()));
+}

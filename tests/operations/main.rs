@@ -1,0 +1,46 @@
+//! The deployment files and runbooks of `docs/operations`: whatever they name is there, what they start does start, and what the
+//! runbook of restoring says is executed.
+//!
+//! Linters are installed beneath the target folder (`.ci/run` does it, `tests/operations/install` alone as well). Where one is missing
+//! its test says so and is skipped, unless `CI` is set.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod citus;
+mod compose;
+mod configured;
+mod dockerfile;
+mod image;
+mod kubernetes;
+mod names;
+mod restore;
+mod runbook;
+mod started;
+mod tools;
+mod units;
+
+use std::path::{Path, PathBuf};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
+
+/// The top of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the top of the repository")
+}
+
+/// A file or folder of `docs/operations`.
+fn operations(path: &str) -> PathBuf {
+    root().join("docs/operations").join(path)
+}
+
+/// The text of a file of `docs/operations`.
+fn text(path: &str) -> String {
+    std::fs::read_to_string(operations(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}

@@ -1,0 +1,351 @@
+//! The runbook of restoring, executed: the real program works, an accident happens, the cluster goes back to an instant before it, and
+//! the program goes on there.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
+    path::Path,
+};
+
+use blackbox::{
+    Expect as _, Hook, Integration, PersonalToken, Receiver, Reply, World, entry, eventually, line,
+    local_receivers, run,
+};
+use private_postgres::{Cluster, Options};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::{Answer, ServerOptions, TestDatabase};
+
+use crate::{
+    PROGRAM,
+    runbook::{Runbook, path_with},
+};
+
+const PAGE: &str = "BACKUP.md";
+const DATABASE: &str = "seller_api";
+
+/// A cluster whose WAL is archived as the runbook says.
+struct Stand {
+    options: Options,
+    cluster: Cluster,
+    runbook: Runbook,
+    backup: std::path::PathBuf,
+    folder: TempDir,
+}
+
+impl Stand {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // The account that PostgreSQL runs under passes through.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let backup = folder.path().join("backup");
+        fs::create_dir(&backup).unwrap();
+        let named = Runbook::settings(PAGE, "/srv/backup", &backup.display().to_string());
+        let options = Options::new(folder.path().join("cluster"));
+        let options = named
+            .into_iter()
+            .fold(options, |options, (name, value)| options.setting(name, value));
+        let cluster = started(options.clone()).await;
+        let owner = fs::metadata(cluster.data_folder()).unwrap();
+        let account = (owner.uid(), owner.gid());
+        chown(&backup, Some(account.0), Some(account.1)).unwrap();
+        let runbook = Runbook::read(PAGE, account, environment(&cluster, &backup));
+        TestDatabase::elsewhere(&cluster.url("postgres"))
+            .connect()
+            .await
+            .batch_execute(&format!("create database {DATABASE}"))
+            .await
+            .unwrap();
+        Self {
+            options,
+            cluster,
+            runbook,
+            backup,
+            folder,
+        }
+    }
+
+    fn url(&self) -> String {
+        self.cluster.url(DATABASE)
+    }
+
+    async fn world(&self, settings: impl FnOnce(ServerOptions) -> ServerOptions) -> World {
+        World::over(PROGRAM, TestDatabase::elsewhere(&self.url()), settings).await
+    }
+
+    /// Stops PostgreSQL, has the runbook put a base backup in its place, and starts it again.
+    async fn back_to(self, instant: &str) -> Self {
+        let Self {
+            options,
+            cluster,
+            mut runbook,
+            backup,
+            folder,
+        } = self;
+        let stopping = move || cluster.stop();
+        tokio::task::spawn_blocking(stopping).await.unwrap().unwrap();
+        let mut bases = fs::read_dir(backup.join("base")).unwrap();
+        let base = bases.next().unwrap().unwrap().file_name();
+        runbook.set("RESTORE_TO", instant);
+        runbook.set("BASE", base.to_str().unwrap());
+        runbook.step("recovery.signal");
+        let cluster = started(options.clone()).await;
+        runbook.step("pg_is_in_recovery");
+        Self {
+            options,
+            cluster,
+            runbook,
+            backup,
+            folder,
+        }
+    }
+}
+
+async fn started(options: Options) -> Cluster {
+    let starting = tokio::task::spawn_blocking(|| Cluster::start(options)).await;
+    starting
+        .unwrap()
+        .unwrap_or_else(|error| panic!("PostgreSQL: {error}"))
+}
+
+fn environment(cluster: &Cluster, backup: &Path) -> Vec<(String, String)> {
+    let connection = cluster.connection();
+    let pairs = [
+        ("PATH", path_with(cluster.binaries().folder().to_owned())),
+        ("PGHOST", connection.socket_folder().display().to_string()),
+        ("PGPORT", connection.port().to_string()),
+        ("PGUSER", connection.user().to_owned()),
+        ("PGDATABASE", DATABASE.to_owned()),
+        ("PGDATA", cluster.data_folder().display().to_string()),
+        ("BACKUP", backup.display().to_string()),
+    ];
+    pairs.map(|(name, value)| (name.to_owned(), value)).to_vec()
+}
+
+/// What was done before the instant, and how it looked then.
+struct Before {
+    integration: Integration,
+    hook: Hook,
+    receiver: Receiver,
+    offer: String,
+    keyed: Answer,
+    /// What is read of it, by path.
+    seen: Vec<(String, Value)>,
+    revoked_later: PersonalToken,
+    cursor: String,
+}
+
+/// What was done after it.
+struct After {
+    order: String,
+    token: String,
+    cursor: String,
+    /// The delivery that was waiting at the instant, and arrived after it.
+    late: String,
+}
+
+async fn change(world: &World, token: &str, offer: &str, key: &str) -> Answer {
+    let stock = json!({"stock": key.len()});
+    let patching = world
+        .patching(token, offer, &stock)
+        .header("idempotency-key", key);
+    patching.send().await.expect(200)
+}
+
+async fn page(world: &World, after: &str) -> Answer {
+    world
+        .office_get(&format!("/changes?limit=1000&after={after}"))
+        .await
+}
+
+/// The place behind the first change, once the feed has it.
+async fn end_of_feed(world: &World) -> String {
+    eventually("the first change in the feed", async || {
+        let page = world.office_get("/changes?limit=1000").await.expect(200).json();
+        let told = page["items"]
+            .as_array()
+            .unwrap()
+            .last()
+            .is_some_and(|item| item["kind"] == "offer.stock_changed");
+        told.then(|| page["next"].as_str().unwrap().to_owned())
+    })
+    .await
+}
+
+async fn all_arrived(world: &World, hook: &Hook) {
+    eventually("the last delivery", async || {
+        (world.waiting(&hook.id).await == 0).then_some(())
+    })
+    .await;
+}
+
+async fn work_before(world: &World, runbook: &Runbook) -> Before {
+    let integration = world.integration().await;
+    let (seller, token) = (&integration.seller, integration.token.clone());
+    let receiver = Receiver::start().await;
+    let hook = world.hook(&token, &receiver).await;
+    let offer = world.any_offer(seller, json!({})).await;
+    let keyed = change(world, &token, &offer, "before").await;
+    let first = world.paid(&[line(seller, &offer, 1)], json!({})).await;
+    all_arrived(world, &hook).await;
+    runbook.step("pg_basebackup");
+    runbook.step("pg_archivecleanup");
+    let second = world.paid(&[line(seller, &offer, 1)], json!({})).await;
+    all_arrived(world, &hook).await;
+    let revoked_later = world.personal_token(seller, &["offers:read"]).await;
+    receiver.answers(Reply::Status(500));
+    let third = world.unpaid(&[line(seller, &offer, 1)], json!({})).await;
+    let failed = "select count(*) from deliveries where subscription_id::text = $1 and due_at is not null and attempt > 0";
+    eventually("a failed attempt", async || {
+        (world.count(failed, &hook.id).await == 1).then_some(())
+    })
+    .await;
+    let mut seen = Vec::new();
+    let orders = [first, second, third].map(|order| format!("/v1/orders/{}", order.id));
+    for path in orders.into_iter().chain([format!("/v1/offers/{offer}")]) {
+        let answer = world.get(&token, &path).await.expect(200).json();
+        seen.push((path, answer));
+    }
+    Before {
+        cursor: end_of_feed(world).await,
+        revoked_later,
+        integration,
+        hook,
+        receiver,
+        offer,
+        keyed,
+        seen,
+    }
+}
+
+async fn work_after(world: &World, before: &Before) -> After {
+    let Before {
+        integration,
+        hook,
+        receiver,
+        offer,
+        ..
+    } = before;
+    receiver.answers(Reply::Status(204));
+    all_arrived(world, hook).await;
+    let late = receiver.received().last().unwrap().delivery().to_owned();
+    change(world, &integration.token, offer, "afterwards").await;
+    let order = world
+        .paid(&[line(&integration.seller, offer, 1)], json!({}))
+        .await;
+    all_arrived(world, hook).await;
+    let tokens = format!("/sellers/{}/personal-tokens", integration.seller.id);
+    let revoked = format!("{tokens}/{}", before.revoked_later.id);
+    let gone = world.office(Method::DELETE, &revoked).send().await;
+    assert!(gone.status < 300, "{gone:?}");
+    world
+        .get(&before.revoked_later.token, "/v1/offers")
+        .await
+        .expect(401);
+    let cursor = eventually("the change in the feed", async || {
+        let page = page(world, &before.cursor).await.expect(200).json();
+        let told = page["items"].as_array().unwrap().len();
+        (told == 1).then(|| page["next"].as_str().unwrap().to_owned())
+    });
+    After {
+        order: order.id,
+        token: world.token(&integration.application).await,
+        cursor: cursor.await,
+        late,
+    }
+}
+
+/// Transaction ids are given out until those from before the restore have been, too.
+async fn use_up_ids(world: &World, cursor: &str) {
+    let gone = i64::from_str_radix(cursor.split('.').nth(1).unwrap(), 16).unwrap();
+    let client = world.database.connect().await;
+    loop {
+        let next = "select pg_current_xact_id()::text::bigint";
+        if client.query_one(next, &[]).await.unwrap().get::<_, i64>(0) > gone {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_instant_is_gone_back_to_and_what_came_after_is_as_the_page_says() {
+    let stand = Stand::start().await;
+    stand.runbook.step("mkdir");
+    let url = stand.url();
+    run(PROGRAM, &["migrate"], &[("DATABASE_URL", &url)])
+        .await
+        .success();
+    let settings =
+        |options| local_receivers(options).set("SELLER_API__WEBHOOKS__RETRY_DELAYS", "5s,5s,5s,5s,5s");
+    let world = stand.world(settings).await;
+    let before = work_before(&world, &stand.runbook).await;
+    let instant = stand.runbook.step("clock_timestamp");
+    let after = work_after(&world, &before).await;
+    let accident = world.database.connect().await;
+    accident
+        .batch_execute("truncate seller_orders, offers cascade")
+        .await
+        .unwrap();
+    world
+        .get(&before.integration.token, &before.seen[0].0)
+        .await
+        .expect(404);
+
+    let options = world.options.clone();
+    drop((world, accident));
+    stand.runbook.step("pg_switch_wal");
+    let stand = stand.back_to(&instant).await;
+    stand.runbook.is_done();
+    let sent_before = before.receiver.count();
+    let world = stand.world(|_| options).await;
+
+    let token = &before.integration.token;
+    for (path, seen) in &before.seen {
+        assert_eq!(world.get(token, path).await.expect(200).json(), *seen, "{path}");
+    }
+    world
+        .get(token, &format!("/v1/orders/{}", after.order))
+        .await
+        .expect(404);
+    world.get(&after.token, "/v1/offers").await.expect(401);
+    world
+        .get(&before.revoked_later.token, "/v1/offers")
+        .await
+        .expect(200);
+
+    assert_eq!(
+        page(&world, &before.cursor).await.expect(200).json()["items"],
+        json!([])
+    );
+    let refused = [entry("conflict", "after")];
+    page(&world, &after.cursor).await.is_problem(409, &refused);
+
+    let replayed = change(&world, token, &before.offer, "before").await;
+    assert_eq!(replayed.header("idempotent-replayed"), Some("true"));
+    assert_eq!(replayed.bytes, before.keyed.bytes);
+    let anew = change(&world, token, &before.offer, "afterwards").await;
+    assert_eq!(anew.header("idempotent-replayed"), None);
+    eventually("the change in the feed", async || {
+        let page = page(&world, &before.cursor).await.expect(200).json();
+        (page["items"].as_array().unwrap().len() == 1).then_some(())
+    })
+    .await;
+    use_up_ids(&world, &after.cursor).await;
+    page(&world, &after.cursor).await.is_problem(409, &refused);
+
+    all_arrived(&world, &before.hook).await;
+    let sent = before.receiver.received();
+    let (first, again) = sent.split_at(sent_before);
+    let ids: BTreeSet<_> = again
+        .iter()
+        .map(|delivery| delivery.delivery().to_owned())
+        .collect();
+    assert_eq!(ids, BTreeSet::from([after.late.clone()]));
+    let known = first
+        .iter()
+        .rfind(|delivery| delivery.delivery() == after.late)
+        .unwrap();
+    assert!(again.iter().all(|delivery| delivery.body == known.body));
+}

@@ -1,0 +1,105 @@
+//! A runbook: a page whose blocks of commands are executed in their order.
+
+use std::{cell::Cell, path::PathBuf, process::Command};
+
+use crate::text;
+
+/// The blocks of a page that are marked `sh`, and those of another language.
+pub(crate) struct Runbook {
+    commands: Vec<String>,
+    next: Cell<usize>,
+    /// Who runs the commands, and with what.
+    account: (u32, u32),
+    environment: Vec<(String, String)>,
+}
+
+impl Runbook {
+    /// Reads a page, whose commands an account runs in an environment.
+    pub(crate) fn read(page: &str, account: (u32, u32), environment: Vec<(String, String)>) -> Self {
+        Self {
+            commands: fences(&text(page), "sh"),
+            next: Cell::new(0),
+            account,
+            environment,
+        }
+    }
+
+    /// Sets a variable for the blocks that follow.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// The settings of the page's only block of such, with its folder of backups replaced.
+    pub(crate) fn settings(page: &str, named: &str, folder: &str) -> Vec<(String, String)> {
+        let block = fences(&text(page), "ini").concat().replace(named, folder);
+        let setting = |line: &str| {
+            let (name, value) = line.split_once(" = ").expect("name = value");
+            (name.to_owned(), value.trim_matches('\'').to_owned())
+        };
+        block.lines().map(setting).collect()
+    }
+
+    /// Runs the next block, which has to contain a word, so that the page and the test cannot drift apart; gives what it prints.
+    #[track_caller]
+    pub(crate) fn step(&self, word: &str) -> String {
+        let number = self.next.replace(self.next.get() + 1);
+        let block = self
+            .commands
+            .get(number)
+            .unwrap_or_else(|| panic!("no block is left for {word}"));
+        assert!(block.contains(word), "{word} is not what comes next:\n{block}");
+        let (uid, gid) = self.account;
+        let mut bash = Command::new("bash");
+        bash.args(["-eu", "-c", block])
+            .current_dir("/")
+            .envs(self.environment.iter().cloned());
+        if rustix::process::geteuid().is_root() {
+            use std::os::unix::process::CommandExt as _;
+            bash.uid(uid).gid(gid);
+        }
+        let ended = bash.output().expect("bash starts");
+        let (said, complained) = (
+            String::from_utf8_lossy(&ended.stdout),
+            String::from_utf8_lossy(&ended.stderr),
+        );
+        assert!(ended.status.success(), "{block}\n{said}{complained}");
+        said.trim().to_owned()
+    }
+
+    /// Asserts that nothing of the page was left out.
+    #[track_caller]
+    pub(crate) fn is_done(&self) {
+        assert_eq!(self.next.get(), self.commands.len(), "blocks are left");
+    }
+}
+
+/// `PATH` with a folder before all others.
+pub(crate) fn path_with(folder: PathBuf) -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(folder).chain(std::env::split_paths(&path));
+    std::env::join_paths(path).unwrap().into_string().unwrap()
+}
+
+/// The blocks whose opening fence says this and nothing else, without their indentation.
+fn fences(markdown: &str, info: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut lines = markdown.lines();
+    while let Some(opening) = lines.next() {
+        let Some(said) = opening.trim_start().strip_prefix("```") else {
+            continue;
+        };
+        let depth = opening.len() - opening.trim_start().len();
+        let inner = lines.by_ref().take_while(|line| line.trim() != "```");
+        let inner: Vec<_> = inner.map(|line| line.get(depth..).unwrap_or_default()).collect();
+        if said == info {
+            blocks.push(inner.join("\n") + "\n");
+        }
+    }
+    blocks
+}
+
+#[test]
+fn blocks_are_found_by_their_language_and_lose_their_indentation() {
+    let page = "a\n```sh\none\n  two\n```\n1. b\n\n   ```sh no-run: why\n   no\n   ```\n   ```sh\n   cat <<END\n   x\n   END\n   ```\n";
+    assert_eq!(fences(page, "sh"), ["one\n  two\n", "cat <<END\nx\nEND\n"]);
+}

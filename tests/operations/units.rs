@@ -1,0 +1,163 @@
+//! The units of systemd.
+
+use std::{fs, path::Path};
+
+use testkit::TestDatabase;
+
+use crate::{
+    configured::{ConfigFile, stop},
+    operations,
+    started::{Started, ends_well},
+    text,
+    tools::{of_machine, run},
+};
+
+const UNITS: [&str; 3] = [
+    "seller-api.service",
+    "seller-api-worker.service",
+    "seller-api-migrate.service",
+];
+const INSTALLED: &str = "/usr/local/bin/seller-api";
+/// Beyond this `systemd-analyze security` counts a unit as exposed, in tenths.
+const EXPOSURE: &str = "15";
+
+/// A unit: sections with their settings, in order.
+struct Unit(Vec<(String, String, String)>);
+
+impl Unit {
+    /// Reads a unit as systemd.syntax(7) has it, without continued lines, which these do not have.
+    fn read(name: &str) -> Self {
+        let (mut section, mut settings) = (String::new(), Vec::new());
+        for line in text(&format!("systemd/{name}")).lines() {
+            if let Some(inner) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                inner.clone_into(&mut section);
+            } else if !line.is_empty() && !line.starts_with('#') {
+                let (key, value) = line.split_once('=').unwrap_or_else(|| panic!("{name}: {line}"));
+                assert!(!section.is_empty() && !line.ends_with('\\'), "{name}: {line}");
+                settings.push((section.clone(), key.to_owned(), value.to_owned()));
+            }
+        }
+        Self(settings)
+    }
+
+    fn all(&self, key: &str) -> Vec<&str> {
+        let of = self.0.iter().filter(|(_, other, _)| other == key);
+        of.map(|(_, _, value)| value.as_str()).collect()
+    }
+
+    #[track_caller]
+    fn one(&self, key: &str) -> &str {
+        let all = self.all(key);
+        assert_eq!(all.len(), 1, "{key}: {all:?}");
+        all[0]
+    }
+
+    /// The words after the program's name.
+    fn words(&self) -> Vec<String> {
+        let mut words = self.one("ExecStart").split(' ').map(str::to_owned);
+        assert_eq!(words.next().as_deref(), Some(INSTALLED));
+        words.collect()
+    }
+}
+
+fn config() -> ConfigFile {
+    ConfigFile::of(&text("systemd/config.toml"))
+}
+
+/// The units as systemd's own tools can read them here: with a program in the place of one that is not installed.
+fn copies(into: &Path) -> Vec<String> {
+    let copy = |name: &&str| {
+        let path = into.join(name);
+        let unit = text(&format!("systemd/{name}")).replace(INSTALLED, "/bin/true");
+        fs::write(&path, unit).unwrap();
+        path.display().to_string()
+    };
+    UNITS.iter().map(copy).collect()
+}
+
+#[test]
+fn systemd_finds_no_fault() {
+    let Some(mut analyze) = of_machine("systemd-analyze") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let said = run(analyze.args(["verify", "--man=no"]).args(copies(folder.path())));
+    assert_eq!(said, "");
+}
+
+#[test]
+fn systemd_finds_them_locked_down() {
+    let folder = tempfile::tempdir().unwrap();
+    for unit in copies(folder.path()) {
+        let Some(mut analyze) = of_machine("systemd-analyze") else {
+            return;
+        };
+        let threshold = format!("--threshold={EXPOSURE}");
+        run(analyze.args(["security", "--offline=true", "--no-pager", &threshold, &unit]));
+    }
+}
+
+#[test]
+fn they_differ_in_what_they_run_and_not_in_what_they_may() {
+    let free = [
+        "Description",
+        "ExecStart",
+        "Type",
+        "NotifyAccess",
+        "Restart",
+        "RestartSec",
+        "WatchdogSec",
+        "TimeoutStopSec",
+        "TimeoutStartSec",
+        "LimitNOFILE",
+        "StartLimitIntervalSec",
+        "WantedBy",
+    ];
+    let locks = UNITS.map(|name| {
+        let mut unit = Unit::read(name).0;
+        unit.retain(|(_, key, _)| !free.contains(&key.as_str()));
+        unit
+    });
+    assert_eq!(locks[0], locks[1]);
+    assert_eq!(locks[0], locks[2]);
+    assert!(operations("systemd").read_dir().unwrap().count() == UNITS.len() + 1);
+}
+
+#[test]
+fn the_configuration_is_a_credential_and_holds() {
+    let config = config();
+    let effective = config.with(&[]);
+    for name in UNITS {
+        let unit = Unit::read(name);
+        let (credential, source) = unit.one("LoadCredential").split_once(':').unwrap();
+        assert_eq!(source, "/etc/seller-api/config.toml");
+        let words = unit.words();
+        assert!(words.contains(&format!("%d/{credential}")), "{words:?}");
+        assert!(
+            unit.all("Environment").is_empty(),
+            "{name}: secrets are in no environment"
+        );
+    }
+    for name in &UNITS[..2] {
+        let unit = Unit::read(name);
+        assert_eq!(unit.one("Type"), "notify");
+        let patience = unit.one("TimeoutStopSec").strip_suffix('s').unwrap();
+        assert!(
+            patience.parse::<u64>().unwrap() > stop(&effective).as_secs(),
+            "{name}"
+        );
+    }
+    assert_eq!(Unit::read(UNITS[2]).one("Type"), "oneshot");
+}
+
+#[tokio::test]
+async fn what_they_start_starts_and_stops() {
+    let database = TestDatabase::empty().await;
+    let config = config();
+    ends_well(&Unit::read(UNITS[2]).words(), &config, &database).await;
+    for name in &UNITS[..2] {
+        let started = Started::with(&Unit::read(name).words(), &config, &database).await;
+        started.becomes_good("/readyz").await;
+        started.end().await;
+    }
+}
