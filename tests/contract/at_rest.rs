@@ -1,61 +1,207 @@
-//! What the database holds of secrets: hashes alone.
+//! What the database and the log hold of secrets: hashes, and what is sealed.
 
 use std::fmt::Write as _;
 
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use base64::{
+    Engine,
+    prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD},
+};
+use blackbox::{EVENTS, HOOK_SCOPES, PASSWORD, Pair, Receiver, World, assert_no_secret, local_receivers};
+use ring::digest::{SHA256, digest};
 use serde_json::json;
+use testkit::sealing_key;
 
-use crate::world;
+use crate::PROGRAM;
 
-/// Every row of every table, as text.
-async fn everything(client: &tokio_postgres::Client) -> String {
-    let tables = "select quote_ident(relname) from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace";
-    let mut text = String::new();
-    for table in client.query(tables, &[]).await.unwrap() {
-        let rows = format!("select t::text from {} t", table.get::<_, String>(0));
-        for row in client.query(&rows, &[]).await.unwrap() {
-            writeln!(text, "{}", row.get::<_, String>(0)).unwrap();
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    })
+}
+
+/// What secrets of each kind begin with, before what is random.
+const PREFIXES: [&str; 9] = [
+    "ps_wh_", "ps_at_", "ps_pt_", "ps_op_", "ps_rt_", "ps_ac_", "ps_se_", "ps_ln_", "pss_",
+];
+
+/// The ways in which a secret might be written: as it is, the random part of it, and each in hexadecimal and base64.
+fn spellings(secret: &str) -> Vec<String> {
+    let random = PREFIXES.iter().find_map(|prefix| secret.strip_prefix(prefix));
+    let random = random.unwrap_or(secret);
+    let mut spellings = Vec::new();
+    let base64url = random.trim_end_matches('=').replace('+', "-").replace('/', "_");
+    let decoded = BASE64_URL_SAFE_NO_PAD.decode(base64url).unwrap_or_default();
+    for text in [secret, random] {
+        spellings.push(text.to_owned());
+        spellings.push(hex(text.as_bytes()));
+        spellings.push(BASE64_STANDARD_NO_PAD.encode(text));
+        spellings.push(BASE64_URL_SAFE_NO_PAD.encode(text));
+    }
+    if decoded.len() >= 16 {
+        // All that nobody can guess is at its end.
+        let tail = &decoded[decoded.len().saturating_sub(32)..];
+        spellings.push(hex(tail));
+        spellings.push(BASE64_STANDARD_NO_PAD.encode(tail));
+    }
+    spellings
+}
+
+#[track_caller]
+fn holds_none(place: &str, text: &str, secrets: &[(&str, String)]) {
+    for (what, secret) in secrets {
+        assert!(secret.len() >= 16, "{what} is long enough to be looked for");
+        for (n, spelling) in spellings(secret).iter().enumerate() {
+            assert!(
+                !text.contains(spelling),
+                "{what} lies in {place}, in spelling {n}"
+            );
         }
     }
-    text
+}
+
+/// Has every kind of secret issued, and used where it can be; some are not taken by whom they are for.
+async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String)> {
+    let mut secrets = vec![
+        ("a password", PASSWORD.to_owned()),
+        ("an operator's token", world.server.operator_token.clone()),
+        ("the key that seals", keys.split_once(':').unwrap().1.to_owned()),
+    ];
+    let (mut member, receiver) = (world.member().await, Receiver::start().await);
+    let session = member
+        .browser
+        .cookies
+        .values()
+        .find(|value| value.starts_with("ps_se_"));
+    secrets.push(("a session", session.expect("a cookie").clone()));
+
+    let own = world.application(&member.seller, &HOOK_SCOPES).await;
+    let access = world.token(&own).await;
+    let body = json!({"url": receiver.url, "events": EVENTS});
+    let keyed = world
+        .subscribing(&access, &body)
+        .header("idempotency-key", "remembered");
+    let hook = keyed.send().await.expect(201).json();
+    world.any_offer(&member.seller, json!({})).await;
+    secrets.extend([
+        ("a client secret", own.client_secret),
+        ("an access token", access),
+        ("a webhook's secret", hook["secret"].as_str().unwrap().to_owned()),
+    ]);
+
+    let partner = world.partner(&member.seller, &["offers:read"]).await;
+    let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
+    let fresh = Pair::of(world.refresh(&partner, &pair.refresh).await);
+    let unused = world.asking(&partner, "offers:read");
+    secrets.extend([
+        ("a used refresh token", pair.refresh),
+        ("a consented access token", fresh.access),
+        ("a refresh token", fresh.refresh),
+        ("a code", world.code(&mut member.browser, &unused).await),
+        ("a partner's secret", partner.client_secret),
+    ]);
+
+    let personal = world.personal_token(&member.seller, &["offers:read"]).await.token;
+    let form = member.browser.open("/panel/tokens").await.form("/panel/tokens");
+    let form = form.with("scopes", "offers:read");
+    let shown = member
+        .browser
+        .submit(&form.with("name", "shown"))
+        .await
+        .expect(200);
+    let waiting = member.browser.open("/panel/tokens").await.form("/panel/tokens");
+    let waiting = waiting.with("scopes", "offers:read").with("name", "waits");
+    member.browser.post(&waiting).await.expect(303);
+    let links = format!("/sellers/{}/sign-in-links", member.seller.id);
+    let link = world.office_post(&links, &json!({})).await.expect(201).json();
+    let link = link["url"]
+        .as_str()
+        .unwrap()
+        .rsplit_once('/')
+        .unwrap()
+        .1
+        .to_owned();
+    // Their mails wait: there is nobody who takes them.
+    let invited = json!({"name": "Kettles", "email": "invited@shop.example"});
+    world.office_post("/sellers", &invited).await.expect(201);
+    let mut forgetful = world.visitor();
+    let form = forgetful
+        .open("/panel/forgotten-password")
+        .await
+        .form("/panel/forgotten-password");
+    forgetful
+        .submit(&form.with("email", &member.seller.email))
+        .await
+        .expect(200);
+    secrets.extend([
+        ("a personal token", personal),
+        ("a token that was shown once", shown.text_of("secret")),
+        ("a one-time link", link),
+    ]);
+    secrets
 }
 
 #[tokio::test]
-async fn tokens_and_secrets_are_kept_as_hashes_and_passwords_as_argon2id() {
-    let world = world().await;
-    let password = "correct horse battery";
-    let body = json!({"name": "K", "email": "hashed@shop.example", "password": password});
-    world.office_post("/sellers", &body).await.expect(201);
-    let seller = world.seller().await;
-    let application = world.application(&seller, &["offers:read"]).await;
-    let personal = world.personal_token(&seller, &["offers:read"]).await.token;
-    let access = world.token(&application).await;
-    let text = everything(&world.database.connect().await).await;
-    assert!(text.contains("hashed@shop.example") && text.contains("$argon2id$"));
-    assert!(!text.contains(password));
-    for secret in [
-        &application.client_secret,
-        &personal,
-        &access,
-        &world.server.operator_token,
+async fn nothing_that_lets_anybody_in_lies_in_the_database_or_the_log() {
+    let keys = sealing_key();
+    let world = World::with(PROGRAM, |options| {
+        local_receivers(options)
+            .set("SELLER_API__KEYS__SEALING", &keys)
+            .set("SELLER_API__LOG__LEVEL", "trace")
+    })
+    .await;
+    let secrets = busy(&world, &keys).await;
+    let dump = world.database.dump().await;
+    holds_none("the database", &dump, &secrets);
+    assert_no_secret(&dump);
+    let log = world.server.log();
+    holds_none("the log", &log, &secrets);
+
+    // What is looked for would be found: the hashes are, and what waits is there, sealed.
+    let (_, access) = secrets
+        .iter()
+        .find(|(what, _)| *what == "an access token")
+        .unwrap();
+    let hash = hex(digest(&SHA256, access.as_bytes()).as_ref());
+    assert!(dump.contains(&hash) && dump.contains("$argon2id$"));
+    assert!(dump.contains("invited@shop.example"));
+    assert!(
+        log.contains("\"TRACE\"") || log.contains("\"DEBUG\""),
+        "the finest level is on"
+    );
+    for waiting in [
+        "select count(*) from flashes where sealed is not null and $1 = ''",
+        "select count(*) from account_mails where url is not null and $1 = ''",
+        "select count(*) from idempotency where body is not null and $1 = ''",
+        "select count(*) from authorization_codes where used_at is null and $1 = ''",
     ] {
-        assert!(!text.contains(secret.as_str()), "a secret lies in the database");
-        let prefix = ["pss_", "ps_pt_", "ps_at_", "ps_op_"]
-            .into_iter()
-            .find(|prefix| secret.starts_with(prefix));
-        let random = &secret[prefix.expect("a known prefix").len()..];
-        let bytes = BASE64_URL_SAFE_NO_PAD
-            .decode(random)
-            .expect("the rest of a secret is base64url");
-        let hex = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
-        };
-        assert!(bytes.len() >= 32, "256 bits are random");
-        assert!(
-            !text.contains(&hex(&bytes[bytes.len() - 32..])),
-            "the random part of a secret lies in the database"
-        );
+        assert!(world.count(waiting, "").await > 0, "{waiting}");
     }
+}
+
+#[tokio::test]
+async fn every_column_of_bytes_is_known_for_what_it_is() {
+    let world = crate::world().await;
+    let client = world.database.connect().await;
+    let columns = "select c.relname || '.' || a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid \
+        where a.atttypid = 'bytea'::regtype and a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p') \
+          and c.relnamespace = 'public'::regnamespace order by 1";
+    let columns = client.query(columns, &[]).await.unwrap();
+    let columns: Vec<String> = columns.iter().map(|row| row.get(0)).collect();
+    let others = columns
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !name.ends_with("hash") && !name.ends_with("fingerprint"));
+    // Each but the body of a delivery, which holds no secret, is one that `seller-api admin keys reseal` goes through.
+    assert!(
+        others.clone().eq([
+            "account_mails.url",
+            "deliveries.body",
+            "flashes.sealed",
+            "idempotency.body",
+            "subscriptions.secret",
+        ]),
+        "{:?}",
+        others.collect::<Vec<_>>()
+    );
 }

@@ -1,6 +1,6 @@
 //! `admin`: operators' tokens, the audit log and keys.
 
-use blackbox::{Expect, World, run};
+use blackbox::{Expect, Finished, World, run};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{ServerOptions, TestServer};
@@ -120,6 +120,28 @@ async fn a_generated_key_serves() {
     );
     let options = ServerOptions::new(PROGRAM).set("SELLER_API__KEYS__SEALING", format!("{one},{two}"));
     TestServer::start(&options, &world.database).await;
+}
+
+/// A command of `admin` over a world's database.
+pub(crate) async fn admin(world: &World, command: &[&str]) -> Finished {
+    let command = [&["admin"], command].concat();
+    run(PROGRAM, &command, &[("DATABASE_URL", world.database.url())]).await
+}
+
+/// What a command of `admin` prints for programs.
+pub(crate) async fn told(world: &World, command: &[&str]) -> Vec<Value> {
+    let printed = admin(world, &[command, &["--json"]].concat()).await.success();
+    let lines = printed.stdout.lines();
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What the newest entry of the log about something says: who and what.
+pub(crate) async fn newest_note(world: &World, subject: &str) -> (Value, Value) {
+    let entry = audit(world, &["--about", subject, "--limit", "1"])
+        .await
+        .remove(0);
+    assert_eq!(entry["subject"], subject);
+    (entry["actor"]["kind"].clone(), entry["action"].clone())
 }
 
 /// The audit log by the command line, newest first.

@@ -8,13 +8,19 @@
 )]
 
 mod admin;
+mod admin_applications;
+mod admin_sellers;
+mod admin_tokens;
+mod admin_webhooks;
 mod configuration;
 mod connections;
 mod crashes;
 mod deliveries;
+mod exit_codes;
 mod hostile_receivers;
 mod import_command;
 mod import_memory;
+mod key_rotation;
 mod logging;
 mod lost_commit;
 mod lost_grants;
@@ -32,6 +38,7 @@ mod slow_clients;
 mod starts;
 mod stops;
 mod supervised;
+mod tls;
 mod webhook_guide;
 mod worker;
 mod worker_kills;

@@ -39,7 +39,7 @@ pub use expectations::{Expect, entry, whole};
 pub use forms::{Form, encoded};
 pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, local_receivers, soon_again};
 pub use logs::{assert_no_secret, events, requests, tells_of};
-pub use process::{Finished, resident_kib, run};
+pub use process::{Finished, resident_kib, run, run_fed, run_unread};
 pub use receiver::{Received, Receiver, Reply, signature};
 pub use sandbox::Sandbox;
 pub use trade::{Order, TRADE_SCOPES, Trader, eventually, line, order_body, parcel};

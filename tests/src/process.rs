@@ -30,6 +30,13 @@ impl Finished {
         self
     }
 
+    /// Asserts how the command ended.
+    #[track_caller]
+    pub fn ended(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.output());
+        self
+    }
+
     /// Asserts that the command refused.
     #[track_caller]
     pub fn failure(self) -> Self {
@@ -44,7 +51,41 @@ impl Finished {
 
 /// Runs the program to its end, with these arguments and nothing in its environment but `PATH`, `HOME` and `environment`.
 pub async fn run(program: impl AsRef<Path>, arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
-    let mut command = Command::new(program.as_ref());
+    finished(arguments, command(program.as_ref(), arguments, environment)).await
+}
+
+/// As [`run`], with this on stdin.
+pub async fn run_fed(
+    program: impl AsRef<Path>,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+    input: &str,
+) -> Finished {
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    // Less than a pipe holds, so that nobody has to read meanwhile.
+    assert!(input.len() <= 4096);
+    std::io::Write::write_all(&mut writer, input.as_bytes()).expect("the pipe takes it");
+    drop(writer);
+    let mut command = command(program.as_ref(), arguments, environment);
+    command.stdin(reader);
+    finished(arguments, command).await
+}
+
+/// As [`run`], with nobody left who reads stdout.
+pub async fn run_unread(
+    program: impl AsRef<Path>,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> Finished {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = command(program.as_ref(), arguments, environment);
+    command.stdout(writer);
+    finished(arguments, command).await
+}
+
+fn command(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(program);
     command
         .args(arguments)
         .env_clear()
@@ -57,10 +98,17 @@ pub async fn run(program: impl AsRef<Path>, arguments: &[&str], environment: &[(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+    command
+}
+
+async fn finished(arguments: &[&str], mut command: Command) -> Finished {
+    let running = command.spawn().expect("the program starts");
+    // Whoever holds the command holds its ends of the pipes.
+    drop(command);
+    let output = tokio::time::timeout(PATIENCE, running.wait_with_output()).await;
     let output = output
         .unwrap_or_else(|_| panic!("`{arguments:?}` does not end"))
-        .expect("the program starts");
+        .expect("the program's output");
     Finished {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -1,7 +1,10 @@
 //! The command line.
 
 mod admin;
+mod commands;
+mod completions;
 mod config;
+mod exit;
 mod import;
 mod metrics;
 mod migrate;
@@ -15,8 +18,9 @@ mod worker;
 
 use std::{future::Future, path::PathBuf, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use self::{exit::Exit, output::Unread};
 use crate::config::{Layer, Loaded, Sources};
 
 pub(crate) use output::print;
@@ -26,7 +30,7 @@ pub(crate) use output::print;
 /// Configuration: defaults, over them the TOML file given with --config, over it environment variables such as
 /// `SELLER_API__SERVER__BIND` (`DATABASE_URL` is honoured too), over all the flags. `seller-api config` shows the result.
 #[derive(Debug, Parser)]
-#[command(name = "seller-api", version, max_term_width = 100, after_long_help = EXAMPLES)]
+#[command(name = "seller-api", version, max_term_width = 100)]
 struct Cli {
     /// A TOML file with configuration
     #[arg(long, global = true, value_name = "FILE")]
@@ -51,17 +55,27 @@ enum Command {
     Config(config::Args),
     Metrics(metrics::Args),
     Openapi(openapi::Args),
+    Commands(commands::Args),
+    Completions(completions::Args),
     Import(import::Args),
     Admin(admin::Args),
 }
 
 /// Runs the command that the process was started with.
 pub(crate) fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches(&definition().get_matches()).unwrap_or_else(|error| error.exit());
     cli.run().unwrap_or_else(|error| {
+        if error.downcast_ref::<Unread>().is_some_and(Unread::is_enough) {
+            return ExitCode::SUCCESS;
+        }
         output::complain(&error);
-        ExitCode::FAILURE
+        Exit::of(&error).into()
     })
+}
+
+/// The commands and their flags.
+fn definition() -> clap::Command {
+    Cli::command().after_long_help(format!("{EXAMPLES}\n\n{}", exit::table()))
 }
 
 impl Cli {
@@ -74,6 +88,8 @@ impl Cli {
             Command::Migrate(args) => args.run(&sources.load()?),
             Command::Config(args) => args.run(sources),
             Command::Metrics(args) => args.run(),
+            Command::Commands(args) => args.run(),
+            Command::Completions(args) => args.run(),
             Command::Openapi(args) => args.run(&sources.load()?),
             Command::Import(args) => args.run(&sources.load()?),
             Command::Admin(args) => args.run(sources),
@@ -106,13 +122,11 @@ fn quiet(loaded: &Loaded) -> crate::config::LogConfig {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn the_definition_is_sound() {
-        Cli::command().debug_assert();
+        definition().debug_assert();
     }
 
     #[test]
@@ -135,7 +149,7 @@ mod tests {
                 );
             }
         }
-        let mut command = Cli::command();
+        let mut command = definition();
         command.build();
         walk(&mut command, "seller-api");
     }

@@ -19,6 +19,7 @@ mod panel;
 mod print;
 pub mod reference;
 mod server;
+mod tls;
 mod values;
 mod webhooks;
 
@@ -38,6 +39,7 @@ pub use self::{
     mail::{MailConfig, MailSecurity},
     panel::PanelConfig,
     server::{PublicUrl, ServerConfig, WorkersMode, reachable},
+    tls::TlsConfig,
     values::{List, Network, Period, Secret, ServiceUrl},
     webhooks::{AddressesMode, NameServer, WebhooksConfig},
 };

@@ -9,6 +9,7 @@ mod course;
 mod guarded_stream;
 mod requests;
 mod stopping;
+mod transport;
 
 use std::{io, net::TcpListener, rc::Rc, sync::Arc, time::Duration};
 
@@ -17,8 +18,9 @@ use actix_server::{Server, ServerBuilder};
 use actix_service::{ServiceFactoryExt as _, apply_fn_factory, fn_service, map_config};
 use actix_web::{App, dev::AppConfig, web::ServiceConfig};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
 
-use self::{course::Course, guarded_stream::GuardedStream};
+use self::{course::Course, guarded_stream::GuardedStream, transport::Transport};
 
 pub(crate) use self::stopping::Stopping;
 
@@ -34,7 +36,9 @@ pub(crate) struct Settings {
     pub(crate) threads: usize,
     /// Connections at a time, over all threads.
     pub(crate) max_connections: usize,
-    /// How long a client may take to send a head.
+    /// Shakes hands with its clients, where it speaks TLS.
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// How long a client may take to send a head, and before that to shake hands.
     pub(crate) header_timeout: Duration,
     /// How long a connection may idle.
     pub(crate) keep_alive: Duration,
@@ -62,7 +66,7 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
             half_closed,
             ..
         } = given;
-        let stopping = Arc::clone(&given.stopping);
+        let (stopping, tls) = (Arc::clone(&given.stopping), given.tls.clone());
         // Of the library's notion of where it serves, nothing is used.
         let app = map_config(App::new().configure(configure()), |()| AppConfig::default())
             .map_err(|error: actix_web::Error| error.error_response());
@@ -80,10 +84,12 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
             .h1(requests);
         let guarded = fn_service(move |stream: TcpStream| {
             let peer = stream.peer_addr().ok();
-            let guarded = stream
-                .set_nodelay(true)
-                .map(|()| GuardedStream::new(stream, Course::new(keep_alive, header_timeout), &stopping));
-            async move { Ok::<_, DispatchError>((guarded?, peer)) }
+            let (tls, stopping) = (tls.clone(), Arc::clone(&stopping));
+            async move {
+                let transport = Transport::open(stream, tls, header_timeout, &stopping).await?;
+                let course = Course::new(keep_alive, header_timeout);
+                Ok::<_, DispatchError>((GuardedStream::new(transport, course, &stopping), peer))
+            }
         });
         apply_fn_factory(guarded.and_then(http), move |stream, connections: &_| {
             let connection = actix_service::Service::call(connections, stream);
@@ -104,6 +110,8 @@ fn count(listener: &'static str, error: &DispatchError) {
     let reason = match error {
         DispatchError::Parse(_) => "malformed",
         DispatchError::Io(error) if error.kind() == io::ErrorKind::TimedOut => "slow",
+        // What is no TLS.
+        DispatchError::Io(error) if error.kind() == io::ErrorKind::InvalidData => "malformed",
         _ => return,
     };
     metrics::counter!("http_connections_cut_total", "listener" => listener, "reason" => reason).increment(1);

@@ -16,6 +16,7 @@ mod sandbox;
 mod serve;
 mod signals;
 mod supervisor;
+mod tls;
 mod wiring;
 mod worker;
 mod workers;

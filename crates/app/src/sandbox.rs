@@ -17,7 +17,7 @@ use adapter_sealing::SystemRandomness;
 use self::{credentials::Credentials, data_dir::DataDir, database::Home, seed::Seeder};
 use crate::{
     cli::print,
-    config::{AddressesMode, Config, List, Loaded, Period},
+    config::{AddressesMode, Config, List, Loaded, Period, TlsConfig},
     listeners::{Reserved, reserve},
     outside::Outside,
     serve::Service,
@@ -77,6 +77,9 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
         // Nobody spreads requests over several sandboxes, and Ctrl-C is to end one at once.
         config.server.drain = Period::default();
     }
+    // It is for this machine alone, and hands out plain addresses.
+    config.server.tls = TlsConfig::default();
+    config.server.backoffice_tls = TlsConfig::default();
     if options.fresh {
         database::refuse_fresh(&loaded)?;
         data_dir.clear()?;

@@ -9,6 +9,7 @@ use crate::{
     outside::Outside,
     running,
     signals::Signals,
+    tls::Secured,
     wiring::Shared,
     workers,
 };
@@ -18,6 +19,7 @@ pub(crate) struct Service {
     shared: Shared,
     public: Reserved,
     backoffice: Reserved,
+    secured: Secured,
 }
 
 /// Runs `serve`.
@@ -30,7 +32,9 @@ pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
         ["--bind", "--backoffice-bind"],
     )?;
     let outside = Outside::real(config, &config.server.public_url_at(public.address()))?;
+    let secured = Secured::load(&config.server, &outside.clock).await?;
     Service::new(config, public, backoffice, outside)?
+        .secured(secured)
         .run(signals, || Ok(()))
         .await
 }
@@ -48,7 +52,15 @@ impl Service {
             shared: Shared::new(config, public_url, outside)?,
             public,
             backoffice,
+            secured: Secured::default(),
         })
+    }
+
+    /// The same with TLS of its listeners' own.
+    #[must_use]
+    pub(crate) fn secured(mut self, secured: Secured) -> Self {
+        self.secured = secured;
+        self
     }
 
     /// Serves until a signal comes and all that runs is finished. `listening` is called once both listeners answer.
@@ -61,6 +73,7 @@ impl Service {
             shared,
             public,
             backoffice,
+            secured,
         } = self;
         let (server, webhooks) = (&shared.config.server, &shared.config.webhooks);
         open_files::allow(
@@ -68,10 +81,12 @@ impl Service {
                 .max_connections
                 .saturating_add(webhooks.concurrency.get().into()),
         );
+        let [public_tls, backoffice_tls] = secured.acceptors();
+        let _reloading = secured.keep_current()?;
         let addresses = (public.address(), backoffice.address());
         let servers = vec![
-            shared.public(public.listen()?)?,
-            shared.backoffice(backoffice.listen()?)?,
+            shared.public(public.listen()?, public_tls)?,
+            shared.backoffice(backoffice.listen()?, backoffice_tls)?,
         ];
         running::until_stopped(&shared, servers, signals, || {
             tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");

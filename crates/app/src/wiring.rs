@@ -13,6 +13,7 @@ use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use orders::PollSchedule;
 use tokio::runtime::Handle;
+use tokio_rustls::TlsAcceptor;
 use web::{Tasks, client_ip::TrustedProxies};
 
 use crate::{
@@ -55,6 +56,11 @@ pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
     Ok(database.with_polling(poll_schedule(config)))
 }
 
+/// The configured keys.
+pub(crate) fn sealer(config: &Config) -> anyhow::Result<Arc<KeyRing>> {
+    Ok(Arc::new(config.keys.ring().map_err(without_keys)?))
+}
+
 /// When carriers are asked about a parcel.
 pub(crate) fn poll_schedule(config: &Config) -> PollSchedule {
     PollSchedule {
@@ -65,7 +71,7 @@ pub(crate) fn poll_schedule(config: &Config) -> PollSchedule {
 impl Shared {
     /// Puts everything together; connects to nothing yet.
     pub(crate) fn new(config: &Config, public_url: String, outside: Outside) -> anyhow::Result<Self> {
-        let sealer = Arc::new(config.keys.ring().map_err(without_keys)?);
+        let sealer = sealer(config)?;
         // Before the database, which looks its meters up.
         let meters = Meters::install()?;
         let database = database(config)?.with_sealer(sealer.clone());
@@ -86,7 +92,7 @@ impl Shared {
     }
 
     /// The server of `/v1`, `/oauth`, the panel and the documentation.
-    pub(crate) fn public(&self, listener: TcpListener) -> anyhow::Result<Server> {
+    pub(crate) fn public(&self, listener: TcpListener, tls: Option<TlsAcceptor>) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
         let panel_settings = Arc::new(self.panel_settings());
         let docs = self.docs()?;
@@ -105,17 +111,26 @@ impl Shared {
                 adapter_http::configure(public)(config);
             }
         };
-        connections::serve(listener, &self.connections("api", threads), configure).context("cannot serve")
+        let settings = Settings {
+            tls,
+            ..self.connections("api", threads)
+        };
+        connections::serve(listener, &settings, configure).context("cannot serve")
     }
 
     /// The server of the marketplace.
-    pub(crate) fn backoffice(&self, listener: TcpListener) -> anyhow::Result<Server> {
+    pub(crate) fn backoffice(
+        &self,
+        listener: TcpListener,
+        tls: Option<TlsAcceptor>,
+    ) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
         let threads = processors().min(BACKOFFICE_THREADS);
         let configure = move || adapter_backoffice::configure(shared.backoffice_state(&settings));
         let settings = Settings {
             // Nobody is to wait for changes on behalf of a client that has gone.
             half_closed: false,
+            tls,
             ..self.connections("backoffice", threads)
         };
         connections::serve(listener, &settings, configure).context("cannot serve")
@@ -143,6 +158,7 @@ impl Shared {
         Settings {
             listener,
             threads,
+            tls: None,
             max_connections: usize::try_from(server.max_connections).unwrap_or(usize::MAX),
             header_timeout: server.header_timeout.0,
             keep_alive: server.keep_alive.0,

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use private_postgres::{SharedCluster, SharedOptions};
+use private_postgres::{Binaries, SharedCluster, SharedOptions};
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
@@ -67,6 +67,20 @@ impl TestDatabase {
     /// A plain connection, for looking and tampering.
     pub async fn connect(&self) -> Client {
         connect(&self.url).await
+    }
+
+    /// Everything that is in it, as `pg_dump` writes it.
+    pub async fn dump(&self) -> String {
+        let binaries = Binaries::find(None).expect("PostgreSQL is installed");
+        let dump = tokio::process::Command::new(binaries.program("pg_dump"))
+            .arg("--dbname")
+            .arg(&self.url)
+            .output()
+            .await
+            .expect("pg_dump runs");
+        let complaint = String::from_utf8_lossy(&dump.stderr);
+        assert!(dump.status.success(), "pg_dump: {complaint}");
+        String::from_utf8(dump.stdout).expect("a dump is text")
     }
 
     /// Takes the database's clock into the test's hand.

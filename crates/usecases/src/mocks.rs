@@ -8,9 +8,9 @@ use kernel::{Change, Claim, CommitError, IdempotencyCompletion, OfferId, Remembe
 use mockall::mock;
 use oauth::{
     AccountMail, Action, Actor, Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent,
-    ConsentId, Family, FamilyId, GrantStore, Link, LinkKind, NewConsent, NewPair, NewSeller, NewToken,
-    OperatorTokenStore, PanelStore, PasswordHash, RefreshToken, SecretHash, Seller, SellerStore, Session,
-    TokenKey, TokenStore, Viewer,
+    ConsentId, FamiliesOf, Family, FamilyId, GrantStore, Link, LinkKind, NewConsent, NewPair, NewSeller,
+    NewToken, OperatorTokenStore, PanelStore, PasswordHash, RefreshToken, SecretHash, Seller, SellerStore,
+    Session, TokenKey, TokenStore, Viewer,
 };
 use offers::{Offer, OfferEvent, OfferStore};
 use orders::{
@@ -71,6 +71,7 @@ mock! {
         async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
         async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
         async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
+        async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError>;
         async fn revoke_access_token(&self, key: TokenKey) -> Result<(), StoreError>;
         async fn lock_consent(&self, id: ConsentId, viewer: Viewer, expires_at: DateTime<Utc>) -> Result<Consent, StoreError>;
         async fn save_consent(&self, consent: Consent) -> Result<(), StoreError>;

@@ -11,17 +11,17 @@ use diesel_async::{
 use futures_util::FutureExt;
 use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
 use oauth::{
-    AccountMail, ApplicationReader, AuditReader, ClientTokens, Gate, GrantReader, OperatorTokens,
-    PanelReader, RateCounter, SellerReader, UsageLog,
+    AccountMail, ApplicationDirectory, ApplicationReader, AuditReader, ClientTokens, Gate, GrantReader,
+    OperatorTokens, PanelReader, RateCounter, SellerReader, UsageLog,
 };
 use offers::OfferReader;
 use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Transaction, UnitOfWork};
-use webhooks::{Lanes, SubscriptionReader};
+use webhooks::{DeliveryDirectory, Lanes, SubscriptionReader};
 
 use crate::{
-    accounts::{Applications, IssuedTokens, Rates, Sellers, StoredOperatorTokens},
+    accounts::{AllApplications, Applications, IssuedTokens, Rates, Sellers, StoredOperatorTokens},
     catalogue::OffersReader,
     claims::StoredClaims,
     connector::Connector,
@@ -35,12 +35,13 @@ use crate::{
     reads::Reads,
     retention::{self, Cleared, ClearedRecords, ErasedBuyers},
     schema_state::{self, SchemaState},
+    sealed::SealedValues,
     sealing::Sealing,
     settings::{self, DatabaseSettings, DatabaseUrlError, Gathering},
     trade::{Directory, Mails, OrdersReader, ParcelQueue},
     transaction::{Tools, Tx},
     unit_of_work::Units,
-    webhooks::{StoredLanes, StoredSubscriptions},
+    webhooks::{AllDeliveries, StoredLanes, StoredSubscriptions},
 };
 
 /// The shortest time between two questions about a parcel, unless [`Database::with_polling`] says otherwise.
@@ -197,6 +198,11 @@ impl Database {
         Arc::new(StoredSubscriptions(self.reads("subscriptions")))
     }
 
+    /// Looks up deliveries that have not arrived, whosever they are.
+    pub fn delivery_directory(&self) -> Arc<dyn DeliveryDirectory> {
+        Arc::new(AllDeliveries(self.reads("subscriptions")))
+    }
+
     /// The lanes of deliveries that wait to be carried out.
     pub fn lanes(&self) -> Arc<dyn Lanes> {
         Arc::new(StoredLanes {
@@ -209,6 +215,11 @@ impl Database {
     pub fn applications(&self) -> Arc<dyn ApplicationReader> {
         let reads = self.reads("applications");
         Arc::new(Applications::new(&self.connector, reads, self.gathering))
+    }
+
+    /// Looks up applications, whosever they are.
+    pub fn application_directory(&self) -> Arc<dyn ApplicationDirectory> {
+        Arc::new(AllApplications(self.reads("applications")))
     }
 
     /// Issues the tokens of applications; one for each server thread, as with [`Self::gate`].
@@ -229,6 +240,14 @@ impl Database {
     /// Reads the audit log.
     pub fn audit(&self) -> Arc<dyn AuditReader> {
         Arc::new(Audit(self.reads("audit")))
+    }
+
+    /// Everything that lies sealed here, to seal it anew.
+    pub fn sealed_values(&self) -> SealedValues {
+        SealedValues {
+            reads: self.reads("sealed_values"),
+            sealing: self.tools.sealing.clone(),
+        }
     }
 
     /// Takes counts of calls.

@@ -36,6 +36,7 @@ mod reads;
 mod retention;
 mod schema;
 mod schema_state;
+mod sealed;
 mod sealing;
 mod settings;
 mod statement;
@@ -50,6 +51,7 @@ pub use pool_state::PoolState;
 pub use queues::{Backlog, QUEUE_LIMIT, Queues};
 pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
 pub use schema_state::SchemaState;
+pub use sealed::{Resealed, SealedColumn, SealedPlace, SealedValues};
 pub use settings::{DatabaseSettings, DatabaseUrlError, Gathering};
 
 /// The longest that a read, or the begin of a transaction, waits for the database, opening a connection included.

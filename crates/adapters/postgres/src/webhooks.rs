@@ -3,6 +3,7 @@
 mod aside;
 mod claim;
 mod delivery_row;
+mod directory;
 mod due;
 mod ending;
 mod lanes;
@@ -14,6 +15,7 @@ mod subscription_row;
 mod top_up;
 
 pub(crate) use self::{
+    directory::AllDeliveries,
     ending::{Ended, end_subscriptions, remove_subscriptions, wake_lanes},
     lanes::StoredLanes,
     reader::StoredSubscriptions,

@@ -48,6 +48,18 @@ impl KeyRing {
         })
     }
 
+    /// The id of the key that seals.
+    pub fn first_id(&self) -> &str {
+        &self.first.id
+    }
+
+    /// The ids of all keys, the one that seals first.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.first)
+            .chain(&self.others)
+            .map(|key| key.id.as_str())
+    }
+
     /// A new key under a new id, written as [`KeyRing::parse`] reads it. It is a secret: only whoever asked may see it.
     pub fn generate(randomness: &dyn Randomness) -> String {
         let unique = randomness.uuid().simple().to_string();

@@ -1,28 +1,32 @@
-//! `seller-api admin`: operators' tokens, the audit log, and keys.
+//! `seller-api admin`: what operators look at and do by hand.
 
+mod applications;
 mod audit;
+mod confirmation;
+mod connections;
+mod keys;
+mod listing;
+mod office;
+mod operator_tokens;
+mod sellers;
+mod tokens;
+mod webhooks;
 
 use std::process::ExitCode;
 
-use adapter_sealing::{KeyRing, SystemRandomness};
-use anyhow::{Context as _, bail};
-use chrono::SecondsFormat;
 use clap::Subcommand;
-use oauth::OperatorTokenRow;
-use usecases::{
-    operator_tokens::{OperatorTokenCreation, OperatorTokenRevocation, operator_token_name},
-    transact,
-};
-use uuid::Uuid;
 
-use super::{block_on, output, quiet, schema, values};
+use self::office::Office;
+use super::{block_on, quiet};
 use crate::{
     config::{Loaded, Sources},
     logging,
-    wiring::database,
 };
 
-/// Manage operators' tokens and keys, and read the audit log
+/// Look after sellers, applications, tokens, webhooks and keys, and read the audit log
+///
+/// Works on the database itself, so it needs its URL and no running `serve`. What is changed is noted in the audit log, and
+/// seen by the next request to every process.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -31,82 +35,46 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Office(OfficeCommand),
+    /// Keys of the service's own
+    #[command(subcommand)]
+    Keys(keys::Command),
+}
+
+/// What works on accounts and what belongs to them.
+#[derive(Debug, Subcommand)]
+enum OfficeCommand {
+    /// Sellers' accounts
+    #[command(subcommand)]
+    Sellers(sellers::Command),
+    /// Applications
+    #[command(subcommand)]
+    Applications(applications::Command),
+    /// Tokens of applications and sellers
+    #[command(subcommand)]
+    Tokens(tokens::Command),
+    /// Which applications sellers have let in
+    #[command(subcommand)]
+    Connections(connections::Command),
+    /// Subscriptions, and deliveries that have not arrived
+    #[command(subcommand)]
+    Webhooks(webhooks::Command),
     /// Tokens for the marketplace's interface
     #[command(subcommand)]
-    OperatorTokens(OperatorTokens),
+    OperatorTokens(operator_tokens::Command),
     /// What sellers did in the panel and operators did anywhere
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Keys of the service's own
-    #[command(subcommand)]
-    Keys(Keys),
-}
-
-#[derive(Debug, Subcommand)]
-enum OperatorTokens {
-    /// Make a token
-    ///
-    /// Prints the token on stdout, this one time; only its hash is kept. Its id goes to stderr.
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin operator-tokens create 'catalogue feed'
-  TOKEN=$(seller-api admin operator-tokens create ci)")]
-    Create {
-        #[command(flatten)]
-        name: Name,
-    },
-    /// List all tokens, oldest first
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin operator-tokens list")]
-    List,
-    /// Revoke a token, from the next request on
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin operator-tokens revoke 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
-    Revoke {
-        /// The token's id, as `list` shows it
-        #[arg(value_parser = values::id)]
-        id: Uuid,
-    },
-}
-
-/// A name, with or without its flag.
-#[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false)]
-struct Name {
-    /// 1 to 100 characters, to recognise the token by
-    #[arg(value_name = "NAME")]
-    positional: Option<String>,
-    /// The same as a flag
-    #[arg(long = "name", value_name = "NAME")]
-    flag: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
-enum Keys {
-    /// Make a key for `keys.sealing`
-    ///
-    /// To replace a key, put the new one before the old one, and take the old one out when nothing that it sealed is used
-    /// any more (for cursors, a day).
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin keys generate
-  SELLER_API__KEYS__SEALING=$(seller-api admin keys generate),$OLD_KEYS seller-api serve")]
-    Generate,
 }
 
 impl Args {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
         match self.command {
-            Command::Keys(Keys::Generate) => output::print(KeyRing::generate(&SystemRandomness::new()))?,
-            Command::OperatorTokens(command) => {
+            Command::Keys(command) => command.run(sources)?,
+            Command::Office(command) => {
                 let loaded = started(sources)?;
-                block_on(command.run(&loaded))?;
-            }
-            Command::Audit(command) => {
-                let loaded = started(sources)?;
-                block_on(command.run(&loaded))?;
+                block_on(async { command.run(&Office::open(&loaded.config).await?).await })?;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -119,45 +87,16 @@ fn started(sources: Sources) -> anyhow::Result<Loaded> {
     Ok(loaded)
 }
 
-impl OperatorTokens {
-    async fn run(self, loaded: &Loaded) -> anyhow::Result<()> {
-        let database = database(&loaded.config)?;
-        schema::require(&database).await?;
+impl OfficeCommand {
+    async fn run(self, office: &Office) -> anyhow::Result<()> {
         match self {
-            Self::Create { name } => {
-                let name = name.positional.or(name.flag).unwrap_or_default();
-                let name = operator_token_name(name).context("the name")?;
-                let creation = OperatorTokenCreation {
-                    randomness: &SystemRandomness::new(),
-                    name: &name,
-                };
-                let (id, token) = transact(&*database.units(), &creation).await?;
-                output::note(format_args!(
-                    "made the operator token {id}; it is shown this one time:"
-                ));
-                output::print(token.reveal())?;
-            }
-            Self::List => {
-                for row in database.operator_tokens().operator_tokens().await? {
-                    output::print(listed(&row))?;
-                }
-            }
-            Self::Revoke { id } => {
-                if !transact(&*database.units(), &OperatorTokenRevocation(id)).await? {
-                    bail!("there is no operator token {id}");
-                }
-                output::print(format_args!("revoked {id}"))?;
-            }
+            Self::Sellers(command) => command.run(office).await,
+            Self::Applications(command) => command.run(office).await,
+            Self::Tokens(command) => command.run(office).await,
+            Self::Connections(command) => command.run(office).await,
+            Self::Webhooks(command) => command.run(office).await,
+            Self::OperatorTokens(command) => command.run(office).await,
+            Self::Audit(command) => command.run(office).await,
         }
-        Ok(())
     }
-}
-
-fn listed(row: &OperatorTokenRow) -> String {
-    let time = |at: chrono::DateTime<chrono::Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
-    let revoked = row
-        .revoked_at
-        .map(|at| format!("  revoked {}", time(at)))
-        .unwrap_or_default();
-    format!("{}  {}  {}{revoked}", row.id, time(row.created_at), row.name)
 }

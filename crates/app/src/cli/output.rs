@@ -7,11 +7,22 @@ use std::{
 
 use crate::causes;
 
+/// The result could not be printed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot print the result")]
+pub(crate) struct Unread(#[source] io::Error);
+
+impl Unread {
+    /// True when whoever read it has had enough, as `head` does: that is no failure.
+    pub(super) fn is_enough(&self) -> bool {
+        self.0.kind() == io::ErrorKind::BrokenPipe
+    }
+}
+
 /// Prints a line, or several, on stdout.
-pub(crate) fn print(text: impl Display) -> io::Result<()> {
+pub(crate) fn print(text: impl Display) -> Result<(), Unread> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{text}")?;
-    out.flush()
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(Unread)
 }
 
 /// Says on stderr how a long command is coming along. That nobody reads it is no reason to fail.

@@ -1,20 +1,22 @@
 //! The schema as commands find it that work on the database and are over soon: they do not wait for it as `serve` does.
 
 use adapter_postgres::{Database, SchemaState};
-use anyhow::bail;
 
+use super::exit::Stopped;
 use crate::readiness::TooOld;
 
 /// Refuses a database whose schema this program cannot work with, and says what to do.
 pub(super) async fn require(database: &Database) -> anyhow::Result<()> {
     match database.schema_state().await? {
         SchemaState::Ready => Ok(()),
-        SchemaState::Missing => bail!("the database has no schema yet: run `seller-api migrate`"),
-        SchemaState::Behind { pending } => {
-            bail!("the database lacks {pending} migrations: run `seller-api migrate`")
-        }
+        SchemaState::Missing => Err(needs_migration("has no schema yet")),
+        SchemaState::Behind { pending } => Err(needs_migration(&format!("lacks {pending} migrations"))),
         SchemaState::NeedsNewerBinary { oldest } => Err(TooOld { oldest }.into()),
     }
+}
+
+fn needs_migration(why: &str) -> anyhow::Error {
+    Stopped::Schema(format!("the database {why}: run `seller-api migrate`")).into()
 }
 
 /// Refuses a database whose schema has moved on beyond this program.

@@ -10,7 +10,10 @@ use std::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::values::{List, Network, Period, ServiceUrl};
+use super::{
+    tls::TlsConfig,
+    values::{List, Network, Period, ServiceUrl},
+};
 
 /// `server.*`.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
@@ -22,7 +25,8 @@ pub struct ServerConfig {
     /// Where the marketplace's interface listens; port 0 takes a free one.
     #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
     pub backoffice_bind: SocketAddr,
-    /// The origin at which clients reach `bind`; also the OAuth issuer. Without it: `http://` and the bound address.
+    /// The origin at which clients reach `bind`; also the OAuth issuer. Without it: `http://`, or with `server.tls` `https://`,
+    /// and the bound address.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub public_url: Option<PublicUrl>,
     /// Where the documentation is read. Without it: `/docs` below `public_url`.
@@ -40,7 +44,7 @@ pub struct ServerConfig {
     /// How long what runs may take to finish after that; at least 1 s.
     #[schemars(extend("x-range" = "from 1s to 1h"))]
     pub shutdown_timeout: Period,
-    /// How long a client may take to send a request's head; at least 1 s. The HTTP library measures it by a clock that ticks
+    /// How long a client may take to send a request's head, and before that for the handshake of TLS; at least 1 s. The HTTP library measures it by a clock that ticks
     /// twice a second, so that less would cut off clients that are in time.
     #[schemars(extend("x-range" = "from 1s to 1h"))]
     pub header_timeout: Period,
@@ -59,6 +63,10 @@ pub struct ServerConfig {
     /// Which of the background workers run beside the listeners.
     #[schemars(extend("x-read-by" = "serve"))]
     pub workers: WorkersMode,
+    /// TLS of the public listener's own. Without it TLS ends at a proxy in front.
+    pub tls: TlsConfig,
+    /// TLS of the marketplace's listener's own.
+    pub backoffice_tls: TlsConfig,
 }
 
 /// `server.workers`.
@@ -89,6 +97,8 @@ impl Default for ServerConfig {
             max_connections: 16_000,
             threads: None,
             workers: WorkersMode::All,
+            tls: TlsConfig::default(),
+            backoffice_tls: TlsConfig::default(),
         }
     }
 }
@@ -141,12 +151,20 @@ impl ServerConfig {
             "server.threads",
             "must be from 1 to 512",
         );
+        problems.extend(self.tls.problem(["server.tls.certificate", "server.tls.key"]));
+        let backoffice = ["server.backoffice_tls.certificate", "server.backoffice_tls.key"];
+        problems.extend(self.backoffice_tls.problem(backoffice));
         problems
     }
 
     /// The public origin of a service that listens at `address`.
     pub fn public_url_at(&self, address: SocketAddr) -> String {
-        let own = || PublicUrl(format!("http://{}", reachable(address)));
+        let scheme = if self.tls.files().is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        let own = || PublicUrl(format!("{scheme}://{}", reachable(address)));
         self.public_url.clone().unwrap_or_else(own).0
     }
 }

@@ -11,19 +11,18 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
     time::{Instant, Sleep, sleep_until},
 };
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::{course::Course, stopping::Stopping};
+use super::{course::Course, stopping::Stopping, transport::Transport};
 
 /// What a client is told whose head was too slow, as the HTTP library does for a connection's first head.
 const TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// The stream. Whoever serves it polls it for reading whenever anything wakes the connection's task.
 pub(crate) struct GuardedStream {
-    stream: TcpStream,
+    stream: Transport,
     course: Rc<Course>,
     /// Wakes the task at the end of the time that the connection has, or earlier: it is put off only when it rings.
     alarm: Option<Pin<Box<Sleep>>>,
@@ -36,7 +35,7 @@ pub(crate) struct GuardedStream {
 }
 
 impl GuardedStream {
-    pub(crate) fn new(stream: TcpStream, course: Course, stopping: &Arc<Stopping>) -> Self {
+    pub(crate) fn new(stream: Transport, course: Course, stopping: &Arc<Stopping>) -> Self {
         Self {
             stream,
             course: Rc::new(course),
@@ -82,10 +81,11 @@ impl GuardedStream {
         self.stopping.is_ending()
     }
 
-    fn time_out(&self) -> io::Error {
+    fn time_out(&mut self, cx: &mut Context<'_>) -> io::Error {
         if self.course.is_at_a_head() && !self.unsent {
             // It is a courtesy: the connection ends whether or not it can be sent.
-            drop(self.stream.try_write(TOO_SLOW));
+            drop(Pin::new(&mut self.stream).poll_write(cx, TOO_SLOW));
+            drop(Pin::new(&mut self.stream).poll_flush(cx));
         }
         io::Error::new(ErrorKind::TimedOut, "the client was too slow")
     }
@@ -107,7 +107,7 @@ impl AsyncRead for GuardedStream {
             return read;
         }
         if this.is_overdue(cx) {
-            return Poll::Ready(Err(this.time_out()));
+            return Poll::Ready(Err(this.time_out(cx)));
         }
         // To the one who reads, an end without a byte is as if the client had closed.
         if this.is_ending(cx) && this.course.is_idle() {
@@ -122,7 +122,7 @@ impl GuardedStream {
     fn written(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         self.unsent = true;
         if outcome.is_pending() && self.is_overdue(cx) {
-            return Poll::Ready(Err(self.time_out()));
+            return Poll::Ready(Err(self.time_out(cx)));
         }
         outcome
     }
@@ -151,9 +151,13 @@ impl AsyncWrite for GuardedStream {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        // The HTTP library flushes once all that it had to send was taken.
-        this.unsent = false;
-        Pin::new(&mut this.stream).poll_flush(cx)
+        let flushed = Pin::new(&mut this.stream).poll_flush(cx);
+        if flushed.is_pending() && this.is_overdue(cx) {
+            return Poll::Ready(Err(this.time_out(cx)));
+        }
+        // The HTTP library flushes once all that it had to send was taken. TLS may have some of it left then.
+        this.unsent = flushed.is_pending();
+        flushed
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

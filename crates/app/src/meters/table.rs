@@ -108,7 +108,7 @@ const HTTP: &[Meter] = &[
     meter(
         "http_connections_cut_total",
         Counter,
-        "Connections that were given up because of a request that was malformed or slow to arrive.",
+        "Connections that were given up because of a request, or a TLS handshake, that was malformed or slow to arrive.",
         &[
             label("listener", &["api", "backoffice", "probes"]),
             label("reason", &["malformed", "slow"]),
@@ -241,6 +241,7 @@ const DATABASE: &[Meter] = &[
                 "queues",
                 "schema",
                 "marks",
+                "sealed_values",
             ],
         )],
     ),

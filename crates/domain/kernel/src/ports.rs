@@ -56,8 +56,9 @@ impl Purpose {
 
 /// Seals small values that leave our hands, or lie where others may read.
 ///
-/// An adapter MUST encrypt with authentication (AEAD), bind purpose and `bound_to` into the key and as associated data, put
-/// the id of its key into the result, and open what any key of its ring has sealed, so that keys can be rotated.
+/// An adapter MUST encrypt with authentication (AEAD), bind purpose and `bound_to` into the key and as associated data, begin
+/// the result with the id of its key (one byte of length, then so many of ASCII), by which what lies in a database is told
+/// apart, and open what any key of its ring has sealed, so that keys can be rotated.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Sealer: Send + Sync {
     /// Encrypts `plain` so that it opens only for the same purpose and binding.

@@ -112,7 +112,11 @@ actions! {
     ConsentRefused = "consent.refused",
     /// A seller disconnected an application.
     Disconnected = "connection.ended",
-    /// A seller had an event delivered again.
+    /// A token was revoked by an operator; the subject is its family.
+    TokenRevoked = "token.revoked",
+    /// All tokens of a seller or of an application were revoked by an operator.
+    TokensRevoked = "tokens.revoked",
+    /// An event was delivered again, for a seller or by an operator.
     Redelivered = "delivery.repeated",
     /// A seller had a sample sent to a subscription.
     TestEventSent = "test_event.sent",

@@ -35,6 +35,24 @@ impl FamilyKind {
     }
 }
 
+/// Whose families are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FamiliesOf {
+    /// Those issued to an application, whichever sellers' they are.
+    Application(ClientId),
+    /// Those that act for a seller, whichever applications'; personal tokens too.
+    Seller(SellerId),
+}
+
+impl std::fmt::Display for FamiliesOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Application(client_id) => write!(f, "{client_id}"),
+            Self::Seller(id) => write!(f, "{id}"),
+        }
+    }
+}
+
 /// What a grant allows: a token of these scopes over this account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {

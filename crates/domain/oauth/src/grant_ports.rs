@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
 
 use crate::{
-    ClientId, Code, CodeChallenge, ConnectedApplication, Consent, ConsentId, Family, FamilyId, NewPair,
-    RefreshToken, ScopeSet, SecretHash, TokenKey, Viewer,
+    ClientId, Code, CodeChallenge, ConnectedApplication, Consent, ConsentId, FamiliesOf, Family, FamilyId,
+    NewPair, RefreshToken, ScopeSet, SecretHash, TokenKey, Viewer,
 };
 
 /// A consent that was given: a family without tokens yet, and the code that gets the first pair.
@@ -65,6 +65,9 @@ pub trait GrantStore: Send + Sync {
 
     /// Ends the locked family and every token of it.
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
+
+    /// Ends every family of an application or a seller that lives, and every token of them; returns how many there were.
+    async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError>;
 
     /// Ends one access token of the locked family.
     async fn revoke_access_token(&self, key: TokenKey) -> Result<(), StoreError>;

@@ -9,6 +9,7 @@ mod client_id;
 mod connection;
 mod consent;
 mod credential;
+mod directory;
 mod edit;
 mod exchange;
 mod family;
@@ -41,10 +42,11 @@ pub use client_id::ClientId;
 pub use connection::{ConnectedApplication, Generation};
 pub use consent::{Consent, ConsentId, ConsentRefusal, ConsentTicket, Decision, Viewer, granted, may_ask};
 pub use credential::{Credential, CredentialKind};
+pub use directory::{ApplicationDirectory, ApplicationFilter};
 pub use edit::{ApplicationEdit, RawEdit};
 pub use exchange::{Code, CodePresented, GrantRefusal, Verdict};
 pub use family::{
-    FamilyKind, Grant, IssuedToken, NewClientToken, NewToken, ScopeRefused, client_credentials,
+    FamiliesOf, FamilyKind, Grant, IssuedToken, NewClientToken, NewToken, ScopeRefused, client_credentials,
 };
 pub use grant_ports::{GrantReader, GrantStore, NewConsent};
 pub use link::{documentation_link, redirect_uri};
@@ -71,6 +73,8 @@ pub use standing::{Family, Standing};
 pub use status::{ApplicationStatus, ImpossibleMove};
 pub use usage::{HourlyUsage, UsageCount, UsageKey};
 
+#[cfg(any(test, feature = "mocks"))]
+pub use directory::MockApplicationDirectory;
 #[cfg(any(test, feature = "mocks"))]
 pub use grant_ports::{MockGrantReader, MockGrantStore};
 #[cfg(any(test, feature = "mocks"))]

@@ -4,6 +4,7 @@
 mod address_rules;
 mod attempt;
 mod delivery;
+mod directory;
 mod event;
 mod lane;
 mod ports;
@@ -15,6 +16,7 @@ mod url;
 pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{Attempted, Failure, Outcome, Sent};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, Fate, Finished, MOST_ATTEMPTS};
+pub use directory::{DeliveryDirectory, DeliveryOfAny, Undelivered, UndeliveredFilter};
 pub use event::{DeliveryId, Event, WebhookEvent, told_again};
 pub use lane::{Conclusion, Due, Hold, LOSSES_FORGIVEN, Lane, LaneKey, Release, Room, TopUp, ToppedUp};
 pub use ports::{
@@ -26,5 +28,7 @@ pub use secret::{WebhookSecret, signature};
 pub use subscription::{MOST_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};
 pub use url::{Host, Scheme, URL_MAX, WebhookUrl};
 
+#[cfg(any(test, feature = "mocks"))]
+pub use directory::MockDeliveryDirectory;
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockHostCheck, MockLanes, MockSubscriptionReader, MockSubscriptionStore, MockWebhookSender};

@@ -46,11 +46,18 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
     let (Some(node), None) = (named.next(), named.next()) else {
         return None;
     };
-    address(
-        node.strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"'))
-            .unwrap_or(node),
-    )
+    let quoted = node.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    address(without_hidden_port(quoted.unwrap_or(node)))
+}
+
+/// A node without its port, where that is hidden behind a name of the proxy's own (RFC 7239 §6.3).
+fn without_hidden_port(node: &str) -> &str {
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let hidden = |port: &str| port.len() > 1 && port.starts_with('_') && port.bytes().all(in_name);
+    match node.rsplit_once(':') {
+        Some((name, port)) if hidden(port) => name,
+        _ => node,
+    }
 }
 
 /// Splits outside of quoted strings; nothing where these are broken.

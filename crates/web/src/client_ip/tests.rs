@@ -125,6 +125,59 @@ fn forwarded_is_read_by_its_grammar() {
 }
 
 #[test]
+fn several_proxies_may_speak_in_several_lines() {
+    let lines = [
+        ("forwarded", "for=6.6.6.6, for=\"[2001:db8::9]:80\""),
+        ("forwarded", "for=\"[2001:db8::5]\";proto=https"),
+        (
+            "forwarded",
+            "for=10.3.3.3:8080;by=\"[2001:db8::5]\", for=\"10.4.4.4:_edge\"",
+        ),
+    ];
+    assert_eq!(behind(&lines), ip("2001:db8::9"));
+    // Nobody is left to be believed but proxies: the farthest of them it is.
+    assert_eq!(behind(&lines[1..]), ip("2001:db8::5"));
+    let ipv6 = proxies(&["2001:db8:ffff::/48"]);
+    let given = headers(&[(XFF, "2001:db8:1::7, 2001:db8:ffff::2")]);
+    assert_eq!(
+        ipv6.client(ip("2001:db8:ffff::1"), &given).address,
+        ip("2001:db8:1::7")
+    );
+    // The same words of a peer beyond the network are nothing.
+    let beyond = ipv6.client(ip("2001:db8:fffe::1"), &given);
+    assert_eq!(
+        (beyond.address, beyond.untrusted_forwarding),
+        (ip("2001:db8:fffe::1"), true)
+    );
+}
+
+#[test]
+fn hidden_names_tell_no_address_and_hidden_ports_do_no_harm() {
+    for (node, address) in [
+        ("192.0.2.1:_ANY.port-1", "192.0.2.1"),
+        ("[2001:db8::1]:_p", "2001:db8::1"),
+        ("192.0.2.1:_", "10.0.0.1"),
+        ("192.0.2.1:_a b", "10.0.0.1"),
+        ("192.0.2.1:", "10.0.0.1"),
+        ("192.0.2.1:65536", "10.0.0.1"),
+        ("_gazonk", "10.0.0.1"),
+        ("_gazonk:4711", "10.0.0.1"),
+        ("_192.0.2.1:_x", "10.0.0.1"),
+        ("unknown", "10.0.0.1"),
+        ("unknown:80", "10.0.0.1"),
+        ("[2001:db8::1", "10.0.0.1"),
+        ("2001:db8::1]:80", "10.0.0.1"),
+        ("[2001:db8::1%eth0]", "10.0.0.1"),
+        ("192.0.2", "10.0.0.1"),
+        ("192.0.2.01", "10.0.0.1"),
+        ("", "10.0.0.1"),
+    ] {
+        let value = format!("for=6.6.6.6, for=\"{node}\"");
+        assert_eq!(behind(&[("forwarded", &value)]), ip(address), "{value}");
+    }
+}
+
+#[test]
 fn x_forwarded_for_goes_before_forwarded() {
     let lines = [("forwarded", "for=6.6.6.6"), (XFF, "192.0.2.1")];
     assert_eq!(behind(&lines), ip("192.0.2.1"));

@@ -1,4 +1,4 @@
-//! Locking a family, and ending it or one of its tokens.
+//! Locking a family, and ending it, one of its tokens, or many families.
 
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -90,3 +90,21 @@ statement!(RevokeToken<'_> => ():
     "update access_tokens set revoked_at = coalesce(revoked_at, clock.at) from (select api_now() as at) clock \
      where family_id = ", family: SqlUuid,
     " and hash = ", hash: Binary, "");
+
+/// Ends the families of an application that live.
+pub(super) struct RevokeOfApplication {
+    pub(super) client: Uuid,
+}
+
+statement!(RevokeOfApplication => ():
+    "update families set revoked_at = clock.at from (select api_now() as at) clock where client_id = ", client: SqlUuid,
+    " and revoked_at is null");
+
+/// Ends the families of a seller that live.
+pub(super) struct RevokeOfSeller {
+    pub(super) seller: Uuid,
+}
+
+statement!(RevokeOfSeller => ():
+    "update families set revoked_at = clock.at from (select api_now() as at) clock where seller_id = ", seller: SqlUuid,
+    " and revoked_at is null");

@@ -7,14 +7,14 @@ use diesel_async::RunQueryDsl;
 use futures_util::join;
 use kernel::{SellerId, StoreError};
 use oauth::{
-    ClientId, Code, Consent, ConsentId, Family, FamilyId, GrantStore, NewConsent, NewPair, RefreshToken,
-    TokenKey, Viewer,
+    ClientId, Code, Consent, ConsentId, FamiliesOf, Family, FamilyId, GrantStore, NewConsent, NewPair,
+    RefreshToken, TokenKey, Viewer,
 };
 
 use super::{
     connections,
     consents::{Add, Decide, LockScreen, Release, ScreenRow},
-    families::{FamilyRow, Lock, Revoke, RevokeToken},
+    families::{FamilyRow, Lock, Revoke, RevokeOfApplication, RevokeOfSeller, RevokeToken},
     issuing::{Use, UseCode, UseRefreshToken},
     rows::{CodeRow, HasAccessToken, ReadCode, ReadRefreshToken, RefreshTokenRow},
 };
@@ -84,6 +84,20 @@ impl GrantStore for Tx {
         let revoke = Revoke { family: id.uuid() };
         let revoked = self.run(revoke.execute(&mut self.connection())).await?;
         expect_rows("families", revoked, 1)
+    }
+
+    async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError> {
+        match of {
+            FamiliesOf::Application(client_id) => {
+                let client = client_id.uuid();
+                let revoke = RevokeOfApplication { client };
+                self.run(revoke.execute(&mut self.connection())).await
+            }
+            FamiliesOf::Seller(id) => {
+                let revoke = RevokeOfSeller { seller: id.uuid() };
+                self.run(revoke.execute(&mut self.connection())).await
+            }
+        }
     }
 
     async fn revoke_access_token(&self, key: TokenKey) -> Result<(), StoreError> {

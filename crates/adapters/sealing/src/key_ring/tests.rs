@@ -89,6 +89,14 @@ fn keys_rotate() {
 }
 
 #[test]
+fn a_sealed_value_begins_with_the_id_of_the_key_that_seals() {
+    let ring = ring(&[("new", 2), ("old", 1)]);
+    assert!(ring.seal(FOR, b"", b"x").starts_with(b"\x03new"));
+    assert_eq!(ring.first_id(), "new");
+    assert!(ring.ids().eq(["new", "old"]));
+}
+
+#[test]
 fn the_same_id_over_another_key_opens_nothing() {
     let sealed = ring(&[("a", 1)]).seal(FOR, b"", b"x");
     assert_eq!(ring(&[("a", 2)]).open(FOR, b"", &sealed), Err(SealError));

@@ -6,8 +6,10 @@ use oauth::{Actor, AuditEntry};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::super::{output, schema, values};
-use crate::{config::Loaded, wiring::database};
+use super::{
+    super::{output, values},
+    office::Office,
+};
 
 /// The widest actor: a kind, a space, and an id.
 const ACTOR: usize = 45;
@@ -47,14 +49,10 @@ pub(super) struct List {
 }
 
 impl Command {
-    pub(super) async fn run(self, loaded: &Loaded) -> anyhow::Result<()> {
+    pub(super) async fn run(self, office: &Office) -> anyhow::Result<()> {
         let Self::List(list) = self;
-        let database = database(&loaded.config)?;
-        schema::require(&database).await?;
-        let entries = database
-            .audit()
-            .entries(list.about, list.before, list.limit)
-            .await?;
+        let log = office.database.audit();
+        let entries = log.entries(list.about, list.before, list.limit).await?;
         if !list.json {
             output::print(row(["TIME", "ACTOR", "FROM", "ACTION", "SUBJECT", "ID"]))?;
         }

@@ -1,0 +1,271 @@
+//! `seller-api admin keys`: keys that seal what is stored, what each of them seals, and sealing it anew.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use adapter_postgres::{Resealed, SealedColumn, SealedValues};
+use adapter_sealing::{KeyRing, SystemRandomness};
+use anyhow::bail;
+use clap::Subcommand;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::super::{block_on, output, schema};
+use crate::{
+    config::{Loaded, Sources},
+    wiring::{database, sealer},
+};
+
+/// How often values are gone through that others had in their hands.
+const PASSES: u8 = 10;
+/// Time for these to let go.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How often it is told how far a long command has come.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Make a key for `keys.sealing`
+    ///
+    /// To replace a key: put the new one behind the old one and restart every process, so that all can open what it seals; put
+    /// it in front and restart them again; then `reseal`. Once `status` shows nothing under the old one, and a day has passed
+    /// for what clients carry (cursors), take that out.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin keys generate
+  SELLER_API__KEYS__SEALING=$(seller-api admin keys generate),$OLD_KEYS seller-api serve")]
+    Generate,
+    /// Tell how many stored values each key still seals
+    ///
+    /// A key that seals none may be taken out, once what clients carry for us is not needed any more either: cursors have no
+    /// end of their own, a day is enough for a client that goes through a list.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin keys status
+  seller-api admin keys status --json | jq -r 'select(.state == \"missing\").key'")]
+    Status {
+        /// One JSON object a line instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Seal everything that is stored anew, under the first key
+    ///
+    /// Runs beside processes that serve: a value is replaced only where it is still the same. Restart all of them with the
+    /// new key in front before, or they go on sealing with the old one. Interrupted, it may simply be run again. Fails where
+    /// values are left that do not open, or that others kept in their hands.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin keys reseal --dry-run
+  seller-api admin keys reseal && seller-api admin keys status")]
+    Reseal {
+        /// Open everything and tell what would be done, but change nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+impl Command {
+    pub(super) fn run(self, sources: Sources) -> anyhow::Result<()> {
+        match self {
+            Self::Generate => Ok(output::print(KeyRing::generate(&SystemRandomness::new()))?),
+            Self::Status { json } => block_on(status(&super::started(sources)?, json)),
+            Self::Reseal { dry_run } => block_on(reseal(&super::started(sources)?, dry_run)),
+        }
+    }
+}
+
+/// The database, with the configured keys.
+async fn opened(loaded: &Loaded) -> anyhow::Result<(Arc<KeyRing>, SealedValues)> {
+    let ring = sealer(&loaded.config)?;
+    let database = database(&loaded.config)?.with_sealer(ring.clone());
+    schema::require(&database).await?;
+    Ok((ring, database.sealed_values()))
+}
+
+async fn status(loaded: &Loaded, json: bool) -> anyhow::Result<()> {
+    let (ring, values) = opened(loaded).await?;
+    let mut counts = BTreeMap::<String, BTreeMap<SealedColumn, u64>>::new();
+    for id in ring.ids() {
+        counts.entry(id.to_owned()).or_default();
+    }
+    let mut progress = Progress::new();
+    for column in SealedColumn::ALL {
+        let mut place = Some(column.beginning());
+        while let Some(after) = place {
+            let (keys, next) = values.keys(column, &after).await?;
+            for (key, count) in keys {
+                *counts.entry(key).or_default().entry(column).or_default() += count;
+                progress.looked_at(column, count);
+            }
+            place = next;
+        }
+    }
+    if !json {
+        output::print(row("KEY", "STATE", "COLUMN", "VALUES"))?;
+    }
+    for (key, by_column) in counts {
+        let state = state(&ring, &key);
+        for column in SealedColumn::ALL {
+            let count = by_column.get(&column).copied().unwrap_or_default();
+            output::print(if json {
+                json!({ "key": key, "state": state, "column": column.name(), "values": count }).to_string()
+            } else {
+                row(&key, state, column.name(), &count.to_string())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// What a key is to this configuration.
+fn state(ring: &KeyRing, key: &str) -> &'static str {
+    if key == ring.first_id() {
+        "seals"
+    } else if ring.ids().any(|id| id == key) {
+        "opens"
+    } else {
+        "missing"
+    }
+}
+
+/// Columns of one width; the longest id of a key has 16 characters.
+fn row(key: &str, state: &str, column: &str, values: &str) -> String {
+    format!("{key:<16}  {state:<7}  {column:<20}  {values:>10}")
+}
+
+async fn reseal(loaded: &Loaded, dry: bool) -> anyhow::Result<()> {
+    let (ring, values) = opened(loaded).await?;
+    let mut unopened = BTreeMap::<String, u64>::new();
+    let mut busy = 0;
+    for column in SealedColumn::ALL {
+        let outcome = reseal_column(&values, column, ring.first_id(), dry).await?;
+        let done = if dry { "would be sealed" } else { "sealed" };
+        output::print(format_args!(
+            "{}: {} {done} anew under {}, {} under it already",
+            column.name(),
+            outcome.resealed,
+            ring.first_id(),
+            outcome.current
+        ))?;
+        busy += outcome.busy;
+        for (key, count) in outcome.unopened {
+            *unopened.entry(key).or_default() += count;
+        }
+    }
+    refuse_rest(&ring, &unopened, busy)
+}
+
+/// Goes through a column until there is nothing that others have in their hands. What this tells of each value is what became
+/// of it at last.
+async fn reseal_column(
+    values: &SealedValues,
+    column: SealedColumn,
+    first: &str,
+    dry: bool,
+) -> anyhow::Result<Resealed> {
+    let (mut resealed, mut passes) = (0, 0);
+    let mut progress = Progress::new();
+    loop {
+        let mut pass = Resealed::default();
+        let mut place = Some(column.beginning());
+        while let Some(after) = place {
+            let (page, next) = values.reseal(column, &after, first, dry).await?;
+            progress.looked_at(column, page.current + page.resealed + page.busy);
+            pass.add(page);
+            place = next;
+        }
+        // What an earlier pass has sealed is now among what is current.
+        pass.current = pass.current.saturating_sub(resealed);
+        resealed += pass.resealed;
+        passes += 1;
+        if pass.busy == 0 || passes == PASSES {
+            return Ok(Resealed { resealed, ..pass });
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Fails where something was left under another key.
+fn refuse_rest(ring: &KeyRing, unopened: &BTreeMap<String, u64>, busy: u64) -> anyhow::Result<()> {
+    let mut reasons = Vec::new();
+    for (key, count) in unopened {
+        let why = if state(ring, key) == "missing" {
+            "which is not in `keys.sealing`: put it there, or they stay unreadable"
+        } else {
+            "though it is in `keys.sealing`: they were changed, or the id is that of another key"
+        };
+        reasons.push(format!("{count} values do not open under the key {key:?}, {why}"));
+    }
+    if busy > 0 {
+        reasons.push(format!(
+            "{busy} values were in the hands of others at each pass: run this again"
+        ));
+    }
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    bail!(reasons.join("; "))
+}
+
+/// Tells on stderr, now and then, how far one has come.
+struct Progress {
+    looked_at: u64,
+    told: Instant,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self {
+            looked_at: 0,
+            told: Instant::now(),
+        }
+    }
+
+    fn looked_at(&mut self, column: SealedColumn, count: u64) {
+        self.looked_at += count;
+        if self.told.elapsed() >= TELL_EVERY {
+            self.told = Instant::now();
+            output::note(format_args!(
+                "{}: {} values looked at",
+                column.name(),
+                self.looked_at
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_stand_under_their_headings() {
+        let head = row("KEY", "STATE", "COLUMN", "VALUES");
+        for column in SealedColumn::ALL {
+            let line = row(&"k".repeat(16), "missing", column.name(), "9999999999");
+            assert_eq!(head.find("COLUMN"), line.find(column.name()), "{line}");
+            assert_eq!(head.len(), line.len(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_told_by_its_reason() {
+        let keys = [KeyRing::generate(&SystemRandomness::new()).into()];
+        let ring = KeyRing::parse(&keys).unwrap();
+        let first = ring.first_id().to_owned();
+        let refusal = |unopened: &[(&str, u64)], busy| {
+            let unopened = unopened.iter().map(|(key, n)| ((*key).to_owned(), *n)).collect();
+            refuse_rest(&ring, &unopened, busy).map_err(|error| error.to_string())
+        };
+        assert_eq!(refusal(&[], 0), Ok(()));
+        let error = refusal(&[("gone", 3), (first.as_str(), 2)], 1).unwrap_err();
+        for part in [
+            "3 values",
+            "\"gone\", which is not in",
+            "2 values",
+            "though it is",
+            "1 values were",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Lists and single things: tables for people, JSON lines for programs.
+
+use std::fmt::Display;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::Value;
+
+use super::super::output::{self, Unread};
+
+/// What can be shown.
+pub(super) trait Listed {
+    /// The headings of the columns.
+    const HEAD: &'static [&'static str];
+
+    /// The columns.
+    fn cells(&self) -> Vec<String>;
+
+    /// Everything, for programs.
+    fn object(&self) -> Value;
+}
+
+/// For whom the result is.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct Format {
+    /// One JSON object a line instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much of a list is shown.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct Limit {
+    /// How many at most, 1 to 1000
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) limit: u16,
+}
+
+impl Format {
+    /// Shows a whole list.
+    pub(super) fn list<T: Listed>(self, rows: &[T]) -> Result<(), Unread> {
+        if self.json {
+            return rows.iter().try_for_each(|row| output::print(row.object()));
+        }
+        let cells = rows.iter().map(Listed::cells);
+        let head = T::HEAD.iter().map(ToString::to_string).collect();
+        let lines: Vec<_> = std::iter::once(head).chain(cells).collect();
+        aligned(&lines).iter().try_for_each(output::print)
+    }
+
+    /// Shows a page of a list, and says to people how the next one is had.
+    pub(super) fn page<T: Listed>(
+        self,
+        rows: &[T],
+        limit: Limit,
+        next: impl FnOnce(&T) -> String,
+    ) -> Result<(), Unread> {
+        self.list(rows)?;
+        let last = rows.last().filter(|_| rows.len() == usize::from(limit.limit));
+        if let Some(last) = last.filter(|_| !self.json) {
+            output::note(format_args!("there may be more: {}", next(last)));
+        }
+        Ok(())
+    }
+
+    /// Shows one thing with all there is to it.
+    pub(super) fn one(self, object: &Value) -> Result<(), Unread> {
+        if self.json {
+            return output::print(object);
+        }
+        let fields = object.as_object().into_iter().flatten();
+        let lines: Vec<_> = fields
+            .map(|(name, value)| vec![name.clone(), worded(value)])
+            .collect();
+        aligned(&lines).iter().try_for_each(output::print)
+    }
+
+    /// Shows what was changed: the thing as it is now to programs, a sentence to people.
+    pub(super) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), Unread> {
+        if self.json {
+            output::print(object)
+        } else {
+            output::print(sentence)
+        }
+    }
+}
+
+/// A value for people.
+fn worded(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) if values.is_empty() => "-".to_owned(),
+        Value::Array(values) => values.iter().map(worded).collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    }
+}
+
+/// Lines whose columns stand under each other.
+fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+    let rows: Vec<Vec<_>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| visible(cell)).collect())
+        .collect();
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells
+            .map(|cell: &String| cell.chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<_> = cells.map(|(cell, &width)| format!("{cell:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A text without what a terminal would obey: names are others' to choose.
+fn visible(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}
+
+/// A point in time for people.
+pub(super) fn second(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// A point in time for programs.
+pub(super) fn instant(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rows(cells: &[&[&str]]) -> Vec<Vec<String>> {
+        let row = |row: &&[&str]| row.iter().map(ToString::to_string).collect();
+        cells.iter().map(row).collect()
+    }
+
+    #[test]
+    fn columns_stand_under_each_other_whatever_letters_are_in_them() {
+        let lines = aligned(&rows(&[
+            &["NO", "NAME", "ID"],
+            &["1", "Żółć", "a"],
+            &["100", "K", "b"],
+        ]));
+        assert_eq!(lines, ["NO   NAME  ID", "1    Żółć  a", "100  K     b"]);
+        assert_eq!(aligned(&rows(&[&["A", "B"], &["a", ""]])), ["A  B", "a"]);
+    }
+
+    #[test]
+    fn a_name_cannot_speak_to_the_terminal() {
+        assert_eq!(aligned(&rows(&[&["\u{1b}[2J\nx"]])), ["?[2J?x"]);
+    }
+
+    #[test]
+    fn values_have_words() {
+        for (value, word) in [
+            (json!(null), "-"),
+            (json!([]), "-"),
+            (json!(["a", 1]), "a 1"),
+            (json!("x"), "x"),
+            (json!(true), "true"),
+        ] {
+            assert_eq!(worded(&value), word);
+        }
+    }
+}

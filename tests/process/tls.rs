@@ -1,0 +1,330 @@
+//! TLS of the listeners' own: handshakes, certificates that are replaced, and clients that do not shake hands.
+
+use std::{
+    fs,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use blackbox::{Wire, World, eventually, request, run};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustix::process::Signal;
+use rustls::{
+    ClientConfig, RootCertStore, SupportedProtocolVersion,
+    crypto::ring,
+    pki_types::{CertificateDer, ServerName},
+    version::{TLS12, TLS13},
+};
+use tempfile::TempDir;
+use testkit::{ServerOptions, TestDatabase, TestServer, sealing_key};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use crate::PROGRAM;
+
+/// A folder with a certificate and its key.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> (Self, CertificateDer<'static>) {
+        let files = Self(TempDir::new().unwrap());
+        let certificate = files.renew();
+        (files, certificate)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Puts a new certificate and its key in the place of those before.
+    fn renew(&self) -> CertificateDer<'static> {
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(vec!["api.example".to_owned()]).unwrap();
+        fs::write(self.path("key.pem"), signing_key.serialize_pem()).unwrap();
+        fs::write(self.path("certificate.pem"), cert.pem()).unwrap();
+        cert.der().clone()
+    }
+
+    fn given_to(&self, options: ServerOptions, section: &str) -> ServerOptions {
+        let variable = |name: &str| format!("SELLER_API__SERVER__{section}__{name}");
+        options
+            .set(&variable("CERTIFICATE"), self.path("certificate.pem"))
+            .set(&variable("KEY"), self.path("key.pem"))
+    }
+}
+
+fn connector(
+    trusted: &CertificateDer<'static>,
+    versions: &[&'static SupportedProtocolVersion],
+    protocols: &[&str],
+) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).unwrap();
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(versions)
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    TlsConnector::from(Arc::new(config))
+}
+
+async fn tcp(base_url: &str) -> TcpStream {
+    TcpStream::connect(base_url.strip_prefix("http://").unwrap())
+        .await
+        .unwrap()
+}
+
+async fn shaken(base_url: &str, connector: TlsConnector) -> std::io::Result<TlsStream<TcpStream>> {
+    let name = ServerName::try_from("api.example").unwrap();
+    connector.connect(name, tcp(base_url).await).await
+}
+
+async fn connected(base_url: &str, trusted: &CertificateDer<'static>) -> TlsStream<TcpStream> {
+    let connector = connector(trusted, &[&TLS13, &TLS12], &["h2", "http/1.1"]);
+    shaken(base_url, connector).await.expect("a handshake")
+}
+
+/// Asks for a path; answers the status, once the whole head has come. The answers asked for here are short.
+async fn status(stream: &mut TlsStream<TcpStream>, path: &str) -> u16 {
+    stream
+        .write_all(request("GET", path, &[("user-agent", "Tests/1.0")]).as_bytes())
+        .await
+        .unwrap();
+    let mut answer = vec![0; 16 * 1024];
+    let mut read = 0;
+    loop {
+        read += stream.read(&mut answer[read..]).await.unwrap();
+        let text = String::from_utf8_lossy(&answer[..read]);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text.as_ref(), ""));
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        if length.is_some_and(|length| length.trim().parse::<usize>() == Ok(body.len())) {
+            return head.split(' ').nth(1).unwrap().parse().unwrap();
+        }
+    }
+}
+
+/// How long the other side takes to close a connection on which nothing more is sent.
+async fn closed(stream: &mut TcpStream) -> Duration {
+    let began = Instant::now();
+    let mut rest = Vec::new();
+    let end = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut rest));
+    // A reset is an end too.
+    drop(end.await.expect("the connection ends"));
+    began.elapsed()
+}
+
+async fn secured(
+    settings: impl FnOnce(ServerOptions) -> ServerOptions,
+) -> (World, Files, CertificateDer<'static>) {
+    let (files, certificate) = Files::new();
+    let options = |options| settings(files.given_to(options, "TLS"));
+    (World::with(PROGRAM, options).await, files, certificate)
+}
+
+#[tokio::test]
+async fn clients_of_both_versions_are_served_and_agree_on_http_1_1() {
+    let (world, _files, certificate) = secured(|options| options).await;
+    let base = &world.server.base_url;
+    for version in [&TLS12, &TLS13] {
+        let mut stream = shaken(base, connector(&certificate, &[version], &["h2", "http/1.1"]))
+            .await
+            .unwrap();
+        let (_, session) = stream.get_ref();
+        assert_eq!(session.alpn_protocol(), Some(b"http/1.1".as_slice()));
+        assert_eq!(session.protocol_version(), Some(version.version));
+        for _ in 0..3 {
+            assert_eq!(status(&mut stream, "/v1/me").await, 401);
+            assert_eq!(status(&mut stream, "/openapi.json/none").await, 404);
+        }
+    }
+    // Without a word about protocols it is HTTP/1.1 too; with another one alone there is nothing to speak.
+    let mut silent = shaken(base, connector(&certificate, &[&TLS13], &[]))
+        .await
+        .unwrap();
+    assert_eq!(status(&mut silent, "/v1/me").await, 401);
+    shaken(base, connector(&certificate, &[&TLS13], &["h2"]))
+        .await
+        .unwrap_err();
+    // What the service says of itself goes by it.
+    let (base, metadata) = (
+        base.replace("http://", "https://"),
+        "/.well-known/oauth-authorization-server",
+    );
+    let mut stream = connected(&world.server.base_url, &certificate).await;
+    stream
+        .write_all(request("GET", metadata, &[("connection", "close")]).as_bytes())
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    stream
+        .read_to_string(&mut answer)
+        .await
+        .expect("it ends as TLS has it");
+    assert!(answer.contains(&format!("\"issuer\":\"{base}\"")), "{answer}");
+}
+
+#[tokio::test]
+async fn a_certificate_is_replaced_while_connections_are_open() {
+    let (world, files, first) = secured(|options| options).await;
+    let base = &world.server.base_url;
+    let mut open = connected(base, &first).await;
+    assert_eq!(status(&mut open, "/v1/me").await, 401);
+    let presented = |stream: &TlsStream<TcpStream>| {
+        stream.get_ref().1.peer_certificates().unwrap()[0]
+            .clone()
+            .into_owned()
+    };
+    assert_eq!(presented(&open), first);
+
+    let second = files.renew();
+    world.server.signal(Signal::HUP);
+    world
+        .server
+        .log_with(|log| log.contains("is served from now on"))
+        .await;
+    assert_eq!(presented(&connected(base, &second).await), second);
+    let trusts_the_first = connector(&first, &[&TLS13], &[]);
+    shaken(base, trusts_the_first).await.unwrap_err();
+    assert_eq!(status(&mut open, "/v1/me").await, 401, "it goes on");
+
+    // The key of another one.
+    let key = fs::read(files.path("key.pem")).unwrap();
+    files.renew();
+    fs::write(files.path("key.pem"), key).unwrap();
+    world.server.signal(Signal::HUP);
+    let log = world
+        .server
+        .log_with(|log| log.contains("is not that of the first certificate"))
+        .await;
+    assert!(log.contains("the one before is served on"), "{log}");
+    let mut later = connected(base, &second).await;
+    assert_eq!(status(&mut later, "/v1/me").await, 401);
+    assert_eq!(status(&mut open, "/v1/me").await, 401);
+}
+
+#[tokio::test]
+async fn who_does_not_shake_hands_is_cut_off() {
+    let (world, _files, certificate) =
+        secured(|options| options.set("SELLER_API__SERVER__HEADER_TIMEOUT", "1s")).await;
+    let base = &world.server.base_url;
+    let mut plain = Wire::connect(base).await;
+    plain.send(request("GET", "/v1/me", &[])).await;
+    // An alert of TLS is no answer of HTTP.
+    let mut garbage = tcp(base).await;
+    garbage.write_all(&[0x47; 2_000]).await.unwrap();
+    let mut silent = tcp(base).await;
+    let mut slow = tcp(base).await;
+    // The beginning of a record with a handshake of 512 bytes.
+    slow.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01])
+        .await
+        .unwrap();
+    assert!(closed(&mut garbage).await < Duration::from_secs(5));
+    for stream in [&mut silent, &mut slow] {
+        assert!(closed(stream).await < Duration::from_secs(6));
+    }
+    let metrics = format!("{}/metrics", world.server.backoffice_url);
+    eventually("the connections that were cut are counted", async || {
+        let metrics = world.client.get(&metrics).send().await.expect(200);
+        let metrics = String::from_utf8(metrics.bytes).unwrap();
+        let counted = |reason: &str, count: u8| {
+            let counter = "http_connections_cut_total{listener=\"api\",reason=";
+            metrics.contains(&format!("{counter}\"{reason}\"}} {count}\n"))
+        };
+        (counted("slow", 2) && counted("malformed", 2)).then_some(())
+    })
+    .await;
+    // A head that stays away has its own limit.
+    let mut idle = connected(base, &certificate).await;
+    let mut answer = Vec::new();
+    let end = tokio::time::timeout(Duration::from_secs(30), idle.read_to_end(&mut answer));
+    end.await.expect("the connection ends").expect("as TLS has it");
+    assert!(
+        String::from_utf8_lossy(&answer).starts_with("HTTP/1.1 408 "),
+        "{answer:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_handshake_takes_a_connections_place() {
+    let (world, _files, certificate) = secured(|options| {
+        options
+            .set("SELLER_API__SERVER__HEADER_TIMEOUT", "2s")
+            .set("SELLER_API__SERVER__THREADS", 1)
+            .set("SELLER_API__SERVER__MAX_CONNECTIONS", 2)
+    })
+    .await;
+    let base = &world.server.base_url;
+    let began = Instant::now();
+    let _silent = [tcp(base).await, tcp(base).await];
+    let mut third = connected(base, &certificate).await;
+    assert_eq!(status(&mut third, "/v1/me").await, 401);
+    let took = began.elapsed();
+    assert!(took >= Duration::from_millis(1_500), "{took:?}");
+}
+
+#[tokio::test]
+async fn the_marketplaces_listener_speaks_tls_too() {
+    let (files, certificate) = Files::new();
+    let database = TestDatabase::create().await;
+    let options = files.given_to(ServerOptions::new(PROGRAM), "BACKOFFICE_TLS");
+    let server = TestServer::listen(&options, database.url()).await;
+    let mut stream = connected(&server.backoffice_url, &certificate).await;
+    assert_eq!(status(&mut stream, "/healthz").await, 200);
+    let mut plain = Wire::connect(&server.base_url).await;
+    plain
+        .send(request("GET", "/v1/me", &[("user-agent", "Tests/1.0")]))
+        .await;
+    plain.answer().await.expect("the public one is plain").expect(401);
+}
+
+#[tokio::test]
+async fn what_cannot_be_served_stops_the_start_with_what_is_wrong() {
+    let (files, _) = Files::new();
+    let (others, _) = Files::new();
+    let (certificate, key) = (files.path("certificate.pem"), files.path("key.pem"));
+    let (missing, foreign) = (files.path("missing.pem"), others.path("key.pem"));
+    assert!(!Path::new(&missing).exists());
+    let empty = String::new();
+    let cases = [
+        (
+            &certificate,
+            &empty,
+            "`server.tls.key` must be set where server.tls.certificate is",
+        ),
+        (&missing, &key, "`server.tls.certificate` names"),
+        (&certificate, &missing, "`server.tls.key` names"),
+        (&key, &key, "in which there is no whole certificate"),
+        (
+            &certificate,
+            &certificate,
+            "in which there is no whole private key",
+        ),
+        (&certificate, &foreign, "is not that of the first certificate"),
+    ];
+    let sealing = sealing_key();
+    for (certificate, key, told) in cases {
+        let mut environment = vec![
+            ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing"),
+            ("SELLER_API__KEYS__SEALING", &sealing),
+            ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
+            ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
+            ("SELLER_API__SERVER__TLS__CERTIFICATE", certificate),
+        ];
+        if !key.is_empty() {
+            environment.push(("SELLER_API__SERVER__TLS__KEY", key));
+        }
+        let refused = run(PROGRAM, &["serve"], &environment).await.failure();
+        assert!(refused.stderr.contains(told), "{told}: {}", refused.output());
+        assert!(
+            !refused.output().contains("PRIVATE KEY-----\nM"),
+            "a key is printed"
+        );
+    }
+}
