@@ -3,11 +3,12 @@
 //! Such an item is
 //!
 //! ```text
-//! - **Incompatible**, announced 2027-01-15, effective 2027-07-15, both until 2028-01-15: `Offer.brand` is gone; read `Offer.maker`.
+//! - **Incompatible**, announced 2027-01-15, effective 2027-07-15, both until 2028-01-15: `Offer.brand`: it is gone; read `Offer.maker`.
 //! ```
 //!
-//! It names each place of the change in backticks as [`Break`] does. It takes effect at least [`NOTICE`] after it is announced,
-//! and the old version runs beside the new one until the third date, which is later still.
+//! It tells each change word for word as [`Break`] does: where, and what is different there. It takes effect at least [`NOTICE`] after it
+//! is announced, and the old version runs beside the new one until the third date, which is later still. What a release has
+//! already broken is in the section of its version and gives no leave to break more: what stands above that section counts.
 
 use chrono::{NaiveDate, TimeDelta};
 
@@ -27,8 +28,8 @@ pub struct Announcement {
     pub effective: NaiveDate,
     /// How long the old version runs beside the new one.
     pub until: NaiveDate,
-    /// The places of the changes, as breaks have them.
-    pub places: Vec<String>,
+    /// The changes, in the words of breaks, and whatever else it says of them.
+    pub text: String,
 }
 
 /// An item is marked as incompatible, and not written as it has to be.
@@ -48,16 +49,38 @@ pub enum Malformed {
     /// It does not say what changes.
     #[error("it names no place in backticks: {0}")]
     Nowhere(String),
+    /// The version is released, and the changelog does not say what came with it.
+    #[error("it has no section `## [{0}] - <date>`, though that version is released")]
+    NoSection(String),
 }
 
 impl Announcement {
-    /// Whether this change is among those that are announced.
-    pub fn covers(&self, found: &Break) -> bool {
-        self.places.contains(&found.place)
+    /// Whether this change is among those that are announced, and may be made on this day.
+    pub fn covers(&self, found: &Break, today: NaiveDate) -> bool {
+        let told = found.to_string();
+        let mut behind = self
+            .text
+            .match_indices(&told)
+            .filter_map(|(at, told)| self.text.get(at + told.len()..));
+        // `it was 1 and is 2` is not said by `it was 1 and is 20`.
+        let names = behind.any(|rest| {
+            let rest = rest.trim_start_matches([',', ';', '.']);
+            rest.is_empty() || rest.starts_with(' ')
+        });
+        names && self.effective <= today
     }
 }
 
-/// The announcements of a changelog.
+/// What a changelog announces above the section of the version that was released last.
+pub fn announcements_since(changelog: &str, released: &str) -> Result<Vec<Announcement>, Malformed> {
+    let section = format!("\n## [{released}] - ");
+    match changelog.split_once(&section) {
+        Some((above, _)) => announcements(above),
+        None => Err(Malformed::NoSection(released.to_owned())),
+    }
+}
+
+/// All announcements of a changelog.
 pub fn announcements(changelog: &str) -> Result<Vec<Announcement>, Malformed> {
     items(changelog)
         .into_iter()
@@ -93,15 +116,14 @@ fn read(item: &str) -> Result<Announcement, Malformed> {
     if until <= effective {
         return Err(Malformed::NotParallel(item.to_owned()));
     }
-    let places: Vec<_> = text.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-    if places.is_empty() {
+    if text.split('`').nth(1).is_none() {
         return Err(Malformed::Nowhere(item.to_owned()));
     }
     Ok(Announcement {
         announced,
         effective,
         until,
-        places,
+        text: text.to_owned(),
     })
 }
 
@@ -122,20 +144,25 @@ fn date<'a>(text: &'a str, words: &str) -> Option<(NaiveDate, &'a str)> {
 mod tests {
     use super::*;
 
-    const GOOD: &str = "- **Incompatible**, announced 2027-01-15, effective 2027-07-15, both until 2028-01-15: `Offer.brand` \
-                        is gone";
+    const GOOD: &str = "- **Incompatible**, announced 2027-01-15, effective 2027-07-15, both until 2028-01-15: \
+                        `Offer.brand`: it is gone";
 
-    fn place(place: &str) -> Break {
+    fn broken(place: &str, what: &str) -> Break {
         Break {
             place: place.to_owned(),
-            what: "it is gone".to_owned(),
+            what: what.to_owned(),
         }
     }
 
+    fn day(date: &str) -> NaiveDate {
+        date.parse().unwrap()
+    }
+
     #[test]
-    fn an_announcement_names_its_dates_and_places() {
-        let changelog =
-            format!("# Changelog\n\n### Changed\n- Another.\n{GOOD},\n  and `Offer.ean`.\n\nText\n  `x`\n");
+    fn an_announcement_names_its_dates_and_changes() {
+        let changelog = format!(
+            "# Changelog\n\n### Changed\n- Another.\n{GOOD},\n  and `Offer.ean`: its\n  default was 1 and is 20.\n\nText\n  `x`: it is gone\n"
+        );
         let found = announcements(&changelog).unwrap();
         let [announcement] = found.as_slice() else {
             panic!("{found:?}");
@@ -143,11 +170,43 @@ mod tests {
         let dates = [announcement.announced, announcement.effective, announcement.until];
         let dates = dates.map(|date| date.to_string());
         assert_eq!(dates, ["2027-01-15", "2027-07-15", "2028-01-15"]);
-        assert!(announcement.covers(&place("Offer.brand")) && announcement.covers(&place("Offer.ean")));
-        for other in ["Offer", "Offer.brand.name", "x"] {
-            assert!(!announcement.covers(&place(other)), "{other}");
+        let today = day("2027-07-15");
+        for (place, what) in [
+            ("Offer.brand", "it is gone"),
+            ("Offer.ean", "its default was 1 and is 20"),
+        ] {
+            assert!(announcement.covers(&broken(place, what), today), "{place}");
+            let before = day("2027-07-14");
+            assert!(
+                !announcement.covers(&broken(place, what), before),
+                "{place} is too soon"
+            );
+        }
+        for (place, what) in [
+            ("Offer", "it is gone"),
+            ("Offer.brand.name", "it is gone"),
+            ("x", "it is gone"),
+            ("Offer.brand", "it may be missing now"),
+            ("Offer.ean", "it is gone"),
+            ("Offer.ean", "its default was 1 and is 2"),
+        ] {
+            assert!(
+                !announcement.covers(&broken(place, what), today),
+                "{place}: {what}"
+            );
         }
         assert_eq!(announcements("- Incompatible words\n").unwrap(), []);
+    }
+
+    #[test]
+    fn what_a_release_came_with_gives_no_leave_for_more() {
+        let changelog = format!(
+            "# Changelog\n\n## [Unreleased]\n\n## [1.1.0] - 2027-08-01\n\n{GOOD}\n\n## [1.0.0] - 2026-11-20\n"
+        );
+        assert_eq!(announcements_since(&changelog, "1.0.0").unwrap().len(), 1);
+        assert_eq!(announcements_since(&changelog, "1.1.0").unwrap(), []);
+        let none = Malformed::NoSection("1.2.0".to_owned());
+        assert_eq!(announcements_since(&changelog, "1.2.0"), Err(none));
     }
 
     #[test]

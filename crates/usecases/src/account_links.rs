@@ -20,6 +20,12 @@ pub enum Refusal {
     /// The account is closed.
     #[error("the seller's account is closed")]
     SellerClosed,
+    /// The session from which the password was to be changed has ended meanwhile.
+    #[error("the session has ended")]
+    SessionEnded,
+    /// The password is another one by now than the one that was given as the present one.
+    #[error("the password has been changed meanwhile")]
+    PasswordReplaced,
 }
 
 /// The address of a link. The panel takes what follows its path out of every log.
@@ -129,13 +135,21 @@ pub async fn sign_in_by_link(
     Ok(())
 }
 
-/// Changes the password of somebody who is signed in; every other session of the account ends.
+/// Changes the password of somebody who is signed in; every other session of the account ends. `compared` is the hash that
+/// fits what was given as the present password: comparing takes long, so whatever has ended the session or replaced the
+/// password since then is looked for with the account locked, and prevails.
 pub async fn change_password(
     (sellers, panel): (&dyn SellerStore, &dyn PanelStore),
     (by, session): (ActingSeller, SecretHash),
-    password: PasswordHash,
+    (compared, password): (&PasswordHash, PasswordHash),
 ) -> Result<(), Failure<Refusal>> {
     open(sellers, by.seller).await?;
+    if !panel.has_session(session).await? {
+        return refuse(Refusal::SessionEnded);
+    }
+    if panel.present_password(by.seller).await?.as_ref() != Some(compared) {
+        return refuse(Refusal::PasswordReplaced);
+    }
     panel.set_password(by.seller, password).await?;
     panel.end_sessions(by.seller, Some(session)).await?;
     by.note(panel, Action::PasswordChanged, by.seller).await?;

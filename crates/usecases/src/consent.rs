@@ -39,7 +39,8 @@ pub enum Shown {
 }
 
 /// Shows the screen to a viewer, and binds it to them where nobody has seen it. What cannot be granted to this seller whatever
-/// they decide is answered at once (D81), and the screen is used up. `application` is the one that asks, where it still stands.
+/// they decide is answered at once (D81), and the screen is used up. To the same viewer that answer is given again for as long as
+/// it holds: it tells no secret, and the first one may have been lost. `application` is the one that asks, where it still stands.
 pub async fn show(
     grants: &dyn GrantStore,
     application: Option<&Application>,
@@ -47,15 +48,22 @@ pub async fn show(
     now: DateTime<Utc>,
 ) -> Result<Shown, Failure<ConsentRefusal>> {
     let consent = locked(grants, ticket, viewer, now).await?;
-    consent.show(viewer, now).map_err(Failure::Refused)?;
+    let open = consent.show(viewer, now);
+    if let Err(refusal) = open
+        && refusal != ConsentRefusal::Decided
+    {
+        return refuse(refusal);
+    }
     check_address(application, ticket)?;
-    match granted(application, viewer.seller, ticket.request.scopes) {
-        Ok(scopes) => Ok(Shown::Screen(scopes)),
-        Err(error) => {
+    match (granted(application, viewer.seller, ticket.request.scopes), open) {
+        (Ok(scopes), Ok(())) => Ok(Shown::Screen(scopes)),
+        (Ok(_), Err(refusal)) => refuse(refusal),
+        (Err(error), Ok(())) => {
             let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
             grants.save_consent(decided).await?;
             Ok(Shown::Answered(error))
         }
+        (Err(error), Err(_decided)) => Ok(Shown::Answered(error)),
     }
 }
 

@@ -2,19 +2,23 @@
 
 use chrono::TimeDelta;
 use kernel::{Randomness, StoreError};
-use oauth::{BearerToken, ClientTokens, FamilyId, Grant, IssuedToken, NewClientToken, TokenKind};
+use oauth::{
+    BearerToken, ClientTokens, FamilyId, Grant, InvalidClient, IssuedToken, NewClientToken, TokenKind,
+};
+
+use crate::{Failure, failure::refuse};
 
 /// How often a token that was surely not stored, since it lost against other work, is stored again.
 const REPEATS: usize = 3;
 
-/// Issues an access token that ends `lifetime` after it is stored. Nothing has to be locked: whether the application and the
-/// account still stand is looked at whenever the token is used. After a failure the token is shown to nobody.
+/// Issues an access token that ends `lifetime` after it is stored. The client is refused as when it authenticates itself where
+/// its application or account has ended since then. After a failure the token is shown to nobody.
 pub async fn issue_client_token(
     tokens: &dyn ClientTokens,
     randomness: &dyn Randomness,
     grant: Grant,
     lifetime: TimeDelta,
-) -> Result<IssuedToken, StoreError> {
+) -> Result<IssuedToken, Failure<InvalidClient>> {
     let family = FamilyId::from(randomness.uuid());
     let token = BearerToken::from_random(TokenKind::Access, family, &randomness.secret());
     let new = NewClientToken {
@@ -26,9 +30,10 @@ pub async fn issue_client_token(
     let mut repeats = 0;
     loop {
         match tokens.issue(new).await {
-            Ok(()) => break,
+            Ok(true) => break,
+            Ok(false) => return refuse(InvalidClient::Meanwhile),
             Err(StoreError::Retryable(_)) if repeats < REPEATS => repeats += 1,
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(IssuedToken {
@@ -43,6 +48,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::UnitOfWorkError;
     use crate::test_support::chance;
 
     fn grant() -> Grant {
@@ -53,7 +59,7 @@ mod tests {
         }
     }
 
-    async fn issue(tokens: MockClientTokens) -> Result<IssuedToken, StoreError> {
+    async fn issue(tokens: MockClientTokens) -> Result<IssuedToken, Failure<InvalidClient>> {
         issue_client_token(&tokens, &chance(), grant(), TimeDelta::hours(12)).await
     }
 
@@ -74,7 +80,7 @@ mod tests {
             .times(times)
             .withf(the_same)
             .returning(move |_| Err(failure()));
-        tokens.expect_issue().withf(the_same).returning(|_| Ok(()));
+        tokens.expect_issue().withf(the_same).returning(|_| Ok(true));
         tokens
     }
 
@@ -94,12 +100,35 @@ mod tests {
         let issued = issue(failing(3, lost)).await.unwrap();
         assert_eq!(issued.token.reveal(), expected().reveal());
         let error = issue(failing(4, lost)).await.unwrap_err();
-        assert!(matches!(error, StoreError::Retryable(_)), "{error:?}");
+        assert!(
+            matches!(
+                error,
+                Failure::Store(UnitOfWorkError::Store(StoreError::Retryable(_)))
+            ),
+            "{error:?}"
+        );
     }
 
     #[tokio::test]
     async fn what_may_have_been_stored_is_not_stored_again() {
         let error = issue(failing(1, || StoreError::Unavailable("silence".into()))).await;
-        assert!(matches!(error, Err(StoreError::Unavailable(_))), "{error:?}");
+        assert!(
+            matches!(
+                error,
+                Err(Failure::Store(UnitOfWorkError::Store(StoreError::Unavailable(_))))
+            ),
+            "{error:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_application_that_has_ended_meanwhile_is_refused() {
+        let mut tokens = MockClientTokens::new();
+        tokens.expect_issue().once().returning(|_| Ok(false));
+        let refused = issue(tokens).await;
+        assert!(
+            matches!(refused, Err(Failure::Refused(InvalidClient::Meanwhile))),
+            "{refused:?}"
+        );
     }
 }

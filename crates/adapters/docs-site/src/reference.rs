@@ -4,6 +4,7 @@ mod curl;
 mod document;
 mod operation;
 mod schema;
+mod security;
 
 use askama::Template;
 
@@ -24,6 +25,7 @@ pub(crate) struct Reference {
     /// The description of the whole, as HTML.
     about: String,
     version: String,
+    schemes: Vec<security::Scheme>,
     pub(crate) groups: Vec<Group>,
 }
 
@@ -86,6 +88,7 @@ impl Reference {
         Self {
             about: markdown::fragment(info.map_or("", |info| text(info, "description"))),
             version: info.map_or("", |info| text(info, "version")).to_owned(),
+            schemes: security::Scheme::all(tree),
             groups,
         }
     }
@@ -121,12 +124,12 @@ pub(crate) fn drafts(reference: &Reference) -> askama::Result<Vec<Draft>> {
         title: "Explorer".to_owned(),
         policy: Policy::Explorer,
         passages: vec![Passage {
-            text: "Try requests in the browser, with a token of yours. Swagger UI.".to_owned(),
+            text: "Try requests in the browser, with a token of yours pasted in. Swagger UI.".to_owned(),
             ..Passage::default()
         }],
         ..Draft::new(Kind::Reference, Explorer.render()?)
     };
-    let mut drafts = vec![overview, explorer];
+    let mut drafts = vec![overview, explorer, security::draft(&reference.schemes)?];
     for group in &reference.groups {
         for operation in &group.operations {
             drafts.push(Draft {

@@ -1,22 +1,67 @@
 //! The search: an index over every passage of the site, made with it.
 //!
-//! A passage is found where every word of the query begins a word of it, of its heading or of its page's title; words of the
-//! query that stand in titles, headings or paths weigh more than those in the text.
+//! A passage is found where every word of the query, or another word for it, begins a word of it, of its heading or of its page's title;
+//! words of the query that stand in titles, headings or paths weigh more than those in the text. Where no passage has them all, those
+//! are found that have the most, and at least half. Who searches here writes a program against the API: pages for who runs the
+//! service come behind.
 
 use std::fmt::Write as _;
 
 use crate::markdown::escaped;
-use crate::site::Draft;
+use crate::site::{Draft, Kind};
 
 /// Where the page of results is.
 pub(crate) const PATH: &str = "/docs/search";
 /// The most characters of a query that are looked at.
 pub(crate) const LONGEST_QUERY: usize = 200;
 
+/// What people look for, and what it is called here.
+const SYNONYMS: [(&str, &[&str]); 14] = [
+    ("breaking", &["incompatible"]),
+    ("date", &["timestamp"]),
+    ("dates", &["timestamps"]),
+    ("datetime", &["timestamp"]),
+    ("expiry", &["ends"]),
+    ("format", &["rfc"]),
+    ("lifetime", &["ends"]),
+    ("pagination", &["pages"]),
+    ("paging", &["pages"]),
+    ("quota", &["rate", "limit"]),
+    ("sdk", &["clients"]),
+    ("swagger", &["openapi"]),
+    ("throttling", &["rate", "limit"]),
+    ("ttl", &["ends"]),
+];
+/// Out of ten: what a word counts that stands for the one that was asked for.
+const SYNONYM: usize = 8;
+/// What pages that are not for integrators count less.
+const ASIDE: usize = 4;
+
 const MOST_FOUND: usize = 30;
 /// Characters of the text that are shown around the first word that was found.
 const BEFORE: usize = 60;
 const SHOWN: usize = 220;
+
+/// A word of a query, and the words that stand for it here, all of them together.
+struct Wanted {
+    word: String,
+    others: &'static [&'static str],
+}
+
+impl Wanted {
+    fn new(word: String) -> Self {
+        let others = SYNONYMS.iter().find(|(known, _)| *known == word);
+        Self {
+            others: others.map_or(&[], |(_, others)| others),
+            word,
+        }
+    }
+
+    fn words(self) -> impl Iterator<Item = String> {
+        let others = self.others.iter().map(|other| (*other).to_owned());
+        std::iter::once(self.word).chain(others)
+    }
+}
 
 /// Everything that can be found.
 pub(crate) struct Index {
@@ -29,6 +74,7 @@ struct Indexed {
     /// What people call the page and its passage, in lower case.
     names: String,
     kind: &'static str,
+    is_aside: bool,
     heading: String,
     text: String,
     words: [Vec<String>; 3],
@@ -61,6 +107,7 @@ impl Index {
                     title: draft.title.clone(),
                     names: format!("{} {} {}", draft.title, draft.label, passage.heading).to_lowercase(),
                     kind: draft.kind.name(),
+                    is_aside: matches!(draft.kind, Kind::Operating | Kind::Background),
                     heading: passage.heading.clone(),
                     text: passage.text.split_whitespace().collect::<Vec<_>>().join(" "),
                     words: [words(&titles), words(&passage.heading), words(&passage.text)],
@@ -75,18 +122,28 @@ impl Index {
 
     /// What fits the query, the best first.
     pub(crate) fn search(&self, query: &str) -> Vec<Found<'_>> {
-        let wanted = words(query);
+        let wanted: Vec<_> = words(query).into_iter().map(Wanted::new).collect();
         if wanted.is_empty() {
             return Vec::new();
         }
         let mut found: Vec<_> = self
             .passages
             .iter()
-            .filter_map(|passage| Some((passage.score(&wanted, &query.to_lowercase())?, passage)))
+            .map(|passage| (passage.score(&wanted, &query.to_lowercase()), passage))
             .collect();
+        let most = found
+            .iter()
+            .map(|((words, _), _)| *words)
+            .max()
+            .unwrap_or_default();
+        if most * 2 < wanted.len() {
+            return Vec::new();
+        }
+        found.retain(|((words, _), _)| *words > 0 && *words == most);
         // Stable: passages that fit alike stay in the order of the site.
         found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         found.truncate(MOST_FOUND);
+        let wanted: Vec<_> = wanted.into_iter().flat_map(Wanted::words).collect();
         found
             .into_iter()
             .map(|(_, passage)| passage.found(&wanted))
@@ -95,26 +152,40 @@ impl Index {
 }
 
 impl Indexed {
-    /// How well the words fit; nothing where one of them is missing.
-    fn score(&self, wanted: &[String], query: &str) -> Option<usize> {
-        let of = |word: &String| {
+    /// How many of the words are there, and how well they fit.
+    fn score(&self, wanted: &[Wanted], query: &str) -> (usize, usize) {
+        let of = |word: &str| {
             // What each place counts, and how often at most: a long text is not better for repeating a word.
-            let places = self.words.iter().zip([(40, 1), (20, 1), (1, 5)]);
+            let places = self.words.iter().zip([(40, 1), (30, 1), (1, 5)]);
             let scores = places.map(|(words, (weight, most))| {
-                let whole = words.iter().filter(|other| *other == word).count();
-                let begun = words
-                    .iter()
-                    .filter(|other| other.starts_with(word.as_str()))
-                    .count();
+                let whole = words.iter().filter(|other| is(other, word)).count();
+                let begun = words.iter().filter(|other| other.starts_with(word)).count();
                 weight * (whole.min(most) * 3 + begun.min(most))
             });
-            Some(scores.sum::<usize>()).filter(|score| *score > 0)
+            scores.sum::<usize>()
         };
-        let words: usize = wanted.iter().map(of).sum::<Option<usize>>()?;
+        let best = |wanted: &Wanted| {
+            let others: Vec<_> = wanted.others.iter().map(|other| of(other)).collect();
+            let others = if others.contains(&0) {
+                0
+            } else {
+                others.into_iter().sum()
+            };
+            of(&wanted.word).max(others * SYNONYM / 10)
+        };
+        let scores: Vec<_> = wanted.iter().map(best).filter(|score| *score > 0).collect();
         let named = if self.names.contains(query) { 300 } else { 0 };
+        let [_, headings, _] = &self.words;
+        // A heading that has them all is about nothing else.
+        let is_headed = |wanted: &Wanted| {
+            let has = |word: &str| headings.iter().any(|other| is(other, word));
+            has(&wanted.word) || (!wanted.others.is_empty() && wanted.others.iter().all(|other| has(other)))
+        };
+        let headed = if wanted.iter().all(is_headed) { 150 } else { 0 };
         // What a page begins with is what its title promises.
         let first = if self.heading.is_empty() { 30 } else { 0 };
-        Some(words + named + first)
+        let score = scores.iter().sum::<usize>() + named + headed + first;
+        (scores.len(), if self.is_aside { score / ASIDE } else { score })
     }
 
     fn found(&self, wanted: &[String]) -> Found<'_> {
@@ -126,6 +197,13 @@ impl Indexed {
             shown: marked(&self.text, wanted),
         }
     }
+}
+
+/// Whether it is this word, or more than one of it.
+fn is(other: &str, word: &str) -> bool {
+    other
+        .strip_prefix(word)
+        .is_some_and(|rest| matches!(rest, "" | "s"))
 }
 
 /// The words of a text in lower case. `order_unpaid` is one, and its parts are words too.

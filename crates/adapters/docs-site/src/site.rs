@@ -107,7 +107,7 @@ impl Site {
             let html = frame.page(draft)?;
             pages.insert(draft.path.clone(), Document::html(html, draft.policy));
         }
-        let feed = feed::atom(settings, &changelog::releases());
+        let feed = feed::atom(settings, &changelog::releases(), &changelog::notices());
         pages.insert(feed::PATH.to_owned(), Document::feed(feed));
         Ok(Self {
             missing: frame.failure("Page not found", layout::MISSING)?,

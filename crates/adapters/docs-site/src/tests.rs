@@ -219,6 +219,21 @@ fn every_operation_and_event_has_a_page_with_its_fields_and_codes() {
         assert!(page.contains(expected), "{expected}");
     }
     assert!(pages["/docs/errors/no_price_row"].contains("/docs/reference/updateOffer"));
+    let security = pages["/docs/reference/security"];
+    for expected in [
+        "authorizationCode",
+        "clientCredentials",
+        "/oauth/token</code>",
+        "/oauth/authorize</code>",
+        "<code>shipments:write</code>",
+        "report shipments (buyer is notified)",
+        "id=\"bearer\"",
+        "id=\"client\"",
+    ] {
+        assert!(security.contains(expected), "{expected}");
+    }
+    assert!(pages["/docs/reference"].contains("href=\"/docs/reference/security\""));
+    assert!(pages["/docs/reference/listWebhooks"].contains("Values may be added"));
     let event = pages["/docs/reference/onOrderPaid"];
     assert!(
         event.contains("order.paid") && event.contains("X-Signature") && !event.contains("curl"),
@@ -238,6 +253,7 @@ fn what_is_looked_for_is_found_first() {
             .unwrap_or_default()
             .to_owned()
     };
+    let mut wrong = Vec::new();
     for (query, place) in [
         ("order_unpaid", "/docs/errors/order_unpaid"),
         ("listOffers", "/docs/reference/listOffers"),
@@ -245,12 +261,32 @@ fn what_is_looked_for_is_found_first() {
         ("invalid_grant", "/docs/errors/invalid_grant"),
         ("Refreshing", "/docs/guide/authentication#refreshing"),
         ("order.paid", "/docs/reference/onOrderPaid"),
-        ("no such words anywhere", ""),
+        ("timestamp format", "/docs/guide/common-rules#timestamps"),
+        ("date format", "/docs/guide/common-rules#timestamps"),
+        ("paging", "/docs/guide/common-rules#pages"),
+        ("pagination", "/docs/guide/common-rules#pages"),
+        ("token lifetime", "/docs/guide/authentication#when-a-token-ends"),
+        ("throttling", "/docs/guide/common-rules#the-rate-limit"),
+        ("rate limit", "/docs/guide/common-rules#the-rate-limit"),
+        (
+            "breaking changes",
+            "/docs/guide/versioning#what-is-announced-first",
+        ),
+        ("sdk", "/docs/guide/clients"),
+        ("download openapi", "/docs/guide/clients"),
+        ("idempotency", "/docs/guide/idempotency"),
+        ("scopes", "/docs/guide/authentication#scopes"),
+        ("security schemes", "/docs/reference/security#oauth2"),
+        ("xyzzy plugh", ""),
         ("", ""),
         ("…", ""),
     ] {
-        assert_eq!(first(query), place, "{query}");
+        let found = first(query);
+        if found != place {
+            wrong.push(format!("{query}: {found}, not {place}"));
+        }
     }
+    assert_eq!(wrong, Vec::<String>::new());
     let html = site.search("<script>alert(1)</script>");
     assert!(
         !html.contains("<script>alert") && html.contains("&#60;script&#62;alert"),

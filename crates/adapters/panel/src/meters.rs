@@ -14,3 +14,9 @@ pub(crate) fn paced(pace: &Pace) {
     metrics::counter!("rate_limit_decisions_total", "limit" => "sign_in", "decision" => decision)
         .increment(1);
 }
+
+/// Counts a request that found as many passwords waiting to be compared as may.
+pub(crate) fn crowded() {
+    metrics::counter!("rate_limit_decisions_total", "limit" => "password_hashes", "decision" => "refused")
+        .increment(1);
+}

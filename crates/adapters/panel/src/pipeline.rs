@@ -17,6 +17,7 @@ use web::{TraceId, head, reply};
 use crate::browser::{self, Cookies};
 use crate::fields::Fields;
 use crate::language::Language;
+use crate::meters;
 use crate::next::Next;
 use crate::refusal::Refusal;
 use crate::routes::{self, Handler, Route};
@@ -47,6 +48,9 @@ pub(crate) async fn answer(panel: &Arc<Panel>, mut arrival: Arrival) -> (HttpRes
     let mut response = outcome.unwrap_or_else(|refusal| {
         if let Some(cause) = refusal.cause() {
             log(&trace_id, template, cause.as_ref());
+        }
+        if matches!(refusal, Refusal::Crowded) {
+            meters::crowded();
         }
         pages::failure::response(panel, (&trace_id, language), &refusal)
     });

@@ -4,8 +4,8 @@ use std::error::Error;
 
 use actix_web::http::StatusCode;
 use kernel::StoreError;
-use oauth::{ConsentRefusal, Quota};
-use usecases::UnitOfWorkError;
+use oauth::{ConsentRefusal, Overcrowded, Quota};
+use usecases::{Repeatable, UnitOfWorkError};
 use web::TaskPanicked;
 
 use crate::next::Next;
@@ -36,6 +36,8 @@ pub(crate) enum Refusal {
     FormUsed(String),
     /// What was to be shown once was shown, or never was.
     ShownBefore,
+    /// As many passwords wait to be compared as may.
+    Crowded,
     /// The store cannot be reached.
     Unavailable(Cause),
     /// A defect.
@@ -53,9 +55,16 @@ impl Refusal {
             Self::FormUsed(_) => StatusCode::CONFLICT,
             Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Consent(_) | Self::DeadLink | Self::ShownBefore => StatusCode::GONE,
-            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable(_) | Self::Crowded => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
+    }
+
+    /// Whether nobody knows if the change stands.
+    pub(crate) fn is_unknown(&self) -> bool {
+        let Self::Failed(cause) = self else { return false };
+        let cause = cause.downcast_ref::<UnitOfWorkError>();
+        cause.is_some_and(Repeatable::is_unknown)
     }
 
     /// What is to be logged.
@@ -70,6 +79,7 @@ impl Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
+            StoreError::Unavailable(cause) if cause.is::<Overcrowded>() => Self::Crowded,
             StoreError::Unavailable(_) => Self::Unavailable(error.into()),
             other => Self::Failed(other.into()),
         }

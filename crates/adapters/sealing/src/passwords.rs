@@ -5,7 +5,7 @@ use std::sync::Arc;
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _, password_hash::phc};
 use async_trait::async_trait;
 use kernel::StoreError;
-use oauth::{PasswordHash, PasswordHasher};
+use oauth::{Overcrowded, PasswordHash, PasswordHasher};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 /// How much is hashed at a time.
@@ -17,11 +17,6 @@ pub struct HashingBounds {
     /// whoever asked.
     pub waiting: usize,
 }
-
-/// Too many passwords wait to be hashed.
-#[derive(Debug, thiserror::Error)]
-#[error("as many passwords wait to be hashed as may")]
-struct Overcrowded;
 
 /// Hashes passwords off the asynchronous threads, a few at a time; clones share the bounds.
 #[derive(Debug, Clone)]
@@ -146,7 +141,10 @@ mod tests {
             hasher.hash("x").await.map(drop),
             hasher.verify("x", None).await.map(drop),
         ] {
-            assert!(matches!(overdue, Err(StoreError::Unavailable(_))), "{overdue:?}");
+            assert!(
+                matches!(&overdue, Err(StoreError::Unavailable(cause)) if cause.is::<Overcrowded>()),
+                "{overdue:?}"
+            );
         }
         drop(under_way);
         for one in waiting {

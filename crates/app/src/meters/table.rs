@@ -133,6 +133,7 @@ const HTTP: &[Meter] = &[
                     "token_by_client",
                     "authorize_by_address",
                     "sign_in",
+                    "password_hashes",
                 ],
             ),
             label("decision", &["admitted", "delayed", "refused"]),

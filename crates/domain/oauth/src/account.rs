@@ -67,6 +67,13 @@ impl Email {
     }
 }
 
+/// Whether somebody who gives this address to sign in means the account with that one. The case of ASCII letters does not
+/// matter. That of others does: what they are folded to is no two programs' common knowledge, and an address that a database
+/// finds must be counted as the same one wherever attempts are counted ([`crate::Subject::account`]).
+pub fn is_same_address(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
 /// A password's hash in PHC string format. Never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(String);

@@ -14,6 +14,9 @@ pub enum InvalidClient {
     /// The application is suspended.
     #[error("this application is suspended")]
     Suspended,
+    /// The application or the account has ended, or been narrowed, since the client was authenticated.
+    #[error("this application has been suspended, deleted or narrowed meanwhile")]
+    Meanwhile,
 }
 
 /// Checks what a client presents of itself. An empty secret is none. A public client may come without a secret; one that it

@@ -31,7 +31,7 @@ mod standing;
 mod status;
 mod usage;
 
-pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName};
+pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName, is_same_address};
 pub use application::{Application, ApplicationEvent, ClientType, Purpose, RateLimit, Registrar};
 pub use audit::{Action, Actor, AuditEntry};
 pub use authorization::{
@@ -58,7 +58,7 @@ pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalToke
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
     ApplicationReader, ApplicationStore, ClientTokens, Gate, OperatorTokenRow, OperatorTokenStore,
-    OperatorTokens, PasswordHasher, RateCounter, SellerReader, SellerStore, TokenStore,
+    OperatorTokens, Overcrowded, PasswordHasher, RateCounter, SellerReader, SellerStore, TokenStore,
 };
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};

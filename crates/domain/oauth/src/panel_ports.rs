@@ -124,6 +124,12 @@ pub trait PanelStore: Send + Sync {
     /// obtained outlives a new password.
     async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError>;
 
+    /// Whether there is such a session, be it alive or not.
+    async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError>;
+
+    /// The password of an account as it is now: the caller holds the account locked.
+    async fn present_password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
+
     /// Sets the password of an account.
     async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
 
@@ -131,6 +137,8 @@ pub trait PanelStore: Send + Sync {
     async fn add_link(&self, link: Link) -> Result<(), StoreError>;
 
     /// Uses a link up: the account, or nothing when it is unknown, expired, used, of another kind, or its account is closed.
+    /// The account is locked first, as [`crate::SellerStore::lock_seller`] does: a link is used before or after the account's
+    /// password is changed, and not during.
     async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;
 
     /// Queues a mail about an account.

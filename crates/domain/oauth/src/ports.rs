@@ -45,9 +45,11 @@ pub trait RateCounter: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ClientTokens: Send + Sync {
-    /// Stores a family with its token. Whether the application and the account still stand need not be looked at: the gate
-    /// does so whenever the token is used.
-    async fn issue(&self, token: NewClientToken) -> Result<(), StoreError>;
+    /// Stores a family with its token; false, and nothing is stored, where the application is not the account's, is suspended
+    /// or deleted, has not all of the scopes any more, or the account is closed. Whoever changes one of these at the same
+    /// moment is waited for, or waits: no token is issued once such a change has been acknowledged. A long wait ends as
+    /// [`StoreError::Retryable`].
+    async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError>;
 }
 
 /// Reads applications outside a transaction.
@@ -167,7 +169,8 @@ pub trait OperatorTokenStore: Send + Sync {
 
 /// Hashes passwords.
 ///
-/// An adapter MUST use a slow, salted hash (argon2id) and bound how many run at a time.
+/// An adapter MUST use a slow, salted hash (argon2id) and bound how many run at a time. Where too many wait already, it MUST fail at
+/// once with [`Overcrowded`] in a [`StoreError::Unavailable`].
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PasswordHasher: Send + Sync {
@@ -178,3 +181,8 @@ pub trait PasswordHasher: Send + Sync {
     /// can tell an unknown account from a wrong password, and is false.
     async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError>;
 }
+
+/// As many passwords wait to be hashed as may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("as many passwords wait to be hashed as may")]
+pub struct Overcrowded;

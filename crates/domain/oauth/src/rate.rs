@@ -64,9 +64,10 @@ impl Subject {
         Self(client.uuid())
     }
 
-    /// An account by the e-mail address that somebody gives, whatever its case and whether or not there is one.
+    /// An account by the e-mail address that somebody gives, whether or not there is one. Every spelling that finds an account
+    /// ([`crate::is_same_address`]) is the same subject.
     pub fn account(email: &str) -> Self {
-        Self::hashed(&email.to_lowercase())
+        Self::hashed(&email.to_ascii_lowercase())
     }
 
     /// Something that a seller names by its id, whether or not it is the seller's: nobody uses up another one's part.
@@ -123,5 +124,29 @@ mod tests {
         assert_ne!(subject("2001:db8:1:2::1"), subject("2001:db8:1:3::1"));
         assert_eq!(subject("192.0.2.1"), subject("::ffff:192.0.2.1"));
         assert_ne!(subject("192.0.2.1"), subject("192.0.2.2"));
+    }
+
+    #[test]
+    fn whatever_finds_an_account_is_counted_for_it() {
+        let spellings = [
+            "Ikea@Shop.example",
+            "iKEA@shop.EXAMPLE",
+            "İkea@shop.example",
+            "i\u{212a}ea@shop.example",
+        ];
+        for (one, other) in spellings
+            .iter()
+            .flat_map(|one| spellings.map(|other| (*one, other)))
+        {
+            let counted_as_one = Subject::account(one) == Subject::account(other);
+            assert_eq!(
+                crate::is_same_address(one, other),
+                counted_as_one,
+                "{one} {other}"
+            );
+        }
+        assert!(crate::is_same_address(spellings[0], spellings[1]));
+        assert!(!crate::is_same_address(spellings[0], spellings[2]));
+        assert!(!crate::is_same_address(spellings[0], spellings[3]));
     }
 }

@@ -24,6 +24,11 @@ fn hash() -> PasswordHash {
     PasswordHash::new("h".to_owned())
 }
 
+/// What the present password was compared with.
+fn compared() -> PasswordHash {
+    PasswordHash::new("before".to_owned())
+}
+
 fn sellers(closed: bool) -> MockSellerStore {
     let mut sellers = MockSellerStore::new();
     sellers.expect_lock_seller().returning(move |id| {
@@ -80,7 +85,8 @@ async fn a_closed_account_gets_no_mail_and_no_password() {
     let (sellers, panel) = (sellers(true), MockPanelStore::new());
     let refused = send_reset((&sellers, &panel), &chance(), by(), "https://x", now()).await;
     assert!(matches!(refused, Err(Failure::Refused(Refusal::SellerClosed))));
-    let refused = change_password((&sellers, &panel), (by(), SecretHash::of("s")), hash()).await;
+    let acting = (by(), SecretHash::of("s"));
+    let refused = change_password((&sellers, &panel), acting, (&compared(), hash())).await;
     assert!(matches!(refused, Err(Failure::Refused(Refusal::SellerClosed))));
 }
 
@@ -105,16 +111,48 @@ async fn a_password_set_by_link_ends_every_session() {
 #[tokio::test]
 async fn a_changed_password_ends_every_other_session() {
     let mut panel = noting(Action::PasswordChanged);
+    let session = SecretHash::of("s");
+    panel
+        .expect_has_session()
+        .withf(move |asked| *asked == session)
+        .returning(|_| Ok(true));
+    panel
+        .expect_present_password()
+        .returning(|_| Ok(Some(compared())));
     panel.expect_set_password().once().returning(|_, _| Ok(()));
     panel
         .expect_end_sessions()
         .once()
-        .withf(|_, but| *but == Some(SecretHash::of("s")))
+        .withf(move |_, but| *but == Some(session))
         .returning(|_, _| Ok(()));
     let sellers = sellers(false);
-    change_password((&sellers, &panel), (by(), SecretHash::of("s")), hash())
+    change_password((&sellers, &panel), (by(), session), (&compared(), hash()))
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn what_ended_the_session_or_replaced_the_password_meanwhile_prevails() {
+    let cases = [
+        (false, Some(hash()), Refusal::SessionEnded),
+        (false, Some(compared()), Refusal::SessionEnded),
+        (true, Some(hash()), Refusal::PasswordReplaced),
+        (true, None, Refusal::PasswordReplaced),
+    ];
+    for (lives, present, expected) in cases {
+        // Nothing else is expected of the store: nothing is changed.
+        let (sellers, mut panel) = (sellers(false), MockPanelStore::new());
+        panel.expect_has_session().returning(move |_| Ok(lives));
+        panel
+            .expect_present_password()
+            .returning(move |_| Ok(present.clone()));
+        let acting = (by(), SecretHash::of("s"));
+        let refused = change_password((&sellers, &panel), acting, (&compared(), hash())).await;
+        assert!(
+            matches!(refused, Err(Failure::Refused(refusal)) if refusal == expected),
+            "{refused:?}"
+        );
+    }
 }
 
 #[tokio::test]

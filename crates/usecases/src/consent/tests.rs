@@ -96,6 +96,32 @@ async fn who_may_not_be_asked_is_not_asked_and_the_screen_is_used_up() {
 }
 
 #[tokio::test]
+async fn who_may_not_be_asked_gets_the_same_answer_again_while_it_holds() {
+    let (pending, active) = (
+        application(ApplicationStatus::Pending),
+        application(ApplicationStatus::Active),
+    );
+    let again = show(&grants(true, 0), Some(&pending), (&ticket(), viewer(2)), now()).await;
+    assert_eq!(again.unwrap(), Shown::Answered(RedirectError::AccessDenied));
+    for (application, who, expected) in [
+        (&active, 2, ConsentRefusal::Decided),
+        (&pending, 3, ConsentRefusal::AnotherViewer),
+    ] {
+        let refused = show(
+            &grants(true, 0),
+            Some(application),
+            (&ticket(), viewer(who)),
+            now(),
+        )
+        .await;
+        assert!(
+            matches!(refused, Err(Failure::Refused(why)) if why == expected),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_screen_of_somebody_else_or_decided_or_expired_is_not_shown() {
     let active = application(ApplicationStatus::Active);
     let refused = async |decided: bool, who: u128, at: DateTime<Utc>| {

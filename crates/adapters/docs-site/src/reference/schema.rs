@@ -26,9 +26,7 @@ pub(crate) struct Field {
 pub(super) fn parameter(tree: Tree<'_>, name: &str, node: &Node) -> Field {
     let schema = node.get("schema").unwrap_or(&Node::Null);
     let mut field = field(tree, name, schema, is_true(node, "required"));
-    if !text(node, "description").is_empty() {
-        field.about = markdown::fragment(text(node, "description"));
-    }
+    field.about = markdown::fragment(&said([text(node, "description"), &about(tree, schema)]));
     field.deprecated |= is_true(node, "deprecated");
     if let Some(value) = node.get("example") {
         field.rules.push(format!("Example: {}", code(&plain(value))));
@@ -86,19 +84,46 @@ fn present<'a>(tree: Tree<'a>, schema: &'a Node) -> (&'a Node, bool) {
 
 fn field(tree: Tree<'_>, name: &str, node: &Node, required: bool) -> Field {
     let (schema, nullable) = present(tree, node);
-    let said = match text(node, "description") {
-        "" => text(schema, "description"),
-        own => own,
-    };
     let null = if nullable { " or null" } else { "" };
     Field {
         name: name.to_owned(),
         kind: format!("{}{null}", kind(tree, schema)),
         required,
         deprecated: is_true(node, "deprecated") || is_true(schema, "deprecated"),
-        about: markdown::fragment(said),
+        about: markdown::fragment(&about(tree, node)),
         rules: rules(tree, schema),
     }
+}
+
+/// What the document says of a value: where it stands, of its schema, and of its elements.
+fn about(tree: Tree<'_>, node: &Node) -> String {
+    let (schema, _) = present(tree, node);
+    let of_elements = schema.get("items").map(|items| {
+        let shared = present(tree, items).0;
+        let of_each = said([text(items, "description"), text(shared, "description")]);
+        let has_fields = shared.get("properties").is_some();
+        if of_each.is_empty() || has_fields {
+            of_each
+        } else {
+            format!("Each element: {of_each}")
+        }
+    });
+    said([
+        text(node, "description"),
+        text(schema, "description"),
+        of_elements.as_deref().unwrap_or_default(),
+    ])
+}
+
+/// Paragraphs of what there is to say, each once.
+fn said<const COUNT: usize>(parts: [&str; COUNT]) -> String {
+    let mut paragraphs: Vec<&str> = Vec::new();
+    for part in parts {
+        if !part.is_empty() && !paragraphs.contains(&part) {
+            paragraphs.push(part);
+        }
+    }
+    paragraphs.join("\n\n")
 }
 
 fn kind(tree: Tree<'_>, schema: &Node) -> String {
@@ -126,6 +151,12 @@ fn rules(tree: Tree<'_>, schema: &Node) -> Vec<String> {
         [] => {}
         [only] => rules.push(format!("Always {only}")),
         _ => rules.push(format!("One of {}", values.join(", "))),
+    }
+    if let Some(only) = schema.get("const") {
+        rules.push(format!("Always {}", code(&plain(only))));
+    }
+    if is_true(schema, "x-extensible") {
+        rules.push("Values may be added".to_owned());
     }
     rules.extend(range(schema, "minimum", "maximum", ""));
     rules.extend(range(schema, "minLength", "maxLength", " characters"));
@@ -178,7 +209,44 @@ mod tests {
         "Order": {"type": "object", "properties": {
             "price": {"anyOf": [{"$ref": "#/components/schemas/Money"}, {"type": "null"}], "description": "What `it` costs."},
             "items": {"type": "array", "items": {"$ref": "#/components/schemas/Money"}, "minItems": 1},
-            "tags": {"type": ["array", "null"], "items": {"type": "string", "format": "uuid", "maxLength": 3}}}}}}}"##;
+            "tags": {"type": ["array", "null"], "items": {"type": "string", "format": "uuid", "maxLength": 3}}}},
+        "Event": {"type": "string", "enum": ["a", "b"], "x-extensible": true, "description": "Further ones may be added."},
+        "Hook": {"type": "object", "properties": {
+            "event": {"anyOf": [{"$ref": "#/components/schemas/Event"}], "description": "The first."},
+            "events": {"type": "array", "items": {"$ref": "#/components/schemas/Event"}, "description": "All of them."},
+            "kind": {"const": "hook", "type": "string"}}}}}}"##;
+
+    #[test]
+    fn what_may_grow_is_told_with_everything_that_is_said_of_it() {
+        let document = Node::parse(DOCUMENT);
+        let tree = Tree::new(&document);
+        let hook = Node::parse(r##"{"$ref": "#/components/schemas/Hook"}"##);
+        let told: Vec<_> = fields(tree, &hook)
+            .into_iter()
+            .map(|field| (field.about, field.rules.join("; ")))
+            .collect();
+        let values = "One of <code>a</code>, <code>b</code>";
+        assert_eq!(
+            told,
+            [
+                (
+                    "<p>The first.</p>\n<p>Further ones may be added.</p>\n".to_owned(),
+                    format!("{values}; Values may be added")
+                ),
+                (
+                    "<p>All of them.</p>\n<p>Each element: Further ones may be added.</p>\n".to_owned(),
+                    format!("Each element: {values}; Each element: Values may be added")
+                ),
+                (String::new(), "Always <code>hook</code>".to_owned()),
+            ]
+        );
+        let parameter_said =
+            Node::parse(r##"{"description": "Which.", "schema": {"$ref": "#/components/schemas/Event"}}"##);
+        assert_eq!(
+            parameter(tree, "event", &parameter_said).about,
+            "<p>Which.</p>\n<p>Further ones may be added.</p>\n"
+        );
+    }
 
     #[test]
     fn fields_have_their_whole_names_kinds_and_rules() {

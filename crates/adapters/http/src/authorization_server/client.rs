@@ -55,7 +55,8 @@ pub(super) async fn for_grant(
     Ok(client)
 }
 
-fn challenged(headers: &HeaderMap, error: OAuthError) -> OAuthError {
+/// A refusal of the client, with a challenge where it used the `Authorization` header.
+pub(super) fn challenged(headers: &HeaderMap, error: OAuthError) -> OAuthError {
     if headers.contains_key(AUTHORIZATION) {
         error.challenged()
     } else {

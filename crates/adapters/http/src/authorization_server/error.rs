@@ -251,6 +251,15 @@ impl From<InvalidClient> for OAuthError {
     }
 }
 
+impl From<Failure<InvalidClient>> for OAuthError {
+    fn from(failure: Failure<InvalidClient>) -> Self {
+        match failure {
+            Failure::Refused(refusal) => refusal.into(),
+            Failure::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<GrantRefusal> for OAuthError {
     fn from(refusal: GrantRefusal) -> Self {
         let description = format!("What was presented cannot be used: {refusal}.");

@@ -81,7 +81,9 @@ async fn issue_as_asked(
         GrantType::RefreshToken => Some(Presented::refresh_token(&parameters, client.client_id)?),
     };
     let issued = match presented {
-        None => client_credentials::issue(public, &client, &parameters, deadline).await?,
+        None => client_credentials::issue(public, &client, &parameters, deadline)
+            .await
+            .map_err(|error| client::challenged(arrival.headers(), error))?,
         Some(presented) => issuing::issue(public, presented, deadline, arrival.trace_id).await?,
     };
     granted(

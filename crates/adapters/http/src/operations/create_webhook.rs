@@ -36,7 +36,7 @@ impl Operation for CreateWebhook {
         id: "createWebhook",
         tag: Tag::Webhooks,
         summary: "Subscribe to events",
-        description: "At most 20 subscriptions of an application at a seller. The answer is the only one that tells the secret. To change the secret, make a second subscription and delete the first.",
+        description: "At most 20 subscriptions of an application at a seller. The answer is the only one that tells the secret, and does so whatever `fields` says. To change the secret, make a second subscription and delete the first.",
         resource: None,
         parameters: &[Parameter::FIELDS],
         body: Some(Body {

@@ -1,11 +1,11 @@
 //! How a resource is shown: its fields declared once, for the `fields` parameter, the document and the bytes alike.
 
 /// Declares the view of a record: a type whose `FIELDS` are the names that `fields` may choose from, in the contract's
-/// order, and whose values write themselves with the chosen ones straight into a serializer. Since any field but `id` may be
-/// left out, `id` alone is required by its schema.
+/// order, and whose values write themselves with the chosen ones straight into a serializer. Any field may be left out but `id`
+/// and those named behind `never without`; these are what its schema requires.
 macro_rules! view {
     ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty, of $length:literal bytes, named $title:literal, $said:literal
-        { $($name:literal: $schema:expr => $value:expr,)+ }) => {
+        $(, never without $always:literal)* { $($name:literal: $schema:expr => $value:expr,)+ }) => {
         $(#[$doc])*
         pub(super) struct $view<'a> {
             $record: &'a $type,
@@ -15,6 +15,9 @@ macro_rules! view {
         impl<'a> $view<'a> {
             /// The names of the fields.
             pub(super) const FIELDS: &'static [&'static str] = &[$($name,)+];
+
+            /// The names of those that come along whichever were chosen.
+            const ALWAYS: &'static [&'static str] = &["id", $($always,)*];
 
             /// How many bytes a whole one usually has.
             pub(super) const USUAL_LENGTH: usize = $length;
@@ -29,8 +32,9 @@ macro_rules! view {
             /// What the document says of it.
             pub(super) fn schema() -> ::web::schema::Node {
                 let members = [$(($name, $schema),)+];
-                let required: &[&str] = if Self::FIELDS.contains(&"id") { &["id"] } else { &[] };
-                ::web::schema::partial_object(&members, required).said($said).named($title)
+                let required = Self::FIELDS.iter().filter(|name| Self::ALWAYS.contains(name));
+                let required: Vec<_> = required.copied().collect();
+                ::web::schema::partial_object(&members, &required).said($said).named($title)
             }
         }
 
@@ -41,7 +45,8 @@ macro_rules! view {
                 let mut map = serializer.serialize_map(None)?;
                 let mut indices = 0..;
                 $(
-                    if indices.next().is_some_and(|index| self.fields.has_index(index)) {
+                    let is_chosen = indices.next().is_some_and(|index| self.fields.has_index(index));
+                    if is_chosen || Self::ALWAYS.contains(&$name) {
                         map.serialize_entry($name, &$value)?;
                     }
                 )+

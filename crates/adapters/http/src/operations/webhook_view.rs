@@ -21,14 +21,14 @@ view! {
 view! {
     /// A subscription that was just made, with its secret, which is never shown again.
     WebhookCreatedView of webhook: NewSubscription, of 448 bytes, named "WebhookCreated",
-        "A subscription that was just made, with its secret."
+        "A subscription that was just made, with its secret.", never without "secret"
     {
         "id": uuid() => webhook.id.uuid(),
         "url": uri() => webhook.url.as_str(),
         "events": array(event()) => EventNames(&webhook.events),
         "active": boolean() => true,
         "created_at": date_time() => Timestamp::new(webhook.created_at),
-        "secret": string().said("The key of the signatures, prefix included. It is never shown again.")
+        "secret": string().said("The key of the signatures, prefix included. It is never shown again, so it is here whatever `fields` says.")
             => webhook.secret.reveal(),
     }
 }

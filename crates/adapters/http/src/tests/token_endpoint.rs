@@ -59,7 +59,7 @@ fn issuing() -> Fixture {
             let own = (application().owner, application().client_id);
             (new.grant.seller, new.grant.client_id) == own && new.lifetime == TimeDelta::hours(12)
         })
-        .returning(|_| Ok(()));
+        .returning(|_| Ok(true));
     fixture
 }
 
@@ -252,6 +252,17 @@ async fn a_failing_store_is_a_server_error() {
     let answered = fixture.send(in_body("")).await;
     is(&answered, 500, "server_error");
     assert_eq!(answered.header("retry-after"), Some("1"));
+}
+
+#[actix_web::test]
+async fn a_client_whose_application_ends_meanwhile_is_refused_as_when_it_authenticates() {
+    let mut fixture = knowing(application());
+    fixture
+        .client_tokens
+        .expect_issue()
+        .once()
+        .returning(|_| Ok(false));
+    is(&fixture.send(in_body("")).await, 401, "invalid_client");
 }
 
 #[actix_web::test]

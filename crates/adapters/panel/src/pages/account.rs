@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use kernel::Violations;
-use oauth::{NewPassword, PanelStore, Seller, SellerStore};
+use oauth::{NewPassword, PanelStore, PasswordHash, Seller, SellerStore};
 use usecases::account_links;
 
 use super::sign_in::keep_pace;
@@ -12,6 +12,7 @@ use crate::change::change;
 use crate::fields::Fields;
 use crate::frame::Frame;
 use crate::issues::Issues;
+use crate::next::Next;
 use crate::notice::Done;
 use crate::refusal::Refusal;
 use crate::reply::see_other;
@@ -42,10 +43,11 @@ pub(crate) async fn change_password(member: Member, fields: Fields) -> Result<Ht
     let current = panel.panel.password(member.seller().id).await?;
     let fits = panel
         .passwords
-        .verify(fields.get("current_password"), current)
+        .verify(fields.get("current_password"), current.clone())
         .await?;
+    let compared = current.filter(|_| fits);
     let mut issues = Issues::none();
-    if !fits {
+    if compared.is_none() {
         issues.add("current_password", t.passwords.current_wrong);
     }
     issues.append(Issues::of(&violations, t));
@@ -55,22 +57,36 @@ pub(crate) async fn change_password(member: Member, fields: Fields) -> Result<Ht
     {
         issues.add("new_password", t.passwords.unchanged);
     }
-    let new = match new {
-        Some(new) if !issues.any() => new,
+    let (new, compared) = match (new, compared) {
+        (Some(new), Some(compared)) if !issues.any() => (new, compared),
         _ => return shown(&member, issues, StatusCode::UNPROCESSABLE_ENTITY).await,
     };
+    match replace(&member, compared, &new).await? {
+        Ok(()) => see_other(&Done::PasswordChanged.on("/panel/account")),
+        Err(account_links::Refusal::SessionEnded) => Err(Refusal::SignIn(Next::default())),
+        Err(account_links::Refusal::PasswordReplaced) => {
+            let issues = Issues::one("current_password", t.passwords.current_wrong);
+            shown(&member, issues, StatusCode::UNPROCESSABLE_ENTITY).await
+        }
+        Err(_) => Err(Refusal::NotFound),
+    }
+}
+
+/// Puts a new password in the place of the one that was compared.
+async fn replace(
+    member: &Member,
+    compared: PasswordHash,
+    new: &NewPassword,
+) -> Result<Result<(), account_links::Refusal>, Refusal> {
+    let panel = &member.visit.panel;
     let hash = panel.passwords.hash(new.reveal()).await?;
-    let input = (member.acting(), member.session(), hash);
-    let changed = change(panel, input, |transaction, _, (by, session, hash)| {
+    let input = ((member.acting(), member.session()), compared, hash);
+    let changed = change(panel, input, |transaction, _, (acting, compared, hash)| {
         let ports: (&dyn SellerStore, &dyn PanelStore) = (transaction, transaction);
-        Box::pin(account_links::change_password(
-            ports,
-            (*by, *session),
-            hash.clone(),
-        ))
+        let passwords = (compared, hash.clone());
+        Box::pin(account_links::change_password(ports, *acting, passwords))
     });
-    changed.await?.map_err(|_| Refusal::NotFound)?;
-    see_other(&Done::PasswordChanged.on("/panel/account"))
+    changed.await
 }
 
 async fn shown(member: &Member, issues: Issues, status: StatusCode) -> Result<HttpResponse, Refusal> {

@@ -26,6 +26,9 @@ use crate::reply::see_other;
 use crate::security;
 use crate::visit::{Member, Visit};
 
+/// How often a screen is looked at where the answer to the COMMIT is lost each time.
+const LOOKS: u32 = 3;
+
 #[derive(Template)]
 #[template(path = "consent.html")]
 struct Page {
@@ -50,19 +53,35 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
         .applications
         .client(ticket.request.client_id)
         .await?;
-    let input = (ticket.clone(), member.viewer(), application.clone());
-    let shown = change(&member.visit.panel, input, |transaction, _, input| {
-        let (ticket, viewer, application) = input;
-        let now = transaction.now();
-        Box::pin(show(transaction, application.as_ref(), (ticket, *viewer), now))
-    });
-    match (shown.await??, application) {
+    let mut looks = 1;
+    let shown = loop {
+        match look(&member, &ticket, application.as_ref()).await {
+            // Looking again shows the same, whether or not the first look stands.
+            Err(refusal) if refusal.is_unknown() && looks < LOOKS => looks += 1,
+            looked => break looked?,
+        }
+    };
+    match (shown, application) {
         (Shown::Screen(scopes), Some(application)) => {
             screen(&member, (&ticket, handle), &application, scopes).await
         }
         (Shown::Answered(error), _) => answered(&member.visit, &ticket, &Outcome::Error(error)),
         (Shown::Screen(_), None) => Err(Refusal::Consent(ConsentRefusal::Unknown)),
     }
+}
+
+async fn look(
+    member: &Member,
+    ticket: &ConsentTicket,
+    application: Option<&Application>,
+) -> Result<Shown, Refusal> {
+    let input = (ticket.clone(), member.viewer(), application.cloned());
+    let shown = change(&member.visit.panel, input, |transaction, _, input| {
+        let (ticket, viewer, application) = input;
+        let now = transaction.now();
+        Box::pin(show(transaction, application.as_ref(), (ticket, *viewer), now))
+    });
+    Ok(shown.await??)
 }
 
 async fn screen(

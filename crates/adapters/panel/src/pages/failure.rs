@@ -55,7 +55,7 @@ pub(crate) fn response(
     let mut response = answer.unwrap_or_else(|_| plain::empty(status, trace_id));
     let seconds = match refusal {
         Refusal::TooMany(quota) => Some(quota.retry_after()),
-        Refusal::Unavailable(_) => Some(1),
+        Refusal::Unavailable(_) | Refusal::Crowded => Some(1),
         _ => None,
     };
     if let Some(seconds) = seconds {
@@ -83,7 +83,7 @@ fn said(language: Language, refusal: &Refusal) -> (&'static str, String, &str) {
         Refusal::DeadLink => t.dead_link,
         Refusal::FormUsed(_) => t.form_used,
         Refusal::ShownBefore => t.shown_before,
-        Refusal::Unavailable(_) => t.unavailable,
+        Refusal::Unavailable(_) | Refusal::Crowded => t.unavailable,
         Refusal::Failed(_) => t.failed,
     };
     let link = match refusal {

@@ -170,6 +170,29 @@ async fn who_may_not_be_asked_is_sent_back_at_once() {
 }
 
 #[actix_web::test]
+async fn an_answer_at_once_does_not_get_lost_with_the_answer_to_its_commit() {
+    let world = Shared::new();
+    let own_use = world.application(1, 2, |application| application.purpose = Purpose::OwnUse);
+    let browser = Browser::signed_in(&world).await;
+    for lost in 0..=3 {
+        let path = format!("/panel/consent?request={}", world.handle(own_use));
+        world.get().lost_answers = lost;
+        let answer = browser.get(&path).await;
+        if lost == 3 {
+            assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
+        }
+        // Asked again it is the same.
+        let answer = if lost == 3 {
+            browser.get(&path).await
+        } else {
+            answer
+        };
+        let expected = "https://app.example/cb?error=access_denied&state=some-state";
+        assert!(answer.location().starts_with(expected), "{}", answer.location());
+    }
+}
+
+#[actix_web::test]
 async fn a_screen_belongs_to_the_session_that_saw_it_first() {
     let world = Shared::new();
     let (browser, path, handle) = asked(&world).await;

@@ -1,9 +1,12 @@
 //! What goes wrong: pages in the look of the panel.
 
 use actix_web::http::{Method, StatusCode};
+use kernel::StoreError;
+use oauth::Overcrowded;
 
 use super::browser::{Answered, Browser};
 use super::world::{EMAIL, PASSWORD, Shared};
+use crate::refusal::Refusal;
 
 fn is_a_page(answer: &Answered) {
     let trace_id = answer.header("x-trace-id");
@@ -51,6 +54,18 @@ async fn a_store_that_is_away_is_a_page() {
         assert_eq!(answer.header("retry-after"), "1");
         is_a_page(&answer);
     }
+}
+
+#[actix_web::test]
+async fn a_crowd_of_passwords_is_a_refusal_and_no_defect() {
+    let world = Shared::new();
+    world.get().crowded = true;
+    let answer = Browser::new(&world).sign_in(EMAIL, PASSWORD, "").await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.header("retry-after"), "1");
+    is_a_page(&answer);
+    let refusal = Refusal::from(StoreError::Unavailable(Overcrowded.into()));
+    assert!(refusal.cause().is_none(), "nothing is logged: {refusal:?}");
 }
 
 #[actix_web::test]

@@ -1,6 +1,6 @@
 //! An open transaction over the world. What it changes stands at once: no test rolls one back.
 
-use kernel::StoreError;
+use kernel::{CommitError, StoreError};
 use oauth::{Application, Consent, PersonalToken};
 use usecases::MockTransaction;
 
@@ -11,7 +11,17 @@ pub(crate) fn transaction(world: &Shared) -> MockTransaction {
     let mut transaction = MockTransaction::new();
     let now = world.get().now;
     transaction.expect_now().returning(move || now);
-    transaction.expect_commit().returning(|| Ok(()));
+    let there = world.clone();
+    transaction.expect_commit().returning(move || {
+        let mut world = there.get();
+        if world.lost_answers == 0 {
+            return Ok(());
+        }
+        world.lost_answers -= 1;
+        Err(CommitError::Unknown(StoreError::Unavailable(
+            "connection reset".into(),
+        )))
+    });
     accounts(&mut transaction, world);
     sessions(&mut transaction, world);
     links(&mut transaction, world);
@@ -28,6 +38,10 @@ fn accounts(transaction: &mut MockTransaction, world: &Shared) {
         let world = there.there()?;
         Ok(world.sellers.iter().find(|seller| seller.id == id).cloned())
     });
+    let there = world.clone();
+    transaction
+        .expect_present_password()
+        .returning(move |seller| Ok(there.there()?.passwords.get(&seller).cloned()));
     let there = world.clone();
     transaction.expect_set_password().returning(move |seller, hash| {
         there.get().passwords.insert(seller, hash);
@@ -47,6 +61,11 @@ fn sessions(transaction: &mut MockTransaction, world: &Shared) {
     transaction.expect_open_session().returning(move |session| {
         there.get().sessions.push(session);
         Ok(())
+    });
+    let there = world.clone();
+    transaction.expect_has_session().returning(move |hash| {
+        let world = there.there()?;
+        Ok(world.sessions.iter().any(|session| session.hash == hash))
     });
     let there = world.clone();
     transaction.expect_end_session().returning(move |hash| {

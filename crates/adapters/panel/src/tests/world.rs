@@ -13,8 +13,8 @@ use kernel::{Purpose, Randomness, SealError, Sealer, SellerId, StoreError};
 use oauth::{
     AccountMail, Action, Application, ApplicationStatus, AuthorizationRequest, ClientId, ClientType,
     CodeChallenge, ConnectedApplication, Consent, ConsentId, ConsentTicket, HourlyUsage, Link, NewConsent,
-    PasswordHash, PasswordHasher, PersonalToken, Purpose as For, Scope, ScopeSet, SecretHash, Seller,
-    Session,
+    Overcrowded, PasswordHash, PasswordHasher, PersonalToken, Purpose as For, Scope, ScopeSet, SecretHash,
+    Seller, Session,
 };
 use tokio::runtime::Handle;
 use usecases::sign_in::AttemptLimits;
@@ -52,6 +52,10 @@ pub(crate) struct World {
     pub(crate) notes: Vec<(Action, Option<IpAddr>, String)>,
     /// The places that attempts to sign in get, from an address and for an account.
     pub(crate) places: (u64, u64),
+    /// How many answers to a COMMIT are lost from here on.
+    pub(crate) lost_answers: usize,
+    /// As many passwords wait to be compared as may.
+    pub(crate) crowded: bool,
     /// Every read and write fails.
     pub(crate) away: bool,
 }
@@ -170,7 +174,7 @@ impl Shared {
             applications: Arc::new(readers.applications()),
             sellers: readers.clone(),
             rates: readers,
-            passwords: Arc::new(Passwords),
+            passwords: Arc::new(Passwords(self.clone())),
             sealer: Arc::new(PlainSealer),
             randomness: Arc::new(Chance),
             tasks: Tasks::new(Handle::current()),
@@ -211,7 +215,7 @@ impl Randomness for Chance {
 }
 
 /// A password's hash is the password.
-struct Passwords;
+struct Passwords(Shared);
 
 #[async_trait]
 impl PasswordHasher for Passwords {
@@ -220,6 +224,9 @@ impl PasswordHasher for Passwords {
     }
 
     async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError> {
+        if self.0.get().crowded {
+            return Err(StoreError::Unavailable(Overcrowded.into()));
+        }
         Ok(hash.is_some_and(|hash| hash.as_str() == format!("h:{password}")))
     }
 }

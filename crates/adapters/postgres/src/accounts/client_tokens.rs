@@ -1,26 +1,57 @@
 //! Issuing the tokens of applications, those in flight in one durable statement.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use diesel::{
-    QueryResult,
+    OptionalExtension, QueryResult,
     sql_types::{Array, BigInt, Binary, Integer, Text, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
-use oauth::{ClientTokens, FamilyKind, NewClientToken};
+use oauth::{ClientId, ClientTokens, FamilyKind, NewClientToken};
 use uuid::Uuid;
 
 use crate::{
     connector::Connector,
-    error::{SharedFailure, is_surely_undone, store_error},
+    error::{SharedFailure, is_lock_timeout, is_surely_undone, store_error},
     gather::{Gatherer, Grouped},
     line::Line,
-    pending::expect_rows,
     settings::Gathering,
     statement::statement,
 };
+
+/// What both statements do with what is `given`, first part: the applications are locked, and then their owners, each in the
+/// order of their keys, which is the same for all groups. What stands is read from the locked rows.
+///
+/// Whoever changes one of the rows holds it until a commit, and everybody else of the group would wait along. So nobody waits
+/// for long, and a group that would is taken apart.
+macro_rules! standing {
+    () => {
+        "), bound as materialized (select set_config('lock_timeout', '100ms', true) as patience), \
+         application as materialized (select a.client_id, a.owner_id, a.scopes from bound cross join applications a \
+           where bound.patience <> '' and a.client_id in (select client from given) and a.status <> 'suspended' \
+             and a.deleted_at is null order by a.client_id for share of a), \
+         owner as materialized (select s.id from sellers s where s.id in (select owner_id from application) \
+           and s.closed_at is null order by s.id for share of s), \
+         sound as materialized (select g.* from given g join application a on a.client_id = g.client \
+             and a.owner_id = g.seller and g.scopes & ~a.scopes = 0 join owner on owner.id = g.seller), \
+         kept as (insert into families (id, seller_id, client_id, kind, scopes) select family, seller, client, "
+    };
+}
+
+/// The second part, behind the kind of the families.
+macro_rules! storing {
+    () => {
+        ", scopes from sound order by client, family) \
+         insert into access_tokens (family_id, hash, expires_at) \
+           select family, hash, clock.at + lifetime * interval '1 microsecond' \
+           from sound, (select api_now() as at) clock order by family returning family_id"
+    };
+}
 
 /// A family with its token, as a transaction of its own.
 struct IssueOne<'a> {
@@ -33,17 +64,13 @@ struct IssueOne<'a> {
     lifetime: i64,
 }
 
-statement!(IssueOne<'_> => ():
-    "with family as (insert into families (id, seller_id, client_id, kind, scopes) values (", family: SqlUuid,
-    ", ", seller: SqlUuid,
-    ", ", client: SqlUuid,
-    ", ", kind: Text,
-    ", ", scopes: Integer,
-    ") returning id) insert into access_tokens (family_id, hash, expires_at) select family.id, ", hash: Binary,
-    ", clock.at + ", lifetime: BigInt, " * interval '1 microsecond' from family, (select api_now() as at) clock");
+statement!(IssueOne<'_> => SqlUuid:
+    "with given as materialized (select ", family: SqlUuid, "::uuid as family, ",
+    seller: SqlUuid, "::uuid as seller, ", client: SqlUuid, "::uuid as client, ", scopes: Integer,
+    "::integer as scopes, ", hash: Binary, "::bytea as hash, ", lifetime: BigInt,
+    concat!("::bigint as lifetime", standing!()), kind: Text, storing!());
 
-/// Families with a token each, as one transaction. The foreign keys hold the applications and their owners against removal,
-/// one after another in the order of the rows, which is the same for all groups.
+/// Families with a token each, as one transaction.
 struct IssueMany<'a> {
     families: Vec<Uuid>,
     sellers: Vec<Uuid>,
@@ -54,16 +81,11 @@ struct IssueMany<'a> {
     lifetimes: Vec<i64>,
 }
 
-statement!(IssueMany<'_> => ():
+statement!(IssueMany<'_> => SqlUuid:
     "with given as materialized (select * from unnest(", families: Array<SqlUuid>, "::uuid[], ",
     sellers: Array<SqlUuid>, "::uuid[], ", clients: Array<SqlUuid>, "::uuid[], ", scopes: Array<Integer>,
     "::integer[], ", hashes: Array<Binary>, "::bytea[], ", lifetimes: Array<BigInt>,
-    "::bigint[]) as k (family, seller, client, scopes, hash, lifetime)), \
-     kept as (insert into families (id, seller_id, client_id, kind, scopes) \
-       select family, seller, client, ", kind: Text, ", scopes from given order by client, family) \
-     insert into access_tokens (family_id, hash, expires_at) \
-       select family, hash, clock.at + lifetime * interval '1 microsecond' \
-       from given, (select api_now() as at) clock order by family");
+    concat!("::bigint[]) as k (family, seller, client, scopes, hash, lifetime)", standing!()), kind: Text, storing!());
 
 impl<'a> IssueOne<'a> {
     fn of(token: &'a NewClientToken) -> Self {
@@ -78,9 +100,14 @@ impl<'a> IssueOne<'a> {
         }
     }
 
-    async fn store(self, mut connection: &AsyncPgConnection) -> QueryResult<Result<(), StoreError>> {
-        let stored = self.execute(&mut connection).await?;
-        Ok(expect_rows("access_tokens", stored, 1))
+    /// False where the application or its owner does not stand any more. A wait that was too long ends as a failure that may
+    /// be repeated.
+    async fn store(self, mut connection: &AsyncPgConnection) -> QueryResult<Result<bool, StoreError>> {
+        match self.get_result::<Uuid>(&mut connection).await.optional() {
+            Ok(stored) => Ok(Ok(stored.is_some())),
+            Err(error) if is_lock_timeout(&error) => Ok(Err(StoreError::Retryable(error.into()))),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -123,7 +150,7 @@ impl IssuedTokens {
 
 #[async_trait]
 impl ClientTokens for IssuedTokens {
-    async fn issue(&self, token: NewClientToken) -> Result<(), StoreError> {
+    async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError> {
         match self {
             Self::Gathered(gatherer) => gatherer.ask(token).await,
             Self::OneByOne(line) => {
@@ -141,30 +168,52 @@ pub(crate) struct Issues;
 impl Grouped for Issues {
     const NAME: &'static str = "client_tokens";
     type Question = NewClientToken;
-    type Answer = ();
+    type Answer = bool;
 
-    /// Where the server refused the group, nothing of it stands, and each is stored by itself: what cannot be is its own
-    /// trouble. A group whose answer is lost is told so and stays as it is.
+    /// Where the server refused the group, or the group had to wait for too long, nothing of it stands, and each is stored by
+    /// itself: what cannot be is its own trouble. A group whose answer is lost is told so and stays as it is.
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
         tokens: &[NewClientToken],
-    ) -> QueryResult<Vec<Result<(), StoreError>>> {
-        match IssueMany::of(tokens).execute(&mut connection).await {
+    ) -> QueryResult<Vec<Result<bool, StoreError>>> {
+        match IssueMany::of(tokens).get_results::<Uuid>(&mut connection).await {
             Ok(stored) => {
-                let outcome = expect_rows("access_tokens", stored, tokens.len()).map_err(SharedFailure::new);
-                let each = |_| outcome.as_ref().map_err(SharedFailure::for_one).copied();
+                let stored: HashSet<Uuid> = stored.into_iter().collect();
+                let each = |token: &NewClientToken| Ok(stored.contains(&token.family.uuid()));
                 Ok(tokens.iter().map(each).collect())
             }
-            Err(error) if is_surely_undone(&error) && tokens.len() > 1 => {
-                let mut outcomes = Vec::with_capacity(tokens.len());
-                for token in tokens {
-                    let stored = IssueOne::of(token).store(connection).await;
-                    outcomes.push(stored.unwrap_or_else(|error| Err(store_error(error))));
-                }
-                Ok(outcomes)
+            Err(error) if is_surely_undone(&error) || is_lock_timeout(&error) => {
+                Ok(one_by_one(connection, tokens).await)
             }
             Err(error) => Err(error),
         }
     }
+}
+
+/// Stores each by itself. Whoever has had to wait for too long is not waited for again: the application's other tokens fail
+/// alike, as ones that may be repeated.
+async fn one_by_one(
+    connection: &AsyncPgConnection,
+    tokens: &[NewClientToken],
+) -> Vec<Result<bool, StoreError>> {
+    let mut outcomes = Vec::with_capacity(tokens.len());
+    let mut held = HashMap::<ClientId, SharedFailure>::new();
+    for token in tokens {
+        let client_id = token.grant.client_id;
+        if let Some(failure) = held.get(&client_id) {
+            outcomes.push(Err(failure.for_one()));
+            continue;
+        }
+        let stored = IssueOne::of(token).store(connection).await;
+        let outcome = stored.unwrap_or_else(|error| Err(store_error(error)));
+        outcomes.push(match outcome {
+            Err(failure @ StoreError::Retryable(_)) => {
+                let failure = held.entry(client_id).or_insert(SharedFailure::new(failure));
+                Err(failure.for_one())
+            }
+            outcome => outcome,
+        });
+    }
+    outcomes
 }

@@ -151,7 +151,13 @@ impl GrantStore for Tx {
 
 async fn lock(tx: &Tx, id: FamilyId) -> QueryResult<Option<FamilyRow>> {
     let lock = Lock { family: id.uuid() };
-    lock.get_result(&mut tx.connection()).await.optional()
+    let read = super::families::ReadState { family: id.uuid() };
+    let locked = async { lock.get_result(&mut tx.connection()).await.optional() };
+    let state = async { read.get_result(&mut tx.connection()).await.optional() };
+    let (locked, state) = one_after_other(locked, state).await?;
+    Ok(locked
+        .zip(state)
+        .map(|(locked, state)| FamilyRow { locked, state }))
 }
 
 /// Sends a second statement behind the first without waiting for its answer. The server carries the second one out when the

@@ -34,17 +34,21 @@ impl<'a> Add<'a> {
     }
 }
 
-/// Takes a link away that can be used. Of two at once one finds it.
+/// Takes a link away that can be used, once its account is locked. Of two at once one finds it.
 pub(super) struct Use<'a> {
     pub(super) hash: &'a [u8],
     pub(super) kind: &'static str,
 }
 
 statement!(Use<'_> => SellerColumns:
-    "delete from links l using sellers s where l.hash = ", hash: Binary,
-    " and l.kind = ", kind: Text,
-    " and l.expires_at > (select api_now()) and s.id = l.seller_id and s.closed_at is null \
-     returning s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at");
+    "with given as materialized (select ", hash: Binary,
+    "::bytea as hash, ", kind: Text,
+    "::text as kind), \
+     owner as materialized (select s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at \
+       from given join links l on l.hash = given.hash and l.kind = given.kind and l.expires_at > (select api_now()) \
+         join sellers s on s.id = l.seller_id where s.closed_at is null for no key update of s) \
+     delete from links l using given, owner where l.hash = given.hash and l.seller_id = owner.id \
+     returning owner.id, owner.seller_no, owner.name, owner.email, owner.created_at, owner.closed_at");
 
 /// Reads a link that can be used.
 pub(super) struct Read {

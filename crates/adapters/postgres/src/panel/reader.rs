@@ -81,8 +81,12 @@ impl PanelReader for Panel {
         let Some((seller, password)) = ask.await? else {
             return Ok(None);
         };
+        let seller = Seller::try_from(seller)?;
+        if !oauth::is_same_address(&seller.email, email) {
+            return Ok(None);
+        }
         Ok(Some(Account {
-            seller: seller.try_into()?,
+            seller,
             password: password.map(PasswordHash::new),
         }))
     }

@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl};
+use diesel::{
+    ExpressionMethods, OptionalExtension, QueryDsl,
+    dsl::{exists, select},
+};
 use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
 use oauth::{
@@ -45,13 +48,27 @@ impl PanelStore for Tx {
 
     async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError> {
         let spared = but.map_or_else(Vec::new, |but| but.bytes().to_vec());
+        // Links first: whoever is using one is waited for here, so that the session that it opened is seen below.
+        let useless = diesel::delete(links::table).filter(links::seller_id.eq(seller.uuid()));
+        self.run(useless.execute(&mut self.connection())).await?;
         let end = diesel::delete(sessions::table)
             .filter(sessions::seller_id.eq(seller.uuid()))
             .filter(sessions::hash.ne(spared));
         self.run(end.execute(&mut self.connection())).await?;
-        let useless = diesel::delete(links::table).filter(links::seller_id.eq(seller.uuid()));
-        self.run(useless.execute(&mut self.connection())).await?;
         Ok(())
+    }
+
+    async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError> {
+        let has = select(exists(sessions::table.find(session.bytes().to_vec())));
+        self.run(has.get_result(&mut self.connection())).await
+    }
+
+    async fn present_password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError> {
+        let password = sellers::table.find(seller.uuid()).select(sellers::password_hash);
+        let found: Option<Option<String>> = self
+            .run(async { password.get_result(&mut self.connection()).await.optional() })
+            .await?;
+        Ok(found.flatten().map(PasswordHash::new))
     }
 
     async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError> {

@@ -1,12 +1,12 @@
 //! Grants under concurrency: transactions held open while others want the same rows.
 
 use futures_util::join;
-use oauth::{Consent, GrantRefusal, Viewer};
+use oauth::{Consent, GrantRefusal, Scope, ScopeSet, Viewer};
 use usecases::Transaction;
 
 use crate::{
     consenting::{Parties, end_once_awaited, exchange, hash, keys, new_pair, rotate, somebody_waits},
-    support::{Fixture, id, instant},
+    support::{Fixture, id, instant, only},
 };
 
 async fn admits(fixture: &Fixture, token: oauth::TokenKey) -> bool {
@@ -88,6 +88,34 @@ async fn a_rotation_and_a_replay_are_judged_one_after_the_other() {
         }
         assert!(!admits(&fixture, present.access).await);
     }
+}
+
+#[tokio::test]
+async fn a_pair_never_has_scopes_that_were_taken_away_while_its_family_was_waited_for() {
+    let fixture = Fixture::new().await;
+    let client = fixture.place.connect().await;
+    let parties = Parties::new(&fixture).await;
+    let (wide, narrow) = (parties.application.scopes, only(Scope::OrdersRead));
+    let hold = async |scopes: ScopeSet| {
+        let (scopes, id) = (scopes.bits(), parties.application.client_id.uuid());
+        let set = format!("update applications set scopes = {scopes} where client_id = '{id}'");
+        fixture.tamper(&set).await;
+    };
+    let pair = parties.pair(&fixture).await;
+    let (first, second) = (fixture.begin().await, fixture.begin().await);
+    first.lock_family(pair.refresh.family).await.unwrap();
+    let narrowing = async {
+        somebody_waits(&client).await;
+        hold(narrow).await;
+        drop(first);
+    };
+    let (got, ()) = join!(rotate(&*second, &parties, pair.refresh), narrowing);
+    let got = got.unwrap().unwrap();
+    second.commit().await.unwrap();
+    // What the gate lets through is no more than the pair's own scopes, however wide the application is again.
+    hold(wide).await;
+    let admission = fixture.database.gate().admit(got.access).await.unwrap().unwrap();
+    assert_eq!(admission.principal.scopes, narrow);
 }
 
 #[tokio::test]

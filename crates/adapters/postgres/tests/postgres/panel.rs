@@ -3,14 +3,15 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{SellerId, StoreError};
 use oauth::{
-    Account, Application, FamilyKind, HourlyUsage, LinkKind, PasswordHash, Scope, UsageCount, UsageKey,
+    Account, Application, FamilyKind, HourlyUsage, LinkKind, PasswordHash, Scope, Subject, UsageCount,
+    UsageKey,
 };
 use uuid::Uuid;
 
 use crate::{
     consenting::Parties,
     sessions::{close, link, open, session},
-    support::{Fixture, id, instant, new_token, only},
+    support::{Fixture, id, instant, new_seller, new_token, only},
 };
 
 #[tokio::test]
@@ -38,6 +39,24 @@ async fn an_account_is_found_by_its_address_whatever_its_case() {
     assert_eq!(panel.password(id().into()).await.unwrap(), None);
     let nobody = fixture.begin().await.set_password(id().into(), password).await;
     assert!(matches!(nobody, Err(StoreError::Unexpected(_))));
+}
+
+#[tokio::test]
+async fn a_spelling_that_is_counted_for_nobody_finds_nobody() {
+    let fixture = Fixture::new().await;
+    let tx = fixture.begin().await;
+    let seller = tx.add_seller(new_seller("kim@example.com")).await.unwrap();
+    tx.commit().await.unwrap();
+    let panel = fixture.database.panel();
+    assert_eq!(
+        panel.account("KIM@example.com").await.unwrap().unwrap().seller,
+        seller
+    );
+    // Where its locale has these letters, the database takes them for `k` and `i`.
+    for spelling in ["\u{212a}im@example.com", "k\u{130}m@example.com"] {
+        assert_ne!(Subject::account(spelling), Subject::account(&seller.email));
+        assert_eq!(panel.account(spelling).await.unwrap(), None, "{spelling}");
+    }
 }
 
 #[tokio::test]

@@ -2,12 +2,17 @@
 
 use chrono::TimeDelta;
 use futures_util::join;
-use oauth::{Link, LinkKind};
+use oauth::{Link, LinkKind, PanelStore, PasswordHash, SecretHash, Seller, SellerStore};
+use usecases::account_links::{self, Refusal, change_password, set_password, sign_in_by_link};
+use usecases::{ActingSeller, Failure, Transaction};
 
 use crate::{
     consenting::{end_once_awaited, hash},
+    sessions::{open, session},
     support::{Fixture, id},
 };
+
+const HOME: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
 #[tokio::test]
 async fn a_form_that_is_sent_twice_at_once_is_carried_out_once() {
@@ -93,4 +98,161 @@ async fn of_two_links_made_at_once_the_later_one_counts() {
     let panel = fixture.database.panel();
     assert!(panel.link(links[0].hash).await.unwrap().is_none());
     assert!(panel.link(links[1].hash).await.unwrap().is_some());
+}
+
+/// A link that is committed.
+async fn link(fixture: &Fixture, seller: &Seller, kind: LinkKind) -> SecretHash {
+    let tx = fixture.begin().await;
+    let link = Link {
+        hash: hash(),
+        kind,
+        seller: seller.id,
+        expires_at: tx.now() + TimeDelta::minutes(1),
+    };
+    tx.add_link(link).await.unwrap();
+    tx.commit().await.unwrap();
+    link.hash
+}
+
+fn password(text: &str) -> PasswordHash {
+    PasswordHash::new(text.to_owned())
+}
+
+/// A seller with the password `before`, and a session.
+async fn member(fixture: &Fixture) -> (Seller, SecretHash) {
+    let seller = fixture.seller().await;
+    let tx = fixture.begin().await;
+    tx.set_password(seller.id, password("before")).await.unwrap();
+    let session = session(seller.id, tx.now());
+    tx.commit().await.unwrap();
+    open(fixture, session).await;
+    (seller, session.hash)
+}
+
+/// Changes the password from `before` to `changed`.
+async fn change(
+    tx: &dyn Transaction,
+    seller: &Seller,
+    session: SecretHash,
+) -> Result<(), Failure<account_links::Refusal>> {
+    let ports: (&dyn SellerStore, &dyn PanelStore) = (tx, tx);
+    let by = ActingSeller {
+        seller: seller.id,
+        address: HOME,
+    };
+    let (before, changed) = (password("before"), password("changed"));
+    change_password(ports, (by, session), (&before, changed)).await
+}
+
+#[tokio::test]
+async fn a_reset_prevails_over_a_change_that_was_compared_before() {
+    let fixture = Fixture::new().await;
+    let client = fixture.place.connect().await;
+    for commits in [true, false] {
+        let (seller, session) = member(&fixture).await;
+        let reset = link(&fixture, &seller, LinkKind::PasswordReset).await;
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        let using = (reset, LinkKind::PasswordReset);
+        set_password(&*first, using, password("reset"), HOME)
+            .await
+            .unwrap();
+        let (changed, ()) = join!(
+            change(&*second, &seller, session),
+            end_once_awaited(&client, first, commits)
+        );
+        let stored = if commits {
+            assert!(
+                matches!(changed, Err(Failure::Refused(Refusal::SessionEnded))),
+                "{changed:?}"
+            );
+            "reset"
+        } else {
+            changed.unwrap();
+            second.commit().await.unwrap();
+            "changed"
+        };
+        let panel = fixture.database.panel();
+        assert_eq!(panel.password(seller.id).await.unwrap(), Some(password(stored)));
+    }
+}
+
+#[tokio::test]
+async fn of_two_changes_compared_with_one_password_the_first_prevails() {
+    let fixture = Fixture::new().await;
+    let client = fixture.place.connect().await;
+    let (seller, session) = member(&fixture).await;
+    let (first, second) = (fixture.begin().await, fixture.begin().await);
+    change(&*first, &seller, session).await.unwrap();
+    let (changed, ()) = join!(
+        change(&*second, &seller, session),
+        end_once_awaited(&client, first, true)
+    );
+    assert!(
+        matches!(changed, Err(Failure::Refused(Refusal::PasswordReplaced))),
+        "{changed:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_session_that_a_link_opens_does_not_outlive_a_change_of_the_password() {
+    let fixture = Fixture::new().await;
+    let client = fixture.place.connect().await;
+    let panel = fixture.database.panel();
+    for link_first in [true, false] {
+        let (seller, session) = member(&fixture).await;
+        let (link, opened) = (link(&fixture, &seller, LinkKind::SignIn).await, hash());
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        let now = first.now();
+        if link_first {
+            sign_in_by_link(&*first, link, (opened, None), HOME, now)
+                .await
+                .unwrap();
+            let (changed, ()) = join!(
+                change(&*second, &seller, session),
+                end_once_awaited(&client, first, true)
+            );
+            changed.unwrap();
+            second.commit().await.unwrap();
+        } else {
+            change(&*first, &seller, session).await.unwrap();
+            let (entered, ()) = join!(
+                sign_in_by_link(&*second, link, (opened, None), HOME, now),
+                end_once_awaited(&client, first, true)
+            );
+            assert!(
+                matches!(entered, Err(Failure::Refused(Refusal::DeadLink))),
+                "{entered:?}"
+            );
+        }
+        assert!(panel.signed_in(session).await.unwrap().is_some());
+        assert!(panel.signed_in(opened).await.unwrap().is_none());
+    }
+}
+
+#[tokio::test]
+async fn signing_out_everywhere_ends_a_session_that_a_link_is_opening() {
+    let fixture = Fixture::new().await;
+    let client = fixture.place.connect().await;
+    let seller = fixture.seller().await;
+    let (link, opened) = (link(&fixture, &seller, LinkKind::SignIn).await, hash());
+    let (first, second) = (fixture.begin().await, fixture.begin().await);
+    let now = first.now();
+    sign_in_by_link(&*first, link, (opened, None), HOME, now)
+        .await
+        .unwrap();
+    let (ended, ()) = join!(
+        second.end_sessions(seller.id, None),
+        end_once_awaited(&client, first, true)
+    );
+    ended.unwrap();
+    second.commit().await.unwrap();
+    assert!(
+        fixture
+            .database
+            .panel()
+            .signed_in(opened)
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
