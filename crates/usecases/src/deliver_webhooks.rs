@@ -30,6 +30,8 @@ pub struct Slots {
     /// Attempts of all lanes of one application, at least 1. Its subscriptions at however many sellers may turn silent in one
     /// moment, and all of their lanes are new or sound until their first attempts have timed out.
     pub per_application: u16,
+    /// Of them at most so many in lanes that fail, at least 1: the application's other lanes do not wait for those.
+    pub failing_per_application: u16,
 }
 
 impl Slots {
@@ -39,6 +41,7 @@ impl Slots {
         Self {
             attempts,
             per_application: (attempts / 4).max(1),
+            failing_per_application: (attempts / 8).max(1),
             ..Self::default()
         }
     }
@@ -51,6 +54,7 @@ impl Default for Slots {
             per_lane: 12,
             per_failing_lane: 2,
             per_application: 128,
+            failing_per_application: 64,
         }
     }
 }

@@ -44,8 +44,30 @@ pub struct Room {
     pub per_failing_lane: u16,
     /// Attempts of all lanes of one application, those that are under way included; at least 1.
     pub per_application: u16,
-    /// How many of each application are under way, each application once.
-    pub under_way: Vec<(ClientId, u16)>,
+    /// Of them at most so many in lanes that fail, those that are under way included; at least 1.
+    pub failing_per_application: u16,
+    /// What is under way, each application once.
+    pub under_way: Vec<UnderWay>,
+}
+
+/// How much of an application is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnderWay {
+    /// Which application.
+    pub client_id: ClientId,
+    /// Attempts in all of its lanes.
+    pub attempts: u16,
+    /// Those of them in lanes that fail.
+    pub failing: u16,
+}
+
+/// What a claim has come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Lanes, each with what is due in it.
+    pub lanes: Vec<Lane>,
+    /// How many lanes were due and may not be worked on, and are due no more. Others may have waited behind them.
+    pub set_aside: usize,
 }
 
 /// A lane with what is to be done in it.
@@ -123,8 +145,10 @@ pub struct TopUp {
     pub hold: Hold,
     /// Its deliveries that are still in the worker's hands.
     pub running: Vec<DeliveryId>,
-    /// How many more can start now, at least 1.
+    /// How many more can start now; 0 where the store is only to hear what is running.
     pub room: u16,
+    /// How many of those may be repeated attempts.
+    pub repeats: u16,
 }
 
 /// What else is due in a lane that is held.

@@ -18,7 +18,9 @@ pub use attempt::{Attempted, Failure, Outcome, Sent};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, Fate, Finished, MOST_ATTEMPTS};
 pub use directory::{DeliveryDirectory, DeliveryOfAny, Undelivered, UndeliveredFilter};
 pub use event::{DeliveryId, Event, WebhookEvent, told_again};
-pub use lane::{Conclusion, Due, Hold, LOSSES_FORGIVEN, Lane, LaneKey, Release, Room, TopUp, ToppedUp};
+pub use lane::{
+    Claimed, Conclusion, Due, Hold, LOSSES_FORGIVEN, Lane, LaneKey, Release, Room, TopUp, ToppedUp, UnderWay,
+};
 pub use ports::{
     DeliveryFilter, DeliveryOfSeller, HostCheck, HostRefused, Lanes, Message, NewDelivery,
     SubscriptionOfSeller, SubscriptionReader, SubscriptionStore, WebhookSender,

@@ -9,7 +9,7 @@ use oauth::ClientId;
 use uuid::Uuid;
 
 use crate::{
-    Conclusion, Delivery, DeliveryId, Lane, NewSubscription, Release, Room, Sent, Subscription,
+    Claimed, Conclusion, Delivery, DeliveryId, NewSubscription, Release, Room, Sent, Subscription,
     SubscriptionId, TopUp, ToppedUp, WebhookEvent, WebhookUrl,
 };
 
@@ -197,8 +197,9 @@ pub trait SubscriptionReader: Send + Sync {
 pub trait Lanes: Send + Sync {
     /// Claims lanes that are due under `fence`, those first that have waited longest, with deliveries that are due: first
     /// attempts before repeated ones, so that they never wait behind them, yet a few of these too. It MUST give out no more
-    /// than there is room for, and lanes of an application for which there is none MUST NOT hold up those of others.
-    async fn claim(&self, fence: Uuid, room: Room) -> Result<Vec<Lane>, StoreError>;
+    /// than there is room for, and lanes of an application for which there is none MUST NOT hold up those of others. Repeated
+    /// attempts MUST leave one of a lane's places to a first one, where it has more than one.
+    async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError>;
 
     /// Prolongs claims, and gives out what else is due in their lanes, none of what is still running. A lane that is not in
     /// the answer is held no more: its attempts end, and nothing else begins.

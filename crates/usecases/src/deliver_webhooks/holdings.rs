@@ -1,17 +1,20 @@
 //! What a worker holds: lanes, their deliveries in hand, and how much room is left.
 
+mod held;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use oauth::ClientId;
 use webhooks::{
-    Attempted, Conclusion, DeliveryId, Due, Failure, Hold, Lane, Message, Outcome, Release, Room, TopUp,
-    ToppedUp, WebhookSecret, WebhookUrl, signature,
+    Attempted, Conclusion, DeliveryId, Due, Failure, Hold, Lane, LaneKey, Message, Outcome, Release, Room,
+    TopUp, ToppedUp, UnderWay, signature,
 };
 
 use super::Slots;
 use super::worker::Settlement;
+use held::{Held, InHand, Outlook, Phase, left};
 
 /// One lane gets at most this part of the slots that are left.
 const FAIR_SHARE: u16 = 8;
@@ -38,83 +41,24 @@ impl Start {
     }
 }
 
-/// How many failures in a row make a lane fail that has answered well before.
-const FAILURES_IN_A_ROW: u16 = 8;
-
-/// How long a lane rests for whose host too many attempts were under way.
+/// How long a lane rests for whose host too many attempts were under way, …
 const REST: TimeDelta = TimeDelta::milliseconds(250);
 
-/// A lane that is held.
-struct Held {
-    client_id: ClientId,
-    url: WebhookUrl,
-    secret: WebhookSecret,
-    /// Failed when it was claimed.
-    failing: bool,
-    /// Deliveries whose attempts run, or have ended and are not recorded yet: the store would give them out again.
-    in_hand: Vec<DeliveryId>,
-    /// How many of them run.
-    running: usize,
-    /// An attempt has succeeded under this claim.
-    succeeded: bool,
-    /// How many have failed since.
-    failures: u16,
-    outlook: Outlook,
-    phase: Phase,
-}
+/// … and how long at most, where nothing begins in it time after time.
+const LONGEST_REST: TimeDelta = TimeDelta::seconds(2);
 
-/// What is to be had from a lane under its claim.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Outlook {
-    /// What it was given last filled its room: there may be more.
-    Brims,
-    /// There was room for more than it was given.
-    Drained,
-    /// An attempt could not begin: nothing more does under this claim.
-    Postponed,
-}
-
-impl Outlook {
-    fn after(given: usize, room: u16) -> Self {
-        if given >= usize::from(room) {
-            Self::Brims
-        } else {
-            Self::Drained
-        }
-    }
-}
-
-/// What the store is being told of a lane.
-#[derive(PartialEq, Eq)]
-enum Phase {
-    /// Nothing.
-    Held,
-    /// That there is room for more.
-    ToppingUp,
-    /// That it goes back.
-    Leaving,
-}
-
-impl Held {
-    /// Whether it counts as failing from what is known by now.
-    const fn fails(&self) -> bool {
-        if self.succeeded {
-            self.failures >= FAILURES_IN_A_ROW
-        } else {
-            self.failing || self.failures > 0
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.running == 0 && self.phase == Phase::Held
-    }
-}
+/// Of how many lanes it is known how long they rested last.
+const RESTS_KNOWN: usize = 4_096;
 
 /// The lanes that a worker holds, and what has ended in them.
 pub(super) struct Holdings {
     slots: Slots,
     held: HashMap<Hold, Held>,
     ended: Vec<Conclusion>,
+    /// How many rounds of top-ups there were.
+    rounds: u64,
+    /// How long lanes rested last in which nothing could begin.
+    rests: HashMap<LaneKey, TimeDelta>,
 }
 
 impl Holdings {
@@ -123,6 +67,8 @@ impl Holdings {
             slots,
             held: HashMap::new(),
             ended: Vec::new(),
+            rounds: 0,
+            rests: HashMap::new(),
         }
     }
 
@@ -144,16 +90,23 @@ impl Holdings {
             per_lane: (attempts / FAIR_SHARE).clamp(1, self.slots.per_lane.max(1)),
             per_failing_lane: self.slots.per_failing_lane,
             per_application: self.slots.per_application.max(1),
-            under_way: self.of_applications().into_iter().collect(),
+            failing_per_application: self.slots.failing_per_application.max(1),
+            under_way: self.of_applications().into_values().collect(),
         })
     }
 
     /// How much each application has in hand.
-    fn of_applications(&self) -> HashMap<ClientId, u16> {
-        let mut applications = HashMap::<_, u16>::new();
+    fn of_applications(&self) -> HashMap<ClientId, UnderWay> {
+        let mut applications = HashMap::new();
         for held in self.held.values() {
-            let count = applications.entry(held.client_id).or_default();
-            *count = count.saturating_add(u16::try_from(held.in_hand.len()).unwrap_or(u16::MAX));
+            let of = applications
+                .entry(held.client_id)
+                .or_insert_with(|| nothing_of(held.client_id));
+            let number = u16::try_from(held.in_hand.len()).unwrap_or(u16::MAX);
+            of.attempts = of.attempts.saturating_add(number);
+            if held.fails() {
+                of.failing = of.failing.saturating_add(number);
+            }
         }
         applications
     }
@@ -167,6 +120,9 @@ impl Holdings {
             failing: lane.failing,
             in_hand: Vec::new(),
             running: 0,
+            overstated: false,
+            ahead_of_repeats: 0,
+            round: 0,
             succeeded: false,
             failures: 0,
             outlook: Outlook::after(lane.deliveries.len(), self.slots.per_lane / 2),
@@ -183,6 +139,7 @@ impl Holdings {
             if let Some(lane) = self.held.get_mut(hold) {
                 lane.phase = Phase::Held;
                 let given = answer.iter().find(|given| given.hold == *hold);
+                lane.overstated &= given.is_none();
                 if lane.outlook != Outlook::Postponed {
                     let given = given.map_or(0, |given| given.deliveries.len());
                     lane.outlook = Outlook::after(given, *room);
@@ -200,7 +157,16 @@ impl Holdings {
             return Vec::new();
         };
         lane.running = lane.running.saturating_add(deliveries.len());
-        lane.in_hand.extend(deliveries.iter().map(|due| due.id));
+        if lane.repeats() > 0 {
+            lane.ahead_of_repeats = 0;
+        } else if lane.fails() {
+            let number = u16::try_from(deliveries.len()).unwrap_or(u16::MAX);
+            lane.ahead_of_repeats = lane.ahead_of_repeats.saturating_add(number);
+        }
+        lane.in_hand.extend(deliveries.iter().map(|due| InHand {
+            id: due.id,
+            repeated: due.attempt > 0,
+        }));
         let start = |due: Due| Start {
             hold,
             delivery: due.id,
@@ -234,7 +200,8 @@ impl Holdings {
     pub(super) fn postpone(&mut self, start: &Start) {
         if let Some(lane) = self.held.get_mut(&start.hold) {
             lane.running = lane.running.saturating_sub(1);
-            lane.in_hand.retain(|id| *id != start.delivery);
+            lane.in_hand.retain(|delivery| delivery.id != start.delivery);
+            lane.overstated = true;
             lane.outlook = Outlook::Postponed;
         }
     }
@@ -249,10 +216,10 @@ impl Holdings {
             Release {
                 hold: *hold,
                 failing: known.then_some(lane.fails()),
-                rest: if lane.outlook == Outlook::Postponed {
-                    REST
-                } else {
-                    TimeDelta::zero()
+                rest: match (lane.outlook, known) {
+                    (Outlook::Postponed, false) => longer(self.rests.get(&hold.lane)),
+                    (Outlook::Postponed, true) => REST,
+                    (Outlook::Brims | Outlook::Drained, _) => TimeDelta::zero(),
                 },
             }
         };
@@ -268,11 +235,15 @@ impl Holdings {
     pub(super) fn settled(&mut self, settlement: &Settlement) -> bool {
         for conclusion in &settlement.conclusions {
             if let Some(lane) = self.held.get_mut(&conclusion.hold) {
-                lane.in_hand.retain(|id| *id != conclusion.delivery);
+                lane.in_hand.retain(|delivery| delivery.id != conclusion.delivery);
             }
         }
         for release in &settlement.releases {
             self.held.remove(&release.hold);
+            self.rests.remove(&release.hold.lane);
+            if release.rest > TimeDelta::zero() && self.rests.len() < RESTS_KNOWN {
+                self.rests.insert(release.hold.lane, release.rest);
+            }
         }
         !settlement.releases.is_empty()
     }
@@ -288,42 +259,63 @@ impl Holdings {
     }
 
     /// Lanes in which attempts have ended while others go on: one slow answer does not hold up the rest. `all` of them, or
-    /// those alone in which there was more and that are half empty by now. A lane that fails, whose host has no place, or that
-    /// is about to go back, gets no more, and no lane does where the slots, or its application's part, are used up.
+    /// those alone in which there was more and that are half empty by now; those first that were left out longest. One that
+    /// fails gets first attempts alone: they do not wait behind a repeated one. One whose host has no place, or that is about
+    /// to go back, gets no more, and no lane does where the slots, or its application's part, are used up.
     pub(super) fn top_ups(&mut self, all: bool) -> Vec<TopUp> {
-        let Some(Room { mut attempts, .. }) = self.room() else {
+        let Some(mut room) = self.room() else {
             return Vec::new();
         };
         let mut of_applications = self.of_applications();
-        let Slots {
-            per_lane,
-            per_application,
-            ..
-        } = self.slots;
+        self.rounds = self.rounds.saturating_add(1);
+        let (slots, round) = (self.slots, self.rounds);
+        let is_due = |(_, lane): &(&Hold, &mut Held)| {
+            lane.phase == Phase::Held && !lane.is_over() && (lane.overstated || lane.wants_more(all, slots))
+        };
+        let mut due: Vec<_> = self.held.iter_mut().filter(is_due).collect();
+        due.sort_by_key(|(_, lane)| lane.round);
         let mut top_ups = Vec::new();
-        for (hold, lane) in &mut self.held {
-            let used = of_applications.entry(lane.client_id).or_default();
-            let room = left(per_lane, lane.in_hand.len())
-                .min(attempts)
-                .min(per_application.saturating_sub(*used));
-            let wants = all || (lane.outlook == Outlook::Brims && room > per_lane / 2);
-            let ends = lane.fails() || lane.outlook == Outlook::Postponed || lane.is_over();
-            if !wants || room == 0 || ends || lane.phase != Phase::Held {
+        for (hold, lane) in due {
+            let of = of_applications
+                .entry(lane.client_id)
+                .or_insert_with(|| nothing_of(lane.client_id));
+            let number = if lane.wants_more(all, slots) {
+                lane.share(&room, *of, slots)
+            } else {
+                0
+            };
+            if number == 0 && !lane.overstated {
                 continue;
             }
+            room.attempts = room.attempts.saturating_sub(number);
+            of.attempts = of.attempts.saturating_add(number);
+            if lane.fails() {
+                room.failing_attempts = room.failing_attempts.saturating_sub(number);
+                of.failing = of.failing.saturating_add(number);
+            }
+            lane.round = round;
             lane.phase = Phase::ToppingUp;
-            attempts = attempts.saturating_sub(room);
-            *used = used.saturating_add(room);
             top_ups.push(TopUp {
                 hold: *hold,
-                running: lane.in_hand.clone(),
-                room,
+                running: lane.in_hand.iter().map(|delivery| delivery.id).collect(),
+                room: number,
+                repeats: lane.room_for_repeats(slots).min(number),
             });
         }
         top_ups
     }
 }
 
-fn left(slots: u16, used: usize) -> u16 {
-    slots.saturating_sub(u16::try_from(used).unwrap_or(u16::MAX))
+const fn nothing_of(client_id: ClientId) -> UnderWay {
+    UnderWay {
+        client_id,
+        attempts: 0,
+        failing: 0,
+    }
+}
+
+/// A rest that follows another one.
+fn longer(last: Option<&TimeDelta>) -> TimeDelta {
+    let doubled = last.and_then(|last| last.checked_mul(2));
+    doubled.map_or(REST, |rest| rest.min(LONGEST_REST))
 }

@@ -1,5 +1,6 @@
 //! A worker at a store and at receivers that are made up, on a clock that does not wait.
 
+mod shares;
 mod store;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ const SLOTS: Slots = Slots {
     per_lane: 8,
     per_failing_lane: 2,
     per_application: 16,
+    failing_per_application: 8,
 };
 const FAST: Duration = Duration::from_millis(5);
 const DEAD: Duration = Duration::from_secs(10);
@@ -69,6 +71,15 @@ async fn work_with(
         slots,
     };
     deliver_webhooks(dispatch, stop).await;
+}
+
+/// What is queued in the lane now, its `nth` success, arrives at about the next beat.
+async fn arrives_soon(store: &Store, lane: u128, nth: usize) {
+    let queued = Instant::now();
+    store.queue(lane, 1);
+    store.delivered_of(lane, nth).await;
+    let delay = queued.elapsed();
+    assert!(delay < Duration::from_millis(250), "{delay:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,14 +147,7 @@ async fn lanes_that_turn_dead_all_at_once_leave_room_for_others() {
     let feed = async {
         // After the first time-outs the lanes are known to fail.
         sleep(DEAD * 2).await;
-        let queued = Instant::now();
-        store.queue(0, 1);
-        store.delivered_of(0, 1).await;
-        assert!(
-            queued.elapsed() < Duration::from_millis(250),
-            "{:?}",
-            queued.elapsed()
-        );
+        arrives_soon(&store, 0, 1).await;
     };
     work(&store, &receivers, feed).await;
 }
@@ -273,6 +277,7 @@ async fn a_single_slot_serves_lanes_that_fail_too() {
         per_lane: 1,
         per_failing_lane: 1,
         per_application: 1,
+        failing_per_application: 1,
     };
     work_with(slots, &store, &receivers, store.finished()).await;
     assert_eq!((store.delivered(), receivers.most_at_once()), (3, 1));
@@ -291,14 +296,7 @@ async fn one_applications_silent_lanes_take_no_more_than_its_part() {
     let feed = async {
         sleep(Duration::from_millis(500)).await;
         for n in 1..=100 {
-            let queued = Instant::now();
-            store.queue(0, 1);
-            store.delivered_of(0, n).await;
-            assert!(
-                queued.elapsed() < Duration::from_millis(250),
-                "{:?}",
-                queued.elapsed()
-            );
+            arrives_soon(&store, 0, n).await;
             sleep(Duration::from_millis(397)).await;
         }
     };
@@ -359,14 +357,7 @@ async fn a_host_without_a_place_does_not_keep_slots_from_others() {
     receivers.answer(0, FAST, 200);
     let feed = async {
         for n in 1..=20 {
-            let queued = Instant::now();
-            store.queue(0, 1);
-            store.delivered_of(0, n).await;
-            assert!(
-                queued.elapsed() < Duration::from_millis(250),
-                "{:?}",
-                queued.elapsed()
-            );
+            arrives_soon(&store, 0, n).await;
             sleep(Duration::from_millis(97)).await;
         }
     };

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use kernel::{Randomness, StoreError};
-use webhooks::{Attempted, Conclusion, Fate, Lane, Release, Sent, TopUp, ToppedUp};
+use webhooks::{Attempted, Claimed, Conclusion, Fate, Release, Sent, TopUp, ToppedUp};
 
 use super::Dispatch;
 use super::holdings::{Holdings, Start};
@@ -21,7 +21,7 @@ enum Step {
     Beat,
     Stop,
     Ended(Start, Sent),
-    Claimed(Result<Vec<Lane>, StoreError>),
+    Claimed(Result<Claimed, StoreError>),
     Settled(Settlement, Result<(), StoreError>),
     ToppedUp(Vec<TopUp>, Result<Vec<ToppedUp>, StoreError>),
 }
@@ -167,9 +167,12 @@ impl<'a> Worker<'a> {
             Step::Ended(start, Sent::Postponed) => self.holdings.postpone(&start),
             Step::Claimed(claimed) => {
                 self.under_way.claim = false;
-                for lane in self.or_wait(claimed).unwrap_or_default() {
-                    // Where there was something, there may be more.
-                    self.looks_for_lanes = true;
+                let Some(Claimed { lanes, set_aside }) = self.or_wait(claimed) else {
+                    return;
+                };
+                // Where there was something, there may be more; and what is set aside hides nobody any longer.
+                self.looks_for_lanes |= !lanes.is_empty() || set_aside > 0;
+                for lane in lanes {
                     let starts = self.holdings.take(lane);
                     self.start(starts);
                 }

@@ -10,13 +10,13 @@ use crate::statement::statement;
 /// delivered again, a limited number of deliveries at a time.
 ///
 /// A lane is put to sleep under a lock on its application: one that is being reinstated is left alone, and one that has been
-/// is not suspended any more. Nobody is waited for: what is locked is looked at the next time.
+/// is not suspended any more. Nobody is waited for: what is locked is looked at the next time. Tells which lanes it has changed.
 pub(super) struct SetAside {
     pub(super) sellers: Vec<Uuid>,
     pub(super) lanes: Vec<Uuid>,
 }
 
-statement!(SetAside => ():
+statement!(SetAside => (SqlUuid, SqlUuid):
     "with clock as materialized (select api_now() as at), \
      locked as materialized (select s.seller_id, s.id, s.client_id, s.active, s.connection_generation \
        from unnest(", sellers: Array<SqlUuid>, ", ", lanes: Array<SqlUuid>,
@@ -33,18 +33,21 @@ statement!(SetAside => ():
      stopped as (update deliveries d set due_at = null from pending p \
        where d.seller_id = p.seller_id and d.subscription_id = p.lane and d.id = p.id), \
      asleep as (update subscriptions s set wake_at = null, leased = false, fence = null, in_hand = '{}' from held h \
-       where s.seller_id = h.seller_id and s.id = h.id) \
-     update subscriptions s set active = false, leased = false, fence = null, in_hand = '{}', \
+       where s.seller_id = h.seller_id and s.id = h.id returning s.seller_id, s.id), \
+     ended as (update subscriptions s set active = false, leased = false, fence = null, in_hand = '{}', \
        wake_at = case when exists (select from pending p where p.seller_id = l.seller_id and p.lane = l.id) then clock.at end \
-     from lanes l, clock where l.state = 'gone' and s.seller_id = l.seller_id and s.id = l.id"));
+     from lanes l, clock where l.state = 'gone' and s.seller_id = l.seller_id and s.id = l.id \
+       returning s.seller_id, s.id) \
+     select * from asleep union all select * from ended"));
 
-/// Wakes lanes that nobody holds and that are not due though one of their deliveries is.
+/// Wakes lanes that nobody holds and that are not due though one of their deliveries is. One that is due in a few seconds is
+/// not forgotten: it rests, because its host had no place.
 pub(super) struct WakeForgotten;
 
 statement!(WakeForgotten => ():
     concat!("with clock as materialized (select api_now() as at), \
      forgotten as materialized (select s.seller_id, s.id from subscriptions s, clock \
-       where s.active and not s.leased and (s.wake_at is null or s.wake_at > clock.at) \
+       where s.active and not s.leased and (s.wake_at is null or s.wake_at > clock.at + interval '5 seconds') \
          and (exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
              and d.due_at is not null and d.attempt = 0 and d.due_at <= clock.at) \
            or exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \

@@ -5,7 +5,7 @@ use diesel::{
     sql_types::{Array, Binary, Bool, Integer, Nullable, Text, Uuid as SqlUuid},
 };
 use uuid::Uuid;
-use webhooks::Room;
+use webhooks::{Room, UnderWay};
 
 use super::due::{self, DueRow, due_in_lane, lane_state};
 use crate::statement::statement;
@@ -14,6 +14,8 @@ use crate::statement::statement;
 ///
 /// - Lanes that fail have an index of their own: however many wait, none of them is passed over on the way to the others.
 /// - As many lanes are locked as there is room for attempts. Those for which no room is left after that stay due.
+/// - An application has a part of the room, and of that a smaller one for its lanes that fail: those use up nothing of what
+///   its sound ones begin with.
 /// - Lanes of an application that has its part already are read over. That costs some microseconds of each, which is what
 ///   bounds how much its silent receivers can hold up others by.
 /// - A lane in which nothing is due is leased all the same: only its owner puts it to sleep.
@@ -30,12 +32,17 @@ pub(super) struct Claim {
     per_lane: i32,
     per_failing_lane: i32,
     per_application: i32,
+    failing_per_application: i32,
     /// Applications that have something under way, …
     applications: Vec<Uuid>,
-    /// … and how much.
+    /// … how much, …
     under_way: Vec<i32>,
+    /// … and how much of that in lanes that fail.
+    failing_under_way: Vec<i32>,
     /// Those that have their part.
     full: Vec<Uuid>,
+    /// Those that have their part, or what of it may go to lanes that fail.
+    full_of_failing: Vec<Uuid>,
 }
 
 statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullable<due::Columns>):
@@ -46,17 +53,21 @@ statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullab
     ") order by wake_at limit 128 for no key update skip locked) s limit ", attempts: Integer,
     "), troubled as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
          wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and failing \
-         and client_id <> all(", full: Array<SqlUuid>,
+         and client_id <> all(", full_of_failing: Array<SqlUuid>,
     ") order by wake_at limit 128 for no key update skip locked) s limit least(", failing_attempts: Integer, ", ", attempts: Integer,
-    ")), lanes as materialized (select s.*, '{}'::uuid[] as running, case when s.failing then ", per_failing_lane: Integer,
+    ")), lanes as materialized (select s.*, greatest(s.room - 1, 1) as repeats from (select s.*, '{}'::uuid[] as running, case when s.failing then ", per_failing_lane: Integer,
     " else ", per_lane: Integer,
-    concat!(" end as room, ", lane_state!(), " as state from (select * from sound union all select * from troubled) s), \
+    concat!(" end as room, ", lane_state!(), " as state from (select * from sound union all select * from troubled) s) s), \
      due as materialized (select l.failing, l.wake_at, l.client_id, l.seller_id, l.id as lane, w.* \
        from lanes l cross join lateral ", due_in_lane!(), " w where l.state = 'live'), \
-     shared as materialized (select d.* from (\
-         select *, row_number() over (partition by client_id order by wake_at, seller_id, lane, place) as turn from due) d \
-       left join unnest("), applications: Array<SqlUuid>, ", ", under_way: Array<Integer>,
-    ") u (client_id, number) on u.client_id = d.client_id where d.turn + coalesce(u.number, 0) <= ", per_application: Integer,
+     bearable as materialized (select d.*, coalesce(u.number, 0) as under_way from (\
+         select *, row_number() over (partition by client_id, failing order by wake_at, seller_id, lane, place) as turn from due) d \
+       left join unnest("), applications: Array<SqlUuid>, ", ", under_way: Array<Integer>, ", ", failing_under_way: Array<Integer>,
+    ") u (client_id, number, failing) on u.client_id = d.client_id \
+       where not d.failing or d.turn + coalesce(u.failing, 0) <= ", failing_per_application: Integer,
+    "), shared as materialized (select d.* from (select failing, wake_at, client_id, seller_id, lane, id, event, body, attempt, lost, place, \
+           under_way, row_number() over (partition by client_id order by wake_at, seller_id, lane, place) as turn from bearable) d \
+       where d.turn + d.under_way <= ", per_application: Integer,
     "), fit as materialized (select *, row_number() over (order by wake_at, seller_id, lane, place) as n from (\
          select *, row_number() over (partition by failing order by wake_at, seller_id, lane, place) as nth from shared) d \
        where not failing or nth <= ", failing_attempts: Integer,
@@ -80,8 +91,12 @@ statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullab
 
 impl Claim {
     pub(super) fn new(fence: Uuid, room: &Room) -> Self {
-        let has_its_part = |number: u16| number >= room.per_application;
-        let full = room.under_way.iter().filter(|(_, number)| has_its_part(*number));
+        let is_full = |of: &UnderWay| of.attempts >= room.per_application;
+        let is_full_of_failing = |of: &UnderWay| is_full(of) || of.failing >= room.failing_per_application;
+        let applications = |which: &dyn Fn(&UnderWay) -> bool| {
+            let chosen = room.under_way.iter().filter(|of| which(of));
+            chosen.map(|of| of.client_id.uuid()).collect()
+        };
         Self {
             fence,
             attempts: room.attempts.into(),
@@ -89,17 +104,12 @@ impl Claim {
             per_lane: room.per_lane.into(),
             per_failing_lane: room.per_failing_lane.into(),
             per_application: room.per_application.into(),
-            full: full.map(|(client_id, _)| client_id.uuid()).collect(),
-            applications: room
-                .under_way
-                .iter()
-                .map(|(client_id, _)| client_id.uuid())
-                .collect(),
-            under_way: room
-                .under_way
-                .iter()
-                .map(|(_, number)| (*number).into())
-                .collect(),
+            failing_per_application: room.failing_per_application.into(),
+            applications: applications(&|_| true),
+            under_way: room.under_way.iter().map(|of| of.attempts.into()).collect(),
+            failing_under_way: room.under_way.iter().map(|of| of.failing.into()).collect(),
+            full: applications(&is_full),
+            full_of_failing: applications(&is_full_of_failing),
         }
     }
 }

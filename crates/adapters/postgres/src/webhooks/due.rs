@@ -29,7 +29,7 @@ macro_rules! lane_state {
 pub(super) use lane_state;
 
 /// Up to `room` deliveries that are due in each lane `l`, without those that are `running`, as `place` orders them: three first
-/// attempts for each repeated one, beginning with a first one. Each index is read no further than that, whatever waits behind.
+/// attempts for each repeated one, beginning with a first one, and no more than its `repeats` of the latter. Each index is read no further than that, whatever waits behind.
 /// The fixed limits are for the planner, which knows no others.
 macro_rules! due_in_lane {
     () => {
@@ -40,7 +40,7 @@ macro_rules! due_in_lane {
       union all \
       (select f.*, 6 * row_number() over (order by f.due_at) - 3 as place from (select d.id, d.event, d.body, d.attempt, d.lost, d.due_at \
         from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id and d.due_at is not null and d.attempt > 0 \
-          and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.room)\
+          and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.repeats)\
     ) u order by u.place limit l.room)"
     };
 }

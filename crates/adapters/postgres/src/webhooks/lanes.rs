@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
 use uuid::Uuid;
-use webhooks::{Conclusion, Due, Hold, Lane, LaneKey, Lanes, Release, Room, SubscriptionId, TopUp, ToppedUp};
+use webhooks::{
+    Claimed, Conclusion, Due, Hold, Lane, LaneKey, Lanes, Release, Room, SubscriptionId, TopUp, ToppedUp,
+};
 
 use super::{
     aside::{SetAside, WakeForgotten},
@@ -24,17 +26,22 @@ pub(crate) struct StoredLanes {
 
 #[async_trait]
 impl Lanes for StoredLanes {
-    async fn claim(&self, fence: Uuid, room: Room) -> Result<Vec<Lane>, StoreError> {
+    async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError> {
         let claim = Claim::new(fence, &room);
         let rows = self
             .reads
             .ask(|lent| async move { claim.get_results::<ClaimRow>(&mut lent.connection()).await })
             .await?;
         let (live, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(ClaimRow::is_live);
-        if !others.is_empty() {
-            self.set_aside(&others).await;
-        }
-        Ok(self.lanes(fence, live))
+        let set_aside = if others.is_empty() {
+            0
+        } else {
+            self.set_aside(&others).await
+        };
+        Ok(Claimed {
+            lanes: self.lanes(fence, live),
+            set_aside,
+        })
     }
 
     async fn top_up(&self, held: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError> {
@@ -77,18 +84,22 @@ impl Lanes for StoredLanes {
 }
 
 impl StoredLanes {
-    /// What fails here is tried again with the next claim, for the lanes are still due.
-    async fn set_aside(&self, rows: &[ClaimRow]) {
+    /// How many of them were. What fails here is tried again with the next claim, for the lanes are still due.
+    async fn set_aside(&self, rows: &[ClaimRow]) -> usize {
         let aside = SetAside {
             sellers: rows.iter().map(|row| row.seller_id).collect(),
             lanes: rows.iter().map(|row| row.id).collect(),
         };
         let set = self
             .reads
-            .ask(|lent| async move { aside.execute(&mut lent.connection()).await })
+            .ask(|lent| async move { aside.get_results::<(Uuid, Uuid)>(&mut lent.connection()).await })
             .await;
-        if let Err(error) = set {
-            tracing::warn!(error = %error, "lanes that may not be worked on could not be set aside");
+        match set {
+            Ok(lanes) => lanes.len(),
+            Err(error) => {
+                tracing::warn!(error = %error, "lanes that may not be worked on could not be set aside");
+                0
+            }
         }
     }
 

@@ -18,6 +18,7 @@ pub(super) struct Prolong {
     lanes: Vec<Uuid>,
     fences: Vec<Uuid>,
     rooms: Vec<i32>,
+    repeats: Vec<i32>,
     /// To which of the lanes, from 1, …
     running_of: Vec<i64>,
     /// … which delivery belongs.
@@ -26,12 +27,12 @@ pub(super) struct Prolong {
 
 statement!(Prolong => (SqlUuid, SqlUuid, SqlUuid, Nullable<due::Columns>):
     "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
-     held as materialized (select s.seller_id, s.id, s.fence, s.client_id, s.connection_generation, s.active, k.room, k.n \
+     held as materialized (select s.seller_id, s.id, s.fence, s.client_id, s.connection_generation, s.active, k.room, k.repeats, k.n \
        from unnest(", sellers: Array<SqlUuid>, ", ", lanes: Array<SqlUuid>, ", ", fences: Array<SqlUuid>, ", ", rooms: Array<Integer>,
-    ") with ordinality k (seller_id, id, fence, room, n) \
+    ", ", repeats: Array<Integer>, ") with ordinality k (seller_id, id, fence, room, repeats, n) \
        join subscriptions s on s.seller_id = k.seller_id and s.id = k.id where s.leased and s.fence = k.fence \
        order by s.seller_id, s.id for no key update of s), \
-     lanes as materialized (select s.seller_id, s.id, s.fence, s.room, array(select r.id from unnest(", running_of: Array<BigInt>,
+     lanes as materialized (select s.seller_id, s.id, s.fence, s.room, s.repeats, array(select r.id from unnest(", running_of: Array<BigInt>,
     ", ", running: Array<SqlUuid>,
     concat!(") r (n, id) where r.n = s.n) as running from held s where ", lane_state!(), " = 'live'), \
      given as materialized (select l.seller_id, l.id as lane, w.* from lanes l cross join lateral ", due_in_lane!(), " w), \
@@ -49,6 +50,7 @@ impl Prolong {
             prolong.lanes.push(top_up.hold.lane.subscription.uuid());
             prolong.fences.push(top_up.hold.fence);
             prolong.rooms.push(top_up.room.into());
+            prolong.repeats.push(top_up.repeats.into());
             for delivery in &top_up.running {
                 prolong.running_of.push(n);
                 prolong.running.push(delivery.uuid());

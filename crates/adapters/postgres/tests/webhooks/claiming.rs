@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 use webhooks::{DeliveryId, Lane, LaneKey, Room, TopUp};
 
-use crate::support::{Fixture, ROOM, all_ended, ended, id, ids, release};
+use crate::support::{Fixture, ROOM, all_ended, ended, id, ids, of, release};
 
 /// Deliveries of a lane by hand, due a while ago.
 async fn fill(fixture: &Fixture, lane: LaneKey, number: usize, attempt: i16) {
@@ -39,7 +39,7 @@ async fn no_lane_is_given_to_two() {
         tokio::spawn(async move {
             let mut mine = Vec::new();
             while let Some(claimed) =
-                Some(lanes.claim(id(), room.clone()).await.unwrap()).filter(|c| !c.is_empty())
+                Some(lanes.claim(id(), room.clone()).await.unwrap().lanes).filter(|c| !c.is_empty())
             {
                 let given: usize = claimed.iter().map(|lane| lane.deliveries.len()).sum();
                 assert!(given <= 12, "{given}");
@@ -81,7 +81,7 @@ async fn repeated_ones_get_what_first_ones_leave_and_a_single_place_is_a_first_o
     fill(&fixture, two, 3, 1).await;
     fill(&fixture, two, 3, 0).await;
     let single = Room { per_lane: 1, ..ROOM };
-    let claimed = fixture.lanes().claim(id(), single).await.unwrap();
+    let claimed = fixture.lanes().claim(id(), single).await.unwrap().lanes;
     assert_eq!(claimed[0].deliveries.len(), 1);
     assert_eq!(claimed[0].deliveries[0].attempt, 0);
 }
@@ -118,7 +118,7 @@ async fn no_more_is_given_than_there_is_room_for() {
         per_failing_lane: 2,
         ..ROOM
     };
-    let claimed = fixture.lanes().claim(id(), room.clone()).await.unwrap();
+    let claimed = fixture.lanes().claim(id(), room.clone()).await.unwrap().lanes;
     let given = |failing| -> usize {
         claimed
             .iter()
@@ -141,7 +141,7 @@ async fn no_more_is_given_than_there_is_room_for() {
         attempts: 128,
         ..room
     };
-    let claimed = fixture.lanes().claim(id(), none).await.unwrap();
+    let claimed = fixture.lanes().claim(id(), none).await.unwrap().lanes;
     assert!(!claimed.is_empty() && claimed.iter().all(|lane| !lane.failing));
 }
 
@@ -166,7 +166,7 @@ async fn an_application_gets_no_more_than_its_part_and_holds_up_nobody() {
     let room = |under_way: u16| Room {
         attempts: 24,
         per_application: 10,
-        under_way: vec![(application, under_way), (id().into(), 10)],
+        under_way: vec![of(application, under_way, 0), of(id().into(), 10, 10)],
         ..ROOM
     };
     let given = |claimed: &[Lane]| -> (usize, usize) {
@@ -175,14 +175,68 @@ async fn an_application_gets_no_more_than_its_part_and_holds_up_nobody() {
         (count(ours), count(others))
     };
     // They have all waited longer than the other one, and there is room for more.
-    let first = fixture.lanes().claim(id(), room(3)).await.unwrap();
+    let first = fixture.lanes().claim(id(), room(3)).await.unwrap().lanes;
     assert_eq!(given(&first).0, 7);
     assert!(first.iter().all(|lane| !lane.deliveries.is_empty()));
-    let rest = fixture.lanes().claim(id(), room(10)).await.unwrap();
+    let rest = fixture.lanes().claim(id(), room(10)).await.unwrap().lanes;
     assert_eq!((given(&rest).0, given(&first).1 + given(&rest).1), (0, 4));
     // What it was not given is still due.
-    let next = fixture.lanes().claim(id(), room(0)).await.unwrap();
+    let next = fixture.lanes().claim(id(), room(0)).await.unwrap().lanes;
     assert_eq!(given(&next), (10, 0));
+}
+
+#[tokio::test]
+async fn lanes_that_fail_get_half_of_their_applications_part_and_its_others_the_rest() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.application(seller).await;
+    for _ in 0..10 {
+        let lane = fixture.subscribe(seller, application).await;
+        fill(&fixture, lane, 4, 0).await;
+    }
+    fixture.tamper("update subscriptions set failing = true").await;
+    let sound = fixture.subscribe(seller, application).await;
+    fill(&fixture, sound, 20, 0).await;
+    let room = |attempts, failing| Room {
+        per_application: 10,
+        failing_per_application: 5,
+        under_way: vec![of(application, attempts, failing)],
+        ..ROOM
+    };
+    let given = |claimed: &[Lane], failing| -> usize {
+        let of = claimed.iter().filter(|lane| lane.failing == failing);
+        of.map(|lane| lane.deliveries.len()).sum()
+    };
+    // Those that fail have all waited longer.
+    let first = fixture.lanes().claim(id(), room(1, 1)).await.unwrap().lanes;
+    assert_eq!((given(&first, true), given(&first, false)), (4, 5));
+    let of_failing = fixture.lanes().claim(id(), room(5, 5)).await.unwrap().lanes;
+    assert_eq!(of_failing, []);
+    let next = fixture.lanes().claim(id(), room(8, 0)).await.unwrap().lanes;
+    assert_eq!(given(&next, true), 2);
+}
+
+#[tokio::test]
+async fn a_place_of_a_lane_is_kept_from_repeated_attempts() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    fill(&fixture, lane, 20, 1).await;
+    fixture.tamper("update subscriptions set failing = true").await;
+    let claimed = fixture.claim_one().await;
+    assert_eq!(claimed.deliveries.len(), 1);
+    fill(&fixture, lane, 2, 0).await;
+    fixture
+        .tamper("update subscriptions set wake_at = api_now() + interval '30 seconds'")
+        .await;
+    let top_up = TopUp {
+        hold: claimed.hold,
+        running: ids(&claimed),
+        room: 2,
+        repeats: 0,
+    };
+    let more = fixture.lanes().top_up(&[top_up]).await.unwrap().remove(0);
+    let attempts: Vec<_> = more.deliveries.iter().map(|due| due.attempt).collect();
+    assert_eq!(attempts, [0, 0]);
 }
 
 #[tokio::test]
@@ -200,7 +254,7 @@ async fn whoever_has_waited_longest_is_next_and_who_is_released_with_work_goes_t
         ..ROOM
     };
     for n in 0..7 {
-        let claimed = fixture.lanes().claim(id(), one.clone()).await.unwrap();
+        let claimed = fixture.lanes().claim(id(), one.clone()).await.unwrap().lanes;
         assert_eq!(claimed[0].hold.lane, lanes[n % 3]);
         let ends = all_ended(&claimed[0], 200);
         fixture
@@ -235,6 +289,7 @@ async fn a_lane_that_is_held_gets_more_and_never_what_is_running() {
         hold: claimed.hold,
         running,
         room: 2,
+        repeats: 2,
     };
     let more = fixture
         .lanes()
@@ -270,6 +325,7 @@ async fn several_lanes_are_topped_up_together() {
             hold: lane.hold,
             running: ids(lane),
             room: 1,
+            repeats: 1,
         })
         .collect();
     let mut given = fixture.lanes().top_up(&top_ups).await.unwrap();

@@ -85,7 +85,7 @@ async fn a_loss_that_there_was_no_room_to_tell_of_is_told_with_the_next_claim() 
         clock.advance(TimeDelta::seconds(31)).await;
     }
     let narrow = Room { per_lane: 3, ..ROOM };
-    let claimed = fixture.lanes().claim(id(), narrow).await.unwrap().remove(0);
+    let claimed = fixture.lanes().claim(id(), narrow).await.unwrap().lanes.remove(0);
     assert_eq!(ids(&claimed), queued[..3]);
     assert!(claimed.deliveries.iter().all(|due| due.lost == 3));
     let ends: Vec<_> = claimed
@@ -120,6 +120,7 @@ async fn what_came_with_a_top_up_can_be_lost_too() {
         hold: claimed.hold,
         running: queued[1..16].to_vec(),
         room: 1,
+        repeats: 1,
     };
     assert_eq!(
         fixture.lanes().top_up(&[top_up]).await.unwrap()[0].deliveries[0].id,

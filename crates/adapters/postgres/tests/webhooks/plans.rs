@@ -50,7 +50,7 @@ async fn a_dead_lane_with_a_hundred_thousand_deliveries_costs_the_others_nothing
     let mut polls = 0;
     for _ in 0..20 {
         fixture.queue(lively, 1).await;
-        let claimed = lanes.claim(id(), ROOM).await.unwrap();
+        let claimed = lanes.claim(id(), ROOM).await.unwrap().lanes;
         polls += 1;
         assert!(
             claimed
@@ -64,6 +64,7 @@ async fn a_dead_lane_with_a_hundred_thousand_deliveries_costs_the_others_nothing
                 hold: lane.hold,
                 running: ids(lane),
                 room: 4,
+                repeats: 4,
             })
             .collect();
         lanes.top_up(&more).await.unwrap();
@@ -82,7 +83,7 @@ async fn a_dead_lane_with_a_hundred_thousand_deliveries_costs_the_others_nothing
         ..ROOM
     };
     for _ in 0..20 {
-        let claimed = lanes.claim(id(), none.clone()).await.unwrap();
+        let claimed = lanes.claim(id(), none.clone()).await.unwrap().lanes;
         let back: Vec<_> = claimed.iter().map(|lane| release(lane.hold)).collect();
         lanes.settle(&[], &back).await.unwrap();
     }
@@ -122,7 +123,7 @@ async fn an_end_is_recorded_by_its_key_however_long_the_history_is() {
     let before = read(&fixture.client).await;
     for _ in 0..10 {
         fixture.queue(lane, 4).await;
-        let claimed = lanes.claim(id(), ROOM).await.unwrap();
+        let claimed = lanes.claim(id(), ROOM).await.unwrap().lanes;
         let ends: Vec<_> = claimed.iter().flat_map(|lane| all_ended(lane, 204)).collect();
         let back: Vec<_> = claimed.iter().map(|lane| release(lane.hold)).collect();
         assert_eq!((ends.len(), back.len()), (4, 1));

@@ -256,6 +256,19 @@ async fn a_forgotten_lane_is_woken() {
 }
 
 #[tokio::test]
+async fn a_lane_that_rests_is_not_forgotten() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    fixture.queue(lane, 1).await;
+    let rests =
+        |seconds| format!("update subscriptions set wake_at = api_now() + interval '{seconds} seconds'");
+    fixture.tamper(&rests(2)).await;
+    assert_eq!(fixture.lanes().reconcile().await.unwrap(), 0);
+    fixture.tamper(&rests(10)).await;
+    assert_eq!(fixture.lanes().reconcile().await.unwrap(), 1);
+}
+
+#[tokio::test]
 async fn what_is_queued_by_hand_rings_with_its_commit() {
     let fixture = Fixture::new().await;
     let lane = fixture.lane().await;

@@ -19,7 +19,7 @@ use usecases::Transaction;
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, Conclusion, DeliveryId, Fate, Hold, Lane, LaneKey, Lanes, NewDelivery, NewSubscription,
-    Outcome, Release, Room, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl,
+    Outcome, Release, Room, SubscriptionId, UnderWay, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
 static NUMBER: AtomicU64 = AtomicU64::new(1);
@@ -192,7 +192,7 @@ impl Fixture {
 
     /// Claims as a worker with plenty of room.
     pub(crate) async fn claim(&self) -> Vec<Lane> {
-        self.lanes().claim(id(), ROOM).await.unwrap()
+        self.lanes().claim(id(), ROOM).await.unwrap().lanes
     }
 
     /// Claims the one lane that is due.
@@ -252,8 +252,18 @@ pub(crate) const ROOM: Room = Room {
     per_lane: 16,
     per_failing_lane: 2,
     per_application: 128,
+    failing_per_application: 128,
     under_way: Vec::new(),
 };
+
+/// So much of an application is under way.
+pub(crate) fn of(client_id: ClientId, attempts: u16, failing: u16) -> UnderWay {
+    UnderWay {
+        client_id,
+        attempts,
+        failing,
+    }
+}
 
 pub(crate) fn subscription(seller: SellerId, client_id: ClientId) -> NewSubscription {
     NewSubscription {

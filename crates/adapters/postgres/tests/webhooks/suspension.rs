@@ -3,7 +3,7 @@
 use kernel::Change;
 use oauth::{ApplicationStatus, ClientId};
 
-use crate::support::{Fixture, all_ended, delivery, release};
+use crate::support::{Fixture, ROOM, all_ended, delivery, id, release};
 
 /// Moves an application to a status as the operator does, in a transaction that is still open.
 async fn moved(
@@ -39,8 +39,9 @@ async fn what_is_pending_is_held_and_resumed_with_the_commit() {
         fixture.queue(lane, 2).await;
     }
     set(&fixture, application, ApplicationStatus::Suspended).await;
-    for _ in 0..2 {
-        assert!(fixture.claim().await.is_empty());
+    for set_aside in [2, 0] {
+        let claimed = fixture.lanes().claim(id(), ROOM).await.unwrap();
+        assert_eq!((claimed.lanes.len(), claimed.set_aside), (0, set_aside));
     }
     assert_eq!(
         fixture
@@ -90,6 +91,7 @@ async fn what_runs_when_it_is_suspended_is_recorded() {
         hold: claimed.hold,
         running: Vec::new(),
         room: 1,
+        repeats: 1,
     };
     assert!(
         fixture.lanes().top_up(&[running]).await.unwrap().is_empty(),

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use usecases::deliver_webhooks::Observer;
 use uuid::Uuid;
 use webhooks::{
-    Attempted, Conclusion, DeliveryId, Failure, Fate, Lane, Lanes, Message, Outcome, Release, Room, Sent,
+    Attempted, Claimed, Conclusion, DeliveryId, Failure, Fate, Lanes, Message, Outcome, Release, Room, Sent,
     TopUp, ToppedUp, WebhookSender,
 };
 
@@ -73,9 +73,9 @@ fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
 
 #[async_trait]
 impl Lanes for WatchedLanes {
-    async fn claim(&self, fence: Uuid, room: Room) -> Result<Vec<Lane>, StoreError> {
+    async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError> {
         let claimed = self.seen(self.lanes.claim(fence, room).await)?;
-        let lanes = u64::try_from(claimed.len()).unwrap_or_default();
+        let lanes = u64::try_from(claimed.lanes.len()).unwrap_or_default();
         metrics::counter!(LANES).increment(lanes);
         Ok(claimed)
     }

@@ -10,13 +10,16 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, Attempted, Conclusion, DeliveryId, Due, Failure, Fate, Hold, Host, Lane, LaneKey, Lanes,
-    Message, Outcome, Release, Room, Sent, TopUp, ToppedUp, WebhookEvent, WebhookSecret, WebhookSender,
-    WebhookUrl,
+    AddressPolicy, Attempted, Claimed, Conclusion, DeliveryId, Due, Failure, Fate, Hold, Host, Lane, LaneKey,
+    Lanes, Message, Outcome, Release, Room, Sent, TopUp, ToppedUp, WebhookEvent, WebhookSecret,
+    WebhookSender, WebhookUrl,
 };
 
 /// How long the store takes for anything.
 const ROUND_TRIP: Duration = Duration::from_millis(2);
+
+/// How many lanes one claim looks at.
+const LANES_OF_A_CLAIM: usize = 128;
 
 pub(super) fn secret() -> WebhookSecret {
     WebhookSecret::from_random(&[9; 32])
@@ -34,6 +37,8 @@ struct Kept {
     fence: Option<Uuid>,
     failing: bool,
     due: Vec<Due>,
+    /// What its owner is taken to have in hand.
+    in_hand: Vec<DeliveryId>,
     delivered: usize,
     /// Turns since it went to the back of the queue.
     turn: usize,
@@ -50,6 +55,7 @@ struct Inner {
     calls: usize,
     turns: usize,
     next_id: u128,
+    held_back: usize,
     failures: Vec<(Outcome, Fate)>,
     times: Vec<Instant>,
 }
@@ -75,8 +81,18 @@ impl Store {
         self.add(lane, 0, lost);
     }
 
-    pub(super) fn queue_after(&self, lane: u128, attempt: u8) {
-        self.add(lane, attempt, 0);
+    pub(super) fn queue_after(&self, lane: u128, attempt: u8) -> DeliveryId {
+        self.add(lane, attempt, 0)
+    }
+
+    /// So many lanes are due before all others and may not be worked on.
+    pub(super) fn holds_back(&self, lanes: usize) {
+        self.inner().held_back = lanes;
+    }
+
+    /// How many deliveries of the lane would be lost if its worker died now.
+    pub(super) fn would_lose(&self, lane: u128) -> usize {
+        self.inner().lanes[&lane].in_hand.len()
     }
 
     fn add(&self, lane: u128, attempt: u8, lost: u8) -> DeliveryId {
@@ -177,6 +193,21 @@ impl Store {
     }
 }
 
+impl Kept {
+    /// What is due: three first attempts for each repeated one, beginning with a first one.
+    fn next(&self, running: &[DeliveryId], room: u16, repeats: u16) -> Vec<Due> {
+        let idle = || self.due.iter().filter(|due| !running.contains(&due.id));
+        let firsts = idle().filter(|due| due.attempt == 0);
+        let repeated = idle().filter(|due| due.attempt > 0).take(repeats.into());
+        let firsts = (1..).map(|n| 2 * n).zip(firsts);
+        let repeated = (1..).map(|n| 6 * n - 3).zip(repeated);
+        let mut placed: Vec<_> = firsts.chain(repeated).collect();
+        placed.sort_by_key(|(place, _): &(usize, _)| *place);
+        let given = placed.into_iter().take(room.into());
+        given.map(|(_, due)| due.clone()).collect()
+    }
+}
+
 impl Inner {
     fn of(&mut self, hold: &Hold) -> Option<&mut Kept> {
         let lane = self.lanes.get_mut(&hold.lane.subscription.uuid().as_u128());
@@ -186,10 +217,21 @@ impl Inner {
 
 #[async_trait]
 impl Lanes for Store {
-    async fn claim(&self, fence: Uuid, room: Room) -> Result<Vec<Lane>, StoreError> {
+    async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError> {
         let mut inner = self.call().await?;
+        let set_aside = inner.held_back.min(LANES_OF_A_CLAIM);
+        if set_aside > 0 {
+            inner.held_back -= set_aside;
+            return Ok(Claimed {
+                lanes: Vec::new(),
+                set_aside,
+            });
+        }
         let (mut attempts, mut failing_attempts) = (room.attempts, room.failing_attempts);
-        let mut under_way: HashMap<_, _> = room.under_way.into_iter().collect();
+        let under_way = room.under_way.into_iter();
+        let mut under_way: HashMap<_, _> = under_way
+            .map(|of| (of.client_id, (of.attempts, of.failing)))
+            .collect();
         let rested = |lane: &Kept| lane.rests.is_none_or(|until| until <= Instant::now());
         let mut waiting: Vec<_> = inner
             .lanes
@@ -200,22 +242,28 @@ impl Lanes for Store {
         let mut claimed = Vec::new();
         for (number, lane) in waiting {
             let client_id = Uuid::from_u128(lane.application.unwrap_or(*number)).into();
-            let used = under_way.entry(client_id).or_default();
+            let (used, failing_used) = under_way.entry(client_id).or_default();
             let left = attempts.min(room.per_application.saturating_sub(*used));
-            let limit = if lane.failing {
-                room.per_failing_lane.min(failing_attempts).min(left)
+            let left_to_failing = room.failing_per_application.saturating_sub(*failing_used);
+            let (places, limit) = if lane.failing {
+                let limit = failing_attempts.min(left_to_failing).min(left);
+                (room.per_failing_lane, room.per_failing_lane.min(limit))
             } else {
-                room.per_lane.min(left)
+                (room.per_lane, room.per_lane.min(left))
             };
-            let deliveries: Vec<_> = lane.due.iter().take(limit.into()).cloned().collect();
+            let deliveries = lane.next(&[], limit, (places - 1).max(1));
             let count = u16::try_from(deliveries.len()).unwrap();
             if count == 0 {
                 continue;
             }
             attempts -= count;
             *used += count;
-            failing_attempts -= if lane.failing { count } else { 0 };
+            if lane.failing {
+                *failing_used += count;
+                failing_attempts -= count;
+            }
             lane.fence = Some(fence);
+            lane.in_hand = deliveries.iter().map(|due| due.id).collect();
             claimed.push(Lane {
                 hold: Hold {
                     lane: key(*number),
@@ -229,17 +277,21 @@ impl Lanes for Store {
                 deliveries,
             });
         }
-        Ok(claimed)
+        Ok(Claimed {
+            lanes: claimed,
+            set_aside: 0,
+        })
     }
 
     async fn top_up(&self, held: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError> {
         let mut inner = self.call().await?;
-        let top_up = |TopUp { hold, running, room }: &TopUp| {
-            let lane = inner.of(hold)?;
-            let more = lane.due.iter().filter(|due| !running.contains(&due.id));
-            let deliveries = more.take((*room).into()).cloned().collect();
+        let top_up = |held: &TopUp| {
+            let lane = inner.of(&held.hold)?;
+            let deliveries = lane.next(&held.running, held.room, held.repeats);
+            let given = deliveries.iter().map(|due| due.id);
+            lane.in_hand = held.running.iter().copied().chain(given).collect();
             Some(ToppedUp {
-                hold: *hold,
+                hold: held.hold,
                 deliveries,
             })
         };
@@ -272,6 +324,7 @@ impl Lanes for Store {
             let turn = inner.turns;
             let Some(lane) = inner.of(hold) else { continue };
             lane.fence = None;
+            lane.in_hand.clear();
             lane.turn = turn;
             lane.failing = failing.unwrap_or(lane.failing);
             lane.rests = Some(Instant::now() + rest.to_std().unwrap());

@@ -1,0 +1,152 @@
+//! Nobody waits for what is slow, fails or rests elsewhere.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn an_applications_failing_lanes_leave_room_to_its_others() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    for dead in 1..=40 {
+        store.queue(dead, 100);
+        store.fails(dead);
+        store.belongs_to(dead, 1);
+        receivers.never_answer(dead, DEAD);
+    }
+    store.belongs_to(0, 1);
+    receivers.answer(0, FAST, 200);
+    let feed = async {
+        sleep(Duration::from_millis(500)).await;
+        for n in 1..=100 {
+            arrives_soon(&store, 0, n).await;
+            sleep(Duration::from_millis(397)).await;
+        }
+    };
+    work(&store, &receivers, feed).await;
+    assert!(receivers.most_at_once() <= usize::from(SLOTS.failing_per_application) + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lanes_that_may_not_be_worked_on_are_passed_without_a_wait() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.holds_back(10_000);
+    receivers.answer(1, FAST, 200);
+    work(&store, &receivers, arrives_soon(&store, 1, 1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_answers_in_many_lanes_hold_up_the_rest_of_none() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    for lane in 1..=12 {
+        let slow = store.queue(lane, 1);
+        store.belongs_to(lane, 1);
+        receivers.answer(lane, FAST, 200);
+        receivers.answer_one(slow, DEAD, 200);
+    }
+    let looking = async {
+        sleep(Duration::from_secs(1)).await;
+        let queued = Instant::now();
+        for lane in 1..=12 {
+            store.queue(lane, 1);
+        }
+        for lane in 1..=12 {
+            store.delivered_of(lane, 1).await;
+        }
+        assert!(
+            queued.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            queued.elapsed()
+        );
+    };
+    work(&store, &receivers, looking).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_attempt_does_not_wait_behind_a_repeated_one_in_a_lane_that_fails() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    for _ in 0..5 {
+        let silent = store.queue_after(1, 1);
+        receivers.answer_one(silent, DEAD, 500);
+    }
+    store.fails(1);
+    receivers.answer(1, FAST, 200);
+    let looking = async {
+        sleep(Duration::from_secs(1)).await;
+        arrives_soon(&store, 1, 1).await;
+    };
+    work(&store, &receivers, looking).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quick_failure_beside_a_slow_answer_does_not_close_the_lane() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    let slow = store.queue(1, 1);
+    receivers.answer_one(slow, DEAD, 200);
+    let failing = store.queue(1, 1);
+    receivers.answer_one(failing, FAST, 500);
+    receivers.answer(1, FAST, 200);
+    let looking = async {
+        sleep(Duration::from_secs(1)).await;
+        arrives_soon(&store, 1, 1).await;
+    };
+    work(&store, &receivers, looking).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_attempts_without_end_do_not_keep_repeated_ones_from_a_lane_that_fails() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue(1, 1_000);
+    store.fails(1);
+    receivers.answer(1, Duration::from_millis(90), 500);
+    let looking = async {
+        sleep(Duration::from_millis(30)).await;
+        store.queue(1, 1);
+        sleep(Duration::from_millis(270)).await;
+        store.queue_after(1, 4);
+        sleep(Duration::from_secs(3)).await;
+        assert!(store.waiting_in(1).iter().all(|attempt| *attempt == 0));
+        assert!(store.waiting_in(1).len() > 100);
+    };
+    work(&store, &receivers, looking).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_postponed_is_not_lost_with_its_worker() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue(1, 8);
+    receivers.have_places(2);
+    receivers.never_answer(1, DEAD);
+    let looking = async {
+        sleep(DEAD / 2).await;
+        assert_eq!((receivers.sent(), store.would_lose(1)), (2, 2));
+    };
+    work(&store, &receivers, looking).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rest_grows_while_a_host_stays_full_and_is_short_again_after() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    store.queue(1, 1);
+    receivers.answer(1, FAST, 200);
+    receivers.have_places(0);
+    let looking = async {
+        sleep(Duration::from_secs(20)).await;
+        assert!(
+            (8..=14).contains(&receivers.postponed()),
+            "{}",
+            receivers.postponed()
+        );
+        receivers.have_places(1);
+        store.delivered_of(1, 1).await;
+        receivers.have_places(0);
+        store.queue(1, 1);
+        sleep(Duration::from_millis(150)).await;
+        receivers.have_places(1);
+        let begun = Instant::now();
+        store.delivered_of(1, 2).await;
+        assert!(
+            begun.elapsed() < Duration::from_millis(400),
+            "{:?}",
+            begun.elapsed()
+        );
+    };
+    work(&store, &receivers, looking).await;
+}
