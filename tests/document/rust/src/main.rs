@@ -54,7 +54,7 @@ async fn main() {
     let subscription = webhooks_api::create_webhook(&api, AGENT, wanted, None, Some(&key), None)
         .await
         .unwrap();
-    assert!(subscription.secret.unwrap().len() > 20);
+    assert!(subscription.secret.len() > 20);
     let id = subscription.id.to_string();
     let listed = webhooks_api::list_webhooks(&api, AGENT, None, None)
         .await
