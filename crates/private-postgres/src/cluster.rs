@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Pid;
@@ -109,6 +110,24 @@ impl Cluster {
         let next = Server::start(&self.place, &self.binaries, &self.options, Until::OwnerEnds)?;
         *server = Some(next);
         Ok(true)
+    }
+
+    /// Makes a standby a primary, which it stays, and waits until it is one; its old primary has to be dead, or there are two.
+    pub fn promote(&self) -> Result<(), Error> {
+        let program = self.binaries.program("pg_ctl");
+        let mut command = self.place.account.command(&program);
+        command.args(["promote", "-D"]).arg(self.place.data());
+        let output = command
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| Error::Run { program, source })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(Error::Program {
+            program: "pg_ctl promote",
+            output: initdb::printed(&output),
+        })
     }
 
     /// Ends the server by a fast shutdown: clients are cut off, all data are written. Stopping twice is harmless.

@@ -82,6 +82,14 @@ pub enum Error {
         /// What it printed.
         output: String,
     },
+    /// A program of PostgreSQL's that copies or promotes failed.
+    #[error("{program} failed: {output}")]
+    Program {
+        /// Its name.
+        program: &'static str,
+        /// What it printed.
+        output: String,
+    },
     /// The server ended before it was ready.
     #[error("PostgreSQL did not start; the end of {}:\n{log}", .log_file.display())]
     NotStarted {

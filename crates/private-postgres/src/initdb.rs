@@ -1,10 +1,11 @@
-//! Making a cluster's data, once.
+//! Making a cluster's data, once: anew, or as a copy of another cluster's.
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::process::Output;
 
 use crate::place::Place;
-use crate::{Binaries, Error, files};
+use crate::{Binaries, Connection, Error, files};
 
 /// The major version that has made the data, if they are whole.
 pub(crate) fn version_of(data: &Path) -> Option<u32> {
@@ -18,7 +19,12 @@ pub(crate) fn version_of(data: &Path) -> Option<u32> {
 
 /// Makes the data unless they are there. Half-made ones, of an `initdb` that was killed, are made again: whole ones get
 /// their name last.
-pub(crate) fn ensure(place: &Place, binaries: &Binaries, life: &File) -> Result<(), Error> {
+pub(crate) fn ensure(
+    place: &Place,
+    binaries: &Binaries,
+    primary: Option<&Connection>,
+    life: &File,
+) -> Result<(), Error> {
     let data = place.data();
     if let Some(made_by) = version_of(&data) {
         if made_by == binaries.version() {
@@ -37,8 +43,59 @@ pub(crate) fn ensure(place: &Place, binaries: &Binaries, life: &File) -> Result<
         tracing::warn!(folder = %data.display(), "these data are not whole: making them again");
         files::remove(&data)?;
     }
-    run(place, binaries, life, &unfinished)?;
+    match primary {
+        Some(primary) => copy(place, binaries, primary, life, &unfinished)?,
+        None => run(place, binaries, life, &unfinished)?,
+    }
     fs::rename(&unfinished, &data).map_err(Error::at(&data))
+}
+
+/// Copies a running cluster, with what makes the copy its standby.
+fn copy(
+    place: &Place,
+    binaries: &Binaries,
+    primary: &Connection,
+    life: &File,
+    data: &Path,
+) -> Result<(), Error> {
+    let program = binaries.program("pg_basebackup");
+    let attempt = || {
+        let mut command = place.account.command(&program);
+        command
+            .args(["--write-recovery-conf", "--wal-method=stream"])
+            .args(["--checkpoint=fast", "--no-sync", "--no-password"])
+            .args(["--username", primary.user()])
+            .arg("--host")
+            .arg(primary.socket_folder())
+            .args(["--port", &primary.port().to_string()])
+            .arg("--pgdata")
+            .arg(data)
+            // As with initdb: what is left of it is waited for.
+            .stdin(life.try_clone()?)
+            .output()
+    };
+    let output = attempt().map_err(|source| Error::Run {
+        program: program.clone(),
+        source,
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(Error::Program {
+        program: "pg_basebackup",
+        output: printed(&output),
+    })
+}
+
+/// What a program said of its failure, in one line.
+pub(crate) fn printed(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join("; ")
 }
 
 /// Letters and their case by Unicode, order by code point; systems without such a locale get plain `C`.
@@ -91,13 +148,7 @@ fn run_with(
     if output.status.success() {
         return Ok(());
     }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
     Err(Error::Initdb {
-        output: lines.join("; "),
+        output: printed(&output),
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`Cluster`]: one owner and one data folder. A second owner is refused; the server stops when the owner stops it,
 //!   drops it or dies, by `kill -9` too; the data stays, unless the owner wants it gone.
+//!   It may be another one's standby, and be promoted.
 //! - [`Supervised`]: a [`Cluster`] whose server is started again when it dies.
 //! - [`SharedCluster`]: one throw-away server for all test processes of a run. The first one starts it; it ends, and its
 //!   data with it, a while after the last one has gone.

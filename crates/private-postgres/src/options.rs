@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::Connection;
+
 /// What a crash of the machine may cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
@@ -23,6 +25,7 @@ pub struct Options {
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) fresh: bool,
     pub(crate) throw_away: bool,
+    pub(crate) primary: Option<Connection>,
     pub(crate) start_timeout: Duration,
 }
 
@@ -38,6 +41,7 @@ impl Options {
             settings: Vec::new(),
             fresh: false,
             throw_away: false,
+            primary: None,
             start_timeout: Duration::from_mins(1),
         }
     }
@@ -81,6 +85,15 @@ impl Options {
     #[must_use]
     pub fn throw_away(mut self, throw_away: bool) -> Self {
         self.throw_away = throw_away;
+        self
+    }
+
+    /// The cluster to copy where the folder holds no data yet, and to follow then as its standby, until
+    /// [`promote`](crate::Cluster::promote). It has to run, as the same account, as [`Durability::Durable`], and with no more
+    /// connections than this one.
+    #[must_use]
+    pub fn standby_of(mut self, primary: Connection) -> Self {
+        self.primary = Some(primary);
         self
     }
 

@@ -30,7 +30,7 @@ impl Server {
         until: Until<'_>,
     ) -> Result<Self, Error> {
         let life = leftover::end(place)?;
-        initdb::ensure(place, binaries, &life)?;
+        initdb::ensure(place, binaries, options.primary.as_ref(), &life)?;
         place.clear_socket()?;
         let (log, log_start) = open_log(place)?;
         let guard = Guard::spawn(Plan {

@@ -1,30 +1,44 @@
 //! Opening connections.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use diesel::ConnectionError;
 use diesel_async::AsyncPgConnection;
 use kernel::StoreError;
-use tokio::task::JoinHandle;
-use tokio_postgres::{Config, NoTls, error::SqlState};
+use tokio::{task::JoinHandle, time::Instant};
+use tokio_postgres::{Client, error::SqlState};
 
-use crate::error::Silence;
+use crate::{
+    error::Silence,
+    host::{Driver, Host, Refusal, chain},
+};
 
-/// Opens connections to one database.
+/// Opens connections to one database, on whichever of its hosts takes them.
 pub(crate) struct Connector {
-    config: Config,
+    hosts: Vec<Host>,
     timeout: Duration,
+    /// The place of the host that took the last connection: the next attempt begins there, so that a dead host costs its time
+    /// once and not with each connection.
+    last: AtomicUsize,
 }
 
 /// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
-    #[error("no connection to the database")]
-    Refused(#[source] tokio_postgres::Error),
+    #[error("no connection to the database: {}", told(.0))]
+    Refused(Vec<Refusal>),
     #[error("the new connection could not be set up")]
     SetUp(#[source] ConnectionError),
     #[error(transparent)]
     Silent(Silence),
+}
+
+fn told(refusals: &[Refusal]) -> String {
+    let each = refusals.iter().map(ToString::to_string);
+    each.collect::<Vec<_>>().join("; ")
 }
 
 impl From<ConnectError> for StoreError {
@@ -59,8 +73,12 @@ impl Drop for Link {
 }
 
 impl Connector {
-    pub(crate) const fn new(config: Config, timeout: Duration) -> Self {
-        Self { config, timeout }
+    pub(crate) const fn new(hosts: Vec<Host>, timeout: Duration) -> Self {
+        Self {
+            hosts,
+            timeout,
+            last: AtomicUsize::new(0),
+        }
     }
 
     /// Opens a connection.
@@ -73,23 +91,46 @@ impl Connector {
 
     /// Opens a connection for the pool, which has time limits of its own. Its driver ends with it.
     pub(crate) async fn open_for_pool(&self) -> Result<AsyncPgConnection, ConnectionError> {
-        let refused = |error| ConnectionError::BadConnection(chain(&ConnectError::Refused(error)));
-        let (client, connection) = self.config.connect(NoTls).await.map_err(refused)?;
-        drop(tokio::spawn(drive(connection)));
+        let refused = |error| ConnectionError::BadConnection(chain(&error));
+        let (client, driver) = self.reach().await.map_err(refused)?;
+        drop(tokio::spawn(drive(driver)));
         AsyncPgConnection::try_from(client).await
     }
 
     async fn open_at_leisure(&self) -> Result<Link, ConnectError> {
-        let (client, connection) = self.config.connect(NoTls).await.map_err(ConnectError::Refused)?;
-        let driver = tokio::spawn(drive(connection));
+        let (client, driver) = self.reach().await?;
+        let driver = tokio::spawn(drive(driver));
         let connection = AsyncPgConnection::try_from(client)
             .await
             .map_err(ConnectError::SetUp)?;
         Ok(Link { connection, driver })
     }
+
+    /// Tries the hosts one after another, each for its share of the time that is left.
+    async fn reach(&self) -> Result<(Client, Driver), ConnectError> {
+        let end = Instant::now() + self.timeout;
+        let first = self.last.load(Ordering::Relaxed);
+        let order = self.hosts.iter().enumerate().cycle().skip(first);
+        let mut refusals = Vec::new();
+        for (place, host) in order.take(self.hosts.len()) {
+            let untried = self.hosts.len().saturating_sub(refusals.len()).max(1);
+            let share =
+                end.saturating_duration_since(Instant::now()) / u32::try_from(untried).unwrap_or(u32::MAX);
+            match host.connect(share).await {
+                Ok(reached) => {
+                    if self.last.swap(place, Ordering::Relaxed) != place {
+                        tracing::info!(host = host.name, "the database is now at another host");
+                    }
+                    return Ok(reached);
+                }
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        Err(ConnectError::Refused(refusals))
+    }
 }
 
-async fn drive(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
+async fn drive(connection: Driver) {
     match connection.await {
         Ok(()) => {}
         // The server is being stopped, and says so. What that means for the service is told by whoever watches the database.
@@ -100,10 +141,4 @@ async fn drive(connection: impl Future<Output = Result<(), tokio_postgres::Error
             tracing::warn!(error = chain(&error), "a connection to the database was lost");
         }
     }
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

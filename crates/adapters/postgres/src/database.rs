@@ -37,10 +37,11 @@ use crate::{
     schema_state::{self, SchemaState},
     sealed::SealedValues,
     sealing::Sealing,
-    settings::{self, DatabaseSettings, DatabaseUrlError, Gathering},
+    settings::{DatabaseSettings, DatabaseUrlError, Gathering},
     trade::{Directory, Mails, OrdersReader, ParcelQueue},
     transaction::{Tools, Tx},
     unit_of_work::Units,
+    url,
     webhooks::{AllDeliveries, StoredLanes, StoredSubscriptions},
 };
 
@@ -77,7 +78,7 @@ impl Database {
             acquire_timeout,
             ..
         } = settings;
-        let connector = Arc::new(Connector::new(settings::parse(&url)?, connect_timeout));
+        let connector = Arc::new(Connector::new(url::parse(&url)?, connect_timeout));
         let opener = Arc::clone(&connector);
         let mut manager = ManagerConfig::<AsyncPgConnection>::default();
         // The other methods ask the server at each checkout. This one looks at what is known here: whether the connection

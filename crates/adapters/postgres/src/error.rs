@@ -62,7 +62,7 @@ fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> boo
 /// these codes to itself, so this goes by the words. A server that speaks another language than English makes such a failure
 /// an unexpected one: answered as a 500 all the same, without the advice to come back.
 fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    const WORDS: [&str; 9] = [
+    const WORDS: [&str; 10] = [
         "canceling statement due to",
         "terminating connection",
         "the database system is",
@@ -72,8 +72,28 @@ fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool
         "connection to server lost",
         "query_wait_timeout",
         "server_login",
+        READS_ONLY,
     ];
     WORDS.iter().any(|words| information.message().contains(words))
+}
+
+/// What a standby says to `BEGIN … READ WRITE` (SQLSTATE 0A000). To a statement that writes it says 25006, which Diesel knows.
+const READS_ONLY: &str = "read-write mode during recovery";
+
+/// True where a connection is of no more use: it has broken, or its server only reads, or is ending (SQLSTATE 25006, 57P01 to
+/// 57P03). The next one may find the primary elsewhere.
+pub(crate) fn ends_connection(error: &DieselError) -> bool {
+    let DieselError::DatabaseError(kind, information) = error else {
+        return false;
+    };
+    match kind {
+        DatabaseErrorKind::UnableToSendCommand
+        | DatabaseErrorKind::ClosedConnection
+        | DatabaseErrorKind::ReadOnlyTransaction => true,
+        _ => ["terminating connection", "the database system is", READS_ONLY]
+            .iter()
+            .any(|words| information.message().contains(words)),
+    }
 }
 
 /// True where a statement waited for a lock as long as it may (SQLSTATE 55P03), by the words that an English server has for it.

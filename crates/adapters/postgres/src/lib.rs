@@ -6,6 +6,9 @@
 //!   way on it, the next questions gather and then go as one. A reader has another one for its lists, which are pipelined;
 //! - the **migrations'** own.
 //!
+//! The database's URL may name several servers: each connection goes to the one that takes writes, and one on which a statement
+//! found that it no longer does is left.
+//!
 //! Whatever processes compare is timed by `api_now()` in SQL. Whoever reads or begins a transaction waits for the
 //! database for [`ANSWER_WITHIN`] and no longer, and is then told [`kernel::StoreError::Unavailable`]; a statement of a
 //! transaction may take the time that the settings give it.
@@ -20,6 +23,7 @@ mod feed;
 mod gate;
 mod gather;
 mod grants;
+mod host;
 mod instance;
 mod keyed;
 mod line;
@@ -40,9 +44,11 @@ mod sealed;
 mod sealing;
 mod settings;
 mod statement;
+mod tls;
 mod trade;
 mod transaction;
 mod unit_of_work;
+mod url;
 mod webhooks;
 
 pub use database::Database;

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use crate::{
     ANSWER_WITHIN,
     connector::{Connector, Link},
-    error::{Silence, store_error},
+    error::{Silence, ends_connection, store_error},
     meters::StatementTimes,
 };
 
@@ -54,7 +54,13 @@ impl Line {
             .map_err(silent)??;
         let answer = self.times.take(statement(Arc::clone(&link)));
         match tokio::time::timeout_at(end, answer).await {
-            Ok(answer) => answer.map_err(store_error),
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                if ends_connection(&error) {
+                    self.leave(&link).await;
+                }
+                Err(store_error(error))
+            }
             Err(elapsed) => {
                 self.leave(&link).await;
                 Err(silent(elapsed))
@@ -72,10 +78,11 @@ impl Line {
         Ok(link)
     }
 
-    /// The connection is silent: nobody new uses it. Those who still wait on it keep it until they give up too.
-    async fn leave(&self, silent: &Arc<Link>) {
+    /// The connection is silent, or no longer leads to the primary: nobody new uses it. Those who still wait on it keep it until
+    /// they give up too.
+    async fn leave(&self, left: &Arc<Link>) {
         let mut present = self.link.lock().await;
-        if present.as_ref().is_some_and(|link| Arc::ptr_eq(link, silent)) {
+        if present.as_ref().is_some_and(|link| Arc::ptr_eq(link, left)) {
             *present = None;
         }
     }

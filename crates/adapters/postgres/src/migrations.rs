@@ -12,7 +12,8 @@ use tokio::runtime;
 
 use crate::{
     connector::{ConnectError, Connector},
-    settings::{self, DatabaseUrlError},
+    settings::DatabaseUrlError,
+    url,
 };
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
@@ -73,8 +74,7 @@ pub enum MigrateError {
 /// Works on a runtime in a thread of its own, so it may be called from anywhere. The URL has to lead to the server itself or
 /// to a PgBouncer: the lock belongs to a transaction that is held open on a connection of its own, not to a session.
 pub fn migrate(url: &str, progress: &mut dyn FnMut(MigrationStep)) -> Result<MigrationReport, MigrateError> {
-    let config = settings::parse(url)?;
-    let connector = Connector::new(config, CONNECT_TIMEOUT);
+    let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
     let (steps, heard) = mpsc::channel();
     thread::scope(|scope| {
         let worker = scope.spawn(move || {

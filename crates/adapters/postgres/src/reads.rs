@@ -8,7 +8,7 @@ use kernel::StoreError;
 
 use crate::{
     ANSWER_WITHIN,
-    error::{pool_error, store_error, within},
+    error::{ends_connection, pool_error, store_error, within},
     meters::{PoolWaits, StatementTimes},
     transaction::Leased,
 };
@@ -32,7 +32,7 @@ impl Reads {
     }
 
     /// Runs one statement and waits for its answer as long as a read may take, getting the connection included. A
-    /// connection that does not answer is closed.
+    /// connection that does not answer, or no longer leads to the primary, is closed.
     pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Leased>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = QueryResult<T>>,
@@ -42,7 +42,8 @@ impl Reads {
                 self.waits.take(self.pool.get()).await.map_err(pool_error)?,
             ));
             let answer = self.times.take(statement(Arc::clone(&leased))).await;
-            if let Some(leased) = Arc::into_inner(leased) {
+            let is_of_use = !answer.as_ref().is_err_and(ends_connection);
+            if is_of_use && let Some(leased) = Arc::into_inner(leased) {
                 leased.give_back();
             }
             answer.map_err(store_error)

@@ -1,13 +1,13 @@
-//! What an operator can choose about the database, and the URL that names it.
+//! What an operator can choose about the database, and what can be wrong with the URL that names it.
 
-use std::{fmt, num::NonZeroU32, time::Duration};
-
-use tokio_postgres::{Config, config::SslMode};
+use std::{fmt, num::NonZeroU32, path::PathBuf, time::Duration};
 
 /// How the database is reached and how long it may take.
 #[derive(Clone)]
 pub struct DatabaseSettings {
-    /// `postgres://user:password@host:port/database`. The host may be the percent-encoded folder of a unix socket.
+    /// `postgres://user:password@host:port/database`. The host may be the percent-encoded folder of a unix socket, or several
+    /// hosts with commas between them, of which the one that takes writes is used. Of libpq's parameters it knows `sslmode`,
+    /// `sslrootcert`, `sslcert` and `sslkey`, and those that `tokio_postgres::Config` does.
     pub url: String,
     /// Connections for transactions and rare reads, at least 1. Each gate opens one more of its own, each reader of offers
     /// up to two, and each server thread that is asked for tokens three.
@@ -43,8 +43,8 @@ pub enum Gathering {
     Router,
 }
 
-/// What is wrong with a database URL. Never tells any of it: it may hold a password.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+/// What is wrong with a database URL. Never tells what may be a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseUrlError {
     /// It cannot be read.
     #[error(
@@ -58,76 +58,37 @@ pub enum DatabaseUrlError {
     /// It names no database.
     #[error("names no database: write postgres://user:password@host:port/database")]
     NoDatabase,
-    /// It demands TLS.
+    /// It wants a server that does not write.
     #[error(
-        "demands TLS by sslmode, which this version does not speak: let a PgBouncer or a tunnel on this machine do it"
+        "asks for a server that only reads, and this service writes: write target_session_attrs=read-write"
     )]
-    Tls,
-}
-
-/// Reads a URL. What it leaves open is set so that a dead connection is noticed.
-pub(crate) fn parse(url: &str) -> Result<Config, DatabaseUrlError> {
-    if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
-        return Err(DatabaseUrlError::Malformed);
-    }
-    // What the driver does not know it refuses, and does not tell why.
-    if url.contains("sslmode=verify") {
-        return Err(DatabaseUrlError::Tls);
-    }
-    let mut config = url.parse::<Config>().map_err(|_| DatabaseUrlError::Malformed)?;
-    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-        return Err(DatabaseUrlError::NoHost);
-    }
-    if config.get_dbname().is_none() {
-        return Err(DatabaseUrlError::NoDatabase);
-    }
-    if matches!(config.get_ssl_mode(), SslMode::Require) {
-        return Err(DatabaseUrlError::Tls);
-    }
-    if config.get_application_name().is_none() {
-        config.application_name("seller-api");
-    }
-    if config.get_tcp_user_timeout().is_none() {
-        config.tcp_user_timeout(Duration::from_secs(10));
-    }
-    config.keepalives_idle(Duration::from_secs(30));
-    Ok(config)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_that_are_refused() {
-        for (url, expected) in [
-            ("", DatabaseUrlError::Malformed),
-            ("host=db password=secret", DatabaseUrlError::Malformed),
-            ("mysql://u:secret@db/x", DatabaseUrlError::Malformed),
-            ("postgres://u:secret@db:port/x", DatabaseUrlError::Malformed),
-            ("postgres:///x", DatabaseUrlError::NoHost),
-            ("postgres://u:secret@db", DatabaseUrlError::NoDatabase),
-            ("postgres://u:secret@db/x?sslmode=require", DatabaseUrlError::Tls),
-            (
-                "postgres://u:secret@db/x?sslmode=verify-full",
-                DatabaseUrlError::Tls,
-            ),
-        ] {
-            let error = parse(url).unwrap_err();
-            assert_eq!(error, expected, "{url}");
-            assert!(!error.to_string().contains("sec"), "{error}");
-        }
-    }
-
-    #[test]
-    fn urls_that_are_fine() {
-        for url in [
-            "postgres://u:secret@db:5432/x",
-            "postgresql://db/x?connect_timeout=3",
-            "postgres://u@%2Frun%2Fpostgresql/x",
-            "postgres://u@one:5432,two:5433/x?target_session_attrs=read-write",
-        ] {
-            assert!(parse(url).is_ok(), "{url}");
-        }
-    }
+    ReadOnly,
+    /// Its `sslmode` is unknown.
+    #[error("has an sslmode that is none of disable, prefer, require, verify-ca and verify-full")]
+    SslMode,
+    /// It names trusted certificates, and nothing that is held against them.
+    #[error("names certificates in sslrootcert, but its sslmode checks none: write sslmode=verify-full")]
+    Unchecked,
+    /// It names a certificate for the client without its key, or the other way round.
+    #[error("names only one of sslcert and sslkey: a certificate goes with its key")]
+    HalfIdentity,
+    /// It names a file that cannot be used.
+    #[error("names the file {} in {parameter}, which cannot be used: {reason}", .path.display())]
+    File {
+        /// The URL's parameter.
+        parameter: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It wants a certificate that is trusted, and nothing is.
+    #[error(
+        "demands a certificate that is trusted, and this machine trusts none: install its root certificates \
+         (ca-certificates), or name a file of them in sslrootcert"
+    )]
+    NoRoots,
+    /// TLS cannot be set up by it.
+    #[error("makes TLS impossible: {0}")]
+    Tls(String),
 }

@@ -9,6 +9,7 @@
 mod cluster;
 mod death;
 mod shared;
+mod standby;
 mod support;
 
 use std::env;

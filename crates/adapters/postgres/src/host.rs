@@ -1,0 +1,76 @@
+//! One of the servers that a database's URL names.
+
+use std::{fmt, time::Duration};
+
+use futures_util::future::BoxFuture;
+use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::{error::Silence, tls};
+
+/// What moves the bytes of a connection, for as long as it lasts.
+pub(crate) type Driver = BoxFuture<'static, Result<(), tokio_postgres::Error>>;
+
+/// A server that may be the primary.
+pub(crate) struct Host {
+    /// `db1.internal:5432`, or the folder of a unix socket.
+    pub(crate) name: String,
+    pub(crate) config: Config,
+    /// Nothing where connections are not protected, as on a unix socket.
+    pub(crate) tls: Option<MakeRustlsConnect>,
+}
+
+impl Host {
+    /// Opens a connection to this server, and checks that it may write where the configuration says so.
+    pub(crate) async fn connect(&self, limit: Duration) -> Result<(Client, Driver), Refusal> {
+        let why = match tokio::time::timeout(limit, self.connect_at_leisure()).await {
+            Ok(Ok(reached)) => return Ok(reached),
+            Ok(Err(error)) => Why::Refused(error),
+            Err(_) => Why::Silent(Silence(limit)),
+        };
+        Err(Refusal {
+            host: self.name.clone(),
+            why,
+        })
+    }
+
+    async fn connect_at_leisure(&self) -> Result<(Client, Driver), tokio_postgres::Error> {
+        if let Some(tls) = self.tls.clone() {
+            let (client, connection) = self.config.connect(tls).await?;
+            return Ok((client, Box::pin(connection)));
+        }
+        let (client, connection) = self.config.connect(NoTls).await?;
+        Ok((client, Box::pin(connection)))
+    }
+}
+
+/// Why a server was not taken.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    host: String,
+    why: Why,
+}
+
+#[derive(Debug)]
+enum Why {
+    Refused(tokio_postgres::Error),
+    Silent(Silence),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why {
+            Why::Refused(error) => {
+                write!(f, "{}: {}", self.host, chain(error))?;
+                tls::advice(error).map_or(Ok(()), |advice| write!(f, " ({advice})"))
+            }
+            Why::Silent(silence) => write!(f, "{}: {silence}", self.host),
+        }
+    }
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

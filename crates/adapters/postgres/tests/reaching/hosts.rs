@@ -1,0 +1,135 @@
+//! Several hosts, of which one takes writes.
+
+use std::time::{Duration, Instant};
+
+use adapter_postgres::Database;
+use kernel::StoreError;
+use private_postgres::{Cluster, Options};
+use tempfile::TempDir;
+use tokio::net::UnixListener;
+
+use crate::support::{database, refusal, shown, start, tamper};
+
+/// Two servers, of which neither follows the other.
+struct Two {
+    servers: [Cluster; 2],
+    _folders: [TempDir; 2],
+}
+
+impl Two {
+    async fn start() -> Self {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let servers = [
+            start(Options::new(folders[0].path())).await,
+            start(Options::new(folders[1].path())).await,
+        ];
+        Self {
+            servers,
+            _folders: folders,
+        }
+    }
+
+    /// Both, behind other hosts.
+    fn url(&self, before: &str) -> String {
+        let [first, second] = [&self.servers[0], &self.servers[1]].map(host);
+        format!("postgres://postgres@{before}{first},{second}/postgres?target_session_attrs=read-write")
+    }
+
+    /// Lets the server refuse writes, or take them again.
+    async fn only_reads(&self, place: usize, only_reads: bool) {
+        let url = self.servers[place].url("postgres");
+        tamper(
+            &url,
+            &format!("alter system set default_transaction_read_only = {only_reads}"),
+        )
+        .await;
+        tamper(&url, "select pg_reload_conf()").await;
+        // The server has told its sessions before it opens one with the new setting.
+        let expected = if only_reads { "on" } else { "off" };
+        let begun = Instant::now();
+        while shown(&url, "default_transaction_read_only").await != expected {
+            assert!(
+                begun.elapsed() < Duration::from_secs(10),
+                "the setting is not taken"
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Where a mark is that was set.
+    async fn has_mark(&self, place: usize) -> bool {
+        let url = self.servers[place].url("postgres");
+        database(&url).mark("tests").await.unwrap().is_some()
+    }
+}
+
+fn host(cluster: &Cluster) -> String {
+    let connection = cluster.connection();
+    connection.socket_folder().to_str().unwrap().replace('/', "%2F")
+}
+
+async fn migrated(two: &Two) {
+    for server in &two.servers {
+        let url = server.url("postgres");
+        let run = move || adapter_postgres::migrate(&url, &mut |_| {}).map(drop);
+        tokio::task::spawn_blocking(run).await.unwrap().unwrap();
+    }
+}
+
+/// Sets a mark, as often as that takes.
+async fn set_mark(database: &Database) {
+    let begun = Instant::now();
+    while let Err(error) = database.set_mark("tests", "here").await {
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_server_that_takes_writes_is_found_and_found_again() {
+    let two = Two::start().await;
+    migrated(&two).await;
+    two.only_reads(0, true).await;
+    // The first one gives no answer at all.
+    let silent = database(&two.url("127.0.0.1:1,"));
+    set_mark(&silent).await;
+    assert!(!two.has_mark(0).await && two.has_mark(1).await);
+
+    // A connection that was good yesterday: its server refuses the write, and the next one goes elsewhere.
+    two.only_reads(0, false).await;
+    two.only_reads(1, true).await;
+    set_mark(&silent).await;
+    assert!(two.has_mark(0).await);
+}
+
+#[tokio::test]
+async fn a_silent_host_costs_its_share_once() {
+    let two = Two::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let _silent = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    let before = format!("{},", folder.path().to_str().unwrap().replace('/', "%2F"));
+    let database = database(&two.url(&before));
+    let begun = Instant::now();
+    assert!(database.is_empty().await.unwrap());
+    let first = begun.elapsed();
+    assert!(first >= Duration::from_millis(600), "{first:?}");
+    // The next connection begins where the last one was found.
+    let (one, other) = tokio::join!(database.is_empty(), database.is_empty());
+    assert!(one.unwrap() && other.unwrap());
+    assert!(begun.elapsed() < first * 2, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn where_nobody_takes_writes_every_host_is_told() {
+    let two = Two::start().await;
+    two.only_reads(0, true).await;
+    two.only_reads(1, true).await;
+    let told = refusal(&two.url("127.0.0.1:1,")).await;
+    assert!(told.contains("127.0.0.1:1: "), "{told}");
+    for server in &two.servers {
+        let connection = server.connection();
+        let folder = connection.socket_folder().display();
+        let expected = format!("{folder}: error connecting to server: database does not allow writes");
+        assert!(told.contains(&expected), "{told}");
+    }
+}

@@ -1,0 +1,66 @@
+//! A handle on a database at a URL, and what became of an attempt to reach it.
+
+use std::{error::Error, num::NonZeroU32, time::Duration};
+
+use adapter_postgres::{Database, DatabaseSettings, Gathering};
+use kernel::StoreError;
+use private_postgres::{Cluster, Options};
+use tokio_postgres::{Client, NoTls};
+
+/// A cluster of a test's own, whose data end with it.
+pub(crate) async fn start(options: Options) -> Cluster {
+    let start = move || Cluster::start(options.throw_away(true)).unwrap();
+    tokio::task::spawn_blocking(start).await.unwrap()
+}
+
+pub(crate) fn database(url: &str) -> Database {
+    let settings = DatabaseSettings {
+        url: url.to_owned(),
+        pool_size: 2,
+        connect_timeout: Duration::from_secs(2),
+        acquire_timeout: Duration::from_secs(2),
+        statement_timeout: Duration::from_secs(5),
+        gathering: Gathering::Grouped,
+        default_rate_limit: NonZeroU32::MIN,
+    };
+    Database::new(settings).unwrap()
+}
+
+/// A failure with its causes.
+pub(crate) fn told(error: &StoreError) -> String {
+    let (mut text, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// Why the database at the URL is not reached.
+pub(crate) async fn refusal(url: &str) -> String {
+    match database(url).is_empty().await {
+        Ok(_) => panic!("{url} is reached"),
+        Err(error) => told(&error),
+    }
+}
+
+/// Runs SQL behind the adapter's back.
+pub(crate) async fn tamper(url: &str, sql: &str) {
+    connect(url).await.batch_execute(sql).await.unwrap();
+}
+
+/// A setting of a new session.
+pub(crate) async fn shown(url: &str, setting: &str) -> String {
+    let row = connect(url)
+        .await
+        .query_one(&format!("show {setting}"), &[])
+        .await;
+    row.unwrap().get(0)
+}
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    // It ends with the client.
+    tokio::spawn(async move { drop(connection.await) });
+    client
+}

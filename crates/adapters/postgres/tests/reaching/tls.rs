@@ -1,0 +1,219 @@
+//! Protected connections, and servers that are not whom the URL means.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
+    path::Path,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use adapter_postgres::{MigrateError, SchemaState, migrate};
+use private_postgres::{Cluster, Options};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+
+use crate::support::{database, refusal, start, tamper};
+
+/// Whom the server's certificate is made for.
+const NAME: &str = "db.example";
+
+/// Who signs it.
+const AUTHORITY: &str = "tests' authority";
+
+/// Who may come in over the network, each by way of TLS alone.
+const RULES: &str = "local all all trust\n\
+    hostssl all carded 127.0.0.0/8 cert\n\
+    hostssl all bound 127.0.0.0/8 scram-sha-256\n\
+    hostssl all postgres 127.0.0.0/8 trust\n";
+
+static SERVERS: AtomicU32 = AtomicU32::new(1);
+
+/// An address of the loopback interface that no other server has, be it one of another process of these tests.
+fn loopback() -> String {
+    let process = std::process::id();
+    let n = SERVERS.fetch_add(1, Ordering::Relaxed);
+    format!("127.{}.{}.{n}", 1 + (process >> 8) % 254, process % 256)
+}
+
+/// Who signs certificates.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self {
+            issuer: Issuer::new(params, key),
+            pem,
+        }
+    }
+
+    /// A certificate and its key.
+    fn sign(&self, params: &CertificateParams) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+}
+
+/// A server that speaks TLS on an address of its own.
+struct Server {
+    cluster: Cluster,
+    address: String,
+    authority: Authority,
+    folder: TempDir,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new(AUTHORITY));
+        let data_folder = folder.path().join("cluster");
+        // A first life makes the data, in which the server's files have their place.
+        let options = Options::new(&data_folder);
+        let make = options.clone();
+        let data = tokio::task::spawn_blocking(move || Cluster::start(make).unwrap().data_folder());
+        let data = data.await.unwrap();
+        let params = CertificateParams::new([NAME.to_owned()]).unwrap();
+        let (certificate, key) = authority.sign(&params);
+        for (name, content) in [
+            ("server.crt", &*certificate),
+            ("server.key", &*key),
+            ("clients.crt", &*authority.pem),
+            ("pg_hba.conf", RULES),
+        ] {
+            place(&data, name, content);
+        }
+        let address = loopback();
+        let options = options
+            .setting("listen_addresses", &address)
+            .setting("ssl", "on")
+            .setting("ssl_ca_file", "clients.crt");
+        Self {
+            cluster: start(options).await,
+            address,
+            authority,
+            folder,
+        }
+    }
+
+    /// A URL that leads to the server, whatever the name in it.
+    fn url(&self, user: &str, name: &str, parameters: &str) -> String {
+        format!(
+            "postgres://{user}@{name}/postgres?hostaddr={}&{parameters}",
+            self.address
+        )
+    }
+
+    /// The path of a file with this content.
+    fn file(&self, name: &str, content: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn trusting(&self, name: &str, mode: &str) -> String {
+        let root = self.file("root.crt", &self.authority.pem);
+        self.url("postgres", name, &format!("sslmode={mode}&sslrootcert={root}"))
+    }
+}
+
+/// Lays a file among the data, as their owner's.
+fn place(data: &Path, name: &str, content: &str) {
+    let (path, owner) = (data.join(name), fs::metadata(data).unwrap());
+    fs::write(&path, content).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
+}
+
+async fn is_reached(url: &str) {
+    if let Err(error) = database(url).is_empty().await {
+        panic!("{url}: {}", crate::support::told(&error));
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_checked_as_far_as_the_url_asks() {
+    let server = Server::start().await;
+    is_reached(&server.trusting(NAME, "verify-full")).await;
+    is_reached(&server.trusting("other.example", "verify-ca")).await;
+    is_reached(&server.trusting("other.example", "require")).await;
+    for mode in ["require", "prefer"] {
+        is_reached(&server.url("postgres", "other.example", &format!("sslmode={mode}"))).await;
+    }
+    let told = refusal(&server.trusting("other.example", "verify-full")).await;
+    assert!(told.contains("connect by the name that it is made for"), "{told}");
+    for name in ["a stranger", AUTHORITY] {
+        let stranger = server.file("stranger.crt", &Authority::new(name).pem);
+        for mode in ["verify-full", "verify-ca", "require"] {
+            let parameters = format!("sslmode={mode}&sslrootcert={stranger}");
+            let told = refusal(&server.url("postgres", NAME, &parameters)).await;
+            assert!(
+                told.contains("name the file of the signer's in sslrootcert"),
+                "{told}"
+            );
+        }
+    }
+    // The server's rules let nobody in who comes without TLS.
+    let told = refusal(&server.url("postgres", NAME, "sslmode=disable")).await;
+    assert!(told.contains("pg_hba.conf"), "{told}");
+}
+
+#[tokio::test]
+async fn migrations_are_protected_like_everything_else() {
+    let server = Server::start().await;
+    let run = |url: String| tokio::task::spawn_blocking(move || migrate(&url, &mut |_| {}));
+    let refused = run(server.trusting("other.example", "verify-full"))
+        .await
+        .unwrap();
+    assert!(
+        matches!(refused, Err(MigrateError::Unreachable(_))),
+        "{refused:?}"
+    );
+    let url = server.trusting(NAME, "verify-full");
+    run(url.clone()).await.unwrap().unwrap();
+    assert_eq!(database(&url).schema_state().await.unwrap(), SchemaState::Ready);
+}
+
+#[tokio::test]
+async fn a_client_shows_its_own_certificate_where_it_has_one() {
+    let server = Server::start().await;
+    let local = server.cluster.url("postgres");
+    tamper(&local, "create role carded login").await;
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "carded");
+    let (certificate, key) = server.authority.sign(&params);
+    let (certificate, key) = (server.file("own.crt", &certificate), server.file("own.key", &key));
+    let shown = format!("sslmode=require&sslcert={certificate}&sslkey={key}");
+    is_reached(&server.url("carded", NAME, &shown)).await;
+    let told = refusal(&server.url("carded", NAME, "sslmode=require")).await;
+    assert!(told.contains("certificate"), "{told}");
+}
+
+#[tokio::test]
+async fn a_password_is_bound_to_the_channel() {
+    let server = Server::start().await;
+    let local = server.cluster.url("postgres");
+    tamper(&local, "create role bound login password 'secret'").await;
+    let parameters = "sslmode=require&channel_binding=require";
+    is_reached(&server.url("bound:secret", NAME, parameters)).await;
+    let told = refusal(&server.url("bound:wrong", NAME, parameters)).await;
+    assert!(told.contains("password authentication failed"), "{told}");
+    assert!(!told.contains("wrong"), "{told}");
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_refused_where_tls_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = loopback();
+    let _cluster = start(Options::new(folder.path()).setting("listen_addresses", &address)).await;
+    let told = refusal(&format!("postgres://postgres@{address}/postgres?sslmode=require")).await;
+    assert!(told.contains("server does not support TLS"), "{told}");
+}
