@@ -6,10 +6,12 @@ use std::{
 };
 
 use blackbox::{
-    EVENTS, Hook, Integration, Member, NameServer, Receiver, Reply, World, eventually, line, local_receivers,
+    EVENTS, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, eventually, line,
+    local_receivers,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use uuid::Uuid;
 
 use crate::PROGRAM;
 
@@ -163,6 +165,28 @@ async fn a_delivery_made_again_is_one_of_its_own() {
     assert_eq!(world.history(&own.token, &hook).await.len(), 2);
 }
 
+/// Presses a button of the page until that is told. Each form has a number of its own. Returns the last form that did
+/// something, and how many did. Two windows of a minute may be touched, no more.
+async fn press_until(
+    member: &mut Member,
+    action: &str,
+    [done, told]: [&str; 2],
+    most: usize,
+) -> (Form, usize) {
+    let mut last = None;
+    for sent in 0..=2 * most {
+        let form = member.browser.open(PAGE).await.expect(200).form(action);
+        let page = member.browser.submit(&form).await.expect(200);
+        if page.html.contains(told) {
+            assert!(sent >= most, "{sent}");
+            return (last.unwrap(), sent);
+        }
+        assert!(page.html.contains(done), "{}", page.html);
+        last = Some(form);
+    }
+    panic!("{action} never ends");
+}
+
 #[tokio::test]
 async fn test_events_are_sent_and_signed_and_not_without_end() {
     let world = World::with(PROGRAM, local_receivers).await;
@@ -170,23 +194,40 @@ async fn test_events_are_sent_and_signed_and_not_without_end() {
     let receiver = Receiver::start().await;
     let Hook { id: hook, secret } = world.hook(&own.token, &receiver).await;
     let action = format!("{PAGE}/{hook}/test");
-    // Two windows of a minute may be touched, no more.
-    let mut sent = 0;
-    loop {
-        let form = member.browser.open(PAGE).await.expect(200).form(&action);
-        let told = member.browser.submit(&form).await.expect(200);
-        if told.html.contains("at most 10 test events a minute") {
-            break;
-        }
-        assert!(told.html.contains("A test event is queued."), "{}", told.html);
-        sent += 1;
-        assert!(sent <= 20, "it never ends");
-    }
-    assert!(sent >= 10, "{sent}");
+    let words = ["A test event is queued.", "at most 10 test events a minute"];
+    let (last, sent) = press_until(&mut member, &action, words, 10).await;
     let arrived = receiver.has(sent).await;
     assert_eq!(arrived[0].event(), EVENTS[0]);
     arrived[0].is_signed_by(&secret).await;
+    // What the form did it has done, however many were sent since.
+    let told = member.browser.submit(&last).await.expect(200);
+    assert!(told.html.contains(words[0]), "{}", told.html);
     tokio::time::timeout(Duration::from_millis(300), receiver.has(sent + 1))
+        .await
+        .expect_err("what was refused is not sent, nor what was sent before");
+}
+
+#[tokio::test]
+async fn deliveries_are_not_repeated_without_end_and_only_what_is_sent_counts() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let (mut member, own) = looking(&world).await;
+    let receiver = Receiver::start().await;
+    let Hook { id: hook, .. } = world.hook(&own.token, &receiver).await;
+    happens(&world, &own).await;
+    let first = attempted(&world, &own, &hook).await;
+    let action = format!("{PAGE}/{}/again", id(&first));
+    let mut unknown = member.browser.open(PAGE).await.expect(200).form(&action);
+    unknown.action = format!("{PAGE}/{}/again", Uuid::nil());
+    for _ in 0..40 {
+        member.browser.submit(&unknown).await.expect(404);
+    }
+    let words = [
+        "The event is queued again",
+        "at most 30 deliveries a minute are repeated",
+    ];
+    let (_, sent) = press_until(&mut member, &action, words, 30).await;
+    receiver.has(1 + sent).await;
+    tokio::time::timeout(Duration::from_millis(300), receiver.has(2 + sent))
         .await
         .expect_err("what was refused is not sent");
 }

@@ -44,7 +44,6 @@ pub mod settle_order;
 pub mod ship_order;
 pub mod shown_once;
 pub mod sign_in;
-pub mod test_events;
 pub mod token_pair;
 pub mod track_parcels;
 mod unit_of_work;

@@ -8,9 +8,9 @@ use kernel::{Change, Claim, CommitError, IdempotencyCompletion, OfferId, Remembe
 use mockall::mock;
 use oauth::{
     AccountMail, Action, Actor, Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent,
-    ConsentId, FamiliesOf, Family, FamilyId, GrantStore, Link, LinkKind, NewConsent, NewPair, NewSeller,
+    ConsentId, Count, FamiliesOf, Family, FamilyId, GrantStore, Limiter, Link, LinkKind, NewConsent, NewPair, NewSeller,
     NewToken, OperatorTokenStore, PanelStore, PasswordHash, RefreshToken, SecretHash, Seller, SellerStore,
-    Session, TokenKey, TokenStore, Viewer,
+    Session, Subject, TokenKey, TokenStore, Viewer,
 };
 use offers::{Offer, OfferEvent, OfferStore};
 use orders::{
@@ -92,6 +92,7 @@ mock! {
         async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
         async fn keep_flash(&self, session: SecretHash, form: Uuid, sealed: Option<Vec<u8>>) -> Result<bool, StoreError>;
         async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
+        async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
         async fn note(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Result<(), StoreError>;
     }
 

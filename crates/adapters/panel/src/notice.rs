@@ -17,6 +17,8 @@ pub(crate) enum Done {
     NothingSent,
     /// Nothing was done, since the subscription has had its test events of this minute.
     TooManyTestEvents,
+    /// Nothing was done, since the subscription has had its repeated deliveries of this minute.
+    TooManyRedeliveries,
     PasswordSet,
     PasswordChanged,
     SignedOut,
@@ -37,7 +39,7 @@ impl Notice {
 }
 
 impl Done {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Saved,
         Self::Deleted,
         Self::Revoked,
@@ -46,6 +48,7 @@ impl Done {
         Self::TestEventSent,
         Self::NothingSent,
         Self::TooManyTestEvents,
+        Self::TooManyRedeliveries,
         Self::PasswordSet,
         Self::PasswordChanged,
         Self::SignedOut,
@@ -62,6 +65,7 @@ impl Done {
             Self::TestEventSent => "test-event-sent",
             Self::NothingSent => "nothing-sent",
             Self::TooManyTestEvents => "too-many-test-events",
+            Self::TooManyRedeliveries => "too-many-redeliveries",
             Self::PasswordSet => "password-set",
             Self::PasswordChanged => "password-changed",
             Self::SignedOut => "signed-out",
@@ -79,6 +83,7 @@ impl Done {
             Self::TestEventSent => t.deliveries.test_event_sent,
             Self::NothingSent => t.deliveries.nothing_sent,
             Self::TooManyTestEvents => t.deliveries.too_many_test_events,
+            Self::TooManyRedeliveries => t.deliveries.too_many_redeliveries,
             Self::PasswordSet => t.notices.password_set,
             Self::PasswordChanged => t.notices.password_changed,
             Self::SignedOut => t.notices.signed_out,
@@ -88,7 +93,7 @@ impl Done {
 
     const fn class(self) -> &'static str {
         match self {
-            Self::NothingSent | Self::TooManyTestEvents => "warning",
+            Self::NothingSent | Self::TooManyTestEvents | Self::TooManyRedeliveries => "warning",
             _ => "notice",
         }
     }

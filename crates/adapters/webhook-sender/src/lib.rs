@@ -8,7 +8,8 @@
 //! - **How long it takes.** Name, connection and the whole attempt have deadlines that count from their begin, so that it
 //!   is of no use to drip.
 //! - **How much is read.** 16 KiB of the answer's head, ten interim answers, 16 KiB of the body. Nothing is unpacked.
-//! - **How much is held.** A number of attempts at a time to one host, and a number of kept connections in all. What finds no
+//! - **How much is held.** A number of attempts at a time to one host, a share of it for one application, and a number of
+//!   kept connections in all. What finds no
 //!   place at its host is handed back at once: it has not begun, and was no attempt.
 //!
 //! # Repetition

@@ -18,7 +18,7 @@ use webhooks::{
 use crate::{
     SenderSettings, SettingsError,
     connection::Connection,
-    crowd::Crowd,
+    crowd::{Crowd, Limits},
     dialer::Dialer,
     kept::{Kept, Peer},
     meters,
@@ -57,7 +57,10 @@ impl HttpSender {
             resolver: Resolver::new(settings)?,
             dialer: Dialer::new(settings)?,
             kept: Kept::new(settings.kept_connections, settings.kept_for),
-            crowd: Crowd::new(settings.connections_per_host.get()),
+            crowd: Crowd::new(Limits {
+                places: settings.connections_per_host,
+                share: settings.connections_per_application,
+            }),
             user_agent: user_agent.map_err(|_| SettingsError::UserAgent)?,
             timeout: settings.attempt_timeout,
         })
@@ -141,7 +144,7 @@ impl HttpSender {
 #[async_trait]
 impl WebhookSender for HttpSender {
     async fn send(&self, message: &Message) -> Sent {
-        let Some(_place) = self.crowd.enter(message.url.host()) else {
+        let Some(_place) = self.crowd.enter(message.url.host(), message.application) else {
             meters::postponed();
             return Sent::Postponed;
         };

@@ -26,8 +26,12 @@ pub struct SenderSettings {
     pub resolve_timeout: Duration,
     /// How long connecting may take, all addresses of the host together; TLS comes after it.
     pub connect_timeout: Duration,
-    /// Attempts at a time to one host, whatever its port. Further ones are postponed, and nobody waits.
+    /// Attempts at a time to one host, whatever its port. Further ones are postponed, and nobody waits. Up to twice as many
+    /// there are where applications that have less than an eighth of their share come to a full host.
     pub connections_per_host: NonZeroUsize,
+    /// Of these, what one application may have: its share. Applications may have their receivers at the same host, and one
+    /// with slow ones leaves places to the others.
+    pub connections_per_application: NonZeroUsize,
     /// Connections that are kept for further deliveries, in all; the longest unused goes first. 0 keeps none.
     pub kept_connections: usize,
     /// How long after it was opened a connection may serve another delivery; at most a minute.
@@ -36,9 +40,11 @@ pub struct SenderSettings {
 
 impl SenderSettings {
     /// Deliveries of the given service to the addresses that `rules` let pass, with the deadlines of D52: 2 s for the name,
-    /// 3 s for the connection, 10 s in all. 256 attempts at a time to one host, 256 kept connections, kept for a minute.
+    /// 3 s for the connection, 10 s in all. 256 attempts at a time to one host, 64 of them of one application; 256 kept
+    /// connections, kept for a minute.
     pub fn new(service_name: impl Into<String>, docs_url: impl Into<String>, rules: AddressRules) -> Self {
         const PER_HOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
+        const PER_APPLICATION: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
         Self {
             service_name: service_name.into(),
             docs_url: docs_url.into(),
@@ -49,6 +55,7 @@ impl SenderSettings {
             resolve_timeout: Duration::from_secs(2),
             connect_timeout: Duration::from_secs(3),
             connections_per_host: PER_HOST,
+            connections_per_application: PER_APPLICATION,
             kept_connections: 256,
             kept_for: LONGEST_KEPT,
         }

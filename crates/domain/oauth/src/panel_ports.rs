@@ -8,8 +8,8 @@ use kernel::{Mail, MailId, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::{
-    Action, Actor, AuditEntry, ClientId, FamilyId, HourlyUsage, Link, LinkKind, PasswordHash, ScopeSet,
-    SecretHash, Seller, Session, UsageCount,
+    Action, Actor, AuditEntry, ClientId, Count, FamilyId, HourlyUsage, Limiter, Link, LinkKind, PasswordHash,
+    ScopeSet, SecretHash, Seller, Session, Subject, UsageCount,
 };
 
 /// An account with what signing in needs.
@@ -155,6 +155,10 @@ pub trait PanelStore: Send + Sync {
 
     /// Takes what was kept under a form's number; nothing when there is none or it was taken.
     async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Counts a deed in the present window, in its transaction: what is undone is not counted, and of two at a time the
+    /// second waits for the first one's end.
+    async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
 
     /// Notes what was done, in the transaction of its deed.
     async fn note(

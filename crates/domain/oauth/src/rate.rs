@@ -25,6 +25,8 @@ pub enum Limiter {
     SignInByAccount,
     /// Test events that a seller has sent to a subscription.
     TestEvents,
+    /// Deliveries to a subscription that a seller has repeated.
+    Redeliveries,
 }
 
 impl Limiter {
@@ -38,6 +40,7 @@ impl Limiter {
             Self::SignInByAddress => 5,
             Self::SignInByAccount => 6,
             Self::TestEvents => 7,
+            Self::Redeliveries => 8,
         }
     }
 }

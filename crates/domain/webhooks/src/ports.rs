@@ -33,6 +33,8 @@ pub trait HostCheck: Send + Sync {
 /// What is sent in one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
+    /// Whose subscription it goes to. It is not sent.
+    pub application: ClientId,
     /// `X-Delivery-Id`.
     pub delivery: DeliveryId,
     /// `X-Event`.

@@ -172,6 +172,7 @@ impl Holdings {
             delivery: due.id,
             attempt: due.attempt,
             message: (!due.has_failed_by_loss()).then(|| Message {
+                application: lane.client_id,
                 delivery: due.id,
                 event: due.event,
                 url: lane.url.clone(),

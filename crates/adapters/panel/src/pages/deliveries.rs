@@ -8,7 +8,6 @@ use askama::Template;
 use url::form_urlencoded::Serializer;
 use usecases::own_deliveries::{self, Refusal as Refused, Stores};
 use usecases::sent_form::{NumberUsed, SentForm};
-use usecases::test_events;
 use usecases::{ActingSeller, Transaction};
 use webhooks::{DeliveryFilter, DeliveryId, SubscriptionId};
 
@@ -92,17 +91,17 @@ pub(crate) async fn again(member: Member, fields: Fields) -> Result<HttpResponse
             now,
         ))
     });
-    told(queued.await?, Done::Redelivered, &fields)
+    told(
+        queued.await?,
+        (Done::Redelivered, Done::TooManyRedeliveries),
+        &fields,
+    )
 }
 
-/// POST: queues a sample, unless the subscription has had enough of them for now.
+/// POST: queues a sample.
 pub(crate) async fn test(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
     let subscription: SubscriptionId = member.visit.parameter.parse().map_err(|_| Refusal::NotFound)?;
     let input = (sent(&member, &fields)?, subscription);
-    let rates = member.visit.panel.rates.as_ref();
-    if !test_events::admit(rates, member.seller().id, subscription).await? {
-        return back(Done::TooManyTestEvents, &fields);
-    }
     let queued = change(&member.visit.panel, input, |transaction, panel, input| {
         let ((sent, subscription), now) = (*input, transaction.now());
         let randomness = panel.randomness.as_ref();
@@ -114,7 +113,11 @@ pub(crate) async fn test(member: Member, fields: Fields) -> Result<HttpResponse,
             now,
         ))
     });
-    told(queued.await?, Done::TestEventSent, &fields)
+    told(
+        queued.await?,
+        (Done::TestEventSent, Done::TooManyTestEvents),
+        &fields,
+    )
 }
 
 fn stores(transaction: &dyn Transaction) -> Stores<'_> {
@@ -129,11 +132,16 @@ fn sent(member: &Member, fields: &Fields) -> Result<(ActingSeller, SentForm), Re
 }
 
 /// Back to the page as it was filtered. A form that was sent before is told of like the first time.
-fn told(queued: Result<DeliveryId, Refused>, done: Done, fields: &Fields) -> Result<HttpResponse, Refusal> {
+fn told(
+    queued: Result<DeliveryId, Refused>,
+    (done, too_many): (Done, Done),
+    fields: &Fields,
+) -> Result<HttpResponse, Refusal> {
     let done = match queued {
         Ok(_) | Err(Refused::Form(NumberUsed::BySame)) => done,
         Err(Refused::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(PAGE.to_owned())),
         Err(Refused::Inactive) => Done::NothingSent,
+        Err(Refused::TooMany) => too_many,
         Err(Refused::NotFound) => return Err(Refusal::NotFound),
     };
     back(done, fields)

@@ -215,23 +215,37 @@ async fn a_test_event_is_sent_and_noted() {
 }
 
 #[actix_web::test]
-async fn an_eleventh_test_event_in_a_minute_is_not_sent_and_the_page_says_so() {
+async fn one_too_many_in_a_minute_is_told_on_the_page_as_it_was_filtered() {
     let world = Shared::new();
     let to = subscribe(&world, 1, 1, true);
+    let id = delivery(&world, 1, to, 1, exhausted(Failure::Dns));
     let browser = Browser::signed_in(&world).await;
     let page = browser.get(&format!("{PAGE}?failed=1")).await;
-    world.get().places.1 = 11;
-    let refused = press(&browser, &page, &format!("{PAGE}/{to}/test")).await;
-    let location = format!("{PAGE}?failed=1&done=too-many-test-events");
-    assert_eq!(refused.location(), location);
-    let told = browser.get(&location).await;
-    assert_has(
-        &told,
-        &[
-            "<p class=\"warning\" role=\"status\">Nothing was sent: a subscription gets at most 10 test events a minute.",
-        ],
+    world.get().places.1 = 31;
+    for (action, word, text) in [
+        (
+            format!("{PAGE}/{to}/test"),
+            "too-many-test-events",
+            "a subscription gets at most 10 test events a minute.",
+        ),
+        (
+            format!("{PAGE}/{id}/again"),
+            "too-many-redeliveries",
+            "at most 30 deliveries a minute are repeated to one subscription.",
+        ),
+    ] {
+        let refused = press(&browser, &page, &action).await;
+        let location = format!("{PAGE}?failed=1&done={word}");
+        assert_eq!(refused.location(), location);
+        let notice = format!("<p class=\"warning\" role=\"status\">Nothing was sent: {text}");
+        assert_has(&browser.get(&location).await, &[&notice]);
+    }
+    assert!(
+        world
+            .noted()
+            .iter()
+            .all(|action| { !matches!(action, Action::TestEventSent | Action::Redelivered) })
     );
-    assert!(world.get().deliveries.is_empty());
 }
 
 #[actix_web::test]

@@ -1,7 +1,8 @@
-//! An open transaction over the world. What it changes stands at once: no test rolls one back.
+//! An open transaction over the world. What it changes stands at once, also what is undone by a refusal.
 
+use chrono::TimeDelta;
 use kernel::{CommitError, StoreError};
-use oauth::{Application, Consent, PersonalToken};
+use oauth::{Application, Consent, Count, PersonalToken};
 use usecases::MockTransaction;
 
 use super::receivers::deliveries;
@@ -29,7 +30,21 @@ pub(crate) fn transaction(world: &Shared) -> MockTransaction {
     tokens(&mut transaction, world);
     grants(&mut transaction, world);
     deliveries(&mut transaction, world);
+    deeds(&mut transaction, world);
     transaction
+}
+
+/// Every deed gets the place that attempts for an account get.
+fn deeds(transaction: &mut MockTransaction, world: &Shared) {
+    let there = world.clone();
+    transaction.expect_count_deed().returning(move |_, _| {
+        let world = there.there()?;
+        Ok(Count {
+            place: world.places.1,
+            resets_at: world.now + TimeDelta::seconds(20),
+            counted_at: world.now,
+        })
+    });
 }
 
 fn accounts(transaction: &mut MockTransaction, world: &Shared) {

@@ -43,6 +43,7 @@ pub(crate) struct Deliveries {
     pub(crate) test_event_sent: &'static str,
     pub(crate) nothing_sent: &'static str,
     pub(crate) too_many_test_events: &'static str,
+    pub(crate) too_many_redeliveries: &'static str,
 }
 
 pub(super) const ENGLISH: Deliveries = Deliveries {
@@ -110,6 +111,7 @@ pub(super) const ENGLISH: Deliveries = Deliveries {
     test_event_sent: "A test event is queued.",
     nothing_sent: "Nothing was sent: the subscription is stopped, or its application is suspended.",
     too_many_test_events: "Nothing was sent: a subscription gets at most 10 test events a minute. Wait a minute, then send it.",
+    too_many_redeliveries: "Nothing was sent: at most 30 deliveries a minute are repeated to one subscription. Wait a minute, then repeat it.",
 };
 
 pub(super) const POLISH: Deliveries = Deliveries {
@@ -173,4 +175,5 @@ pub(super) const POLISH: Deliveries = Deliveries {
     test_event_sent: "Zdarzenie testowe czeka na wysłanie.",
     nothing_sent: "Niczego nie wysłano: subskrypcja jest zatrzymana albo jej aplikacja jest zawieszona.",
     too_many_test_events: "Niczego nie wysłano: subskrypcja dostaje najwyżej 10 zdarzeń testowych na minutę. Poczekaj minutę i wyślij je wtedy.",
+    too_many_redeliveries: "Niczego nie wysłano: do jednej subskrypcji powtarzamy najwyżej 30 dostaw na minutę. Poczekaj minutę i powtórz ją wtedy.",
 };

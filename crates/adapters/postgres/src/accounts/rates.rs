@@ -39,6 +39,28 @@ statement!(CountOne => (BigInt, Timestamptz, Timestamptz):
     ", 1 from clock on conflict (window_start, kind, subject) do update set used = w.used + 1 returning used) \
      select counted.used, clock.window_start, clock.at from counted cross join clock");
 
+/// Counts one deed in the transaction that does it, which is as durable as it is.
+pub(crate) struct CountDeed {
+    kind: i16,
+    subject: Uuid,
+}
+
+statement!(CountDeed => (BigInt, Timestamptz, Timestamptz):
+    "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start from (select api_now() as at) present), \
+     counted as (insert into rate_windows as w (window_start, kind, subject, used) \
+       select window_start, ", kind: SmallInt, ", ", subject: SqlUuid,
+    ", 1 from clock on conflict (window_start, kind, subject) do update set used = w.used + 1 returning used) \
+     select counted.used, clock.window_start, clock.at from counted cross join clock");
+
+impl CountDeed {
+    pub(crate) fn new(limiter: Limiter, subject: Subject) -> Self {
+        Self {
+            kind: limiter.code(),
+            subject: subject.uuid(),
+        }
+    }
+}
+
 /// What a statement says of a count: the subject's last place, the window's start, and the time.
 pub(crate) type Counted = (i64, DateTime<Utc>, DateTime<Utc>);
 

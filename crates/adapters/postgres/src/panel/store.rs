@@ -10,7 +10,8 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
 use oauth::{
-    AccountMail, Action, Actor, Link, LinkKind, PanelStore, PasswordHash, SecretHash, Seller, Session,
+    AccountMail, Action, Actor, Count, Limiter, Link, LinkKind, PanelStore, PasswordHash, SecretHash, Seller,
+    Session, Subject,
 };
 use uuid::Uuid;
 
@@ -21,7 +22,7 @@ use super::{
     links::{Add, Use},
 };
 use crate::{
-    accounts::SellerRow,
+    accounts::{CountDeed, Counted, SellerRow, count},
     pending::expect_rows,
     schema::{links, sellers, sessions},
     transaction::Tx,
@@ -130,6 +131,11 @@ impl PanelStore for Tx {
                 .optional()
         })
         .await
+    }
+
+    async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
+        let deed = CountDeed::new(limiter, subject);
+        count(self.run(deed.get_result::<Counted>(&mut self.connection())).await?)
     }
 
     async fn note(

@@ -246,6 +246,7 @@ async fn a_crowd_of_hostile_receivers_fits_into_little_memory() {
     let sender = Arc::new(sender_with(|settings| {
         settings.attempt_timeout = LONG;
         settings.connections_per_host = NonZeroUsize::new(400).unwrap();
+        settings.connections_per_application = settings.connections_per_host;
     }));
     let before = resident();
     let attempts = (0..400).map(|n| {

@@ -12,8 +12,10 @@ use std::{
 use tokio::{
     io::AsyncWriteExt as _,
     sync::Notify,
+    task::JoinSet,
     time::{Instant, timeout},
 };
+use uuid::Uuid;
 use webhooks::{Attempted, Failure, Outcome, Sent, WebhookSender as _};
 
 use super::{
@@ -69,6 +71,7 @@ async fn no_more_attempts_than_places_go_to_one_host_at_a_time() {
     .await;
     let sender = Arc::new(sender_with(|settings| {
         settings.connections_per_host = NonZeroUsize::new(2).unwrap();
+        settings.connections_per_application = settings.connections_per_host;
     }));
     let attempts = (0..50).map(|_| {
         let (sender, message) = (Arc::clone(&sender), message(&receiver.url()));
@@ -103,6 +106,26 @@ async fn what_finds_no_place_is_postponed_at_once_and_the_next_has_all_its_time(
     let third = send(&sender, &receiver.url()).await;
     assert_eq!(third.outcome, failed(Failure::TimedOut));
     assert!(third.duration >= Duration::from_secs(10), "{third:?}");
+}
+
+#[tokio::test]
+async fn an_application_is_sent_to_beside_others_whose_receivers_at_its_host_are_silent() {
+    let silent = Receiver::stalling_after(*b"").await;
+    let sound = Receiver::answering(OK).await;
+    let sender = Arc::new(sender());
+    let mut crowd = JoinSet::new();
+    for application in 10..14 {
+        for _ in 0..100 {
+            let (sender, mut message) = (Arc::clone(&sender), message(&silent.url()));
+            message.application = Uuid::from_u128(application).into();
+            crowd.spawn(async move { sender.send(&message).await });
+        }
+    }
+    for _ in 0..400 - 256 {
+        assert_eq!(crowd.join_next().await.unwrap().unwrap(), Sent::Postponed);
+    }
+    assert_eq!(outcome(&sender, &sound.url()).await, Outcome::Answered(200));
+    assert!(crowd.try_join_next().is_none(), "the host was full all the time");
 }
 
 #[tokio::test]

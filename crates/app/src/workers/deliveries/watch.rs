@@ -172,6 +172,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_costs_one_attempt() {
         let message = Message {
+            application: Uuid::nil().into(),
             delivery: Uuid::nil().into(),
             event: WebhookEvent::OrderPaid,
             url: WebhookUrl::parse("https://example.com/", webhooks::AddressPolicy::Public).unwrap(),
