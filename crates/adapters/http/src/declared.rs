@@ -1,9 +1,12 @@
 //! What the document says of an operation beyond what the pipeline acts on.
 
 use actix_web::http::StatusCode;
+use uuid::Uuid;
 use web::Problem;
 use web::deprecation::Deprecation;
 use web::schema::Node;
+
+use crate::document::examples;
 
 /// An operation as developers read of it. Nothing here has a default, so that no operation can be added without.
 pub(crate) struct Declared {
@@ -15,8 +18,8 @@ pub(crate) struct Declared {
     pub(crate) summary: &'static str,
     /// Sentences (Markdown).
     pub(crate) description: &'static str,
-    /// What `{id}` in the path is, where it is there.
-    pub(crate) resource: Option<&'static str>,
+    /// What `{id}` in the path names, where it is there.
+    pub(crate) resource: Option<Resource>,
     /// The query's parameters, in the order of `PARAMETERS`.
     pub(crate) parameters: &'static [Parameter],
     /// The JSON that is sent.
@@ -28,6 +31,14 @@ pub(crate) struct Declared {
     /// Its own refusals, as they are answered: one for each code that follows neither from its scope, nor from its path, nor
     /// from its effect.
     pub(crate) refusals: &'static [fn() -> Problem],
+}
+
+/// What an id in a path names.
+pub(crate) struct Resource {
+    /// A sentence.
+    pub(crate) description: &'static str,
+    /// The one that examples are about.
+    pub(crate) example: Uuid,
 }
 
 /// A query parameter.
@@ -119,6 +130,21 @@ impl Tag {
             Self::Authorization => "OAuth 2.0: consent, tokens, revocation, metadata.",
         }
     }
+}
+
+impl Resource {
+    pub(crate) const OFFER: Self = Self {
+        description: "The offer's id.",
+        example: examples::OFFER,
+    };
+    pub(crate) const ORDER: Self = Self {
+        description: "The order's id, or its number.",
+        example: examples::ORDER,
+    };
+    pub(crate) const WEBHOOK: Self = Self {
+        description: "The subscription's id.",
+        example: examples::WEBHOOK,
+    };
 }
 
 impl Parameter {

@@ -6,6 +6,7 @@
 
 mod errors;
 mod events;
+pub(crate) mod examples;
 pub(crate) mod headers;
 mod operations;
 pub(crate) mod security;
@@ -155,5 +156,13 @@ pub(crate) fn json(schema: Node, examples: Node) -> Node {
 
 /// One example.
 pub(crate) fn example(value: Node) -> Node {
-    Node::of([("example", Node::of([("value", value)]))])
+    examples_of([("example", value)])
+}
+
+/// Examples by their names.
+pub(crate) fn examples_of<'a>(examples: impl IntoIterator<Item = (&'a str, Node)>) -> Node {
+    let named = examples.into_iter();
+    named
+        .map(|(name, value)| (name, Node::of([("value", value)])))
+        .collect()
 }

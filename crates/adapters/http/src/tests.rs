@@ -10,6 +10,7 @@ mod authorization;
 mod client_authentication;
 mod departed_clients;
 mod deprecated;
+mod documented_refusals;
 mod exchange_order;
 mod exchanges;
 mod failures;

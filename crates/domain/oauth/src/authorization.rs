@@ -38,6 +38,14 @@ pub enum RedirectError {
 }
 
 impl RedirectError {
+    /// Every error, in the contract's order.
+    pub const ALL: [Self; 4] = [
+        Self::UnsupportedResponseType,
+        Self::InvalidRequest,
+        Self::InvalidScope,
+        Self::AccessDenied,
+    ];
+
     /// The value of `error` (RFC 6749 §4.1.2.1).
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -63,7 +63,7 @@ fn read(query: &str) -> AuthorizationQuery {
 }
 
 /// The address that takes a refusal back to the client, named after us (RFC 9207).
-fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthError> {
+pub(super) fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthError> {
     match refusal {
         AuthorizationRefusal::Client(description) => Err(OAuthError::no_such_client(description)),
         AuthorizationRefusal::Direct(description) => Err(OAuthError::invalid_request(description)),

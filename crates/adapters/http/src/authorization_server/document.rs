@@ -29,9 +29,9 @@ pub(crate) fn add(paths: &mut Map, public_url: &str) {
 
 const AUTHORIZE: &str = "\
 Where a client sends the seller's browser. The browser goes on to the consent screen, or, where the request is wrong in a way that \
-the client is to know, back to `redirect_uri` with `error` (`invalid_request`, `unsupported_response_type`, `invalid_scope`, \
-`access_denied`), `error_description`, `state` and `iss`. After the seller's consent it comes back with `code`, `state` and `iss` \
-(RFC 9207), after a refusal with `error=access_denied`. All parameters are required; none may be repeated.";
+the client is to know, back to `redirect_uri` with `error`, `error_description`, `state` and `iss`. After the seller's consent it comes \
+back with `code`, `state` and `iss` (RFC 9207), after a refusal with `error=access_denied`, `state` and `iss`. All parameters are \
+required. Others are passed over, but no name may come twice. 60 calls a minute are admitted from one address.";
 
 const TOKEN: &str = "\
 Issues an access token: over the application's own account (`client_credentials`), for a code (`authorization_code`, PKCE S256 \

@@ -44,13 +44,16 @@ impl GrantType {
         let served = Self::ALL
             .into_iter()
             .find(|served| given == Some(served.as_str()));
-        served.ok_or_else(|| {
-            let known = Self::ALL.map(Self::as_str).join(", ");
-            let description = match given {
-                None => format!("Send a grant_type: {known}."),
-                Some(_) => format!("There is no such grant type here. This server takes {known}."),
-            };
-            OAuthError::new(Code::UnsupportedGrantType, description)
-        })
+        served.ok_or_else(|| Self::unsupported(given))
+    }
+
+    /// The refusal of a call that asks for something else, or for nothing.
+    pub(super) fn unsupported(given: Option<&str>) -> OAuthError {
+        let known = Self::ALL.map(Self::as_str).join(", ");
+        let description = match given {
+            None => format!("Send a grant_type: {known}."),
+            Some(_) => format!("There is no such grant type here. This server takes {known}."),
+        };
+        OAuthError::new(Code::UnsupportedGrantType, description)
     }
 }

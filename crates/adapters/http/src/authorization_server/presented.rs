@@ -66,7 +66,12 @@ pub(super) fn credential(grant_type: GrantType, parameters: &Parameters) -> Opti
 pub(super) fn required<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, OAuthError> {
     parameters
         .get(name)
-        .ok_or_else(|| OAuthError::invalid_request(format!("Send {name}.")))
+        .ok_or_else(|| missing(name))
+}
+
+/// The refusal of a call without that parameter.
+pub(super) fn missing(name: &str) -> OAuthError {
+    OAuthError::invalid_request(format!("Send {name}."))
 }
 
 fn key(kind: CredentialKind, text: &str) -> Result<TokenKey, OAuthError> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
 use web::schema::{Map, Node, array, object, open_object, string};
-use web::{Code, Entry, Problem, TraceId, idempotency_key};
+use web::{Code, Problem, TraceId, idempotency_key, query};
 
 use super::headers::of_v1;
 use super::{json, reference};
@@ -41,6 +41,14 @@ impl Errors {
         let response = |status| {
             let (own, common) = (of(status, &own), of(status, &common));
             let base = base_name(status);
+            // Its message names the operation's scope, in the shape that all have.
+            if status == StatusCode::FORBIDDEN {
+                let group = Group {
+                    status,
+                    refusals: common,
+                };
+                return (status.as_str().to_owned(), group.response(base));
+            }
             if own.is_empty() {
                 let shared = Group {
                     status,
@@ -71,7 +79,7 @@ pub(super) fn common(route: &Route) -> Vec<Problem> {
         user_agent::check(&HeaderMap::new())
             .err()
             .unwrap_or_else(Problem::internal),
-        Problem::from(Entry::validation("fields", "Send this parameter once.")),
+        unknown_parameter(),
         Problem::unauthorized(REALM),
     ];
     refusals.extend(
@@ -87,6 +95,11 @@ pub(super) fn common(route: &Route) -> Vec<Problem> {
     }
     refusals.extend([Problem::rate_limited(17), Problem::internal()]);
     refusals
+}
+
+/// What every operation refuses.
+fn unknown_parameter() -> Problem {
+    query::read("colour=red", &[], |_| ()).map_or_else(Problem::from, |()| Problem::internal())
 }
 
 impl Group {

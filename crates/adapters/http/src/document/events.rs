@@ -1,18 +1,15 @@
 //! The webhooks: what receivers get (contract: Events).
 
 use chrono::{DateTime, Utc};
-use uuid::Uuid;
+use kernel::OfferId;
+use offers::OfferEvent;
+use orders::{Cause, OrderEvent, OrderEventKind, OrderId, OrderNumber};
 use web::schema::{Map, Node, date_time, object, string, uuid};
 use webhooks::{DeliveryId, Event, WebhookEvent};
 
 use super::errors::capitalised;
-use super::{example, json};
+use super::{example, examples, json};
 use crate::declared::Tag;
-
-/// An id, in examples.
-const EXAMPLE_ID: u128 = 0x0193_6d22_1f2e_7d3c_8b4a_5968_7786_9504;
-/// An instant, in examples: seconds.
-const EXAMPLE_INSTANT: i64 = 1_795_161_600;
 
 /// Each event as a request to the receiver.
 pub(super) fn webhooks() -> Node {
@@ -124,12 +121,35 @@ fn words(event: WebhookEvent) -> String {
     event.as_str().split('.').map(capitalised).collect()
 }
 
-/// A body as it is sent.
+/// A body as it is sent, of the order or the offer that all examples are about.
 fn sample(event: WebhookEvent) -> Node {
-    let id = Uuid::from_u128(EXAMPLE_ID);
-    let at = DateTime::<Utc>::from_timestamp(EXAMPLE_INSTANT, 0).unwrap_or_default();
-    let body = Event::sample(event, id)
-        .body(DeliveryId::from(id), at)
-        .unwrap_or_default();
-    Node::parse(&String::from_utf8_lossy(&body))
+    let (event, occurred_at) = happened(event);
+    let occurred_at = occurred_at.parse::<DateTime<Utc>>().unwrap_or_default();
+    let body = event.and_then(|event| event.body(DeliveryId::from(examples::DELIVERY), occurred_at).ok());
+    Node::parse(&String::from_utf8_lossy(&body.unwrap_or_default()))
+}
+
+/// An event, and when it was: the order and its shipment have the same instants.
+fn happened(event: WebhookEvent) -> (Option<Event>, &'static str) {
+    let order = |kind| {
+        Some(Event::of_order(&OrderEvent {
+            kind,
+            order: OrderId::from(examples::ORDER),
+            number: OrderNumber::from_trusted(examples::ORDER_NUMBER.to_owned()),
+            cause: Cause::Marketplace,
+        }))
+    };
+    match event {
+        WebhookEvent::OrderCreated => (order(OrderEventKind::Created), "2026-11-19T08:02:11.402917Z"),
+        WebhookEvent::OrderPaid => (order(OrderEventKind::Paid), "2026-11-19T08:03:54.120008Z"),
+        WebhookEvent::OrderShipped => (order(OrderEventKind::Shipped), "2026-11-19T10:15:30.000000Z"),
+        WebhookEvent::OrderDelivered => (order(OrderEventKind::Delivered), "2026-11-21T13:47:02.551730Z"),
+        WebhookEvent::OrderCancelled => (order(OrderEventKind::Cancelled), "2026-11-19T08:31:20.077345Z"),
+        WebhookEvent::OfferRejected => {
+            let rejected = OfferEvent::Rejected {
+                offer: OfferId::from(examples::OFFER),
+            };
+            (Event::of_offer(&rejected), "2026-11-18T16:20:08.914226Z")
+        }
+    }
 }

@@ -5,7 +5,7 @@ use web::schema::{Map, Node, string};
 use super::errors::Errors;
 use super::headers::of_v1;
 use super::{example, json, reference, security};
-use crate::declared::{Parameter, Success};
+use crate::declared::{Parameter, Resource, Success};
 use crate::operation::Effect;
 use crate::routes::Route;
 
@@ -46,12 +46,7 @@ fn operation(route: &Route, errors: &mut Errors) -> Node {
 }
 
 fn parameters(route: &Route) -> Node {
-    let mut parameters: Vec<Node> = route
-        .declared
-        .resource
-        .iter()
-        .map(|resource| id(resource))
-        .collect();
+    let mut parameters: Vec<Node> = route.declared.resource.iter().map(id).collect();
     parameters.push(reference("parameters", "UserAgent"));
     parameters.push(reference("parameters", "RequestId"));
     if route.effect == Effect::Write {
@@ -67,14 +62,14 @@ fn parameters(route: &Route) -> Node {
     parameters.into()
 }
 
-fn id(resource: &str) -> Node {
+fn id(resource: &Resource) -> Node {
     Node::of([
         ("name", "id".into()),
         ("in", "path".into()),
         ("required", true.into()),
-        ("description", resource.into()),
+        ("description", resource.description.into()),
         ("schema", string()),
-        ("example", "01936b2e-8f6a-7c31-9a54-3f2d8c1b7e90".into()),
+        ("example", resource.example.to_string().into()),
     ])
 }
 

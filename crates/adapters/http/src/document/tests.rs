@@ -1,8 +1,11 @@
 //! The document itself: that it is whole, sound and the committed one, and that its examples are what it says.
 
+mod examples;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use oauth::RedirectError;
 use serde_json::Value;
 use web::Code;
 
@@ -281,16 +284,39 @@ fn the_page_of_errors_is_complete() {
             }
         }
     }
+}
+
+/// Likewise for the authorization server: its examples are the document's, or redirects.
+#[test]
+fn the_page_of_errors_is_complete_for_oauth() {
+    let page = include_str!("../../../../../docs/ERRORS.md");
     let document = json();
-    let mut codes = BTreeSet::from(["unsupported_response_type".to_owned(), "access_denied".to_owned()]);
+    let mut told: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for error in RedirectError::ALL {
+        told.entry(error.as_str().to_owned()).or_default();
+    }
     walk(&document["paths"], "", &mut |path, value| {
         if let (true, Some(error)) = (path.starts_with("/~1oauth"), value["value"]["error"].as_str()) {
-            codes.insert(error.to_owned());
+            let description = value["value"]["error_description"].as_str().unwrap();
+            told.entry(error.to_owned()).or_default().insert(description);
         }
     });
-    assert_eq!(codes.len(), 9);
-    for code in codes {
-        section(page, &format!("### OAuth `{code}` ("));
+    assert_eq!(told.len(), 9);
+    for (code, descriptions) in told {
+        let section = section(page, &format!("### OAuth `{code}` ("));
+        let example = section.split("```").nth(1).unwrap();
+        match example.strip_prefix("json\n") {
+            Some(example) => {
+                let example: Value = serde_json::from_str(example).unwrap();
+                let description = example["error_description"].as_str().unwrap();
+                assert_eq!(example["error"], *code);
+                assert!(descriptions.contains(description), "{code}: {description}");
+            }
+            None => assert!(
+                descriptions.is_empty() && example.contains(&format!("?error={code}&")),
+                "{code}"
+            ),
+        }
     }
 }
 

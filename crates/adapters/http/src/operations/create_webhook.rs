@@ -134,7 +134,7 @@ fn example() -> Node {
     Node::parse(
         r#"{
             "id": "01936d10-7a3b-7c4d-8e5f-6a7b8c9d0e1f", "url": "https://hooks.example.com/marketplace",
-            "events": ["order.paid", "order.cancelled"], "active": true, "created_at": "2026-11-20T09:00:00.000000Z",
+            "events": ["order.paid", "order.cancelled"], "active": true, "created_at": "2026-11-02T09:00:00.000000Z",
             "secret": "ps_wh_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc"
         }"#,
     )

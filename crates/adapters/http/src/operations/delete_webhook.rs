@@ -9,7 +9,7 @@ use web::{Problem, Violations};
 use webhooks::SubscriptionId;
 
 use crate::deadline::Deadline;
-use crate::declared::{Declared, Success, Tag};
+use crate::declared::{Declared, Resource, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Reply, Write};
 use crate::refusal::{Refusal, Refused};
 
@@ -30,7 +30,7 @@ impl Operation for DeleteWebhook {
         tag: Tag::Webhooks,
         summary: "Delete a subscription",
         description: "What is pending for it is not delivered any more, and its history is gone.",
-        resource: Some("The subscription's id."),
+        resource: Some(Resource::WEBHOOK),
         parameters: &[],
         body: None,
         success: Success::NoContent {

@@ -10,7 +10,7 @@ use webhooks::{Delivery, SubscriptionId};
 
 use super::delivery_view::DeliveryView;
 use super::list_view::Items;
-use crate::declared::{Declared, Parameter, Success, Tag};
+use crate::declared::{Declared, Parameter, Resource, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
@@ -32,7 +32,7 @@ impl Operation for ListDeliveries {
         tag: Tag::Webhooks,
         summary: "List the deliveries of a subscription",
         description: "The last 100, the newest first.",
-        resource: Some("The subscription's id."),
+        resource: Some(Resource::WEBHOOK),
         parameters: &[Parameter::FIELDS],
         body: None,
         success: Success::Json {
@@ -80,8 +80,8 @@ fn example() -> Node {
     Node::parse(
         r#"{"items": [{
             "id": "01936d22-1f2e-7d3c-8b4a-596877869504", "event": "order.paid", "attempt": 1, "response_status": 204,
-            "duration_ms": 87, "delivered_at": "2026-11-20T09:12:01.204117Z", "next_retry_at": null,
-            "created_at": "2026-11-20T09:12:00.981553Z"
+            "duration_ms": 87, "delivered_at": "2026-11-19T08:03:54.342719Z", "next_retry_at": null,
+            "created_at": "2026-11-19T08:03:54.120008Z"
         }]}"#,
     )
 }

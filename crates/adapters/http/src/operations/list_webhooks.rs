@@ -90,7 +90,7 @@ fn example() -> Node {
         r#"{
             "items": [{
                 "id": "01936d10-7a3b-7c4d-8e5f-6a7b8c9d0e1f", "url": "https://hooks.example.com/marketplace",
-                "events": ["order.paid", "order.cancelled"], "active": true, "created_at": "2026-11-20T09:00:00.000000Z"
+                "events": ["order.paid", "order.cancelled"], "active": true, "created_at": "2026-11-02T09:00:00.000000Z"
             }],
             "available_events": [
                 "order.created", "order.paid", "order.shipped", "order.delivered", "order.cancelled", "offer.rejected"

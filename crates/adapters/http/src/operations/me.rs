@@ -115,7 +115,7 @@ fn example() -> Node {
     Node::parse(
         r#"{
             "seller": {"id": "01936a00-1c2d-7e3f-8a4b-5c6d7e8f9a0b", "seller_no": 1},
-            "app": {"client_id": "psa_4Zr8XbFDLb0oJ2mXQmW1Xw", "name": "Kettle Sync"},
+            "app": {"client_id": "psa_01936a0c5d3e7f1a9b8c7d6e5f4a3b2c", "name": "Kettle Sync"},
             "scopes": ["offers:read", "offers:write"],
             "token": {"kind": "access", "expires_at": "2026-11-20T20:41:00.000000Z"}
         }"#,

@@ -13,7 +13,7 @@ use web::{Code, Entry, Problem, Violations};
 
 use super::{OfferView, offer_view};
 use crate::deadline::Deadline;
-use crate::declared::{Body, Declared, Parameter, Success, Tag};
+use crate::declared::{Body, Declared, Parameter, Resource, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Reply, Write};
 use crate::refusal::{Refusal, Refused};
 use crate::sentence;
@@ -37,7 +37,7 @@ impl Operation for PatchOffer {
         tag: Tag::Offers,
         summary: "Change price, stock or status",
         description: "Only what is sent changes, and all of it or nothing. A price that is set so is manual: automatic pricing leaves it alone. Values that are the same already move nothing.",
-        resource: Some("The offer's id."),
+        resource: Some(Resource::OFFER),
         parameters: &[Parameter::FIELDS],
         body: Some(Body {
             schema: || body().schema(),

@@ -7,7 +7,7 @@ use web::query::{self, Selection};
 use web::{Problem, Violations};
 
 use super::{OfferView, offer_view};
-use crate::declared::{Declared, Parameter, Success, Tag};
+use crate::declared::{Declared, Parameter, Resource, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
@@ -29,7 +29,7 @@ impl Operation for ReadOffer {
         tag: Tag::Offers,
         summary: "Read an offer",
         description: "One of the seller's offers.",
-        resource: Some("The offer's id."),
+        resource: Some(Resource::OFFER),
         parameters: &[Parameter::FIELDS],
         body: None,
         success: Success::Json {

@@ -7,7 +7,7 @@ use web::query::{self, Selection};
 use web::{Problem, Violations};
 
 use super::{OrderView, order_view};
-use crate::declared::{Declared, Parameter, Success, Tag};
+use crate::declared::{Declared, Parameter, Resource, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 
@@ -29,7 +29,7 @@ impl Operation for ReadOrder {
         tag: Tag::Orders,
         summary: "Read an order",
         description: "The seller's part of an order; of a test order too. `buyer` and `shipping_address` are `null` until it is paid.",
-        resource: Some("The order's id, or its number."),
+        resource: Some(Resource::ORDER),
         parameters: &[Parameter::FIELDS],
         body: None,
         success: Success::Json {

@@ -9,7 +9,6 @@ use oauth::Scope;
 use orders::{Carrier, OrderRef, Reason, SellerOrder, Sighting, TrackingNumber};
 use usecases::Transaction;
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
-use uuid::Uuid;
 use web::decode::{Described, Shape, list, object, one_of, optional, required, text};
 use web::query::{self, Selection};
 use web::schema::Node;
@@ -17,7 +16,8 @@ use web::{Code, Entry, Problem, Violations};
 
 use super::{Recorded, ShipmentView};
 use crate::deadline::Deadline;
-use crate::declared::{Body, Declared, Parameter, Success, Tag};
+use crate::declared::{Body, Declared, Parameter, Resource, Success, Tag};
+use crate::document::examples;
 use crate::operation::{Context, Incoming, Operation, Reply, Write};
 use crate::refusal::{Refusal, Refused};
 use crate::sentence;
@@ -32,9 +32,6 @@ pub(crate) struct ReportShipment {
     parcel: Parcel,
     fields: Selection,
 }
-
-/// The id of an item, in examples.
-const EXAMPLE_ITEM: u128 = 0x0193_6b2e_8f6a_7c31_9a54_3f2d_8c1b_7e90;
 
 /// The body.
 struct Parcel {
@@ -60,7 +57,7 @@ impl Operation for ReportShipment {
         tag: Tag::Shipments,
         summary: "Report a shipment",
         description: "Stores carrier and number and moves the order to `shipped`; it cannot be undone. The carrier is asked first: if it has delivered the parcel already, the order moves to `delivered` and the buyer gets no mail that it is on its way. A shipment covers the whole order. Send an `Idempotency-Key`: a repeat after a lost answer then gets that answer instead of `already_shipped`.",
-        resource: Some("The order's id, or its number."),
+        resource: Some(Resource::ORDER),
         parameters: &[Parameter::FIELDS],
         body: Some(Body {
             schema: || body().schema(),
@@ -79,13 +76,7 @@ impl Operation for ReportShipment {
             || impossible(Reason::AlreadyShipped, &[]).into(),
             || impossible(Reason::Unpaid, &[]).into(),
             || impossible(Reason::Cancelled, &[]).into(),
-            || {
-                impossible(
-                    Reason::SeveralSellers,
-                    &[OfferId::from(Uuid::from_u128(EXAMPLE_ITEM))],
-                )
-                .into()
-            },
+            || impossible(Reason::SeveralSellers, &[OfferId::from(examples::OFFER)]).into(),
         ],
     };
 

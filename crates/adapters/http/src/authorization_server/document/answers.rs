@@ -1,14 +1,15 @@
 //! What the endpoints of the authorization server answer.
 
-use oauth::{GrantRefusal, Scope, ScopeRefused};
+use oauth::{AuthorizationQuery, GrantRefusal, InvalidClient, RedirectError, Scope, ScopeRefused};
 use web::TraceId;
 use web::schema::{Map, Node, array, boolean, integer, object, partial_object, string, uri};
 
-use super::super::error::{Code, OAuthError};
+use super::super::error::OAuthError;
 use super::super::grant_type::GrantType;
-use super::super::metadata;
+use super::super::presented::missing;
+use super::super::{authorize, metadata};
 use crate::document::headers::{EVERYWHERE, referring};
-use crate::document::{example, json};
+use crate::document::{example, examples, examples_of, json};
 use crate::operations::scope;
 
 type Header = (&'static str, &'static str);
@@ -22,14 +23,14 @@ const REFERRER: Header = ("Referrer-Policy", "Referrer-Policy");
 /// Tokens, or why not.
 pub(super) fn of_token() -> Node {
     let refusals = [
-        OAuthError::invalid_request("Send code_verifier."),
+        missing("code_verifier"),
         OAuthError::from(GrantRefusal::Unknown),
         OAuthError::from(ScopeRefused::NotHeld(Scope::OrdersRead)),
-        OAuthError::new(Code::UnsupportedGrantType, "There is no such grant type here."),
+        GrantType::unsupported(Some("password")),
     ];
     let mut responses = Map::from([(
         "200".to_owned(),
-        response("The tokens.", &[PRAGMA], Some((tokens(), tokens_example()))),
+        response("The tokens.", &[PRAGMA], Some((tokens(), issued()))),
     )]);
     responses.extend(refused("TokenBadRequest", &refusals, &[PRAGMA]));
     responses.extend(client_refused());
@@ -43,11 +44,7 @@ pub(super) fn of_revoke() -> Node {
         "200".to_owned(),
         response("The token is of no use any more.", &[PRAGMA], None),
     )]);
-    responses.extend(refused(
-        "RevocationBadRequest",
-        &[OAuthError::invalid_request("Send token.")],
-        &[PRAGMA],
-    ));
+    responses.extend(refused("RevocationBadRequest", &[missing("token")], &[PRAGMA]));
     responses.extend(client_refused());
     responses.extend(failed(&[PRAGMA]));
     Node::Object(responses)
@@ -55,15 +52,22 @@ pub(super) fn of_revoke() -> Node {
 
 /// A redirect, or why the browser is told itself.
 pub(super) fn of_authorize() -> Node {
-    let refusals = [
-        OAuthError::invalid_request("Send redirect_uri once."),
-        OAuthError::no_such_client("There is no such application."),
-    ];
+    let nothing = AuthorizationQuery::default();
+    let refusals = [nothing.client_id().err(), nothing.check(None).err()];
+    let refusals: Vec<_> = refusals
+        .into_iter()
+        .flatten()
+        .filter_map(|refusal| authorize::back(refusal, "").err())
+        .collect();
     let on = response(
-        "On to the consent screen, or back to the client.",
+        &format!(
+            "On to the consent screen, or back to `redirect_uri` with `error`:\n\n{}",
+            returned()
+        ),
         &[("Location", "Location"), PRAGMA, REFERRER],
         None,
-    );
+    )
+    .with("x-redirect-error", redirect_error());
     let mut responses = Map::from([("302".to_owned(), on)]);
     responses.extend(refused("AuthorizationBadRequest", &refusals, &[PRAGMA, REFERRER]));
     responses.extend(failed(&[PRAGMA, REFERRER]));
@@ -97,7 +101,9 @@ pub(super) fn of_metadata(public_url: &str) -> Node {
         .filter(|name| *name != "service_documentation")
         .collect();
     let schema = partial_object(&members, &required).named("AuthorizationServerMetadata");
-    let shown = Node::parse(&String::from_utf8_lossy(&metadata::document(public_url, None)));
+    let shown = example(Node::parse(&String::from_utf8_lossy(&metadata::document(
+        public_url, None,
+    ))));
     Node::of([("200", response("The metadata.", &[], Some((schema, shown))))])
 }
 
@@ -115,14 +121,56 @@ fn tokens() -> Node {
     partial_object(&members, &["access_token", "token_type", "expires_in", "scope"]).named("TokenResponse")
 }
 
-fn tokens_example() -> Node {
-    Node::parse(
-        r#"{"access_token": "ps_at_…", "token_type": "Bearer", "expires_in": 43200, "scope": "offers:read offers:write"}"#,
-    )
+/// An answer for each grant type.
+fn issued() -> Node {
+    let answer = |grant_type: GrantType| {
+        let mut members = vec![
+            ("access_token", examples::access_token().reveal().into()),
+            ("token_type", "Bearer".into()),
+            ("expires_in", 43_200_i64.into()),
+        ];
+        match grant_type {
+            GrantType::ClientCredentials => {}
+            GrantType::AuthorizationCode | GrantType::RefreshToken => {
+                members.push(("refresh_token", examples::refresh_token().reveal().into()));
+            }
+        }
+        members.push(("scope", "offers:read offers:write".into()));
+        (grant_type.as_str(), members.into_iter().collect())
+    };
+    examples_of(GrantType::ALL.map(answer))
+}
+
+/// The errors that go back by the browser: from here, or from the consent screen.
+fn redirect_error() -> Node {
+    string()
+        .one_of(RedirectError::ALL.map(RedirectError::as_str))
+        .said("The `error` with which the browser comes back to `redirect_uri`.")
+        .named("AuthorizationRedirectError")
+}
+
+/// The same as a list.
+fn returned() -> String {
+    let item = |error: RedirectError| {
+        let when = match error {
+            RedirectError::UnsupportedResponseType => "`response_type` is not `code`.",
+            RedirectError::InvalidRequest => {
+                "a parameter is missing, repeated or malformed; `state` comes back if it was sent once and has at most 1024 characters."
+            }
+            RedirectError::InvalidScope => {
+                "`scope` is empty, or names what does not exist or the application does not hold."
+            }
+            RedirectError::AccessDenied => {
+                "the seller refused, or the application may not ask this seller: it is `pending`, or registered for its owner's own use."
+            }
+        };
+        format!("* `{}`: {when}\n", error.as_str())
+    };
+    RedirectError::ALL.map(item).concat()
 }
 
 fn client_refused() -> [(String, Node); 1] {
-    let refusal = OAuthError::invalid_client("Authenticate the client.");
+    let refusal = InvalidClient::Credentials.into();
     refused("OAuthUnauthorized", &[refusal], &[PRAGMA, BASIC])
 }
 
@@ -194,7 +242,7 @@ fn response(description: &str, headers: &[Header], body: Option<(Node, Node)>) -
         ("headers", referring(headers)),
     ]);
     match body {
-        Some((schema, shown)) => response.with("content", json(schema, example(shown))),
+        Some((schema, shown)) => response.with("content", json(schema, shown)),
         None => response,
     }
 }

@@ -3,7 +3,7 @@
 use web::schema::{Map, Node, open_object, string, uri};
 
 use super::super::grant_type::GrantType;
-use crate::document::example;
+use crate::document::{example, examples, examples_of};
 
 /// The consent's parameters.
 pub(super) fn of_authorize(request_id: Node) -> Node {
@@ -26,17 +26,12 @@ pub(super) fn of_authorize(request_id: Node) -> Node {
             string().one_of(["code"]).named("ResponseType"),
             "code",
         ),
-        parameter(
-            "client_id",
-            "The application.",
-            string(),
-            "psa_4Zr8XbFDLb0oJ2mXQmW1Xw",
-        ),
+        parameter("client_id", "The application.", string(), examples::CLIENT_ID),
         parameter(
             "redirect_uri",
             "One of the application's registered addresses, character for character.",
             uri(),
-            "https://app.example.com/callback",
+            examples::REDIRECT_URI,
         ),
         parameter(
             "scope",
@@ -48,13 +43,13 @@ pub(super) fn of_authorize(request_id: Node) -> Node {
             "state",
             "Comes back unchanged; the client compares it.",
             state,
-            "c2f1b7f0-5d1e",
+            examples::STATE,
         ),
         parameter(
             "code_challenge",
             "Base64url of the SHA-256 of the verifier (RFC 7636).",
             challenge,
-            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+            examples::CHALLENGE,
         ),
         parameter(
             "code_challenge_method",
@@ -83,13 +78,33 @@ pub(super) fn of_token() -> Node {
         ("refresh_token", string().said("With `refresh_token`, required.")),
         ("scope", string().said("With `client_credentials`: scopes of the application, separated by spaces; all of them without.")),
     ];
-    let example = Node::parse(r#"{"grant_type": "client_credentials", "scope": "offers:read offers:write"}"#);
     body(
         "TokenRequest",
         members.into_iter().chain(client()),
         "grant_type",
-        &example,
+        &calls(),
     )
+}
+
+/// A call for each grant type.
+fn calls() -> Node {
+    let call = |grant_type: GrantType| {
+        let (code, refresh_token) = (examples::code(), examples::refresh_token());
+        let own: &[_] = match grant_type {
+            GrantType::ClientCredentials => &[("scope", "offers:read offers:write")],
+            GrantType::AuthorizationCode => &[
+                ("code", code.reveal()),
+                ("redirect_uri", examples::REDIRECT_URI),
+                ("code_verifier", examples::VERIFIER),
+            ],
+            GrantType::RefreshToken => &[("refresh_token", refresh_token.reveal())],
+        };
+        let all = [("grant_type", grant_type.as_str())];
+        let members = all.iter().chain(own);
+        let call = members.map(|(name, value)| (*name, Node::from(*value)));
+        (grant_type.as_str(), call.collect())
+    };
+    examples_of(GrantType::ALL.map(call))
 }
 
 /// A call of the revocation endpoint.
@@ -98,12 +113,12 @@ pub(super) fn of_revoke() -> Node {
         ("token", string().said("An access token or a refresh token.")),
         ("token_type_hint", string().said("Not needed, and passed over.")),
     ];
-    let example = Node::parse(r#"{"token": "ps_rt_…"}"#);
+    let call = Node::of([("token", examples::refresh_token().reveal().into())]);
     body(
         "RevocationRequest",
         members.into_iter().chain(client()),
         "token",
-        &example,
+        &example(call),
     )
 }
 
@@ -130,7 +145,7 @@ fn body(
 ) -> Node {
     let schema = open_object(members, &[required]).named(name);
     let content = ["application/json", "application/x-www-form-urlencoded"].map(|kind| {
-        let media = Node::of([("schema", schema.clone()), ("examples", example(shown.clone()))]);
+        let media = Node::of([("schema", schema.clone()), ("examples", shown.clone())]);
         (kind.to_owned(), media)
     });
     Node::of([

@@ -1,0 +1,105 @@
+//! The refusals of the authorization server that the document shows are the ones that are answered, word for word.
+
+use std::collections::BTreeSet;
+
+use actix_web::test::TestRequest;
+use oauth::{Application, ScopeSet};
+use serde_json::Value;
+
+use super::fixture::{Answered, Fixture, count, unavailable};
+use super::token_endpoint::{CLIENT, application, basic, by_basic, form, knowing};
+use crate::document;
+use crate::routes::TABLE;
+
+/// An endpoint with each of its documented refusals, each by its words; numbers of seconds are blotted out.
+fn documented() -> BTreeSet<String> {
+    let (document, _) = document::document(TABLE, "https://api.shop.example");
+    let document: Value = serde_json::from_str(&document.to_string()).unwrap();
+    let mut told = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for operation in item.as_object().unwrap().values() {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let examples = &response["content"]["application/json"]["examples"];
+                for example in examples.as_object().into_iter().flatten() {
+                    let body = &example.1["value"];
+                    if body["error"].is_string() {
+                        told.insert(line(path, status, body));
+                    }
+                }
+            }
+        }
+    }
+    told
+}
+
+fn line(path: &str, status: &str, body: &Value) -> String {
+    let text = |name: &str| body[name].as_str().unwrap().to_owned();
+    let words = text("error_description")
+        .replace("17 s.", "… s.")
+        .replace("40 s.", "… s.");
+    format!("{path} {status} {}: {words}", text("error"))
+}
+
+/// A listener at which every call is one too many, and one whose database is away.
+fn beyond_every_limit() -> Fixture {
+    let mut fixture = Fixture::new();
+    fixture.rates.expect_count().returning(|_, _| Ok(count(1_000)));
+    fixture
+}
+
+fn without_database() -> Fixture {
+    let mut fixture = Fixture::new();
+    fixture.rates.expect_count().returning(|_, _| Err(unavailable()));
+    fixture
+}
+
+#[actix_web::test]
+async fn what_the_document_shows_is_what_is_answered() {
+    let reading_offers = Application {
+        scopes: ScopeSet::parse("offers:read").unwrap(),
+        ..application()
+    };
+    let known = || knowing(reading_offers.clone());
+    let of = |path: &'static str, body: &str| (path, by_basic(body).uri(path));
+    let token = |body: &str| of("/oauth/token", body);
+    let revoke = |body: &str| of("/oauth/revoke", body);
+    let stranger = |path: &'static str| {
+        let request = form("grant_type=refresh_token&token=x").uri(path);
+        (path, request.insert_header(basic(CLIENT, "wrong")))
+    };
+    let authorize = |query: &str| {
+        let path = "/oauth/authorize";
+        (path, TestRequest::get().uri(&format!("{path}{query}")))
+    };
+    let mut cases = vec![
+        (
+            known(),
+            token("grant_type=authorization_code&code=x&redirect_uri=https://app.example/cb"),
+        ),
+        (known(), token("grant_type=refresh_token&refresh_token=ps_rt_x")),
+        (
+            known(),
+            token("grant_type=client_credentials&scope=offers:read+orders:read"),
+        ),
+        (known(), token("grant_type=password")),
+        (known(), stranger("/oauth/token")),
+        (known(), revoke("token_type_hint=access_token")),
+        (known(), stranger("/oauth/revoke")),
+        (known(), authorize("")),
+        (known(), authorize("?client_id=psa_x")),
+    ];
+    for fixture in [beyond_every_limit, without_database] {
+        cases.extend([
+            (fixture(), token("grant_type=client_credentials")),
+            (fixture(), revoke("token=x")),
+            (fixture(), authorize("")),
+        ]);
+    }
+    let mut answered = BTreeSet::new();
+    for (fixture, (path, request)) in cases {
+        let Answered { status, bytes, .. } = fixture.send(request).await;
+        let body = serde_json::from_slice(&bytes).unwrap();
+        answered.insert(line(path, status.as_str(), &body));
+    }
+    assert_eq!(documented(), answered);
+}
