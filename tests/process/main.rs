@@ -17,6 +17,7 @@ mod connections;
 mod crashes;
 mod deliveries;
 mod exit_codes;
+mod failover;
 mod hostile_receivers;
 mod import_command;
 mod import_memory;
