@@ -2,7 +2,7 @@
 
 mod held;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -18,6 +18,12 @@ use held::{Held, InHand, Outlook, Phase, left};
 
 /// One lane gets at most this part of the slots that are left.
 const FAIR_SHARE: u16 = 8;
+
+/// This part of all slots is kept for applications that have little in hand, …
+const RESERVE: u16 = 8;
+
+/// … and one application gets at most this part of the reserve.
+const PART_OF_RESERVE: u16 = 8;
 
 /// An attempt that is to begin.
 pub(super) struct Start {
@@ -53,7 +59,8 @@ const RESTS_KNOWN: usize = 4_096;
 /// The lanes that a worker holds, and what has ended in them.
 pub(super) struct Holdings {
     slots: Slots,
-    held: HashMap<Hold, Held>,
+    /// In an order of their own, so that the same calls have the same consequences.
+    held: BTreeMap<Hold, Held>,
     ended: Vec<Conclusion>,
     /// How many rounds of top-ups there were.
     rounds: u64,
@@ -65,7 +72,7 @@ impl Holdings {
     pub(super) fn new(slots: Slots) -> Self {
         Self {
             slots,
-            held: HashMap::new(),
+            held: BTreeMap::new(),
             ended: Vec::new(),
             rounds: 0,
             rests: HashMap::new(),
@@ -78,18 +85,25 @@ impl Holdings {
 
     /// How much can start now; nothing when nothing can. A slot is free again when the end of its attempt is recorded, so that
     /// nothing piles up while the store is away. The fewer are left, the fewer go to one lane: so many lanes that turn dead at
-    /// once leave something to the others.
+    /// once leave something to the others. The last ones go to applications that have next to nothing in hand: however many
+    /// others have slow receivers.
     pub(super) fn room(&self) -> Option<Room> {
         let in_hand = |held: &Held| held.in_hand.len();
         let used: usize = self.held.values().map(in_hand).sum();
         let failing: usize = self.held.values().filter(|held| held.fails()).map(in_hand).sum();
-        let attempts = left(self.slots.attempts, used);
+        let reserve = self.slots.attempts / RESERVE;
+        let free = left(self.slots.attempts, used);
+        let per_application = self.slots.per_application.max(1);
+        let (attempts, per_application) = match free.saturating_sub(reserve) {
+            0 => (free, per_application.min((reserve / PART_OF_RESERVE).max(1))),
+            open => (open, per_application),
+        };
         (attempts > 0).then(|| Room {
             attempts,
             failing_attempts: left((self.slots.attempts / 2).max(1), failing).min(attempts),
             per_lane: (attempts / FAIR_SHARE).clamp(1, self.slots.per_lane.max(1)),
             per_failing_lane: self.slots.per_failing_lane,
-            per_application: self.slots.per_application.max(1),
+            per_application,
             failing_per_application: self.slots.failing_per_application.max(1),
             under_way: self.of_applications().into_values().collect(),
         })

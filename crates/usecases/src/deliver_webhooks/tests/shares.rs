@@ -150,3 +150,25 @@ async fn the_rest_grows_while_a_host_stays_full_and_is_short_again_after() {
     };
     work(&store, &receivers, looking).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn applications_whose_receivers_are_slow_leave_slots_to_another_one() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    // Slow, and sound all the same: none of them counts as failing.
+    for lane in 1..=60_u128 {
+        store.queue(lane, 100);
+        store.belongs_to(lane, 1 + lane % 5);
+        receivers.answer(lane, DEAD - FAST, 200);
+    }
+    store.belongs_to(0, 99);
+    receivers.answer(0, FAST, 200);
+    let feed = async {
+        sleep(Duration::from_millis(500)).await;
+        for n in 1..=100 {
+            arrives_soon(&store, 0, n).await;
+            sleep(Duration::from_millis(397)).await;
+        }
+    };
+    work(&store, &receivers, feed).await;
+    assert!(receivers.most_at_once() >= usize::from(SLOTS.attempts) / 2);
+}
