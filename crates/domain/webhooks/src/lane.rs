@@ -22,7 +22,7 @@ pub struct LaneKey {
 }
 
 /// A lane in the hands of a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hold {
     /// Which lane.
     pub lane: LaneKey,
