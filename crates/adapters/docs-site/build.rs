@@ -1,4 +1,4 @@
-//! Finds the guides, so that a guide is on the site because it is in its folder.
+//! Finds the guides and the released documents, so that each is on the site because it is in its folder.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,11 @@ const ROOT: &str = "../../..";
 /// What the guides are listed in; the navigation has them in its order.
 const LIST: &str = "docs/guide/README.md";
 const EXAMPLES: &str = "docs/examples/README.md";
+const RELEASED: &str = "docs/released";
 
 fn main() -> io::Result<()> {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join(ROOT);
-    for folder in ["docs/guide", "docs/examples"] {
+    for folder in ["docs/guide", "docs/examples", RELEASED] {
         println!("cargo::rerun-if-changed={ROOT}/{folder}");
     }
     let list = fs::read_to_string(root.join(LIST))?;
@@ -24,14 +25,26 @@ fn main() -> io::Result<()> {
         Path::new(file).extension().is_some_and(|kind| kind == "md") && root.join(file).is_file()
     });
     files.sort_by_key(|file| (place(&list, file), file.clone()));
+    embed(&root, "guides.rs", &files)?;
+    let mut released = Vec::new();
+    for entry in fs::read_dir(root.join(RELEASED))? {
+        released.push(format!("{RELEASED}/{}", entry?.file_name().to_string_lossy()));
+    }
+    released.retain(|file| Path::new(file).extension().is_some_and(|kind| kind == "json"));
+    released.sort();
+    embed(&root, "released.rs", &released)
+}
+
+/// Writes the code of a list of files, each with its text.
+fn embed(root: &Path, name: &str, files: &[String]) -> io::Result<()> {
     let mut code = "&[\n".to_owned();
-    for file in &files {
+    for file in files {
         let path = root.join(file).display().to_string();
         writeln!(code, "    ({file:?}, include_str!({path:?})),").map_err(io::Error::other)?;
     }
     code.push_str("]\n");
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
-    fs::write(out.join("guides.rs"), code)
+    fs::write(out.join(name), code)
 }
 
 /// Where the list names a file for the first time; the list itself comes first.

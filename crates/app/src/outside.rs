@@ -115,7 +115,7 @@ fn user_agent(config: &Config, public_url: &str) -> String {
 }
 
 /// Where developers read about the service.
-fn docs_url(config: &Config, public_url: &str) -> String {
+pub(crate) fn docs_url(config: &Config, public_url: &str) -> String {
     let configured = config.server.docs_url.as_ref();
     configured.map_or_else(|| format!("{public_url}/docs"), |url| url.as_str().to_owned())
 }

@@ -20,7 +20,7 @@ use crate::{
     config::Config,
     connections::{self, Settings, Stopping},
     meters::Meters,
-    outside::Outside,
+    outside::{Outside, docs_url},
     probes::{self, Probes},
     readiness::Readiness,
 };
@@ -256,7 +256,7 @@ impl Shared {
             token_limit_per_ip: oauth.token_limit_per_ip,
             token_limit_per_client: oauth.token_limit_per_client,
             authorize_limit_per_ip: oauth.authorize_limit_per_ip,
-            docs_url: server.docs_url.as_ref().map(|url| url.as_str().to_owned()),
+            docs_url: docs_url(&self.config, &self.public_url),
             trusted_proxies: server.trusted_proxies.0.iter().map(|proxy| proxy.0).collect(),
             addresses: self.config.webhooks.addresses.into(),
             body_timeout: server.body_timeout.0,
@@ -267,11 +267,10 @@ impl Shared {
 
     fn panel_settings(&self) -> PanelSettings {
         let server = &self.config.server;
-        let docs_url = server.docs_url.as_ref().map(|url| url.as_str().to_owned());
         PanelSettings {
             public_url: self.public_url.clone(),
             service_name: server.service_name.clone(),
-            docs_url: docs_url.unwrap_or_else(|| format!("{}/docs", self.public_url)),
+            docs_url: docs_url(&self.config, &self.public_url),
             code_ttl: self.config.oauth.code_ttl.time_delta(),
             attempts: self.config.panel.attempts(),
             default_rate_limit: self.config.rate_limit.default,

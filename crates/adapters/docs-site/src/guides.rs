@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::markdown::{self, Links};
+use crate::released::RELEASED;
 use crate::site::{Draft, Kind};
 
 /// A file and its page.
@@ -65,7 +66,10 @@ const ELSEWHERE: [(&str, &str); 3] = [
 /// Where a file of the repository is on the site.
 pub(crate) fn page_of(file: &str) -> Option<&'static str> {
     let whole = SOURCES.iter().map(|source| (source.file, source.path.as_str()));
-    let mut all = whole.chain(ELSEWHERE);
+    let released = RELEASED
+        .iter()
+        .map(|released| (released.file, released.path.as_str()));
+    let mut all = whole.chain(ELSEWHERE).chain(released);
     all.find(|(other, _)| *other == file).map(|(_, path)| path)
 }
 

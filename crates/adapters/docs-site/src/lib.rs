@@ -15,6 +15,7 @@ mod layout;
 mod listener;
 mod markdown;
 mod reference;
+mod released;
 mod search;
 mod security;
 mod sequence;

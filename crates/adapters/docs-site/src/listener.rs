@@ -6,7 +6,7 @@ use std::time::Instant;
 use actix_web::body::BoxBody;
 use actix_web::dev::Payload;
 use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, EntityTag, Header as _, HeaderValue, IfNoneMatch,
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, EntityTag, Header as _, HeaderValue, IfNoneMatch, LOCATION,
 };
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse};
@@ -23,6 +23,8 @@ use crate::{Docs, assets, search, security};
 
 /// What the documentation is called in logs and metrics.
 const LISTENER: &str = "docs";
+/// What people type for it.
+const HOME_AS_FOLDER: &str = "/docs/";
 /// Pages change with the program alone.
 const A_WHILE: &str = "public, max-age=300";
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
@@ -97,6 +99,13 @@ impl Listener {
                 headers.insert(ALLOW, HeaderValue::from_static("GET"));
             }
             return answer;
+        }
+        if path == HOME_AS_FOLDER {
+            let mut response = HttpResponse::new(StatusCode::PERMANENT_REDIRECT);
+            let headers = response.headers_mut();
+            headers.insert(LOCATION, HeaderValue::from_static(HOME));
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static(A_WHILE));
+            return Answer::of(response, HOME);
         }
         if let Some(document) = self.docs.site.find(path) {
             let route = if path == HOME { HOME } else { "/docs/{page}" };

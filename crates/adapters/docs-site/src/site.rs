@@ -7,6 +7,7 @@ use bytes::Bytes;
 use crate::layout::{Frame, Link, Section};
 use crate::markdown::{Heading, Passage};
 use crate::reference::Reference;
+use crate::released::RELEASED;
 use crate::search::{self, Index};
 use crate::security::Policy;
 use crate::{DocsError, DocsSettings, assets, changelog, errors, feed, guides, layout, reference};
@@ -109,6 +110,9 @@ impl Site {
         }
         let feed = feed::atom(settings, &changelog::releases(), &changelog::notices());
         pages.insert(feed::PATH.to_owned(), Document::feed(feed));
+        for released in RELEASED.iter() {
+            pages.insert(released.path.clone(), Document::json(released.json(settings)));
+        }
         Ok(Self {
             missing: frame.failure("Page not found", layout::MISSING)?,
             unreadable: frame.failure("Too large a request", layout::UNREADABLE)?,
@@ -152,6 +156,10 @@ impl Site {
 impl Document {
     fn html(html: String, policy: Policy) -> Self {
         Self::new(html, "text/html; charset=utf-8", policy)
+    }
+
+    fn json(text: String) -> Self {
+        Self::new(text, "application/json", Policy::Page)
     }
 
     fn feed(xml: String) -> Self {

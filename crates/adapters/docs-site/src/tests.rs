@@ -158,8 +158,9 @@ fn every_code_has_a_page() {
             assert!(page.contains(message), "{code:?}");
         }
     }
-    let mut oauth = BTreeSet::from(["unsupported_response_type".to_owned(), "access_denied".to_owned()]);
-    oauth_codes(&Node::parse(OPENAPI), &mut oauth);
+    let document = Node::parse(OPENAPI);
+    let mut oauth = returned(&document);
+    oauth_codes(&document, &mut oauth);
     assert_eq!(oauth.len(), 9);
     for code in oauth {
         assert!(
@@ -172,6 +173,36 @@ fn every_code_has_a_page() {
         both.contains("<h2>/v1</h2>") && both.contains("<h2>/oauth</h2>"),
         "{both}"
     );
+}
+
+#[test]
+fn errors_that_go_back_by_the_browser_lead_to_their_operation_and_back() {
+    let site = site();
+    let pages = pages(&site);
+    let operation = pages["/docs/reference/authorize"];
+    let codes = returned(&Node::parse(OPENAPI));
+    assert!(codes.len() > 3, "{codes:?}");
+    for code in codes {
+        let page = format!("/docs/errors/{code}");
+        assert!(operation.contains(&format!("href=\"{page}\"")), "{code}");
+        assert!(
+            pages[page.as_str()].contains("href=\"/docs/reference/authorize\"><span"),
+            "{code}"
+        );
+    }
+}
+
+/// The values with which a browser comes back to the client.
+fn returned(document: &Node) -> BTreeSet<String> {
+    let names = ["components", "schemas", "AuthorizationRedirectError", "enum"];
+    let values = names.iter().try_fold(document, |node, name| node.get(name));
+    match values {
+        Some(Node::List(values)) => values
+            .iter()
+            .map(|value| value.to_string().trim_matches('"').to_owned())
+            .collect(),
+        _ => BTreeSet::new(),
+    }
 }
 
 /// The `error` of every example.

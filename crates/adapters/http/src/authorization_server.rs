@@ -20,12 +20,16 @@ use web::guarded::guarded;
 use web::head;
 
 use crate::arrival::Arrival;
+use crate::deprecated::Ending;
 use crate::failure;
 use crate::listener::{Answer, Listener};
 use error::OAuthError;
 
 pub(crate) use metadata::{METADATA_PATH, metadata};
 pub(crate) use token::GrantOutcome;
+
+/// What of the authorization server goes away.
+pub(crate) const ENDING: &[Ending] = &[];
 
 /// What there is under `/oauth`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +44,28 @@ impl Endpoint {
 
     fn at(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
+    }
+
+    /// `operationId`.
+    const fn id(self) -> &'static str {
+        match self {
+            Self::Authorize => "authorize",
+            Self::Token => "issueToken",
+            Self::Revoke => "revokeToken",
+        }
+    }
+
+    /// The contract's method.
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Authorize => "GET",
+            Self::Token | Self::Revoke => "POST",
+        }
+    }
+
+    /// Whether a request with this method is for it: HEAD stands for GET (D5).
+    fn takes(self, method: &Method) -> bool {
+        method == self.method() || (*method == Method::HEAD && self.method() == "GET")
     }
 
     const fn path(self) -> &'static str {
@@ -73,6 +99,12 @@ pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer 
     if endpoint == Some(Endpoint::Authorize) {
         authorize::forbid_referrers(response.headers_mut());
     }
+    if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.takes(arrival.request.method())) {
+        let query = arrival.request.uri().query();
+        listener
+            .notices
+            .write(endpoint.id(), query, response.headers_mut());
+    }
     let response = arrival.end(response, closes);
     Answer { response, route }
 }
@@ -85,11 +117,12 @@ async fn dispatch(
 ) -> Result<HttpResponse, OAuthError> {
     head::check(arrival.request.head())?;
     let endpoint = endpoint.ok_or_else(OAuthError::not_found)?;
-    match (endpoint, arrival.request.method()) {
-        (Endpoint::Authorize, &Method::GET | &Method::HEAD) => authorize::answer(listener, arrival).await,
-        (Endpoint::Authorize, _) => Err(OAuthError::wrong_method("GET")),
-        (Endpoint::Token, &Method::POST) => token::issue(listener, arrival).await,
-        (Endpoint::Revoke, &Method::POST) => revoke::revoke(listener, arrival).await,
-        (Endpoint::Token | Endpoint::Revoke, _) => Err(OAuthError::wrong_method("POST")),
+    if !endpoint.takes(arrival.request.method()) {
+        return Err(OAuthError::wrong_method(endpoint.method()));
+    }
+    match endpoint {
+        Endpoint::Authorize => authorize::answer(listener, arrival).await,
+        Endpoint::Token => token::issue(listener, arrival).await,
+        Endpoint::Revoke => revoke::revoke(listener, arrival).await,
     }
 }

@@ -1,7 +1,7 @@
 //! What operations tell their callers of what goes away (contract: Versioning).
 //!
-//! An operation, a parameter, or a field of a body is declared deprecated where it is declared at all. From there the answers,
-//! the document and the changelog's test have it.
+//! An operation, a parameter, or a field of a body is declared deprecated where it is declared at all; an endpoint of the
+//! authorization server in its list. From there the answers, the document and the changelog's test have it.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,12 @@ use actix_web::http::header::HeaderMap;
 use web::deprecation::{self, Deprecation};
 use web::percent;
 
+use crate::authorization_server;
 use crate::declared::Success;
 use crate::routes::Route;
+
+/// An endpoint of the authorization server that goes away, by its `operationId`, and what is said about it.
+pub(crate) type Ending = (&'static str, &'static Deprecation);
 
 /// Something of an operation that goes away.
 #[derive(Debug, Clone)]
@@ -28,17 +32,17 @@ pub(crate) struct Going {
 pub(crate) struct Notices(HashMap<&'static str, Vec<Going>>);
 
 impl Notices {
-    /// What these operations have declared.
-    pub(crate) fn of(table: &[Route]) -> Self {
+    /// What these operations and endpoints have declared.
+    pub(crate) fn of(table: &[Route], ending: &[Ending]) -> Self {
         let of = |route: &Route| (route.declared.id, going(route));
-        let told = table.iter().map(of).filter(|(_, going)| !going.is_empty());
-        Self(told.collect())
+        let told = table.iter().map(of).chain(endpoints_going(ending));
+        Self(told.filter(|(_, going)| !going.is_empty()).collect())
     }
 
-    /// Tells the caller of an operation. A parameter is told of to those who send it, all else to everybody, whatever the
+    /// Tells the caller of an operation, by its `operationId`. A parameter is told of to those who send it, all else to everybody, whatever the
     /// answer.
-    pub(crate) fn write(&self, route: &Route, query: Option<&str>, headers: &mut HeaderMap) {
-        let Some(going) = self.0.get(route.declared.id) else {
+    pub(crate) fn write(&self, operation: &str, query: Option<&str>, headers: &mut HeaderMap) {
+        let Some(going) = self.0.get(operation) else {
             return;
         };
         let sent: Vec<_> = names(query.unwrap_or_default()).collect();
@@ -82,6 +86,23 @@ pub(crate) fn going(route: &Route) -> Vec<Going> {
             parameter: None,
         });
     itself.into_iter().chain(parameters).chain(fields).collect()
+}
+
+/// What the endpoints of the authorization server have that goes away: themselves, fields of what they take and answer.
+pub(crate) fn endpoints_going(ending: &[Ending]) -> impl Iterator<Item = (&'static str, Vec<Going>)> {
+    let of = move |told: authorization_server::document::Told| {
+        let itself = ending.iter().filter(|(id, _)| *id == told.id);
+        let itself =
+            itself.map(|(_, notice)| (format!("{} {}", told.method.to_uppercase(), told.path), *notice));
+        let fields = told.operation.deprecations();
+        let going = itself.chain(fields).map(|(what, notice)| Going {
+            what,
+            notice,
+            parameter: None,
+        });
+        (told.id, going.collect())
+    };
+    authorization_server::document::all("").into_iter().map(of)
 }
 
 /// The names in a query; nothing for one whose encoding is broken.

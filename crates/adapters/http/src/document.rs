@@ -22,6 +22,7 @@ use web::{Entry, Problem, head, reply};
 use crate::arrival::Arrival;
 use crate::authorization_server;
 use crate::declared::Tag;
+use crate::deprecated::Ending;
 use crate::listener::Answer;
 use crate::routes::{Route, TABLE};
 
@@ -43,8 +44,9 @@ The API of an online marketplace's sellers: offers, orders, shipments, webhooks,
 * What writes takes an `Idempotency-Key`: for 24 hours the same request with the same key gets the same answer.
 * Lists are read page by page, by the opaque cursor in `next`.
 * `fields` chooses the fields of a resource. Without it all are there; with it those alone, and `id`.
-* Bodies are JSON objects of at most 64 KiB (16 KiB under `/oauth`). Fields that are not documented are refused in requests; \
-in answers more may be added at any time, and clients ignore what they do not know.
+* Bodies are JSON objects of at most 64 KiB; under `/oauth` forms are taken too, of at most 16 KiB.
+* `/v1` refuses fields and parameters that are not documented. `/oauth` passes them over, as RFC 6749 asks, and refuses what comes \
+twice. In answers more fields may be added at any time, and clients ignore what they do not know.
 * What goes away is marked `deprecated` here long before, and answers that have to do with it say so in `Deprecation`, `Sunset` and \
 `Link`.
 * Instants are RFC 3339 in UTC with microseconds. Amounts are integers in the minor unit.
@@ -53,12 +55,12 @@ in answers more may be added at any time, and clients ignore what they do not kn
 
 /// The document as JSON over many lines, for the origin that clients use (without a trailing slash).
 pub fn openapi(public_url: &str) -> String {
-    format!("{:#}\n", document(TABLE, public_url).0)
+    format!("{:#}\n", current(public_url).0)
 }
 
 /// The document as it is served.
 pub(crate) fn served(public_url: &str) -> Bytes {
-    document(TABLE, public_url).0.to_string().into()
+    current(public_url).0.to_string().into()
 }
 
 /// Answers a request for the document; nobody needs a token for it.
@@ -84,13 +86,18 @@ pub(crate) fn answer(document: &Bytes, arrival: Arrival) -> Answer {
     }
 }
 
-/// The document, and the names that it gives to two different things.
-pub(crate) fn document(table: &[Route], public_url: &str) -> (Node, Vec<String>) {
+/// [`document`] of what there is.
+pub(crate) fn current(public_url: &str) -> (Node, Vec<String>) {
+    document(TABLE, authorization_server::ENDING, public_url)
+}
+
+/// The document of these operations while these endpoints go away, and the names that it gives to two different things.
+pub(crate) fn document(table: &[Route], ending: &[Ending], public_url: &str) -> (Node, Vec<String>) {
     let mut components = Components::default();
     let mut errors = errors::Errors::default();
     let mut paths = Map::new();
     operations::add(table, &mut paths, &mut errors);
-    authorization_server::document::add(&mut paths, public_url);
+    authorization_server::document::add(&mut paths, ending, public_url);
     let paths = components.hoist(Node::Object(paths));
     let webhooks = components.hoist(events::webhooks());
     let responses = components.hoist(errors.shared());

@@ -111,7 +111,7 @@ pub struct HttpSettings {
     /// Calls of `/oauth/authorize` a minute from one address (60).
     pub authorize_limit_per_ip: u32,
     /// Where developers read about the service, told in the metadata.
-    pub docs_url: Option<String>,
+    pub docs_url: String,
     /// The proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
     /// Where webhooks may go.

@@ -12,7 +12,7 @@ use web::meters::RequestMeters;
 use web::{Problem, TraceId, head};
 
 use crate::arrival::Arrival;
-use crate::deprecated::Notices;
+use crate::deprecated::{Ending, Notices};
 use crate::forwarding::Forwarding;
 use crate::meters::Decisions;
 use crate::routes::{Route, TABLE};
@@ -27,7 +27,7 @@ pub(crate) struct Listener {
     pub(crate) public: Arc<Public>,
     /// The operations of `/v1`.
     pub(crate) table: &'static [Route],
-    /// What of them goes away.
+    /// What of them and of the authorization server goes away.
     pub(crate) notices: Notices,
     forwarding: Forwarding,
     trace_ids: TraceIds,
@@ -44,14 +44,14 @@ pub(crate) struct Answer {
 
 impl Listener {
     pub(crate) fn new(public: Public) -> Self {
-        Self::over(TABLE, public)
+        Self::over(TABLE, authorization_server::ENDING, public)
     }
 
-    /// The listener with these operations.
-    pub(crate) fn over(table: &'static [Route], public: Public) -> Self {
+    /// The listener with these operations, and these endpoints going away.
+    pub(crate) fn over(table: &'static [Route], ending: &[Ending], public: Public) -> Self {
         Self {
             table,
-            notices: Notices::of(table),
+            notices: Notices::of(table, ending),
             forwarding: Forwarding::new(&public.settings.trusted_proxies),
             trace_ids: TraceIds::new(public.randomness.as_ref()),
             meters: RequestMeters::new(LISTENER),

@@ -64,7 +64,9 @@ pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer 
     progress.limit.get().write(response.headers_mut());
     if let Some(route) = progress.operation.get() {
         let query = arrival.request.uri().query();
-        listener.notices.write(route, query, response.headers_mut());
+        listener
+            .notices
+            .write(route.declared.id, query, response.headers_mut());
     }
     let response = arrival.end(response, closes);
     Answer { response, route }

@@ -54,6 +54,8 @@ pub(crate) struct Response {
     pub(crate) examples: Vec<Example>,
     /// Whether it is a refusal: then its examples are named after codes.
     pub(crate) refuses: bool,
+    /// The codes with which it may send a browser back to the client.
+    pub(crate) redirects: Vec<String>,
 }
 
 /// A body, as HTML, and its name.
@@ -135,10 +137,13 @@ impl Operation {
         }
     }
 
-    /// The codes of its refusals.
+    /// The codes of its refusals, those in redirects among them.
     pub(crate) fn codes(&self) -> impl Iterator<Item = &str> {
-        let refusals = self.responses.iter().filter(|response| response.refuses);
-        refusals.flat_map(|refusal| refusal.examples.iter().map(|example| example.name.as_str()))
+        self.responses.iter().flat_map(|response| {
+            let refused = response.examples.iter().filter(|_| response.refuses);
+            let refused = refused.map(|example| &example.name);
+            refused.chain(&response.redirects).map(String::as_str)
+        })
     }
 
     /// The headings of its page.
@@ -223,6 +228,10 @@ impl Response {
                 .unwrap_or_default(),
             examples: media.map(examples).unwrap_or_default(),
             refuses,
+            redirects: node
+                .get("x-redirect-error")
+                .map(|schema| list(tree.resolve(schema), "enum").iter().map(plain).collect())
+                .unwrap_or_default(),
         }
     }
 }

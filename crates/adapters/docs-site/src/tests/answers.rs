@@ -7,6 +7,7 @@ use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, HttpResponse};
 use bytes::Bytes;
 use kernel::MockRandomness;
+use web::schema::Node;
 
 use super::{OPENAPI, settings};
 use crate::{Docs, configure};
@@ -73,7 +74,8 @@ async fn files_are_kept_for_ever_and_the_explorer_may_call_its_origin() {
 async fn what_is_not_there_is_404_and_a_wrong_method_tells_the_right_one() {
     for (method, path, allow) in [
         (Method::GET, "/docs/nothing", ""),
-        (Method::GET, "/docs/", ""),
+        (Method::GET, "/docs/guide/", ""),
+        (Method::POST, "/docs/", ""),
         (Method::POST, "/docs", "GET"),
         (Method::POST, "/docs/search", "GET"),
         (Method::DELETE, "/docs/nothing", ""),
@@ -90,6 +92,28 @@ async fn what_is_not_there_is_404_and_a_wrong_method_tells_the_right_one() {
     }
     let long = format!("/docs/search?q={}", "x".repeat(9000));
     assert_eq!(answer(TestRequest::get().uri(&long)).await.0, 400);
+}
+
+#[actix_web::test]
+async fn the_home_page_is_found_with_a_slash_too() {
+    for method in [Method::GET, Method::HEAD] {
+        let (status, head, body) = answer(TestRequest::default().method(method).uri("/docs/?x=1")).await;
+        assert_eq!((status, body.len()), (StatusCode::PERMANENT_REDIRECT, 0));
+        assert_eq!(header(&head, "location"), "/docs");
+        assert_eq!(header(&head, "x-trace-id"), "07".repeat(16));
+    }
+}
+
+#[actix_web::test]
+async fn what_was_released_is_there_as_it_would_be_served() {
+    let (status, head, body) = answer(TestRequest::get().uri("/docs/released/openapi-1.0.0.json")).await;
+    assert_eq!(status, 200);
+    assert_eq!(header(&head, "content-type"), "application/json");
+    let text = std::str::from_utf8(&body).unwrap();
+    let document: Node = Node::parse(text);
+    let info = document.get("info").unwrap();
+    assert_eq!(info.get("version"), Some(&Node::from("1.0.0")));
+    assert!(text.contains("\"url\": \"https://api.example.com\"") && !text.contains("127.0.0.1"));
 }
 
 #[actix_web::test]

@@ -6,25 +6,55 @@ mod requests;
 use web::schema::{Map, Node};
 
 use super::Endpoint;
-use super::metadata::METADATA_PATH;
+use super::metadata::{METADATA_ID, METADATA_PATH};
 use crate::declared::Tag;
+use crate::deprecated::Ending;
 use crate::document::security;
 
-/// Adds the endpoints and the metadata.
-pub(crate) fn add(paths: &mut Map, public_url: &str) {
-    for endpoint in Endpoint::ALL {
-        let (method, operation) = operation(endpoint);
-        paths.insert(endpoint.path().to_owned(), Node::of([(method, operation)]));
+/// An endpoint, told.
+pub(crate) struct Told {
+    /// `operationId`.
+    pub(crate) id: &'static str,
+    /// In lower case.
+    pub(crate) method: String,
+    pub(crate) path: &'static str,
+    pub(crate) operation: Node,
+}
+
+/// Adds the endpoints and the metadata, of which these go away.
+pub(crate) fn add(paths: &mut Map, ending: &[Ending], public_url: &str) {
+    for told in all(public_url) {
+        let notice = ending.iter().find(|(id, _)| *id == told.id);
+        let operation = match notice {
+            Some((_, notice)) => told.operation.marked(notice),
+            None => told.operation,
+        };
+        paths.insert(
+            told.path.to_owned(),
+            Node::of([(told.method.as_str(), operation)]),
+        );
     }
-    let metadata = head(
-        "getAuthorizationServerMetadata",
-        "Read what the server has",
-        METADATA,
-    )
-    .with("security", Vec::new())
-    .with("parameters", vec![request_id()])
-    .with("responses", answers::of_metadata(public_url));
-    paths.insert(METADATA_PATH.to_owned(), Node::of([("get", metadata)]));
+}
+
+/// The endpoints and the metadata.
+pub(crate) fn all(public_url: &str) -> Vec<Told> {
+    let told = |endpoint: Endpoint| Told {
+        id: endpoint.id(),
+        method: endpoint.method().to_ascii_lowercase(),
+        path: endpoint.path(),
+        operation: operation(endpoint),
+    };
+    let mut all: Vec<_> = Endpoint::ALL.into_iter().map(told).collect();
+    all.push(Told {
+        id: METADATA_ID,
+        method: "get".to_owned(),
+        path: METADATA_PATH,
+        operation: head(METADATA_ID, "Read what the server has", METADATA)
+            .with("security", Vec::new())
+            .with("parameters", vec![request_id()])
+            .with("responses", answers::of_metadata(public_url)),
+    });
+    all
 }
 
 const AUTHORIZE: &str = "\
@@ -45,31 +75,23 @@ unknown, or another client's, is answered alike and left alone. The client prove
 
 const METADATA: &str = "What clients discover the authorization server by (RFC 8414).";
 
-fn operation(endpoint: Endpoint) -> (&'static str, Node) {
+fn operation(endpoint: Endpoint) -> Node {
+    let id = endpoint.id();
     match endpoint {
-        Endpoint::Authorize => (
-            "get",
-            head("authorize", "Ask a seller for consent", AUTHORIZE)
-                .with("security", Vec::new())
-                .with("parameters", requests::of_authorize(request_id()))
-                .with("responses", answers::of_authorize()),
-        ),
-        Endpoint::Token => (
-            "post",
-            head("issueToken", "Issue tokens", TOKEN)
-                .with("security", security::of_client())
-                .with("parameters", vec![request_id()])
-                .with("requestBody", requests::of_token())
-                .with("responses", answers::of_token()),
-        ),
-        Endpoint::Revoke => (
-            "post",
-            head("revokeToken", "Revoke a token", REVOKE)
-                .with("security", security::of_client())
-                .with("parameters", vec![request_id()])
-                .with("requestBody", requests::of_revoke())
-                .with("responses", answers::of_revoke()),
-        ),
+        Endpoint::Authorize => head(id, "Ask a seller for consent", AUTHORIZE)
+            .with("security", Vec::new())
+            .with("parameters", requests::of_authorize(request_id()))
+            .with("responses", answers::of_authorize()),
+        Endpoint::Token => head(id, "Issue tokens", TOKEN)
+            .with("security", security::of_client())
+            .with("parameters", vec![request_id()])
+            .with("requestBody", requests::of_token())
+            .with("responses", answers::of_token()),
+        Endpoint::Revoke => head(id, "Revoke a token", REVOKE)
+            .with("security", security::of_client())
+            .with("parameters", vec![request_id()])
+            .with("requestBody", requests::of_revoke())
+            .with("responses", answers::of_revoke()),
     }
 }
 

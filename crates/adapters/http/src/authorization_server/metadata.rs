@@ -13,6 +13,9 @@ use crate::listener::{Answer, Listener};
 /// Where the document is (RFC 8414 §3).
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-authorization-server";
 
+/// `operationId`.
+pub(super) const METADATA_ID: &str = "getAuthorizationServerMetadata";
+
 /// How clients prove who they are, at the token endpoint as at revocation (D86).
 const AUTHENTICATION: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
 
@@ -31,8 +34,7 @@ struct Metadata<'a> {
     revocation_endpoint_auth_methods_supported: [&'static str; 3],
     code_challenge_methods_supported: [&'static str; 1],
     authorization_response_iss_parameter_supported: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    service_documentation: Option<&'a str>,
+    service_documentation: &'a str,
 }
 
 /// Answers a request for the document.
@@ -44,8 +46,11 @@ pub(crate) fn metadata(listener: &Listener, arrival: Arrival) -> Answer {
         }
         (Ok(()), &Method::GET | &Method::HEAD) => {
             let settings = &listener.public.settings;
-            let document = document(&settings.public_url, settings.docs_url.as_deref());
-            (reply::json(StatusCode::OK, document, &arrival.trace_id), false)
+            let document = document(&settings.public_url, &settings.docs_url);
+            let mut response = reply::json(StatusCode::OK, document, &arrival.trace_id);
+            let query = arrival.request.uri().query();
+            listener.notices.write(METADATA_ID, query, response.headers_mut());
+            (response, false)
         }
         (Ok(()), _) => (
             Problem::wrong_method("GET").into_response(&arrival.trace_id),
@@ -59,7 +64,7 @@ pub(crate) fn metadata(listener: &Listener, arrival: Arrival) -> Answer {
 }
 
 /// The document of a server at this origin.
-pub(super) fn document(issuer: &str, docs_url: Option<&str>) -> Vec<u8> {
+pub(super) fn document(issuer: &str, docs_url: &str) -> Vec<u8> {
     let at = |endpoint: Endpoint| format!("{issuer}{}", endpoint.path());
     let metadata = Metadata {
         issuer,

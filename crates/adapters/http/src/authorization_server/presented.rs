@@ -64,9 +64,7 @@ pub(super) fn credential(grant_type: GrantType, parameters: &Parameters) -> Opti
 
 /// A parameter that the call cannot do without.
 pub(super) fn required<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, OAuthError> {
-    parameters
-        .get(name)
-        .ok_or_else(|| missing(name))
+    parameters.get(name).ok_or_else(|| missing(name))
 }
 
 /// The refusal of a call without that parameter.

@@ -16,8 +16,8 @@ pub(super) const LIMITED: [&str; 5] = [
     "RateLimit-Policy",
 ];
 
-/// Of responses of `/v1` that have to do with what goes away.
-const GOING: [&str; 3] = ["Deprecation", "Sunset", "Link"];
+/// Of responses that have to do with what goes away.
+pub(crate) const GOING: [&str; 3] = ["Deprecation", "Sunset", "Link"];
 
 /// The parameters that several operations have.
 pub(super) fn parameters() -> Node {

@@ -78,7 +78,7 @@ fn the_committed_copy_is_current() {
 
 #[test]
 fn one_name_stands_for_one_schema() {
-    assert_eq!(document(TABLE, DEFAULT_ORIGIN).1, Vec::<String>::new());
+    assert_eq!(current(DEFAULT_ORIGIN).1, Vec::<String>::new());
 }
 
 #[test]

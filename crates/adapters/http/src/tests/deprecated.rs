@@ -15,13 +15,14 @@ use web::query;
 use web::schema::{Node, object, string};
 
 use super::fixture::{Answered, Fixture, good, principal};
+use super::token_endpoint::{application, form, knowing};
 use crate::declared::{Declared, Parameter, Success, Tag};
-use crate::deprecated::going;
-use crate::document;
+use crate::deprecated::{Ending, endpoints_going, going};
 use crate::listener::Listener;
 use crate::operation::{Context, Incoming, Operation, Read, Reply};
 use crate::refusal::Refusal;
 use crate::routes::{Route, TABLE};
+use crate::{authorization_server, document};
 
 const OPERATION: Deprecation = Deprecation {
     since: day(2027, 1, 15),
@@ -43,6 +44,11 @@ const FIELD: Deprecation = Deprecation {
 };
 
 static GOING: &[Route] = &[Route::reads::<OldPots>(), Route::reads::<Pots>()];
+/// The endpoints that go away in these tests.
+const ENDING: [Ending; 2] = [
+    ("revokeToken", &OPERATION),
+    ("getAuthorizationServerMetadata", &PARAMETER),
+];
 
 fn pots() -> Node {
     let brand = string().said("Who made it.").deprecated(&FIELD);
@@ -138,7 +144,7 @@ impl Read for Pots {
 
 /// What the listener answers where these are its operations.
 async fn ask(fixture: Fixture, request: TestRequest) -> Answered {
-    let listener = Listener::over(GOING, fixture.public());
+    let listener = Listener::over(GOING, &ENDING, fixture.public());
     let (request, mut payload) = request.to_http_parts();
     let payload = Payload::from_request(&request, &mut payload).await.unwrap();
     let response = listener.serve(request, payload).await;
@@ -197,6 +203,27 @@ async fn a_deprecated_operation_says_so_in_every_answer() {
 }
 
 #[actix_web::test]
+async fn a_deprecated_endpoint_of_the_authorization_server_says_so_too() {
+    let refused = || form("token=x").uri("/oauth/revoke");
+    let answered = ask(knowing(application()), refused()).await;
+    assert_eq!(answered.status, 401, "{}", answered.text());
+    let links = [
+        "</docs/kettles>; rel=\"deprecation\"",
+        "</docs/kettles>; rel=\"sunset\"",
+    ];
+    let sunset = Some("Thu, 15 Jul 2027 00:00:00 GMT");
+    tells(&answered, Some("@1799971200"), sunset, &links);
+    let metadata = TestRequest::get().uri("/.well-known/oauth-authorization-server");
+    let answered = ask(Fixture::new(), metadata).await;
+    assert_eq!(answered.status, 200);
+    tells(&answered, Some("@1796083200"), None, &[]);
+    for elsewhere in [refused().method(Method::GET), refused().uri("/oauth/token")] {
+        let answered = ask(knowing(application()), elsewhere).await;
+        tells(&answered, None, None, &[]);
+    }
+}
+
+#[actix_web::test]
 async fn a_deprecated_field_is_told_of_by_the_operations_that_show_it() {
     let answered = ask(Fixture::admitting(principal()), good("/v1/pots")).await;
     let links = [
@@ -230,7 +257,7 @@ async fn nothing_of_the_api_is_deprecated_today() {
 
 #[test]
 fn the_document_marks_what_goes_away() {
-    let (document, _) = document::document(GOING, "https://api.shop.example");
+    let (document, _) = document::document(GOING, &ENDING, "https://api.shop.example");
     let document: Value = serde_json::from_str(&document.to_string()).unwrap();
     let marked = |pointer: &str, description: &str| {
         let node = document.pointer(pointer).unwrap();
@@ -250,12 +277,20 @@ fn the_document_marks_what_goes_away() {
         "Who made it. **Deprecated** since 2027-02-01, gone on 2027-08-01. Read `maker`. More: \
          <https://docs.shop.example/maker>",
     );
-    let untouched = &document["paths"]["/v1/pots"]["get"];
-    assert!(untouched.get("deprecated").is_none());
+    let revocation = &document["paths"]["/oauth/revoke"]["post"];
+    assert_eq!(revocation["deprecated"], true);
+    let said = revocation["description"].as_str().unwrap();
+    assert!(
+        said.contains(" **Deprecated** since 2027-01-15, gone on 2027-07-15."),
+        "{said}"
+    );
+    for untouched in ["/paths/~1v1~1pots/get", "/paths/~1oauth~1token/post"] {
+        assert!(document.pointer(untouched).unwrap().get("deprecated").is_none());
+    }
 }
 
 /// What goes away and has no item under `Deprecated` in a changelog: one that names it in backticks and has its dates.
-fn unannounced(changelog: &str, table: &[Route]) -> Vec<String> {
+fn unannounced(changelog: &str, table: &[Route], ending: &[Ending]) -> Vec<String> {
     let sections = changelog.split("\n### Deprecated\n").skip(1);
     let section = |text: &str| text.split("\n#").next().unwrap_or_default().to_owned();
     let listed: Vec<_> = sections.map(section).collect();
@@ -274,6 +309,7 @@ fn unannounced(changelog: &str, table: &[Route]) -> Vec<String> {
     let mut missing: Vec<_> = table
         .iter()
         .flat_map(going)
+        .chain(endpoints_going(ending).flat_map(|(_, going)| going))
         .filter(|going| !is_announced(&going.what, going.notice))
         .map(|going| going.what)
         .collect();
@@ -284,20 +320,30 @@ fn unannounced(changelog: &str, table: &[Route]) -> Vec<String> {
 #[test]
 fn the_changelog_tells_of_what_goes_away() {
     let changelog = include_str!("../../../../../docs/CHANGELOG.md");
-    assert_eq!(unannounced(changelog, TABLE), Vec::<String>::new());
+    assert_eq!(
+        unannounced(changelog, TABLE, authorization_server::ENDING),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
 fn an_item_of_the_changelog_names_the_thing_and_its_dates() {
-    let all = ["GET /v1/old-pots", "litres of GET /v1/pots", "Pots.brand"];
-    assert_eq!(unannounced("# Changelog\n", GOING), all);
+    let all = [
+        "GET /v1/old-pots",
+        "litres of GET /v1/pots",
+        "Pots.brand",
+        "POST /oauth/revoke",
+    ];
+    let ending = &ENDING[..1];
+    assert_eq!(unannounced("# Changelog\n", GOING, ending), all);
     let good = "# Changelog\n\n## [Unreleased]\n\n### Deprecated\n\n\
                 - `GET /v1/old-pots` since 2027-01-15, gone on 2027-07-15.\n\
                 - `litres of GET /v1/pots` since\n  2026-12-01.\n\
-                - `Pots.brand` since 2027-02-01, gone on 2027-08-01.\n\n### Fixed\n";
-    assert_eq!(unannounced(good, GOING), Vec::<String>::new());
+                - `Pots.brand` since 2027-02-01, gone on 2027-08-01.\n\
+                - `POST /oauth/revoke` since 2027-01-15, gone on 2027-07-15.\n\n### Fixed\n";
+    assert_eq!(unannounced(good, GOING, ending), Vec::<String>::new());
     let late = good.replace("2027-08-01", "2027-09-01");
-    assert_eq!(unannounced(&late, GOING), ["Pots.brand"]);
+    assert_eq!(unannounced(&late, GOING, ending), ["Pots.brand"]);
     let elsewhere = good.replace("### Deprecated", "### Changed");
-    assert_eq!(unannounced(&elsewhere, GOING), all);
+    assert_eq!(unannounced(&elsewhere, GOING, ending), all);
 }

@@ -9,11 +9,10 @@ use serde_json::Value;
 use super::fixture::{Answered, Fixture, count, unavailable};
 use super::token_endpoint::{CLIENT, application, basic, by_basic, form, knowing};
 use crate::document;
-use crate::routes::TABLE;
 
 /// An endpoint with each of its documented refusals, each by its words; numbers of seconds are blotted out.
 fn documented() -> BTreeSet<String> {
-    let (document, _) = document::document(TABLE, "https://api.shop.example");
+    let (document, _) = document::current("https://api.shop.example");
     let document: Value = serde_json::from_str(&document.to_string()).unwrap();
     let mut told = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {

@@ -186,7 +186,7 @@ impl Fixture {
             token_limit_per_ip: 30,
             token_limit_per_client: 60,
             authorize_limit_per_ip: 60,
-            docs_url: Some("https://docs.shop.example".to_owned()),
+            docs_url: "https://docs.shop.example".to_owned(),
             trusted_proxies: proxies.collect(),
             addresses: self.addresses,
             body_timeout: Duration::from_millis(300),

@@ -8,7 +8,7 @@ use super::super::error::OAuthError;
 use super::super::grant_type::GrantType;
 use super::super::presented::missing;
 use super::super::{authorize, metadata};
-use crate::document::headers::{EVERYWHERE, referring};
+use crate::document::headers::{EVERYWHERE, GOING, referring};
 use crate::document::{example, examples, examples_of, json};
 use crate::operations::scope;
 
@@ -95,15 +95,9 @@ pub(super) fn of_metadata(public_url: &str) -> Node {
         ("authorization_response_iss_parameter_supported", boolean()),
         ("service_documentation", uri()),
     ];
-    let required: Vec<_> = members
-        .iter()
-        .map(|(name, _)| *name)
-        .filter(|name| *name != "service_documentation")
-        .collect();
-    let schema = partial_object(&members, &required).named("AuthorizationServerMetadata");
-    let shown = example(Node::parse(&String::from_utf8_lossy(&metadata::document(
-        public_url, None,
-    ))));
+    let schema = object(&members).named("AuthorizationServerMetadata");
+    let shown = metadata::document(public_url, &format!("{public_url}/docs"));
+    let shown = example(Node::parse(&String::from_utf8_lossy(&shown)));
     Node::of([("200", response("The metadata.", &[], Some((schema, shown))))])
 }
 
@@ -218,31 +212,24 @@ fn refused(name: &str, refusals: &[OAuthError], headers: &[Header]) -> [(String,
             (refusal.code().as_str(), Node::of([("value", value)]))
         })
         .collect();
-    let headers = referring(
-        EVERYWHERE
-            .map(|name| (name, name))
-            .into_iter()
-            .chain(headers.iter().copied()),
-    );
     let response = Node::of([
         ("description", format!("Refused: {named}.").into()),
-        ("headers", headers),
+        ("headers", told(headers)),
         ("content", json(schema.named(format!("{name}Error")), examples)),
     ]);
     [(status, response)]
 }
 
 fn response(description: &str, headers: &[Header], body: Option<(Node, Node)>) -> Node {
-    let headers = EVERYWHERE
-        .map(|name| (name, name))
-        .into_iter()
-        .chain(headers.iter().copied());
-    let response = Node::of([
-        ("description", description.into()),
-        ("headers", referring(headers)),
-    ]);
+    let response = Node::of([("description", description.into()), ("headers", told(headers))]);
     match body {
         Some((schema, shown)) => response.with("content", json(schema, shown)),
         None => response,
     }
+}
+
+/// The headers of every answer, and these.
+fn told(headers: &[Header]) -> Node {
+    let every = EVERYWHERE.into_iter().chain(GOING).map(|name| (name, name));
+    referring(every.chain(headers.iter().copied()))
 }
