@@ -10,6 +10,7 @@
     reason = "a failed set-up is a failed test"
 )]
 
+mod balancer;
 mod client;
 mod clock;
 mod database;
@@ -17,6 +18,7 @@ mod link;
 mod server;
 mod worker;
 
+pub use balancer::Balancer;
 pub use client::{Answer, Client, Request, Witness, show_answers_to};
 pub use clock::TestClock;
 pub use database::TestDatabase;

@@ -1,0 +1,227 @@
+//! A TCP balancer before several servers, as an operator has one: new connections go round among those that say they are ready,
+//! and stay where they are.
+
+use std::{
+    io,
+    net::TcpListener as StdTcpListener,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+    time::{sleep, timeout},
+};
+
+use crate::TestServer;
+
+/// Pause between two questions after a server's readiness.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// How long a server may take to say whether it is ready.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a connection waits for a server to be there, and [`Balancer::sends_to`] for what it waits for.
+const SOON: Duration = Duration::from_secs(30);
+
+/// A running balancer; it ends with the value. It works in a thread of its own, whatever a test does in its own.
+#[derive(Debug)]
+pub struct Balancer {
+    /// Where the servers' public listeners are reached, without a trailing slash.
+    pub base_url: String,
+    /// Where their back office is, without a trailing slash.
+    pub backoffice_url: String,
+    backends: Arc<Backends>,
+    _life: oneshot::Sender<()>,
+}
+
+/// Which of a server's listeners is meant.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Public,
+    Backoffice,
+}
+
+#[derive(Debug, Default)]
+struct Backends {
+    all: Mutex<Vec<Arc<Backend>>>,
+    turn: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Backend {
+    public: String,
+    backoffice: String,
+    is_ready: AtomicBool,
+    is_removed: AtomicBool,
+}
+
+impl Balancer {
+    /// Listens at two free ports, before nobody yet.
+    pub fn start() -> Self {
+        let listen = || StdTcpListener::bind("127.0.0.1:0").expect("a free port");
+        let (public, backoffice) = (listen(), listen());
+        let url = |listener: &StdTcpListener| {
+            let address = listener.local_addr().expect("a listener has an address");
+            format!("http://{address}")
+        };
+        let (base_url, backoffice_url) = (url(&public), url(&backoffice));
+        let backends = Arc::new(Backends::default());
+        let (life, end) = oneshot::channel::<()>();
+        let shared = Arc::clone(&backends);
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime starts");
+            runtime.block_on(async {
+                tokio::select! {
+                    () = take(public, Side::Public, &shared) => {}
+                    () = take(backoffice, Side::Backoffice, &shared) => {}
+                    () = watch(&shared) => {}
+                    // The sender is dropped with the balancer.
+                    _ = end => {}
+                }
+            });
+        });
+        Self {
+            base_url,
+            backoffice_url,
+            backends,
+            _life: life,
+        }
+    }
+
+    /// Takes a server in. Connections are sent to it once it says that it is ready.
+    pub fn add(&self, server: &TestServer) {
+        let address = |url: &str| url.trim_start_matches("http://").to_owned();
+        let backend = Backend {
+            public: address(&server.base_url),
+            backoffice: address(&server.backoffice_url),
+            is_ready: AtomicBool::new(false),
+            is_removed: AtomicBool::new(false),
+        };
+        self.backends.all().push(Arc::new(backend));
+    }
+
+    /// Forgets a server. Its connections stay.
+    pub fn remove(&self, server: &TestServer) {
+        self.backends.all().retain(|backend| {
+            let stays = !server.base_url.ends_with(&backend.public);
+            backend.is_removed.store(!stays, Ordering::Release);
+            stays
+        });
+    }
+
+    /// Waits until connections are sent to this many servers.
+    pub async fn sends_to(&self, count: usize) {
+        let reached = timeout(SOON, async {
+            while self.backends.ready().len() != count {
+                sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(
+            reached.await.is_ok(),
+            "of {:?} not {count} are ready",
+            self.backends.all()
+        );
+    }
+}
+
+impl Backends {
+    fn all(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Backend>>> {
+        self.all.lock().expect("the list is whole")
+    }
+
+    fn ready(&self) -> Vec<Arc<Backend>> {
+        let is_ready = |backend: &&Arc<Backend>| backend.is_ready.load(Ordering::Acquire);
+        self.all().iter().filter(is_ready).cloned().collect()
+    }
+
+    /// A connection to the server whose turn it is. One that refuses is passed over until it says again that it is ready.
+    async fn connect(&self, side: Side) -> io::Result<TcpStream> {
+        let connected = timeout(SOON, async {
+            loop {
+                let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+                let ready = self.ready();
+                let Some(backend) = turn.checked_rem(ready.len()).and_then(|place| ready.get(place)) else {
+                    sleep(INTERVAL).await;
+                    continue;
+                };
+                match TcpStream::connect(backend.address(side)).await {
+                    Ok(stream) => return stream,
+                    Err(_) => backend.is_ready.store(false, Ordering::Release),
+                }
+            }
+        });
+        connected.await.map_err(io::Error::from)
+    }
+}
+
+impl Backend {
+    fn address(&self, side: Side) -> &str {
+        match side {
+            Side::Public => &self.public,
+            Side::Backoffice => &self.backoffice,
+        }
+    }
+
+    /// Asks again and again whether the server is ready.
+    async fn watch(&self) {
+        while !self.is_removed.load(Ordering::Acquire) {
+            let is_ready = matches!(timeout(PATIENCE, self.says_ready()).await, Ok(Ok(true)));
+            self.is_ready.store(is_ready, Ordering::Release);
+            sleep(INTERVAL).await;
+        }
+    }
+
+    async fn says_ready(&self) -> io::Result<bool> {
+        let mut stream = TcpStream::connect(&self.backoffice).await?;
+        let question = "GET /readyz HTTP/1.1\r\nhost: balancer.example\r\nconnection: close\r\n\r\n";
+        stream.write_all(question.as_bytes()).await?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        Ok(answer.starts_with(b"HTTP/1.1 200"))
+    }
+}
+
+/// Begins to watch whoever has come.
+async fn watch(backends: &Backends) {
+    let mut watched: Vec<Arc<Backend>> = Vec::new();
+    loop {
+        let all = backends.all().clone();
+        for backend in &all {
+            if !watched.iter().any(|known| Arc::ptr_eq(known, backend)) {
+                let backend = Arc::clone(backend);
+                tokio::spawn(async move { backend.watch().await });
+            }
+        }
+        watched = all;
+        sleep(INTERVAL).await;
+    }
+}
+
+async fn take(listener: StdTcpListener, side: Side, backends: &Arc<Backends>) {
+    listener.set_nonblocking(true).expect("the listener can wait");
+    let listener = TcpListener::from_std(listener).expect("the runtime takes the listener");
+    loop {
+        let (client, _) = listener.accept().await.expect("connections are taken");
+        let backends = Arc::clone(backends);
+        tokio::spawn(async move {
+            // Either side may end as it likes.
+            drop(pass(client, side, &backends).await);
+        });
+    }
+}
+
+async fn pass(mut client: TcpStream, side: Side, backends: &Backends) -> io::Result<()> {
+    let mut server = backends.connect(side).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    copy_bidirectional(&mut client, &mut server).await?;
+    Ok(())
+}
