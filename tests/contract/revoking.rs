@@ -1,5 +1,6 @@
 //! `POST /oauth/revoke` (RFC 7009).
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use blackbox::{Expect, Pair, encoded};
 
 use crate::{instant, world, world_of_consent};
@@ -82,6 +83,18 @@ async fn it_has_its_rules_too() {
     let nobody = encoded(&[("token", &pair.access)]);
     let unsigned = world.client.post(&world.url("/oauth/revoke")).form(&nobody);
     unsigned.send().await.oauth_error(401, "invalid_client");
+    let basic = [wrong.client_id.as_str(), &wrong.client_secret].join(":");
+    let challenged = world
+        .client
+        .post(&world.url("/oauth/revoke"))
+        .header("authorization", &format!("Basic {}", STANDARD.encode(basic)))
+        .form(&nobody);
+    let challenged = challenged.send().await;
+    challenged.oauth_error(401, "invalid_client");
+    assert!(
+        challenged.must("www-authenticate").starts_with("Basic "),
+        "{challenged:?}"
+    );
     assert!(world.works(&pair.access).await);
     let wrong_hint = [
         ("token", pair.access.as_str()),

@@ -176,9 +176,14 @@ async fn a_receiver_that_fails_holds_up_nobody_else() {
     let (dead, silent) = (world.integration().await, Receiver::start().await);
     silent.answers(Reply::Silence);
     let hook = world.hook(&dead.token, &silent).await;
-    let many = "insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
-        select seller_id, id, gen_random_uuid(), now(), now(), 'order.paid', '{}'
-        from subscriptions, generate_series(1, 20000) where id::text = $1 returning 1";
+    let many = "with made as (
+            select seller_id, id, gen_random_uuid() as delivery
+            from subscriptions, generate_series(1, 20000) where id::text = $1)
+        insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
+        select seller_id, id, delivery, now(), now(), 'order.paid', convert_to(json_build_object(
+            'id', delivery, 'event', 'order.paid', 'occurred_at', '2026-03-01T12:00:00.000000Z',
+            'data', json_build_object('order_id', delivery, 'order_number', 'ZAM-1-1'))::text, 'UTF8')
+        from made returning 1";
     let database = world.database.connect().await;
     assert_eq!(database.query(many, &[&hook.id]).await.unwrap().len(), 20_000);
     // The next event wakes the lane.

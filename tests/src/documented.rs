@@ -1,11 +1,16 @@
-//! Every answer of `/v1` and `/oauth` that a test gets is judged by the committed OpenAPI document, and what was seen is
-//! written down, so that what no test has produced can be told (`tests/unseen`).
+//! Every answer of `/v1` and `/oauth` that a test gets, and every delivery that a receiver gets, is judged by the committed OpenAPI
+//! document, and what was seen is written down, so that what no test has produced can be told (`tests/unseen`).
 
 mod document;
+#[cfg(test)]
+mod examples;
 mod judge;
+mod promised;
+mod schemas;
 mod seen;
 
 pub use document::{Document, Operation};
+pub use promised::promised;
 pub use seen::answered;
 
 use std::{
@@ -13,7 +18,6 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use reqwest::header::HeaderMap;
 use testkit::Answer;
 
 use crate::Received;
@@ -52,45 +56,32 @@ pub(crate) fn sent_raw(base_url: &str, request: &[u8], answer: &Answer) {
 /// Judges a delivery that a receiver got.
 #[track_caller]
 pub(crate) fn received(delivery: &Received) {
-    judge::judge_delivery(Document::current(), delivery);
+    stand(judge::judge_delivery(Document::current(), delivery));
+    seen::note(&promised::of_delivery(delivery));
 }
 
 fn public() -> MutexGuard<'static, BTreeSet<String>> {
     PUBLIC.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+#[track_caller]
 fn look(method: &str, target: &str, answer: &Answer) {
-    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let target = target.split('#').next().unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let document = Document::current();
     if let Some(operation) = document.operation(method, path) {
-        judge::judge(document, operation, method, answer);
-        seen::note(operation, answer);
+        stand(judge::judge(document, operation, (method, query), answer));
+        for line in promised::of_answer(document, operation, answer) {
+            seen::note(&line);
+        }
     } else if path.starts_with("/v1/") || path.starts_with("/oauth/") {
-        judge::judge_elsewhere(document, path, answer);
+        stand(judge::judge_elsewhere(document, (method, path), answer));
     }
 }
 
-/// The codes of an answer: those of its errors, or `-` where it is a good one.
-fn codes(answer: &Answer) -> Vec<String> {
-    let is_json = is_json(&answer.headers);
-    let body = if is_json && !answer.bytes.is_empty() {
-        answer.json()
-    } else {
-        serde_json::Value::Null
-    };
-    let code = |value: &serde_json::Value| value.as_str().map(str::to_owned);
-    if answer.status < 400 {
-        return vec!["-".to_owned()];
+#[track_caller]
+fn stand(judgement: judge::Judgement) {
+    if let Err(fault) = judgement {
+        panic!("{fault}");
     }
-    if let Some(error) = body.get("error").and_then(code) {
-        return vec![error];
-    }
-    let errors = body["errors"].as_array().cloned().unwrap_or_default();
-    errors.iter().filter_map(|error| code(&error["code"])).collect()
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    headers
-        .get("content-type")
-        .is_some_and(|kind| kind == "application/json")
 }

@@ -34,7 +34,7 @@ pub use carrier::{CarrierStub, Says};
 pub use catalogue::{number_of, offer_body, offer_id, offer_line};
 pub use code_flow::{Asking, CALLBACK, Callback, Member, PASSWORD, Pair, challenge};
 pub use dns::NameServer;
-pub use documented::{Document, Operation, answered};
+pub use documented::{Document, Operation, answered, promised};
 pub use expectations::{Expect, entry, whole};
 pub use forms::{Form, encoded};
 pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, local_receivers, soon_again};

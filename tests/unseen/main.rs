@@ -1,4 +1,5 @@
-//! What the document promises and no test has produced: every operation with every status and code of it.
+//! What the document promises and no test has produced: every operation with every status, code and optional header of it, and
+//! every event.
 //!
 //! The other tests of this package write down what they were answered; this one, the last of them, reads it. It can judge a run of
 //! the whole package alone. Where tests were chosen by name, or run by something else than cargo, which keeps their order, it says
@@ -6,8 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use blackbox::{Document, answered};
-use serde_json::Value;
+use blackbox::{Document, answered, promised};
 
 /// What cannot be produced from outside, and why.
 const EXCEPT: [(&str, &str); 0] = [];
@@ -25,6 +25,16 @@ fn partial() -> Option<&'static str> {
     std::env::var_os("NEXTEST").map(|_| "nextest does not keep the order of the suites")
 }
 
+/// The promises that nothing has made good.
+fn unseen<'a>(
+    promised: &'a BTreeSet<String>,
+    answered: &BTreeSet<String>,
+    excepted: &BTreeSet<String>,
+) -> Vec<&'a String> {
+    let kept = |line: &&String| answered.contains(*line) || excepted.contains(*line);
+    promised.iter().filter(|line| !kept(line)).collect()
+}
+
 #[test]
 #[expect(clippy::print_stderr, reason = "what is skipped is told")]
 fn every_operation_has_given_every_documented_answer() {
@@ -36,38 +46,44 @@ fn every_operation_has_given_every_documented_answer() {
         eprintln!("not judged: {reason}");
         return;
     }
-    let document = Document::current();
-    let mut promised = BTreeSet::new();
-    for operation in document.operations() {
-        for (status, response) in operation.responses(document) {
-            let schema = document.resolved(&response["content"]["application/json"]["schema"]);
-            let of_v1 = &schema["properties"]["errors"]["items"];
-            let code = match document.resolved(of_v1)["properties"].get("code") {
-                Some(code) => document.resolved(code),
-                None => document.resolved(&schema["properties"]["error"]),
-            };
-            let codes = code["enum"]
-                .as_array()
-                .cloned()
-                .unwrap_or_else(|| vec!["-".into()]);
-            let codes = codes.iter().filter_map(Value::as_str);
-            promised.extend(codes.map(|code| format!("{} {status} {code}", operation.name())));
-        }
-    }
     let answered = answered();
     assert!(
         !answered.is_empty(),
         "nothing was written down: run the whole package, cargo test -p blackbox"
     );
+    let promised = promised(Document::current());
     let excepted: BTreeSet<_> = EXCEPT.iter().map(|(line, _)| (*line).to_owned()).collect();
-    let unseen: Vec<_> = promised
-        .iter()
-        .filter(|line| !answered.contains(*line) && !excepted.contains(*line))
-        .collect();
+    let unseen = unseen(&promised, &answered, &excepted);
     assert!(
         unseen.is_empty(),
         "documented, and produced by no test: {unseen:#?}"
     );
-    let idle: Vec<_> = excepted.iter().filter(|line| answered.contains(*line)).collect();
-    assert!(idle.is_empty(), "excepted, and yet produced: {idle:#?}");
+    let idle: Vec<_> = excepted
+        .iter()
+        .filter(|line| answered.contains(*line) || !promised.contains(*line))
+        .collect();
+    assert!(
+        idle.is_empty(),
+        "excepted, and yet produced or not promised: {idle:#?}"
+    );
+}
+
+#[test]
+fn a_single_answer_less_is_told() {
+    let promised = promised(Document::current());
+    for missing in &promised {
+        let mut answered = promised.clone();
+        answered.remove(missing);
+        assert_eq!(unseen(&promised, &answered, &BTreeSet::new()), [missing]);
+        assert!(unseen(&promised, &answered, &[missing.clone()].into()).is_empty());
+    }
+}
+
+/// Cargo runs the suites by their names.
+#[test]
+fn no_suite_comes_after_this_one() {
+    let manifest = include_str!("../Cargo.toml");
+    let names = manifest.lines().filter_map(|line| line.strip_prefix("name = "));
+    let last = names.map(|name| name.trim_matches('"')).max();
+    assert_eq!(last, Some("unseen"));
 }

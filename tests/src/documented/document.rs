@@ -4,10 +4,13 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// The document, stricter than it is published: an answer with a member that is not documented is wrong here.
+use super::schemas::Schemas;
+
+/// The document, and its schemas ready to judge by.
 #[derive(Debug)]
 pub struct Document {
     pub(super) json: Value,
+    pub(super) schemas: Schemas,
     operations: Vec<Operation>,
 }
 
@@ -30,19 +33,19 @@ impl Document {
         static DOCUMENT: OnceLock<Document> = OnceLock::new();
         DOCUMENT.get_or_init(|| {
             let text = include_str!("../../../docs/openapi.json");
-            let mut json: Value = serde_json::from_str(text).expect("the document is JSON");
-            for schema in json["components"]["schemas"]
-                .as_object_mut()
-                .expect("schemas")
-                .values_mut()
-            {
-                if schema["type"] == "object" && schema.get("additionalProperties").is_none() {
-                    schema["additionalProperties"] = false.into();
-                }
-            }
-            let operations = operations(&json);
-            Self { json, operations }
+            Self::of(serde_json::from_str(text).expect("the document is JSON"))
         })
+    }
+
+    /// A document as it is published.
+    pub(super) fn of(json: Value) -> Self {
+        let operations = operations(&json);
+        let schemas = Schemas::of(&json);
+        Self {
+            json,
+            schemas,
+            operations,
+        }
     }
 
     /// All operations.
@@ -77,6 +80,12 @@ impl Operation {
         responses
             .iter()
             .map(|(status, response)| (status.as_str(), document.resolved(response)))
+    }
+
+    /// Whether requests may choose which fields they are answered.
+    pub(super) fn has_choice(&self) -> bool {
+        let mut parameters = self.json["parameters"].as_array().into_iter().flatten();
+        parameters.any(|parameter| parameter["name"] == "fields")
     }
 
     /// What it is called in lists.

@@ -1,0 +1,139 @@
+//! What the document promises, line by line, and which of these lines an answer or a delivery makes good: each code of each status
+//! of each operation, each header that is there at times, and each event.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use testkit::Answer;
+
+use super::{Document, Operation};
+use crate::Received;
+
+/// Headers about what is deprecated, which nothing is: the adapter's own tests deprecate an operation.
+const OF_DEPRECATION: [&str; 3] = ["Deprecation", "Sunset", "Link"];
+
+/// All that the document promises.
+pub fn promised(document: &Document) -> BTreeSet<String> {
+    let mut promised = BTreeSet::new();
+    for operation in document.operations() {
+        for (status, response) in operation.responses(document) {
+            let name = format!("{} {status}", operation.name());
+            let codes = documented_codes(document, status, response);
+            promised.extend(codes.iter().map(|code| format!("{name} {code}")));
+            promised.extend(optional(document, response).map(|header| with(&name, header)));
+        }
+    }
+    let events = document.json["webhooks"].as_object().expect("events");
+    promised.extend(events.keys().map(|event| of_event(event)));
+    promised
+}
+
+/// What an answer that was judged makes good.
+pub(super) fn of_answer(document: &Document, operation: &Operation, answer: &Answer) -> Vec<String> {
+    let name = format!("{} {}", operation.name(), answer.status);
+    let codes = codes(answer).into_iter().map(|code| format!("{name} {code}"));
+    let status = answer.status.to_string();
+    let responses = operation.responses(document);
+    let response = responses.filter(|(documented, _)| *documented == status);
+    let headers = response.flat_map(|(_, response)| optional(document, response));
+    let shown = headers.filter(|header| answer.headers.contains_key(*header));
+    codes.chain(shown.map(|header| with(&name, header))).collect()
+}
+
+/// What a delivery that was judged makes good.
+pub(super) fn of_delivery(delivery: &Received) -> String {
+    of_event(&delivery.event())
+}
+
+fn of_event(event: &str) -> String {
+    format!("event {event}")
+}
+
+fn with(name: &str, header: &str) -> String {
+    format!("{name} with {header}")
+}
+
+/// The headers that a response has at times.
+fn optional<'a>(document: &'a Document, response: &'a Value) -> impl Iterator<Item = &'a str> {
+    let headers = response["headers"].as_object().into_iter().flatten();
+    let optional = headers.filter(|(_, header)| document.resolved(header)["required"] != true);
+    optional
+        .map(|(name, _)| name.as_str())
+        .filter(|name| !OF_DEPRECATION.contains(name))
+}
+
+/// The codes of a response, or `-` for a good one.
+fn documented_codes(document: &Document, status: &str, response: &Value) -> Vec<String> {
+    if !status.starts_with(['4', '5']) {
+        return vec!["-".to_owned()];
+    }
+    let schema = document.resolved(&response["content"]["application/json"]["schema"]);
+    let of_v1 = document.resolved(&schema["properties"]["errors"]["items"]);
+    let code = match of_v1["properties"].get("code") {
+        Some(code) => document.resolved(code),
+        None => document.resolved(&schema["properties"]["error"]),
+    };
+    let codes = code["enum"].as_array().expect("an error has codes");
+    let text = |code: &Value| code.as_str().expect("a code").to_owned();
+    codes.iter().map(text).collect()
+}
+
+/// The codes of an answer: those of its errors, or `-` where it is a good one.
+fn codes(answer: &Answer) -> Vec<String> {
+    if answer.status < 400 {
+        return vec!["-".to_owned()];
+    }
+    let body = answer.json();
+    let code = |value: &Value| value.as_str().map(str::to_owned);
+    if let Some(error) = body.get("error").and_then(code) {
+        return vec![error];
+    }
+    let errors = body["errors"].as_array().into_iter().flatten();
+    errors.filter_map(|error| code(&error["code"])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::examples;
+    use super::*;
+
+    #[test]
+    fn codes_headers_and_events_are_promised() {
+        let promised = promised(Document::current());
+        for line in [
+            "GET /v1/me 200 -",
+            "GET /v1/me 400 missing_user_agent",
+            "GET /v1/me 500 with Retry-After",
+            "POST /v1/webhooks 201 with Idempotent-Replayed",
+            "DELETE /v1/webhooks/{id} 204 -",
+            "POST /v1/orders/{id}/shipments 409 multi_seller_order",
+            "GET /oauth/authorize 302 -",
+            "POST /oauth/token 401 invalid_client",
+            "POST /oauth/token 401 with WWW-Authenticate",
+            "event order.paid",
+        ] {
+            assert!(promised.contains(line), "{line}: {promised:#?}");
+        }
+        let statuses = Document::current().operations().iter();
+        let statuses: usize = statuses
+            .map(|operation| operation.responses(Document::current()).count())
+            .sum();
+        assert!(promised.len() > statuses, "{} {statuses}", promised.len());
+    }
+
+    /// Answers are counted in the words of the promises: an example of every answer makes good everything but events.
+    #[test]
+    fn the_examples_of_the_document_keep_its_promises() {
+        let document = Document::current();
+        let kept: BTreeSet<String> = examples::all(document)
+            .iter()
+            .flat_map(|example| of_answer(document, example.operation, &example.answer))
+            .collect();
+        let promised = promised(document);
+        let broken = promised
+            .difference(&kept)
+            .filter(|line| !line.starts_with("event "));
+        assert_eq!(broken.collect::<Vec<_>>(), Vec::<&String>::new());
+        assert!(kept.is_subset(&promised), "{kept:#?}");
+    }
+}

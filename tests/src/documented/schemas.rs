@@ -1,0 +1,165 @@
+//! The document's schemas, stricter than they are published: clients have to pass over members they do not know, and see that
+//! `fields` may leave any member out; a test is answered exactly what is documented.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use jsonschema::Validator;
+use serde_json::{Map, Value};
+use url::form_urlencoded;
+
+/// What may be missing though no request left it out: the schema and its member.
+pub(super) const MAY_LACK: [(&str, &str); 9] = [
+    ("TokenResponse", "refresh_token"),
+    ("BadRequestEntry", "path"),
+    ("UnprocessableEntry", "path"),
+    ("CreateShipmentConflictEntry", "item_ids"),
+    ("CreateShipmentConflictEntry", "userMessage"),
+    ("CreateWebhookUnprocessableEntry", "path"),
+    ("CreateWebhookUnprocessableEntry", "userMessage"),
+    ("UpdateOfferUnprocessableEntry", "path"),
+    ("UpdateOfferUnprocessableEntry", "userMessage"),
+];
+
+/// Which members the resource of an answer has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Members {
+    /// All of them: nothing was chosen.
+    All,
+    /// Those that `fields` names, and those that always come.
+    Chosen(BTreeSet<String>),
+}
+
+impl Members {
+    /// What a query asks for.
+    pub(super) fn asked_for(query: &str) -> Self {
+        let mut query = form_urlencoded::parse(query.as_bytes());
+        match query.find(|(name, _)| name == "fields") {
+            None => Self::All,
+            Some((_, names)) => Self::Chosen(names.split(',').map(str::to_owned).collect()),
+        }
+    }
+}
+
+/// The schemas by their names, as published and as strict as they are judged by.
+pub(super) struct Schemas {
+    published: Map<String, Value>,
+    strict: Map<String, Value>,
+    made: Mutex<HashMap<(String, Members), Arc<Validator>>>,
+}
+
+impl Schemas {
+    /// Those of a document.
+    pub(super) fn of(document: &Value) -> Self {
+        let published = document["components"]["schemas"].as_object().expect("schemas");
+        let mut strict = published.clone();
+        for (name, schema) in &mut strict {
+            let may_lack = |member: &str| MAY_LACK.contains(&(name.as_str(), member));
+            complete(schema, &may_lack);
+        }
+        Self {
+            published: published.clone(),
+            strict,
+            made: Mutex::default(),
+        }
+    }
+
+    /// What `value` has that a schema does not let it have, or lacks.
+    pub(super) fn faults(&self, schema: &Value, members: &Members, value: &Value) -> Vec<String> {
+        let validator = self.validator(schema, members);
+        let faults = validator.iter_errors(value);
+        let told = faults.map(|fault| format!("{}: {fault}", fault.instance_path()));
+        told.collect()
+    }
+
+    /// Made once for each schema and choice.
+    fn validator(&self, schema: &Value, members: &Members) -> Arc<Validator> {
+        let key = (schema.to_string(), members.clone());
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(made.entry(key).or_insert_with(|| {
+            let mut schemas = self.strict.clone();
+            if let Members::Chosen(names) = members {
+                let resource = self.resource(schema);
+                choose(&mut schemas[resource], &self.published[resource], names);
+            }
+            let mut whole = schema.clone();
+            complete(&mut whole, &|_| false);
+            whole["components"]["schemas"] = schemas.into();
+            let validator = jsonschema::options().should_validate_formats(true).build(&whole);
+            Arc::new(validator.expect("the document's schemas are sound"))
+        }))
+    }
+
+    /// The name of the schema of which `fields` chooses: the answered one, or that of a list's items.
+    fn resource<'a>(&'a self, answered: &'a Value) -> &'a str {
+        let name = referred(answered);
+        let schema = &self.published[name];
+        let is_list = required(schema).any(|member| member == "items");
+        if is_list {
+            referred(&schema["properties"]["items"]["items"])
+        } else {
+            name
+        }
+    }
+}
+
+impl fmt::Debug for Schemas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schemas").finish_non_exhaustive()
+    }
+}
+
+/// Requires every member of the objects that a schema describes, and refuses any other.
+fn complete(schema: &mut Value, may_lack: &impl Fn(&str) -> bool) {
+    for keyword in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(keyword) {
+            complete(inner, may_lack);
+        }
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        let variants = schema.get_mut(keyword).and_then(Value::as_array_mut);
+        for variant in variants.into_iter().flatten() {
+            complete(variant, may_lack);
+        }
+    }
+    let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for member in members.values_mut() {
+        complete(member, may_lack);
+    }
+    let names: Vec<Value> = members
+        .keys()
+        .filter(|name| !may_lack(name))
+        .map(|name| name.as_str().into())
+        .collect();
+    schema["required"] = names.into();
+    if schema.get("additionalProperties").is_none() {
+        schema["additionalProperties"] = false.into();
+    }
+}
+
+/// Leaves a resource the members that were chosen, and those that it has as published whatever is chosen.
+fn choose(strict: &mut Value, published: &Value, names: &BTreeSet<String>) {
+    let kept: BTreeSet<&str> = names
+        .iter()
+        .map(String::as_str)
+        .chain(required(published))
+        .collect();
+    let members = strict["properties"].as_object_mut().expect("members");
+    members.retain(|name, _| kept.contains(name.as_str()));
+    strict["required"] = kept.into_iter().map(Value::from).collect();
+}
+
+fn required(schema: &Value) -> impl Iterator<Item = &str> {
+    let names = schema["required"].as_array().into_iter().flatten();
+    names.filter_map(Value::as_str)
+}
+
+fn referred(schema: &Value) -> &str {
+    let reference = schema["$ref"].as_str().expect("a schema with a name");
+    reference.rsplit('/').next().expect("a name")
+}
