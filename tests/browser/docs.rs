@@ -111,6 +111,17 @@ async fn a_request_is_tried_in_the_explorer() {
         .await;
     browser.click(".auth-wrapper .authorize").await;
     browser.wait_for("#auth-bearer-value", "").await;
+    // What a page without an address to come back to cannot do is not offered.
+    let offered = browser.text(".auth-container").await;
+    assert_eq!(
+        browser.count(".modal-ux input[id*=authorizationCode]").await,
+        0,
+        "{offered}"
+    );
+    assert!(
+        browser.count(".modal-ux input[id*=clientCredentials]").await > 0,
+        "{offered}"
+    );
     browser.fill("#auth-bearer-value", &token).await;
     browser
         .click(".auth-container:has(#auth-bearer-value) button.authorize")
@@ -123,6 +134,44 @@ async fn a_request_is_tried_in_the_explorer() {
     let answered = browser.text(".live-responses-table").await;
     assert!(answered.contains(&seller.id), "{answered}");
     is_content(&browser, &world.url("/")).await;
+}
+
+/// What of the explorer goes beyond the page, is cut off, or is squeezed beside its heading.
+const MISFITS: &str = "
+    const root = document.documentElement;
+    const beyond = (one) => one.getBoundingClientRect().right > root.clientWidth;
+    const cut = (one) => one.clientWidth && one.scrollWidth > one.clientWidth;
+    const squeezed = (one) => one.clientWidth < one.closest('.opblock-tag').clientWidth / 2;
+    const all = (css, is) => [...document.querySelectorAll(css)].filter(is);
+    const wrong = root.scrollWidth > root.clientWidth
+        ? all('#explorer *', beyond)
+        : all('.opblock-tag, .opblock-tag *, .opblock-summary', (one) => beyond(one) || cut(one));
+    return wrong.concat(all('.opblock-tag small', squeezed)).slice(0, 10).map((one) => one.outerHTML.slice(0, 150));
+";
+
+#[tokio::test]
+async fn the_explorer_fits_a_telephone() {
+    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+        return;
+    };
+    let (world, _) = world_and_seller().await;
+    let size = json!({"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": true});
+    browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+    for (place, shown) in [
+        ("", ".opblock-tag"),
+        ("#/Account/getMe", "#operations-Account-getMe .execute"),
+        (
+            "#/Authorization/authorize",
+            "#operations-Authorization-authorize .execute",
+        ),
+    ] {
+        browser.go("about:blank").await;
+        browser.go(&world.url(&format!("/docs/explorer{place}"))).await;
+        browser.wait_for(shown, "").await;
+        let picture = folder().join(format!("docs-explorer-360{}.png", place.replace(['#', '/'], "-")));
+        std::fs::write(picture, browser.picture().await).unwrap();
+        assert_eq!(browser.run(MISFITS).await, json!([]), "{place}");
+    }
 }
 
 /// What is wrong with the page that the browser shows, in every width and scheme; pictures of it are left beneath the target
