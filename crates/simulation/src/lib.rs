@@ -1,0 +1,15 @@
+//! The use cases in a world where everything goes wrong: a database in memory whose answers are lost, processes that die
+//! between any two steps, receivers that fail, and clients that ask again. A seed decides all of it, so whatever is found
+//! comes again with its seed.
+
+mod chance;
+mod executor;
+mod memory;
+mod seeds;
+mod world;
+
+pub use chance::Chance;
+pub use executor::{Handle, Place, Simulator, Stuck};
+pub use memory::{Admittance, Database, Flaw, Link, Weather};
+pub use seeds::{World, catches, play_all};
+pub use world::{Outcome, Setup, Violation, trade};

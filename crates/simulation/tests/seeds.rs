@@ -1,0 +1,30 @@
+//! Thousands of seeds, each a marketplace in which everything goes wrong. What one of them shows, it shows again:
+//! `SIMULATION_SEED=… cargo test -p simulation`; `SIMULATION_SEEDS=…` plays another number of them.
+#![expect(clippy::panic, reason = "tests")]
+
+use simulation::{Outcome, Setup, World, play_all, trade};
+
+/// How many seeds are played in an ordinary run.
+const SEEDS: u64 = 2_500;
+
+fn hold(world: World) -> Outcome {
+    play_all(world, SEEDS).unwrap_or_else(|violation| panic!("{violation}"))
+}
+
+#[test]
+fn whatever_goes_wrong_trade_keeps_its_promises() {
+    let outcome = hold(trade);
+    assert!(outcome.requests > 0 && outcome.attempts > 0, "{outcome:?}");
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    for seed in 0..50 {
+        let setup = Setup {
+            seed,
+            ..Setup::default()
+        };
+        let runs = [(); 2].map(|()| trade(setup).ok());
+        assert_eq!(runs[0], runs[1]);
+    }
+}
