@@ -3,7 +3,7 @@
 use blackbox::Expect;
 use serde_json::{Value, json};
 
-use crate::{instant, world};
+use crate::world;
 
 fn sorted(scopes: &Value) -> Vec<&str> {
     let mut names: Vec<_> = scopes
@@ -19,12 +19,7 @@ fn sorted(scopes: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn an_access_token_shows_seller_application_scopes_and_its_end() {
     let world = world().await;
-    world
-        .database
-        .control_clock()
-        .await
-        .freeze(instant("2040-01-01T12:00:30.000001Z"))
-        .await;
+    world.stop_clock("2040-01-01T12:00:30.000001Z").await;
     let seller = world.seller().await;
     let application = world.application(&seller, &["offers:write", "messaging"]).await;
     let token = world.token(&application).await;
@@ -43,12 +38,7 @@ async fn an_access_token_shows_seller_application_scopes_and_its_end() {
 #[tokio::test]
 async fn a_personal_token_has_a_built_in_application_and_may_last_for_ever() {
     let world = world().await;
-    world
-        .database
-        .control_clock()
-        .await
-        .freeze(instant("2040-01-01T12:00:30Z"))
-        .await;
+    world.stop_clock("2040-01-01T12:00:30Z").await;
     let seller = world.seller().await;
     let lasting = world.personal_token(&seller, &["offers:read"]).await.token;
     assert!(lasting.starts_with("ps_pt_"));

@@ -8,8 +8,7 @@ use crate::{instant, world};
 #[tokio::test]
 async fn an_address_has_60_requests_a_minute_over_all_processes_and_apart_from_tokens() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:15Z")).await;
+    let clock = world.stop_clock("2040-01-01T12:00:15Z").await;
     let second = world.another().await;
     let owner = world.seller().await;
     let application = world.partner(&owner, &["offers:read"]).await;

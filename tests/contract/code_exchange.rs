@@ -205,11 +205,7 @@ async fn a_replay_revokes_what_the_code_gave_and_a_wrong_one_does_not() {
         .await
         .oauth_error(400, "invalid_grant");
     for pair in [&first, &second] {
-        assert!(!world.works(&pair.access).await);
-        world
-            .refresh(&application, &pair.refresh)
-            .await
-            .oauth_error(400, "invalid_grant");
+        world.has_ended(&application, pair).await;
     }
 }
 
@@ -217,15 +213,9 @@ async fn a_replay_revokes_what_the_code_gave_and_a_wrong_one_does_not() {
 async fn a_code_ends_after_ten_minutes_and_its_handle_too() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     // The browser's session began before the clock was stopped.
-    let mut browser = world.visitor();
-    browser
-        .sign_in(&member.seller.email, blackbox::PASSWORD)
-        .await
-        .expect(200);
-    member.browser = browser;
+    member.browser = world.browser_of(&member.seller).await;
     let application = world.partner(&world.seller().await, &["offers:read"]).await;
     let asking = world.asking(&application, "offers:read");
     let late = world.code(&mut member.browser, &asking).await;

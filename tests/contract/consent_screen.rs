@@ -165,11 +165,7 @@ async fn it_belongs_to_the_session_that_saw_it_first() {
         .form("/panel/sign-out");
     let stolen = stolen.with("csrf", own.value("csrf").unwrap());
     other.browser.post(&stolen).await.expect(403);
-    let mut elsewhere = world.visitor();
-    elsewhere
-        .sign_in(&one.seller.email, blackbox::PASSWORD)
-        .await
-        .expect(200);
+    let mut elsewhere = world.browser_of(&one.seller).await;
     elsewhere.open(&path).await.expect(403);
     one.browser.open(&path).await.expect(200);
     let form = shown.form("/panel/consent").press("decision", "approve");
@@ -293,13 +289,8 @@ async fn what_happens_to_the_application_meanwhile_counts_at_approval() {
 async fn a_request_can_be_answered_for_ten_minutes() {
     let world = world_of_consent().await;
     let member = world.member().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
-    let mut browser = world.visitor();
-    browser
-        .sign_in(&member.seller.email, blackbox::PASSWORD)
-        .await
-        .expect(200);
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
+    let mut browser = world.browser_of(&member.seller).await;
     let application = world.partner(&world.seller().await, &["offers:read"]).await;
     let asking = world.asking(&application, "offers:read");
     let (one, other) = (

@@ -154,8 +154,7 @@ async fn a_cursor_outlives_its_process_and_a_rotation_of_keys_but_not_its_key() 
         let url = format!("{}/v1/offers?limit=1&after={cursor}", server.base_url);
         world.client.get(&url).bearer(&token).send().await
     };
-    let start =
-        async |list: &str| TestServer::start(&keys(ServerOptions::new(PROGRAM), list), &world.database).await;
+    let start = async |list: &str| world.serving(&keys(ServerOptions::new(PROGRAM), list)).await;
     let (same, rotated, forgotten) = (
         start(&old).await,
         start(&format!("{new},{old}")).await,

@@ -156,10 +156,16 @@ async fn a_page_that_is_known_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn the_home_page_is_found_with_a_slash_too() {
+    let world = world().await;
+    let answer = get(&world, "/docs/").await.expect(308);
+    assert_eq!(answer.must("location"), "/docs");
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_told_by_a_page() {
     let world = world().await;
     for path in [
-        "/docs/",
         "/docs/nothing",
         "/docs/guide/",
         "/docs/errors/nothing",

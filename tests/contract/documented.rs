@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::Request;
 
 use crate::idempotency_claims::held;
-use crate::{PROGRAM, instant, world};
+use crate::{PROGRAM, world};
 
 /// An id that nothing has.
 const NOBODYS: &str = "00000000-0000-4000-8000-000000000000";
@@ -77,8 +77,7 @@ async fn every_operation_refuses_what_all_refuse() {
 #[tokio::test]
 async fn every_operation_counts_against_one_limit() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2026-03-01T12:00:30Z")).await;
+    world.stop_clock("2026-03-01T12:00:30Z").await;
     let seller = world.seller().await;
     let application = world.application(&seller, &["messaging"]).await;
     let token = world.token(&application).await;

@@ -70,14 +70,7 @@ async fn of_50_refreshes_with_one_token_exactly_one_succeeds_and_the_family_ends
         let answers = at_once(&world, &second, 50, &refresh_form(&application, &first.refresh)).await;
         let won = the_only_pair(answers);
         for pair in [&first, &won] {
-            world
-                .get(&pair.access, "/v1/me")
-                .await
-                .refused(401, "unauthorized");
-            world
-                .refresh(&application, &pair.refresh)
-                .await
-                .oauth_error(400, "invalid_grant");
+            world.has_ended(&application, pair).await;
         }
     }
 }
@@ -93,14 +86,7 @@ async fn of_30_exchanges_of_one_code_exactly_one_succeeds_and_what_it_gave_ends(
         let code = world.code(&mut member.browser, &asking).await;
         let answers = at_once(&world, &second, 30, &exchange_form(&application, &asking, &code)).await;
         let won = the_only_pair(answers);
-        world
-            .get(&won.access, "/v1/me")
-            .await
-            .refused(401, "unauthorized");
-        world
-            .refresh(&application, &won.refresh)
-            .await
-            .oauth_error(400, "invalid_grant");
+        world.has_ended(&application, &won).await;
     }
 }
 

@@ -7,14 +7,7 @@ use serde_json::{Value, json};
 use testkit::{Answer, Request};
 use tokio::task::JoinHandle;
 
-use crate::world;
-
-async fn prepared() -> (World, Trader, String) {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    (world, trader, offer)
-}
+use crate::world_of_trade;
 
 /// Waits until some statement on this database waits for a lock.
 async fn somebody_waits(world: &World) {
@@ -41,7 +34,7 @@ pub(crate) async fn held(world: &World, request: Request) -> JoinHandle<Answer> 
 
 #[tokio::test]
 async fn while_the_first_runs_a_repeat_is_told_so_and_another_request_is_refused() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let second = world.another().await;
     let mut client = world.database.connect().await;
     let lock = client.transaction().await.unwrap();
@@ -84,7 +77,7 @@ async fn while_the_first_runs_a_repeat_is_told_so_and_another_request_is_refused
 
 #[tokio::test]
 async fn the_marketplaces_requests_are_told_the_same() {
-    let (world, trader, _) = prepared().await;
+    let (world, trader, _) = world_of_trade().await;
     let order = world.paid_order(&trader).await;
     let mut client = world.database.connect().await;
     let lock = client.transaction().await.unwrap();
@@ -107,7 +100,7 @@ async fn the_marketplaces_requests_are_told_the_same() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_stops_nothing() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let mut client = world.database.connect().await;
     let lock = client.transaction().await.unwrap();
     lock.batch_execute(LOCK_OFFERS).await.unwrap();
@@ -144,7 +137,7 @@ async fn a_client_that_goes_away_stops_nothing() {
 
 #[tokio::test]
 async fn a_500_that_changed_nothing_releases_the_key() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let client = world.database.connect().await;
     let order = world.paid_order(&trader).await;
     let patch = || keyed(&world, &trader, &offer, &json!({"stock": 3}), "p").send();
@@ -178,7 +171,7 @@ async fn a_500_that_changed_nothing_releases_the_key() {
 
 #[tokio::test]
 async fn a_claim_whose_process_died_is_taken_over_when_its_lease_has_run_out() {
-    let (mut world, trader, offer) = prepared().await;
+    let (mut world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
     let mut client = world.database.connect().await;
     let lock = client.transaction().await.unwrap();
@@ -205,7 +198,7 @@ async fn a_claim_whose_process_died_is_taken_over_when_its_lease_has_run_out() {
 
 #[tokio::test]
 async fn whoever_has_lost_its_claim_cannot_apply_its_effect() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
     let mut client = world.database.connect().await;
     let lock = client.transaction().await.unwrap();

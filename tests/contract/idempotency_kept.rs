@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Request;
 
-use crate::world;
+use crate::world_of_trade;
 
 fn keyed(world: &World, trader: &Trader, offer: &str, body: &Value, key: &str) -> Request {
     world
@@ -14,16 +14,9 @@ fn keyed(world: &World, trader: &Trader, offer: &str, body: &Value, key: &str) -
         .header("idempotency-key", key)
 }
 
-async fn prepared() -> (World, Trader, String) {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    (world, trader, offer)
-}
-
 #[tokio::test]
 async fn an_answer_is_remembered_for_24_hours() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
     let patch = |stock: u32| keyed(&world, &trader, &offer, &json!({"stock": stock}), "k").send();
     patch(3).await.expect(200);
@@ -39,7 +32,7 @@ async fn an_answer_is_remembered_for_24_hours() {
 
 #[tokio::test]
 async fn what_is_remembered_is_sealed_and_holds_no_text_of_the_answer() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let order = world.paid_order(&trader).await;
     world
         .shipping(&trader.token, &order.id, &parcel("TRACK-ME-1"))
@@ -92,7 +85,7 @@ async fn what_is_remembered_is_sealed_and_holds_no_text_of_the_answer() {
 
 #[tokio::test]
 async fn retention_clears_what_has_expired_and_nothing_else() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
     keyed(&world, &trader, &offer, &json!({"stock": 3}), "old")
         .send()

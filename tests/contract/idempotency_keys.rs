@@ -1,18 +1,11 @@
 //! `Idempotency-Key`: which keys are taken, what a repeat gets, and what is another request.
 
-use blackbox::{Expect, TRADE_SCOPES, Trader, World, parcel};
+use blackbox::{Expect, TRADE_SCOPES, parcel};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
 
-use crate::world;
-
-async fn prepared() -> (World, Trader, String) {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    (world, trader, offer)
-}
+use crate::world_of_trade;
 
 fn keyed(request: Request, key: &str) -> Request {
     request.header("idempotency-key", key)
@@ -51,7 +44,7 @@ fn replays(first: &Answer, second: &Answer) {
 
 #[tokio::test]
 async fn a_repeated_patch_is_replayed_byte_for_byte_and_changes_nothing() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let patch = |stock: u32, key: &str| {
         keyed(
             world.patching(&trader.token, &offer, &json!({"stock": stock})),
@@ -83,7 +76,7 @@ async fn a_repeated_patch_is_replayed_byte_for_byte_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_repeated_shipment_is_the_stored_201_and_not_already_shipped() {
-    let (world, trader, _) = prepared().await;
+    let (world, trader, _) = world_of_trade().await;
     let order = world.paid_order(&trader).await;
     let ship = || keyed(world.shipping(&trader.token, &order.id, &parcel("AAAA1")), "k").send();
     let first = ship().await.expect(201);
@@ -99,7 +92,7 @@ async fn a_repeated_shipment_is_the_stored_201_and_not_already_shipped() {
 
 #[tokio::test]
 async fn another_body_path_query_or_method_under_the_same_key_is_refused() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let other = world.any_offer(&trader.seller, json!({})).await;
     let order = world.paid_order(&trader).await;
     let send = |method: Method, path: String, body: &'static str| {
@@ -139,7 +132,7 @@ async fn another_body_path_query_or_method_under_the_same_key_is_refused() {
 
 #[tokio::test]
 async fn keys_belong_to_the_seller_and_not_to_the_application_or_to_anybody_else() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let patch =
         |token: &str, offer: &str| keyed(world.patching(token, offer, &json!({"stock": 3})), "shared").send();
     let first = patch(&trader.token, &offer).await.expect(200);
@@ -167,7 +160,7 @@ async fn keys_belong_to_the_seller_and_not_to_the_application_or_to_anybody_else
 
 #[tokio::test]
 async fn a_replay_passes_token_and_scope_first() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let token = world.personal_token(&trader.seller, &["offers:write"]).await;
     let patch = |token: &str| keyed(world.patching(token, &offer, &json!({"stock": 3})), "k").send();
     patch(&token.token).await.expect(200);
@@ -180,7 +173,7 @@ async fn a_replay_passes_token_and_scope_first() {
 
 #[tokio::test]
 async fn which_keys_there_are() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let patch = |key: &str| keyed(world.patching(&trader.token, &offer, &json!({"stock": 3})), key).send();
     let all: String = (0x21..0x7f_u8).map(char::from).collect();
     let longest = "k".repeat(128);
@@ -209,7 +202,7 @@ async fn which_keys_there_are() {
 
 #[tokio::test]
 async fn an_error_releases_the_key() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let order = world
         .unpaid(&[blackbox::line(&trader.seller, &offer, 1)], json!({}))
         .await;

@@ -1,26 +1,19 @@
 //! `Idempotency-Key` on the marketplace's side.
 
-use blackbox::{Expect, Trader, World, parcel};
+use blackbox::{Expect, parcel};
 use reqwest::Method;
 use serde_json::json;
 use testkit::Request;
 
-use crate::world;
+use crate::world_of_trade;
 
 fn keyed(request: Request, key: &str) -> Request {
     request.header("idempotency-key", key)
 }
 
-async fn prepared() -> (World, Trader, String) {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    (world, trader, offer)
-}
-
 #[tokio::test]
 async fn every_post_of_the_back_office_takes_a_key() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let order = world
         .unpaid(&[blackbox::line(&trader.seller, &offer, 1)], json!({}))
         .await;

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{instant, world};
+use crate::world;
 
 async fn import(world: &World, seller: &Seller, text: &str) -> Value {
     world.import(seller, text).await.expect(200).json()
@@ -35,8 +35,7 @@ fn rejected(report: &Value) -> Vec<(u64, Vec<Option<String>>)> {
 #[tokio::test]
 async fn lines_are_created_updated_or_left_alone() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let (seller, token) = world.reader().await;
     let three: Vec<_> = (1..=3).map(|n| offer_line(n, json!({}))).collect();
     let report = import(&world, &seller, &three.join("\n")).await;

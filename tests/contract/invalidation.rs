@@ -161,8 +161,7 @@ async fn a_revoked_personal_token_is_dead_and_its_sisters_live() {
 #[tokio::test]
 async fn tokens_end_at_their_instant_by_the_databases_clock() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let seller = world.seller().await;
     let access = world
         .token(&world.application(&seller, &["offers:read"]).await)

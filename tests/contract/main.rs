@@ -92,8 +92,9 @@ mod webhook_lists;
 mod webhook_panel;
 mod webhook_retries;
 
-use blackbox::World;
+use blackbox::{Trader, World};
 use chrono::{DateTime, Utc};
+use serde_json::json;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
@@ -121,6 +122,14 @@ async fn world_of_consent() -> World {
             .set("SELLER_API__OAUTH__AUTHORIZE_LIMIT_PER_IP", 100_000)
     })
     .await
+}
+
+/// A world with a trader and an offer of theirs.
+async fn world_of_trade() -> (World, Trader, String) {
+    let world = world().await;
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    (world, trader, offer)
 }
 
 /// An instant as RFC 3339 writes it.

@@ -109,8 +109,7 @@ async fn a_reset_ends_every_session_and_every_other_link() {
 async fn the_present_password_is_no_new_one() {
     let world = world().await;
     let mut member = world.member().await;
-    let mut other = world.visitor();
-    other.sign_in(&member.seller.email, PASSWORD).await.expect(200);
+    let mut other = world.browser_of(&member.seller).await;
     let page = member.browser.open("/panel/account").await.expect(200);
     let form = page
         .form("/panel/account")

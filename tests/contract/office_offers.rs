@@ -50,8 +50,7 @@ async fn an_offer_is_read_back_with_the_origin_of_its_price() {
 #[tokio::test]
 async fn updated_at_moves_with_any_returned_field_and_with_nothing_else() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let (seller, token) = world.reader().await;
     let path = format!("/v1/offers/{}", world.offer(&seller, 1, json!({})).await);
     let mut changes = json!({});

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::{instant, world};
+use crate::world;
 
 async fn issue(world: &World, seller: &Seller, body: Value) -> Answer {
     world
@@ -17,8 +17,7 @@ async fn issue(world: &World, seller: &Seller, body: Value) -> Answer {
 #[tokio::test]
 async fn every_field_has_its_rule() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
+    world.stop_clock("2040-01-01T12:00:00Z").await;
     let seller = world.seller().await;
     for (body, paths) in [
         (json!({}), vec!["name", "scopes"]),
@@ -75,8 +74,7 @@ async fn every_field_has_its_rule() {
 #[tokio::test]
 async fn twenty_may_be_alive_at_a_time() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let seller = world.seller().await;
     let lasting = json!({"name": "x", "scopes": ["offers:read"]});
     let ending = json!({"name": "x", "scopes": ["offers:read"], "expires_at": "2040-01-01T12:00:10Z"});

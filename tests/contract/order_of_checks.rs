@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::json;
 use testkit::Answer;
 
-use crate::{instant, world};
+use crate::world;
 
 /// What can be wrong, in the order of the checks, with the answer each gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,8 +107,7 @@ async fn send(world: &World, tokens: &Tokens, faults: &[Fault], wrong_method: bo
 #[tokio::test]
 async fn the_earliest_of_any_set_of_faults_is_answered() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:30Z")).await;
+    world.stop_clock("2040-01-01T12:00:30Z").await;
     let tokens = Tokens::make(&world).await;
     for set in 0_u32..128 {
         let faults: Vec<_> = (0_u32..)

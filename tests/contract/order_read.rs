@@ -1,9 +1,9 @@
 //! `GET /v1/orders/{id}`: an order as its seller sees it.
 
-use blackbox::{Trader, World, line, order_body, parcel};
+use blackbox::{line, order_body, parcel};
 use serde_json::{Value, json};
 
-use crate::{instant, world};
+use crate::{instant, world_of_trade};
 
 const FIELDS: [&str; 16] = [
     "id",
@@ -24,16 +24,9 @@ const FIELDS: [&str; 16] = [
     "updated_at",
 ];
 
-async fn prepared() -> (World, Trader, String) {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    (world, trader, offer)
-}
-
 #[tokio::test]
 async fn every_field_from_placing_to_delivery() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
     let at = async |second: u32| {
         clock
@@ -116,7 +109,7 @@ async fn every_field_from_placing_to_delivery() {
 
 #[tokio::test]
 async fn what_an_order_does_not_have_is_null() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let bare = json!({"items": [{"seller_id": trader.seller.id, "offer_id": offer, "quantity": 1}]});
     let placed = world.place(&bare).await.expect(201).json();
     let id = placed["order_id"].as_str().unwrap();
@@ -153,7 +146,7 @@ async fn what_an_order_does_not_have_is_null() {
 
 #[tokio::test]
 async fn buyer_and_address_are_read_only_once_paid() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let lines = [line(&trader.seller, &offer, 1)];
     let shown = async |order: &str| {
         let order = world.order(&trader.token, order).await;

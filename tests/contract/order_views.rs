@@ -1,20 +1,13 @@
 //! Who sees what of an order: several sellers, strangers, test orders.
 
-use blackbox::{Expect, Trader, World, line, offer_body, parcel};
+use blackbox::{Expect, line, offer_body, parcel};
 use serde_json::{Value, json};
 
-use crate::world;
-
-async fn prepared() -> (World, Trader, String) {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    (world, trader, offer)
-}
+use crate::world_of_trade;
 
 #[tokio::test]
 async fn an_order_of_several_sellers_shows_each_its_own_part() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let other = world.trader().await;
     let others: [String; 2] = [
         world.any_offer(&other.seller, json!({})).await,
@@ -82,7 +75,7 @@ async fn an_order_of_several_sellers_shows_each_its_own_part() {
 
 #[tokio::test]
 async fn nobody_elses_order_is_found() {
-    let (world, trader, _) = prepared().await;
+    let (world, trader, _) = world_of_trade().await;
     let order = world.paid_order(&trader).await;
     let stranger = world.trader().await;
     let missing = trader.seller.id.clone();
@@ -118,7 +111,7 @@ async fn nobody_elses_order_is_found() {
 
 #[tokio::test]
 async fn test_orders_are_read_by_id_and_number_and_never_listed() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let order = world
         .unpaid(&[line(&trader.seller, &offer, 3)], json!({"is_test": true}))
         .await;

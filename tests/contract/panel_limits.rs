@@ -3,7 +3,7 @@
 use blackbox::{Page, World};
 use reqwest::Method;
 
-use crate::{PROGRAM, instant, world};
+use crate::{PROGRAM, world};
 
 async fn attempt(world: &World, email: &str) -> Page {
     world.visitor().sign_in(email, "wrong horse battery").await
@@ -15,8 +15,7 @@ async fn attempts_of_an_address_are_limited_as_configured() {
         options.set("SELLER_API__PANEL__SIGN_IN_LIMIT_PER_IP", 2)
     })
     .await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:15Z")).await;
+    world.stop_clock("2040-01-01T12:00:15Z").await;
     for n in 0..4 {
         let page = attempt(&world, &format!("nobody-{n}@shop.example")).await;
         let status = if n < 2 { 422 } else { 429 };
@@ -34,8 +33,7 @@ async fn attempts_at_an_account_wait_as_configured() {
             .set("SELLER_API__PANEL__SIGN_IN_LONGEST_DELAY", "0s")
     })
     .await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
+    world.stop_clock("2040-01-01T12:00:00Z").await;
     // With waits this would take more than four minutes.
     for _ in 0..25 {
         attempt(&world, "nobody@shop.example").await.expect(422);

@@ -3,7 +3,7 @@
 use blackbox::{Member, PASSWORD, Visitor, World};
 use chrono::TimeDelta;
 
-use crate::{instant, world};
+use crate::world;
 
 async fn is_in(browser: &mut Visitor) -> bool {
     let page = browser.open("/panel/account").await.expect(200);
@@ -14,10 +14,8 @@ async fn is_in(browser: &mut Visitor) -> bool {
 async fn signed_in_at_noon() -> (World, testkit::TestClock, Visitor) {
     let world = world().await;
     let member = world.member().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
-    let mut browser = world.visitor();
-    browser.sign_in(&member.seller.email, PASSWORD).await.expect(200);
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
+    let browser = world.browser_of(&member.seller).await;
     (world, clock, browser)
 }
 
@@ -73,8 +71,7 @@ async fn a_link_signs_nobody_out() {
 async fn signing_out_everywhere_ends_every_session_of_the_account_alone() {
     let world = world().await;
     let (mut one, mut stranger) = (world.member().await, world.member().await);
-    let mut other = world.visitor();
-    other.sign_in(&one.seller.email, PASSWORD).await.expect(200);
+    let mut other = world.browser_of(&one.seller).await;
     let page = one.browser.open("/panel/account").await;
     one.browser
         .submit(&page.form("/panel/sign-out-everywhere"))
@@ -88,8 +85,7 @@ async fn signing_out_everywhere_ends_every_session_of_the_account_alone() {
 async fn a_changed_password_ends_the_other_sessions() {
     let world = world().await;
     let mut member = world.member().await;
-    let mut other = world.visitor();
-    other.sign_in(&member.seller.email, PASSWORD).await.expect(200);
+    let mut other = world.browser_of(&member.seller).await;
     let page = member.browser.open("/panel/account").await.expect(200);
     let new = "staple of another kind";
     let form = page.form("/panel/account").with("new_password", new);

@@ -114,8 +114,7 @@ async fn an_unknown_account_takes_the_same_work() {
 async fn an_address_has_30_attempts_a_minute_over_all_processes() {
     let world = world().await;
     let member = world.member().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:48Z")).await;
+    let clock = world.stop_clock("2040-01-01T12:00:48Z").await;
     let second = world.another().await;
     for n in 0..30 {
         let base = if n % 2 == 0 {
@@ -139,8 +138,7 @@ async fn an_address_has_30_attempts_a_minute_over_all_processes() {
 async fn an_attacked_account_is_slow_and_its_owner_gets_in() {
     let world = world().await;
     let member = world.member().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
+    world.stop_clock("2040-01-01T12:00:00Z").await;
     for _ in 0..5 {
         attempt(&world, &member.seller.email, "wrong horse battery")
             .await

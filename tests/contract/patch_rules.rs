@@ -1,18 +1,11 @@
 //! `PATCH /v1/offers/{id}`: what a body may say, and how everything wrong with it is told at once.
 
-use blackbox::{Expect, Trader, World, entry, merged, offer_body, offer_id};
+use blackbox::{Expect, World, entry, merged, offer_body, offer_id};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::world;
-
-async fn prepared() -> (World, Trader, String) {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    (world, trader, offer)
-}
+use crate::{world, world_of_trade};
 
 async fn send(world: &World, token: &str, offer: &str, body: &str) -> Answer {
     let url = world.url(&format!("/v1/offers/{offer}"));
@@ -28,7 +21,7 @@ async fn read(world: &World, token: &str, offer: &str) -> Value {
 
 #[tokio::test]
 async fn each_property_alone_and_all_together() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let price = json!({"amount": 11_900, "currency": "PLN"});
     for change in [
         json!({"price": price}),
@@ -49,7 +42,7 @@ async fn each_property_alone_and_all_together() {
 
 #[tokio::test]
 async fn every_bad_value_is_told_by_its_path_and_changes_nothing() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let before = read(&world, &trader.token, &offer).await;
     for (body, path) in [
         (r#"{"price":null}"#, "price"),
@@ -99,7 +92,7 @@ async fn every_bad_value_is_told_by_its_path_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_body_that_is_no_proper_object_is_one_entry_without_a_path() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let deep = format!(r#"{{"stock":{}1{}}}"#, "[".repeat(40), "]".repeat(40));
     for body in [
         "",
@@ -143,7 +136,7 @@ async fn a_body_that_is_no_proper_object_is_one_entry_without_a_path() {
 
 #[tokio::test]
 async fn all_entries_come_together_headers_then_query_then_body_in_the_contracts_order() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let url = world.url(&format!("/v1/offers/{offer}?fields=nothing&colour=red"));
     let request = world.client.request(Method::PATCH, &url).bearer(&trader.token);
     let body = r#"{"zebra":1,"status":"gone","stock":-1,"price":{"currency":"EUR","amount":-1},"apple":2}"#;
@@ -166,7 +159,7 @@ async fn all_entries_come_together_headers_then_query_then_body_in_the_contracts
 
 #[tokio::test]
 async fn a_body_needs_its_content_type() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let url = world.url(&format!("/v1/offers/{offer}"));
     let send = |kind: Option<&'static str>| {
         let request = world.client.request(Method::PATCH, &url).bearer(&trader.token);
@@ -191,7 +184,7 @@ async fn a_body_needs_its_content_type() {
 
 #[tokio::test]
 async fn scope_then_body_then_the_offer_itself() {
-    let (world, trader, offer) = prepared().await;
+    let (world, trader, offer) = world_of_trade().await;
     let reader = world.personal_token(&trader.seller, &["offers:read"]).await.token;
     let refused = send(&world, &reader, &offer, "{").await;
     refused.refused(403, "insufficient_scope");

@@ -4,7 +4,7 @@ use blackbox::{Expect, Wire, World, offer_id, request};
 use serde_json::json;
 use testkit::Answer;
 
-use crate::{instant, world};
+use crate::world;
 
 async fn exchange(world: &World, method: &str, target: &str, token: Option<&str>) -> Answer {
     let bearer = token.map(|token| format!("Bearer {token}")).unwrap_or_default();
@@ -16,12 +16,7 @@ async fn exchange(world: &World, method: &str, target: &str, token: Option<&str>
 #[tokio::test]
 async fn an_unknown_path_is_404_and_counted_with_a_token_and_401_without() {
     let world = world().await;
-    world
-        .database
-        .control_clock()
-        .await
-        .freeze(instant("2040-01-01T12:00:00Z"))
-        .await;
+    world.stop_clock("2040-01-01T12:00:00Z").await;
     let (seller, token) = world.reader().await;
     let known = world.offer(&seller, 1, json!({})).await;
     let under_it = format!("/v1/offers/{known}/more");
@@ -99,12 +94,7 @@ async fn a_wrong_method_is_404_with_allow() {
 #[tokio::test]
 async fn head_answers_as_get_without_a_body_and_is_counted() {
     let world = world().await;
-    world
-        .database
-        .control_clock()
-        .await
-        .freeze(instant("2040-01-01T12:00:00Z"))
-        .await;
+    world.stop_clock("2040-01-01T12:00:00Z").await;
     let (seller, token) = world.reader().await;
     let one = format!("/v1/offers/{}", world.offer(&seller, 1, json!({})).await);
     let missing = format!("/v1/offers/{}", offer_id(2));

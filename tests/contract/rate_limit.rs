@@ -114,8 +114,7 @@ async fn structured_fields_agree_whatever_the_answer_and_the_method() {
 #[tokio::test]
 async fn the_first_of_600_leaves_599_the_last_none_and_the_next_is_429() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:30Z")).await;
+    world.stop_clock("2040-01-01T12:00:30Z").await;
     let (_, token) = world.reader().await;
     for n in 1..=600 {
         let answer = world.get(&token, "/v1/me").await.expect(200);

@@ -10,12 +10,7 @@ use crate::{PROGRAM, instant, world};
 #[tokio::test]
 async fn all_tokens_of_an_application_share_its_limit_and_no_other_application_does() {
     let world = world().await;
-    world
-        .database
-        .control_clock()
-        .await
-        .freeze(instant("2040-01-01T12:00:30Z"))
-        .await;
+    world.stop_clock("2040-01-01T12:00:30Z").await;
     let seller = world.seller().await;
     let (one, other) = (
         world.application(&seller, &["offers:read"]).await,
@@ -52,12 +47,7 @@ async fn all_tokens_of_an_application_share_its_limit_and_no_other_application_d
 #[tokio::test]
 async fn forty_clients_over_two_processes_get_exactly_600_through() {
     let world = world().await;
-    world
-        .database
-        .control_clock()
-        .await
-        .freeze(instant("2040-01-01T12:00:30.25Z"))
-        .await;
+    world.stop_clock("2040-01-01T12:00:30.25Z").await;
     let second = world.another().await;
     let seller = world.seller().await;
     let application = world.application(&seller, &["offers:read"]).await;
@@ -114,12 +104,7 @@ async fn forty_clients_over_two_processes_get_exactly_600_through() {
 async fn one_key_per_statement_counts_just_as_exactly() {
     let settings = |options: testkit::ServerOptions| options.set("SELLER_API__DATABASE__GATHERING", "router");
     let world = blackbox::World::with(PROGRAM, settings).await;
-    world
-        .database
-        .control_clock()
-        .await
-        .freeze(instant("2040-01-01T12:00:30Z"))
-        .await;
+    world.stop_clock("2040-01-01T12:00:30Z").await;
     let (seller, token) = world.reader().await;
     let id = world.offer(&seller, 1, json!({})).await;
     let me = world.get(&token, "/v1/me").await.expect(200).json();
@@ -153,12 +138,7 @@ async fn one_key_per_statement_counts_just_as_exactly() {
 async fn the_default_limit_is_a_setting() {
     let settings = |options: testkit::ServerOptions| options.set("SELLER_API__RATE_LIMIT__DEFAULT", 2);
     let world = blackbox::World::with(PROGRAM, settings).await;
-    world
-        .database
-        .control_clock()
-        .await
-        .freeze(instant("2040-01-01T12:00:30Z"))
-        .await;
+    world.stop_clock("2040-01-01T12:00:30Z").await;
     let (_, token) = world.reader().await;
     assert_eq!(
         world

@@ -4,13 +4,12 @@ use blackbox::Expect;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::{instant, world};
+use crate::world;
 
 #[tokio::test]
 async fn every_kind_of_response_has_the_common_headers() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:30Z")).await;
+    world.stop_clock("2040-01-01T12:00:30Z").await;
     let (seller, token) = world.reader().await;
     let writes = world.personal_token(&seller, &["offers:write"]).await.token;
     let get = |path: &str| world.client.get(&world.url(path));

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, TestServer};
 
-use crate::{PROGRAM, instant, token_endpoint::proper};
+use crate::{PROGRAM, token_endpoint::proper};
 
 async fn without_limits() -> World {
     World::with(PROGRAM, |options| {
@@ -107,8 +107,7 @@ async fn of_100_calls_of_each_of_two_clients_at_once_exactly_60_pass() {
         options.set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
     })
     .await;
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:30.25Z")).await;
+    world.stop_clock("2040-01-01T12:00:30.25Z").await;
     let second = world.another().await;
     let clients = [
         world.application(&world.seller().await, &["offers:read"]).await,

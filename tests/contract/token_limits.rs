@@ -11,9 +11,7 @@ use crate::{
 };
 
 async fn frozen(world: &World) -> TestClock {
-    let clock = world.database.control_clock().await;
-    clock.freeze(instant("2040-01-01T12:00:30.25Z")).await;
-    clock
+    world.stop_clock("2040-01-01T12:00:30.25Z").await
 }
 
 /// A world that believes `X-Forwarded-For`, since its peer is a trusted proxy.

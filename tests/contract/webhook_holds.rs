@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use blackbox::{HOOK_SCOPES, Hook, Integration, Receiver, Reply, World, eventually, line, local_receivers};
+use blackbox::{
+    HOOK_SCOPES, Hook, Integration, Member, Receiver, Reply, Visitor, World, eventually, local_receivers,
+};
 use chrono::TimeDelta;
 use reqwest::Method;
-use serde_json::json;
 use testkit::TestClock;
 
 use crate::PROGRAM;
@@ -20,9 +21,19 @@ struct Waiting {
     hook: Hook,
 }
 
-async fn happens(world: &World, own: &Integration) {
-    let offer = world.any_offer(&own.seller, json!({})).await;
-    world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
+/// A seller's browser, and the application of another seller's that it has let in.
+async fn connected(world: &World) -> (Visitor, Integration) {
+    let application = world.partner(&world.seller().await, &HOOK_SCOPES).await;
+    let Member { seller, mut browser } = world.member().await;
+    let pair = world
+        .pair(&mut browser, &application, &HOOK_SCOPES.join(" "))
+        .await;
+    let own = Integration {
+        seller,
+        application,
+        token: pair.access,
+    };
+    (browser, own)
 }
 
 async fn waiting() -> Waiting {
@@ -32,16 +43,22 @@ async fn waiting() -> Waiting {
 }
 
 async fn waiting_at(world: World, own: Integration) -> Waiting {
-    let clock = world.database.control_clock().await;
-    let receiver = Receiver::start().await;
-    let hook = world.hook(&own.token, &receiver).await;
-    receiver.answers_first(&[Reply::Status(500)]);
-    happens(&world, &own).await;
+    let test = begun(world, own, Reply::Status(500)).await;
     eventually("the failure", async || {
-        let delivery = world.delivery(&own.token, &hook.id).await;
+        let delivery = test.world.delivery(&test.own.token, &test.hook.id).await;
         delivery["next_retry_at"].is_string().then_some(())
     })
     .await;
+    test
+}
+
+/// A subscription whose first delivery is to be answered like this.
+async fn begun(world: World, own: Integration, answer: Reply) -> Waiting {
+    let clock = world.database.control_clock().await;
+    let receiver = Receiver::start().await;
+    let hook = world.hook(&own.token, &receiver).await;
+    receiver.answers_first(&[answer]);
+    world.any_order(&own.seller).await;
     Waiting {
         world,
         clock,
@@ -58,7 +75,7 @@ impl Waiting {
         self.clock.advance(TimeDelta::minutes(10)).await;
         let (other, receiver) = (self.world.integration().await, Receiver::start().await);
         self.world.hook(&other.token, &receiver).await;
-        happens(&self.world, &other).await;
+        self.world.any_order(&other.seller).await;
         receiver.has(1).await;
     }
 
@@ -75,6 +92,20 @@ impl Waiting {
         .await;
     }
 
+    /// The marketplace does this to the application: `suspension`, `reinstatement`.
+    async fn moved(&self, step: &str) {
+        let client_id = &self.own.application.client_id;
+        self.world.move_application(client_id, step).await.expect(200);
+    }
+
+    /// The seller disconnects the application, which ends what waits.
+    async fn disconnected(&self, browser: &mut Visitor) {
+        let page = browser.open("/panel/connections").await.expect(200);
+        let action = format!("/panel/connections/{}/disconnect", self.own.application.client_id);
+        browser.submit(&page.form(&action)).await.expect(200);
+        assert_eq!(self.world.waiting(&self.hook.id).await, 0);
+    }
+
     async fn stops_for_good(&self) {
         self.its_time_passes().await;
         eventually("the end of what waited", async || {
@@ -89,29 +120,19 @@ impl Waiting {
 #[tokio::test]
 async fn suspension_holds_what_waits_and_reinstatement_resumes_it() {
     let test = waiting().await;
-    let Waiting {
-        world,
-        own,
-        receiver,
-        hook,
-        ..
-    } = &test;
-    let client_id = &own.application.client_id;
-    world.move_application(client_id, "suspension").await.expect(200);
-    happens(world, own).await;
+    let (world, hook) = (&test.world, &test.hook);
+    test.moved("suspension").await;
+    world.any_order(&test.own.seller).await;
     test.its_time_passes().await;
     assert_eq!(
-        (receiver.count(), world.waiting(&hook.id).await),
+        (test.receiver.count(), world.waiting(&hook.id).await),
         (1, 1),
         "held, and nothing new queued"
     );
-    world
-        .move_application(client_id, "reinstatement")
-        .await
-        .expect(200);
-    let arrived = receiver.has(2).await;
+    test.moved("reinstatement").await;
+    let arrived = test.receiver.has(2).await;
     assert_eq!(arrived[0].body, arrived[1].body);
-    let token = world.token(&own.application).await;
+    let token = world.token(&test.own.application).await;
     let delivery = eventually("the note of it", async || {
         let delivery = world.delivery(&token, &hook.id).await;
         delivery["delivered_at"].is_string().then_some(delivery)
@@ -121,8 +142,8 @@ async fn suspension_holds_what_waits_and_reinstatement_resumes_it() {
     let listed = world.get(&token, "/v1/webhooks").await.expect(200).json();
     assert_eq!(listed["items"][0]["active"], true);
     // What happens now is told again.
-    happens(world, own).await;
-    receiver.has(3).await;
+    world.any_order(&test.own.seller).await;
+    test.receiver.has(3).await;
 }
 
 #[tokio::test]
@@ -133,7 +154,7 @@ async fn a_deleted_subscription_is_told_nothing_more() {
         .await
         .expect(204);
     assert_eq!(test.world.waiting(&test.hook.id).await, 0);
-    happens(&test.world, &test.own).await;
+    test.world.any_order(&test.own.seller).await;
     test.stops_for_good().await;
 }
 
@@ -143,7 +164,7 @@ async fn a_deleted_application_is_told_nothing_more() {
     let path = format!("/applications/{}", test.own.application.client_id);
     let answer = test.world.office(Method::DELETE, &path).send().await;
     assert!(matches!(answer.status, 200 | 204), "{answer:?}");
-    happens(&test.world, &test.own).await;
+    test.world.any_order(&test.own.seller).await;
     test.stops_for_good().await;
 }
 
@@ -158,86 +179,57 @@ async fn a_closed_account_is_told_nothing_more() {
 #[tokio::test]
 async fn a_disconnected_application_is_told_nothing_more_and_a_new_consent_revives_nothing() {
     let world = World::with(PROGRAM, local_receivers).await;
-    let owner = world.seller().await;
-    let application = world.partner(&owner, &HOOK_SCOPES).await;
-    let mut member = world.member().await;
-    let scope = HOOK_SCOPES.join(" ");
-    let pair = world.pair(&mut member.browser, &application, &scope).await;
-    let own = Integration {
-        seller: member.seller.clone(),
-        application: application.clone(),
-        token: pair.access,
-    };
+    let (mut browser, own) = connected(&world).await;
     let test = waiting_at(world, own).await;
     let world = &test.world;
-    let page = member.browser.open("/panel/connections").await.expect(200);
-    let action = format!("/panel/connections/{}/disconnect", application.client_id);
-    member.browser.submit(&page.form(&action)).await.expect(200);
-    assert_eq!(world.waiting(&test.hook.id).await, 0);
+    test.disconnected(&mut browser).await;
 
-    let anew = world.pair(&mut member.browser, &application, &scope).await.access;
-    happens(world, &test.own).await;
+    let scope = HOOK_SCOPES.join(" ");
+    let anew = world.pair(&mut browser, &test.own.application, &scope).await;
+    let anew = anew.access;
+    world.any_order(&test.own.seller).await;
     let listed = world.get(&anew, "/v1/webhooks").await.expect(200).json();
     assert_eq!(listed["items"][0]["active"], false);
     let told = Receiver::start().await;
     world.hook(&anew, &told).await;
-    happens(world, &test.own).await;
+    world.any_order(&test.own.seller).await;
     told.has(1).await;
     test.stops_for_good().await;
 }
 
 /// A subscription whose first delivery the receiver has, and not answered yet.
-async fn under_way(world: World, own: Integration, answer: u16) -> Waiting {
-    let clock = world.database.control_clock().await;
-    let receiver = Receiver::start().await;
-    let hook = world.hook(&own.token, &receiver).await;
-    receiver.answers_first(&[Reply::Late(answer, Duration::from_secs(1))]);
-    happens(&world, &own).await;
-    receiver.has(1).await;
-    Waiting {
-        world,
-        clock,
-        own,
-        receiver,
-        hook,
-    }
+async fn under_way() -> Waiting {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let own = world.integration().await;
+    under_way_at(world, own).await
+}
+
+async fn under_way_at(world: World, own: Integration) -> Waiting {
+    let test = begun(world, own, Reply::Late(500, Duration::from_secs(1))).await;
+    test.receiver.has(1).await;
+    test
 }
 
 #[tokio::test]
 async fn an_attempt_that_is_under_way_at_the_suspension_counts_and_what_follows_is_held() {
-    let world = World::with(PROGRAM, local_receivers).await;
-    let own = world.integration().await;
-    let test = under_way(world, own, 500).await;
-    let Waiting {
-        world,
-        own,
-        receiver,
-        hook,
-        ..
-    } = &test;
-    let client_id = &own.application.client_id;
-    world.move_application(client_id, "suspension").await.expect(200);
+    let test = under_way().await;
+    test.moved("suspension").await;
     let noted = "select count(*) from deliveries where subscription_id::text = $1 and attempt = 1 \
         and response_status = 500 and due_at is not null";
     eventually("the note of its end", async || {
-        (world.count(noted, &hook.id).await == 1).then_some(())
+        (test.world.count(noted, &test.hook.id).await == 1).then_some(())
     })
     .await;
     test.its_time_passes().await;
-    assert_eq!(receiver.count(), 1, "held");
-    world
-        .move_application(client_id, "reinstatement")
-        .await
-        .expect(200);
-    let arrived = receiver.has(2).await;
+    assert_eq!(test.receiver.count(), 1, "held");
+    test.moved("reinstatement").await;
+    let arrived = test.receiver.has(2).await;
     assert_eq!(arrived[0].delivery(), arrived[1].delivery());
 }
 
 #[tokio::test]
 async fn an_attempt_that_is_under_way_at_the_end_of_its_subscription_is_the_last() {
-    let world = World::with(PROGRAM, local_receivers).await;
-    let own = world.integration().await;
-    let test = under_way(world, own, 500).await;
+    let test = under_way().await;
     let Waiting { world, own, hook, .. } = &test;
     world.unsubscribe(&own.token, &hook.id).await.expect(204);
     test.attempts_end().await;
@@ -248,9 +240,7 @@ async fn an_attempt_that_is_under_way_at_the_end_of_its_subscription_is_the_last
 
 #[tokio::test]
 async fn an_attempt_that_is_under_way_at_the_end_of_its_application_is_the_last() {
-    let world = World::with(PROGRAM, local_receivers).await;
-    let own = world.integration().await;
-    let test = under_way(world, own, 500).await;
+    let test = under_way().await;
     let path = format!("/applications/{}", test.own.application.client_id);
     test.world.office(Method::DELETE, &path).send().await.expect(204);
     test.attempts_end().await;
@@ -260,22 +250,9 @@ async fn an_attempt_that_is_under_way_at_the_end_of_its_application_is_the_last(
 #[tokio::test]
 async fn an_attempt_that_is_under_way_at_the_disconnection_is_the_last() {
     let world = World::with(PROGRAM, local_receivers).await;
-    let owner = world.seller().await;
-    let application = world.partner(&owner, &HOOK_SCOPES).await;
-    let mut member = world.member().await;
-    let pair = world
-        .pair(&mut member.browser, &application, &HOOK_SCOPES.join(" "))
-        .await;
-    let own = Integration {
-        seller: member.seller.clone(),
-        application,
-        token: pair.access,
-    };
-    let test = under_way(world, own, 500).await;
-    let page = member.browser.open("/panel/connections").await.expect(200);
-    let action = format!("/panel/connections/{}/disconnect", test.own.application.client_id);
-    member.browser.submit(&page.form(&action)).await.expect(200);
-    assert_eq!(test.world.waiting(&test.hook.id).await, 0);
+    let (mut browser, own) = connected(&world).await;
+    let test = under_way_at(world, own).await;
+    test.disconnected(&mut browser).await;
     test.attempts_end().await;
     test.stops_for_good().await;
 }

@@ -6,8 +6,7 @@ use std::{
 };
 
 use blackbox::{
-    EVENTS, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, eventually, line,
-    local_receivers,
+    EVENTS, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, eventually, local_receivers,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -22,11 +21,6 @@ async fn looking(world: &World) -> (Member, Integration) {
     let member = world.member().await;
     let own = world.integration_of(member.seller.clone()).await;
     (member, own)
-}
-
-async fn happens(world: &World, own: &Integration) {
-    let offer = world.any_offer(&own.seller, json!({})).await;
-    world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
 }
 
 async fn attempted(world: &World, own: &Integration, hook: &str) -> Value {
@@ -90,7 +84,7 @@ async fn failed_deliveries_are_found_and_each_failure_is_explained() {
         hooks.push(id(&made.json()));
     }
     names.forgets("moved.example");
-    happens(&world, &own).await;
+    world.any_order(&own.seller).await;
     let mut deliveries = Vec::new();
     for hook in &hooks {
         deliveries.push(attempted(&world, &own, hook).await);
@@ -131,7 +125,7 @@ async fn a_delivery_made_again_is_one_of_its_own() {
     let receiver = Receiver::start().await;
     let Hook { id: hook, secret } = world.hook(&own.token, &receiver).await;
     receiver.answers_first(&[Reply::Status(500)]);
-    happens(&world, &own).await;
+    world.any_order(&own.seller).await;
     let first = attempted(&world, &own, &hook).await;
     let page = member.browser.open(&format!("{PAGE}?failed=1")).await.expect(200);
     assert!(!page.html.contains(&secret), "the secret is never shown again");
@@ -213,7 +207,7 @@ async fn deliveries_are_not_repeated_without_end_and_only_what_is_sent_counts() 
     let (mut member, own) = looking(&world).await;
     let receiver = Receiver::start().await;
     let Hook { id: hook, .. } = world.hook(&own.token, &receiver).await;
-    happens(&world, &own).await;
+    world.any_order(&own.seller).await;
     let first = attempted(&world, &own, &hook).await;
     let action = format!("{PAGE}/{}/again", id(&first));
     let mut unknown = member.browser.open(PAGE).await.expect(200).form(&action);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use blackbox::{Hook, Integration, Receiver, Reply, World, eventually, line, local_receivers, soon_again};
+use blackbox::{Hook, Receiver, Reply, World, local_receivers, soon_again};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
@@ -10,20 +10,6 @@ use crate::{PROGRAM, instant};
 
 /// The contract's delays, in seconds.
 const DELAYS: [i64; 5] = [60, 300, 1_800, 7_200, 43_200];
-
-async fn happens(world: &World, own: &Integration) {
-    let offer = world.any_offer(&own.seller, json!({})).await;
-    world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
-}
-
-/// The only delivery of a hook, once so many attempts of it have ended.
-async fn after(world: &World, own: &Integration, hook: &Hook, attempts: u8) -> Value {
-    eventually(&format!("the end of attempt {attempts}"), async || {
-        let delivery = world.delivery(&own.token, &hook.id).await;
-        (delivery["attempt"] == attempts).then_some(delivery)
-    })
-    .await
-}
 
 #[tokio::test]
 async fn six_attempts_at_the_contracts_distances_and_no_seventh() {
@@ -36,10 +22,10 @@ async fn six_attempts_at_the_contracts_distances_and_no_seventh() {
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     receiver.answers(Reply::Status(500));
     let hook = world.hook(&own.token, &receiver).await;
-    happens(&world, &own).await;
+    world.any_order(&own.seller).await;
     for (number, delay) in (1_u8..).zip(DELAYS) {
         let begun = clock.now().await - TimeDelta::seconds(20);
-        let delivery = after(&world, &own, &hook, number).await;
+        let delivery = world.attempted(&own.token, &hook, number).await;
         assert_eq!(delivery["response_status"], 500);
         assert_eq!(delivery["delivered_at"], Value::Null);
         assert!(delivery["duration_ms"].is_i64());
@@ -50,7 +36,7 @@ async fn six_attempts_at_the_contracts_distances_and_no_seventh() {
         assert_eq!(receiver.count(), usize::from(number));
         clock.advance(most + TimeDelta::seconds(1)).await;
     }
-    let last = after(&world, &own, &hook, 6).await;
+    let last = world.attempted(&own.token, &hook, 6).await;
     assert_eq!(
         (&last["delivered_at"], &last["next_retry_at"]),
         (&Value::Null, &Value::Null),
@@ -60,7 +46,7 @@ async fn six_attempts_at_the_contracts_distances_and_no_seventh() {
     clock.advance(TimeDelta::days(2)).await;
     // What happens afterwards is delivered, so somebody has looked since.
     receiver.answers(Reply::Status(200));
-    happens(&world, &own).await;
+    world.any_order(&own.seller).await;
     let arrived = receiver.has(7).await;
     let (told, news) = arrived.split_at(6);
     assert_ne!(news[0].delivery(), told[0].delivery());
@@ -110,9 +96,9 @@ async fn any_success_ends_it_and_nothing_else_does() {
         .await
         .expect(201)
         .json();
-    happens(&world, &own).await;
+    world.any_order(&own.seller).await;
     for (hook, receiver, status) in &hooks {
-        let delivery = after(&world, &own, hook, 1).await;
+        let delivery = world.attempted(&own.token, hook, 1).await;
         assert_eq!(delivery["response_status"], json!(status), "{delivery}");
         assert!(delivery["duration_ms"].is_i64(), "{delivery}");
         let delivered = status.is_some_and(|status| (200..300).contains(&status));
@@ -128,7 +114,7 @@ async fn any_success_ends_it_and_nothing_else_does() {
         id: nobody["id"].as_str().unwrap().to_owned(),
         secret: String::new(),
     };
-    let delivery = after(&world, &own, &nobody, 1).await;
+    let delivery = world.attempted(&own.token, &nobody, 1).await;
     assert!(
         delivery["response_status"].is_null() && delivery["next_retry_at"].is_string(),
         "{delivery}"
@@ -148,8 +134,8 @@ async fn the_sixth_attempt_may_still_succeed() {
         Reply::Status(404),
         Reply::Status(429),
     ]);
-    happens(&world, &own).await;
-    let delivery = after(&world, &own, &hook, 6).await;
+    world.any_order(&own.seller).await;
+    let delivery = world.attempted(&own.token, &hook, 6).await;
     assert!(
         delivery["delivered_at"].is_string() && delivery["next_retry_at"].is_null(),
         "{delivery}"
@@ -187,13 +173,13 @@ async fn a_receiver_that_fails_holds_up_nobody_else() {
     let database = world.database.connect().await;
     assert_eq!(database.query(many, &[&hook.id]).await.unwrap().len(), 20_000);
     // The next event wakes the lane.
-    happens(&world, &dead).await;
+    world.any_order(&dead.seller).await;
     silent.has(1).await;
     let (alive, receiver) = (world.integration().await, Receiver::start().await);
     world.hook(&alive.token, &receiver).await;
     for n in 1..=20 {
         let begun = std::time::Instant::now();
-        happens(&world, &alive).await;
+        world.any_order(&alive.seller).await;
         let arrived = receiver.has(n).await;
         let delay = arrived[n - 1].at - begun;
         // Generous: the machine runs other tests too. A single attempt at the dead one takes longer.

@@ -143,9 +143,15 @@ impl World {
             seller_no: made["seller_no"].as_i64().expect("a number"),
             email,
         };
+        let browser = self.browser_of(&seller).await;
+        Member { seller, browser }
+    }
+
+    /// A browser of its own in which the seller, who is a member, signs in.
+    pub async fn browser_of(&self, seller: &Seller) -> Visitor {
         let mut browser = self.visitor();
         browser.sign_in(&seller.email, PASSWORD).await.expect(200);
-        Member { seller, browser }
+        browser
     }
 
     /// An active, confidential application for other sellers, with [`CALLBACK`].
@@ -274,5 +280,14 @@ impl World {
             401 => false,
             other => panic!("{other} is neither"),
         }
+    }
+    /// Asserts that neither token of a pair is worth anything.
+    pub async fn has_ended(&self, application: &Application, pair: &Pair) {
+        self.get(&pair.access, "/v1/me")
+            .await
+            .refused(401, "unauthorized");
+        self.refresh(application, &pair.refresh)
+            .await
+            .oauth_error(400, "invalid_grant");
     }
 }

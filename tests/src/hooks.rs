@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Request, ServerOptions};
 
-use crate::{Application, Receiver, Seller, Trader, World};
+use crate::{Application, Receiver, Seller, Trader, World, eventually};
 
 /// The scopes of a program that trades and has webhooks.
 pub const HOOK_SCOPES: [&str; 6] = [
@@ -140,6 +140,15 @@ impl World {
         let history = self.history(token, id).await;
         assert_eq!(history.len(), 1, "{history:?}");
         history[0].clone()
+    }
+
+    /// The only delivery of a subscription, once so many attempts of it have ended.
+    pub async fn attempted(&self, token: &str, hook: &Hook, attempts: u8) -> Value {
+        eventually(&format!("the end of attempt {attempts}"), async || {
+            let delivery = self.delivery(token, &hook.id).await;
+            (delivery["attempt"] == attempts).then_some(delivery)
+        })
+        .await
     }
 
     /// How many deliveries of a subscription wait to be sent.

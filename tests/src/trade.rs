@@ -132,6 +132,12 @@ impl World {
         }
     }
 
+    /// An unpaid order of one new offer of the seller's.
+    pub async fn any_order(&self, seller: &Seller) -> Order {
+        let offer = self.any_offer(seller, json!({})).await;
+        self.unpaid(&[line(seller, &offer, 1)], json!({})).await
+    }
+
     /// An order of these lines, paid.
     pub async fn paid(&self, lines: &[Value], changes: Value) -> Order {
         let order = self.unpaid(lines, changes).await;

@@ -1,0 +1,43 @@
+//! Servers besides the one a world begins with; their answers are judged by the document like those of any.
+
+use testkit::{Link, ServerOptions, TestDatabase, TestServer};
+
+use crate::{World, documented};
+
+/// A server without a world, over the database at `url`, whatever state that is in; it listens, and need not be ready.
+pub async fn listen(options: &ServerOptions, url: &str) -> TestServer {
+    let server = TestServer::listen(options, url).await;
+    documented::watch(&server.base_url);
+    server
+}
+
+impl World {
+    /// A world whose server reaches its database over a link.
+    pub async fn over_a_link(
+        program: &str,
+        settings: impl FnOnce(ServerOptions) -> ServerOptions,
+    ) -> (Self, Link) {
+        let database = TestDatabase::create().await;
+        let link = Link::to(&database);
+        let mut world = Self::over(program, database, settings).await;
+        let operator_token = world.server.operator_token.clone();
+        world.server = listen(&world.options, link.url()).await;
+        world.server.operator_token = operator_token;
+        world.server.ready().await;
+        (world, link)
+    }
+
+    /// A further process on the database, with settings of its own.
+    pub async fn serving(&self, options: &ServerOptions) -> TestServer {
+        let server = TestServer::start(options, &self.database).await;
+        documented::watch(&server.base_url);
+        server
+    }
+
+    /// Ends the server and starts another one, with other settings.
+    pub async fn restart(&mut self, settings: impl FnOnce(ServerOptions) -> ServerOptions) {
+        self.options = settings(self.options.clone());
+        self.server.terminate();
+        self.server = self.serving(&self.options).await;
+    }
+}
