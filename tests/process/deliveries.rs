@@ -2,10 +2,10 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use blackbox::{Hook, Integration, Receiver, Reply, Sandbox, World, eventually, line, local_receivers};
+use blackbox::{Receiver, Reply, Sandbox, World, eventually, local_receivers};
 use chrono::TimeDelta;
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::{ServerOptions, TestClock, TestWorker};
 
 use crate::{PROGRAM, world};
@@ -36,19 +36,6 @@ pub(crate) async fn dies(world: &World, clock: &TestClock, mut worker: TestWorke
     clock.advance(LEASE).await;
 }
 
-pub(crate) async fn happens(world: &World, own: &Integration) {
-    let offer = world.any_offer(&own.seller, json!({})).await;
-    world.unpaid(&[line(&own.seller, &offer, 1)], json!({})).await;
-}
-
-async fn after(world: &World, own: &Integration, hook: &Hook, attempts: u8) -> Value {
-    eventually(&format!("the end of attempt {attempts}"), async || {
-        let delivery = world.delivery(&own.token, &hook.id).await;
-        (delivery["attempt"] == attempts).then_some(delivery)
-    })
-    .await
-}
-
 #[tokio::test]
 async fn what_a_killed_worker_had_in_hand_is_delivered_by_another() {
     let world = World::with(PROGRAM, without_workers).await;
@@ -56,7 +43,7 @@ async fn what_a_killed_worker_had_in_hand_is_delivered_by_another() {
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;
     receiver.answers(Reply::Silence);
-    happens(&world, &own).await;
+    world.any_order(&own.seller).await;
     let worker = doomed(&world);
     receiver.has(1).await;
     dies(&world, &clock, worker).await;
@@ -67,7 +54,7 @@ async fn what_a_killed_worker_had_in_hand_is_delivered_by_another() {
     );
     receiver.answers(Reply::Status(200));
     let _another = TestWorker::start(&world.options, &world.database);
-    let delivery = after(&world, &own, &hook, 1).await;
+    let delivery = world.attempted(&own.token, &hook, 1).await;
     assert!(delivery["delivered_at"].is_string(), "{delivery}");
     let arrived = receiver.has(2).await;
     assert_eq!(
@@ -90,7 +77,7 @@ async fn a_delivery_that_its_workers_do_not_survive_comes_to_an_end() {
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;
     receiver.answers(Reply::Silence);
-    happens(&world, &own).await;
+    world.any_order(&own.seller).await;
     let mut deaths = 0;
     let exhausted = loop {
         let sent = receiver.count();
@@ -134,7 +121,7 @@ async fn a_stop_lets_what_is_under_way_arrive_and_records_it() {
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;
     receiver.answers(Reply::Late(200, Duration::from_secs(1)));
-    happens(&world, &own).await;
+    world.any_order(&own.seller).await;
     receiver.has(1).await;
     world.options = world.options.clone().set("SELLER_API__SERVER__WORKERS", "none");
     let another = world.another().await;
@@ -159,7 +146,7 @@ async fn several_workers_deliver_each_event_once() {
     }
     let _workers = [(); 3].map(|()| TestWorker::start(&world.options, &world.database));
     for _ in 0..40 {
-        happens(&world, &own).await;
+        world.any_order(&own.seller).await;
     }
     let arrived = receiver.has(200).await;
     let ids = arrived
@@ -180,8 +167,8 @@ async fn metrics_tell_of_deliveries() {
     let world = World::with(PROGRAM, local_receivers).await;
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;
-    happens(&world, &own).await;
-    after(&world, &own, &hook, 1).await;
+    world.any_order(&own.seller).await;
+    world.attempted(&own.token, &hook, 1).await;
     let metrics = world
         .client
         .get(&format!("{}/metrics", world.server.backoffice_url))

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{EVENTS, Receiver, World, eventually, line, local_receivers, resident_kib};
-use serde_json::{Value, json};
+use blackbox::{EVENTS, Receiver, World, eventually, local_receivers, resident_kib};
+use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -112,11 +112,6 @@ async fn pour(mut stream: TcpStream, first: &[u8], again: &[u8], times: usize) {
     }
 }
 
-async fn happens(world: &World, seller: &blackbox::Seller) {
-    let offer = world.any_offer(seller, json!({})).await;
-    world.unpaid(&[line(seller, &offer, 1)], json!({})).await;
-}
-
 #[tokio::test]
 async fn hostile_receivers_harm_nobody() {
     let world = World::with(PROGRAM, |options| {
@@ -143,14 +138,14 @@ async fn hostile_receivers_harm_nobody() {
     }
 
     // What a first round takes for good is not counted.
-    happens(&world, &victim.seller).await;
-    happens(&world, &other.seller).await;
+    world.any_order(&victim.seller).await;
+    world.any_order(&other.seller).await;
     healthy.has(1).await;
     let before = resident_kib(world.server.id(), "VmRSS");
     for n in 2..=6 {
-        happens(&world, &victim.seller).await;
+        world.any_order(&victim.seller).await;
         let begun = Instant::now();
-        happens(&world, &other.seller).await;
+        world.any_order(&other.seller).await;
         healthy.has(n).await;
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     }
@@ -184,6 +179,6 @@ async fn hostile_receivers_harm_nobody() {
         }
     }
     assert_eq!(trap.connections(), 0, "nobody follows");
-    happens(&world, &other.seller).await;
+    world.any_order(&other.seller).await;
     healthy.has(7).await;
 }

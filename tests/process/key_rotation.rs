@@ -5,7 +5,7 @@ use std::time::Duration;
 use blackbox::{EVENTS, Expect, Finished, Receiver, Visitor, World, local_receivers, offer_line, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Answer, ServerOptions, TestServer, sealing_key};
+use testkit::{Answer, sealing_key};
 
 use crate::PROGRAM;
 
@@ -39,12 +39,6 @@ async fn sealed_by(world: &World, keys: &str, key: &str) -> (Vec<u64>, String) {
     assert!(columns.eq(COLUMNS), "{told}");
     let values = lines.iter().map(|line| line["values"].as_u64().unwrap());
     (values.collect(), lines[0]["state"].as_str().unwrap().to_owned())
-}
-
-async fn restarted(world: &mut World, settings: impl FnOnce(ServerOptions) -> ServerOptions) {
-    world.options = settings(world.options.clone());
-    world.server.terminate();
-    world.server = TestServer::start(&world.options, &world.database).await;
 }
 
 /// Something sealed of every kind, and what it is worth.
@@ -125,7 +119,7 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
     assert_eq!(counts[0], 1);
 
-    restarted(&mut world, |options| options.set(KEYS, &both)).await;
+    world.restart(|options| options.set(KEYS, &both)).await;
     sealed.is_whole(&world).await;
     sealed.next_page(&world).await.expect(200);
     assert_eq!(
@@ -154,14 +148,15 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     }
 
     let mails = TempDir::new().unwrap();
-    restarted(&mut world, |options| {
-        options
-            .set(KEYS, &new)
-            .set("SELLER_API__MAIL__FOLDER", mails.path().display())
-            .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
-            .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
-    })
-    .await;
+    world
+        .restart(|options| {
+            options
+                .set(KEYS, &new)
+                .set("SELLER_API__MAIL__FOLDER", mails.path().display())
+                .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
+                .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
+        })
+        .await;
     sealed.is_whole(&world).await;
     // What a client carries stays under the key that sealed it.
     sealed.next_page(&world).await.invalid(&["after"]);

@@ -4,20 +4,14 @@ use blackbox::{Expect, Trader, World, eventually, parcel};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::json;
-use testkit::{Answer, Link, LostCommit, Request, TestDatabase, TestServer};
+use testkit::{Answer, Link, LostCommit, Request};
 
 use crate::PROGRAM;
 
 /// A world whose server reaches its database over a link, and which commits nothing of its own accord.
 async fn prepared() -> (World, Link, Trader, String) {
-    let database = TestDatabase::create().await;
-    let link = Link::to(&database);
     let alone = |options: testkit::ServerOptions| options.set("SELLER_API__SERVER__WORKERS", "none");
-    let mut world = World::over(PROGRAM, database, alone).await;
-    let operator_token = world.server.operator_token.clone();
-    world.server = TestServer::listen(&world.options, link.url()).await;
-    world.server.operator_token = operator_token;
-    world.server.ready().await;
+    let (world, link) = World::over_a_link(PROGRAM, alone).await;
     let trader = world.trader().await;
     let offer = world.any_offer(&trader.seller, json!({})).await;
     (world, link, trader, offer)

@@ -2,25 +2,19 @@
 //! client that tries again is never taken for a thief.
 
 use blackbox::{Application, Asking, Callback, Expect, Member, Pair, World};
-use testkit::{Link, LostCommit, ServerOptions, TestDatabase, TestServer};
+use testkit::{Link, LostCommit, ServerOptions};
 
 use crate::PROGRAM;
 
 /// A world whose server reaches its database over a link, and which commits nothing of its own accord.
 async fn prepared() -> (World, Link, Member, Application) {
-    let database = TestDatabase::create().await;
-    let link = Link::to(&database);
     let options = |options: ServerOptions| {
         options
             .set("SELLER_API__SERVER__WORKERS", "none")
             .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
             .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
     };
-    let mut world = World::over(PROGRAM, database, options).await;
-    let operator_token = world.server.operator_token.clone();
-    world.server = TestServer::listen(&world.options, link.url()).await;
-    world.server.operator_token = operator_token;
-    world.server.ready().await;
+    let (world, link) = World::over_a_link(PROGRAM, options).await;
     let member = world.member().await;
     let application = world.partner(&world.seller().await, &["offers:read"]).await;
     (world, link, member, application)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use blackbox::{Expect, World, events, offer_body, offer_id, tells_of};
 use reqwest::Method;
 use serde_json::json;
-use testkit::{Answer, Client, Link, Request, ServerOptions, TestDatabase, TestServer};
+use testkit::{Answer, Client, Request, ServerOptions};
 
 use crate::{PROGRAM, world};
 
@@ -100,13 +100,7 @@ async fn a_database_that_closes_and_refuses_is_survived() {
 
 #[tokio::test]
 async fn a_database_that_falls_silent_is_survived() {
-    let database = TestDatabase::create().await;
-    let link = Link::to(&database);
-    let mut world = World::over(PROGRAM, database, |options| options).await;
-    let operator_token = world.server.operator_token.clone();
-    world.server = TestServer::listen(&world.options, link.url()).await;
-    world.server.operator_token = operator_token;
-    world.server.ready().await;
+    let (world, link) = World::over_a_link(PROGRAM, |options| options).await;
     let (seller, token) = world.reader().await;
     world.offer(&seller, 1, json!({})).await;
     world.get(&token, "/v1/offers").await.expect(200);
@@ -160,7 +154,7 @@ async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_told() {
 
 #[tokio::test]
 async fn a_database_that_was_never_there_is_answered_for_in_time() {
-    let server = TestServer::listen(
+    let server = blackbox::listen(
         &ServerOptions::new(PROGRAM),
         "postgres://nobody@127.0.0.1:1/nothing",
     )

@@ -21,7 +21,7 @@ async fn probe(server: &TestServer, path: &str) -> u16 {
 #[tokio::test]
 async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
     let database = TestDatabase::empty().await;
-    let server = TestServer::listen(&ServerOptions::new(PROGRAM), database.url()).await;
+    let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
     server.not_ready().await;
     assert_eq!(probe(&server, "/healthz").await, 200);
     let token = format!("ps_pt_{}", "A".repeat(64));
@@ -85,7 +85,7 @@ async fn commands_without_a_schema_say_what_to_run() {
 async fn without_a_database_it_waits_and_goes_on_once_that_is_there() {
     let database = TestDatabase::create().await;
     database.go_away().await;
-    let server = TestServer::listen(&ServerOptions::new(PROGRAM), database.url()).await;
+    let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
     server.not_ready().await;
     assert_eq!(probe(&server, "/healthz").await, 200);
     database.come_back().await;
@@ -99,7 +99,7 @@ async fn on_a_migrated_database_it_is_ready_within_a_second() {
     // Other tests share the machine: the quickest start is the one that tells.
     for _ in 0..3 {
         let began = Instant::now();
-        let server = TestServer::listen(&ServerOptions::new(PROGRAM), database.url()).await;
+        let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
         server.ready().await;
         quickest = quickest.min(began.elapsed());
     }

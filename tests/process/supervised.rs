@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use testkit::{ServerOptions, TestDatabase, TestServer};
+use testkit::{ServerOptions, TestDatabase};
 use tokio::{net::UnixDatagram, time::timeout};
 
 use crate::PROGRAM;
@@ -49,7 +49,7 @@ async fn it_is_told_of_the_start_of_what_is_waited_for_of_life_and_of_the_stop()
         .set("WATCHDOG_USEC", 200_000)
         .set("SELLER_API__SERVER__DRAIN", "0s")
         .set("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "7s");
-    let server = TestServer::listen(&options, database.url()).await;
+    let server = blackbox::listen(&options, database.url()).await;
     supervisor.told("READY=1\n").await;
     supervisor
         .told("STATUS=waiting: the database cannot be reached\n")
@@ -75,7 +75,7 @@ async fn what_is_waited_for_is_logged_once_and_not_at_each_look() {
     let options = ServerOptions::new(PROGRAM)
         .set("NOTIFY_SOCKET", path.display())
         .set("WATCHDOG_USEC", 1_000_000);
-    let server = TestServer::listen(&options, database.url()).await;
+    let server = blackbox::listen(&options, database.url()).await;
     supervisor.told("STATUS=waiting").await;
     // Three looks and more, one a second.
     for _ in 0..8 {

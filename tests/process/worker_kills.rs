@@ -11,7 +11,7 @@ use testkit::TestWorker;
 
 use crate::{
     PROGRAM,
-    deliveries::{dies, doomed, happens, without_workers},
+    deliveries::{dies, doomed, without_workers},
 };
 
 const EVENTS: usize = 50;
@@ -36,7 +36,7 @@ async fn every_event_arrives_under_one_id_however_often_workers_are_killed() {
         hooks.push(world.hook(&own.token, &receiver).await);
     }
     for _ in 0..EVENTS {
-        happens(&world, &own).await;
+        world.any_order(&own.seller).await;
     }
     receiver.answers(Reply::Late(200, Duration::from_millis(20)));
     let mut moments = Vec::new();
