@@ -42,7 +42,7 @@ use crate::{
     transaction::{Tools, Tx},
     unit_of_work::Units,
     url,
-    webhooks::{AllDeliveries, StoredLanes, StoredSubscriptions},
+    webhooks::{AllDeliveries, LanesBySeller, StoredLanes, StoredSubscriptions},
 };
 
 /// The shortest time between two questions about a parcel, unless [`Database::with_polling`] says otherwise.
@@ -206,10 +206,14 @@ impl Database {
 
     /// The lanes of deliveries that wait to be carried out.
     pub fn lanes(&self) -> Arc<dyn Lanes> {
-        Arc::new(StoredLanes {
+        let lanes = StoredLanes {
             reads: self.reads("lanes"),
             sealing: self.tools.sealing.clone(),
-        })
+        };
+        match self.gathering {
+            Gathering::Grouped => Arc::new(lanes),
+            Gathering::Router => Arc::new(LanesBySeller(lanes)),
+        }
     }
 
     /// Reads applications; one for each server thread, as with [`Self::gate`].

@@ -1,6 +1,7 @@
 //! Subscriptions, their lanes and their deliveries.
 
 mod aside;
+mod by_seller;
 mod claim;
 mod delivery_row;
 mod directory;
@@ -15,6 +16,7 @@ mod subscription_row;
 mod top_up;
 
 pub(crate) use self::{
+    by_seller::LanesBySeller,
     directory::AllDeliveries,
     ending::{Ended, end_subscriptions, remove_subscriptions, wake_lanes},
     lanes::StoredLanes,

@@ -91,12 +91,7 @@ statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullab
 
 impl Claim {
     pub(super) fn new(fence: Uuid, room: &Room) -> Self {
-        let is_full = |of: &UnderWay| of.attempts >= room.per_application;
-        let is_full_of_failing = |of: &UnderWay| is_full(of) || of.failing >= room.failing_per_application;
-        let applications = |which: &dyn Fn(&UnderWay) -> bool| {
-            let chosen = room.under_way.iter().filter(|of| which(of));
-            chosen.map(|of| of.client_id.uuid()).collect()
-        };
+        let (full, full_of_failing) = full_applications(room);
         Self {
             fence,
             attempts: room.attempts.into(),
@@ -105,13 +100,24 @@ impl Claim {
             per_failing_lane: room.per_failing_lane.into(),
             per_application: room.per_application.into(),
             failing_per_application: room.failing_per_application.into(),
-            applications: applications(&|_| true),
+            applications: room.under_way.iter().map(|of| of.client_id.uuid()).collect(),
             under_way: room.under_way.iter().map(|of| of.attempts.into()).collect(),
             failing_under_way: room.under_way.iter().map(|of| of.failing.into()).collect(),
-            full: applications(&is_full),
-            full_of_failing: applications(&is_full_of_failing),
+            full,
+            full_of_failing,
         }
     }
+}
+
+/// The applications that have their part, and those whose lanes that fail have theirs.
+pub(super) fn full_applications(room: &Room) -> (Vec<Uuid>, Vec<Uuid>) {
+    let is_full = |of: &UnderWay| of.attempts >= room.per_application;
+    let is_full_of_failing = |of: &UnderWay| is_full(of) || of.failing >= room.failing_per_application;
+    let applications = |which: &dyn Fn(&UnderWay) -> bool| {
+        let chosen = room.under_way.iter().filter(|of| which(of));
+        chosen.map(|of| of.client_id.uuid()).collect()
+    };
+    (applications(&is_full), applications(&is_full_of_failing))
 }
 
 /// A lane with one of its deliveries, or none.

@@ -50,20 +50,7 @@ impl Lanes for StoredLanes {
             .reads
             .ask(|lent| async move { prolong.get_results::<ProlongedRow>(&mut lent.connection()).await })
             .await?;
-        let mut lanes = Vec::<ToppedUp>::new();
-        for row in rows {
-            let claim = hold(row.seller_id, row.id, row.fence);
-            if lanes.last().is_none_or(|lane| lane.hold != claim) {
-                lanes.push(ToppedUp {
-                    hold: claim,
-                    deliveries: Vec::new(),
-                });
-            }
-            if let Some(lane) = lanes.last_mut() {
-                lane.deliveries.extend(row.due.and_then(sound));
-            }
-        }
-        Ok(lanes)
+        Ok(topped_up(rows))
     }
 
     async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError> {
@@ -72,7 +59,7 @@ impl Lanes for StoredLanes {
         }
         let settlement = Settlement::new(conclusions, released)?;
         self.reads
-            .ask(|lent| async move { settlement.send(lent.connection()).await })
+            .ask(|lent| async move { Box::pin(settlement.send(lent.connection())).await })
             .await
     }
 
@@ -104,7 +91,7 @@ impl StoredLanes {
     }
 
     /// Rows of one lane stand together. One whose address or secret cannot be read is told and left to its lease.
-    fn lanes(&self, fence: Uuid, rows: Vec<ClaimRow>) -> Vec<Lane> {
+    pub(super) fn lanes(&self, fence: Uuid, rows: Vec<ClaimRow>) -> Vec<Lane> {
         let mut lanes = Vec::<Lane>::new();
         let mut unreadable = None;
         for row in rows {
@@ -140,6 +127,24 @@ impl StoredLanes {
             deliveries: Vec::new(),
         })
     }
+}
+
+/// Rows of one lane stand together.
+pub(super) fn topped_up(rows: impl IntoIterator<Item = ProlongedRow>) -> Vec<ToppedUp> {
+    let mut lanes = Vec::<ToppedUp>::new();
+    for row in rows {
+        let claim = hold(row.seller_id, row.id, row.fence);
+        if lanes.last().is_none_or(|lane| lane.hold != claim) {
+            lanes.push(ToppedUp {
+                hold: claim,
+                deliveries: Vec::new(),
+            });
+        }
+        if let Some(lane) = lanes.last_mut() {
+            lane.deliveries.extend(row.due.and_then(sound));
+        }
+    }
+    lanes
 }
 
 fn hold(seller: Uuid, subscription: Uuid, fence: Uuid) -> Hold {

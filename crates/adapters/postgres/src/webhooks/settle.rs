@@ -10,12 +10,12 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::join;
 use kernel::StoreError;
 use uuid::Uuid;
-use webhooks::{Conclusion, Fate, LOSSES_FORGIVEN, Outcome, Release};
+use webhooks::{Conclusion, Fate, LOSSES_FORGIVEN, LaneKey, Outcome, Release};
 
 use crate::statement::statement;
 
 /// Records the ends of attempts made under leases that still hold, and tells which of the lanes that are to be given back no
-/// transaction is queueing deliveries for. Those rows are locked against that until the transaction ends.
+/// transaction is queueing deliveries for. Those rows are locked against that until the transaction
 ///
 /// What has ended is joined with its hold before its row is looked for: the row's whole key then comes from one side. The
 /// server takes sellers and subscriptions for independent, expects one delivery of a lane, and would as soon read all of them.
@@ -25,9 +25,9 @@ use crate::statement::statement;
 #[derive(Default)]
 struct Record {
     holds: Holds,
-    deliveries: Vec<Uuid>,
     delivery_sellers: Vec<Uuid>,
     delivery_lanes: Vec<Uuid>,
+    deliveries: Vec<Uuid>,
     attempts: Vec<i16>,
     delivered: Vec<bool>,
     /// Microseconds until the next attempt.
@@ -38,6 +38,43 @@ struct Record {
     forgiven: i16,
     release_sellers: Vec<Uuid>,
     release_lanes: Vec<Uuid>,
+}
+
+/// What is recorded of an attempt that has ended.
+pub(super) struct End {
+    pub(super) attempt: i16,
+    pub(super) delivered: bool,
+    /// Microseconds until the next attempt.
+    pub(super) delay: Option<i64>,
+    pub(super) duration: i32,
+    pub(super) status: Option<i16>,
+    pub(super) failure: Option<String>,
+    /// How many losses with a worker are forgotten by it at most.
+    pub(super) forgiven: i16,
+}
+
+impl End {
+    pub(super) fn of(end: &Conclusion) -> Result<Self, StoreError> {
+        let (status, failure) = match &end.outcome {
+            Outcome::Answered(status) => (
+                Some(i16::try_from(*status).map_err(StoreError::unexpected)?),
+                None,
+            ),
+            Outcome::Failed(failure) => (None, Some(failure.to_text())),
+        };
+        Ok(Self {
+            attempt: end.attempt.into(),
+            delivered: end.fate == Fate::Delivered,
+            delay: match end.fate {
+                Fate::Retry(delay) => Some(delay.num_microseconds().unwrap_or(i64::MAX)),
+                Fate::Delivered | Fate::Exhausted => None,
+            },
+            duration: end.duration_ms,
+            status,
+            failure,
+            forgiven: LOSSES_FORGIVEN.into(),
+        })
+    }
 }
 
 /// Lanes and fences, each once.
@@ -84,8 +121,8 @@ impl Record {
             record.holds.lanes.push(lane.subscription.uuid());
             record.holds.fences.push(fence);
         }
-        for end in conclusions {
-            record.add(end)?;
+        for conclusion in conclusions {
+            record.add(conclusion, End::of(conclusion)?);
         }
         for release in released {
             record.release_sellers.push(release.hold.lane.seller.uuid());
@@ -94,27 +131,17 @@ impl Record {
         Ok(record)
     }
 
-    fn add(&mut self, end: &Conclusion) -> Result<(), StoreError> {
-        let (status, failure) = match &end.outcome {
-            Outcome::Answered(status) => (
-                Some(i16::try_from(*status).map_err(StoreError::unexpected)?),
-                None,
-            ),
-            Outcome::Failed(failure) => (None, Some(failure.to_text())),
-        };
-        self.delivery_sellers.push(end.hold.lane.seller.uuid());
-        self.delivery_lanes.push(end.hold.lane.subscription.uuid());
-        self.deliveries.push(end.delivery.uuid());
-        self.attempts.push(end.attempt.into());
-        self.delivered.push(end.fate == Fate::Delivered);
-        self.delays.push(match end.fate {
-            Fate::Retry(delay) => Some(delay.num_microseconds().unwrap_or(i64::MAX)),
-            Fate::Delivered | Fate::Exhausted => None,
-        });
-        self.durations.push(end.duration_ms);
-        self.statuses.push(status);
-        self.failures.push(failure);
-        Ok(())
+    fn add(&mut self, conclusion: &Conclusion, end: End) {
+        let LaneKey { seller, subscription } = conclusion.hold.lane;
+        self.delivery_sellers.push(seller.uuid());
+        self.delivery_lanes.push(subscription.uuid());
+        self.deliveries.push(conclusion.delivery.uuid());
+        self.attempts.push(end.attempt);
+        self.delivered.push(end.delivered);
+        self.delays.push(end.delay);
+        self.durations.push(end.duration);
+        self.statuses.push(end.status);
+        self.failures.push(end.failure);
     }
 }
 
@@ -186,10 +213,7 @@ impl Settlement {
             return Ok(());
         }
         let sent = self.send_in_transaction(connection).await;
-        if sent.is_err() {
-            connection.batch_execute("rollback").await?;
-        }
-        sent
+        undone_by_failure(connection, sent).await
     }
 
     async fn send_in_transaction(self, connection: &AsyncPgConnection) -> QueryResult<()> {
@@ -204,4 +228,15 @@ impl Settlement {
         give_back.execute(&mut giving).await?;
         giving.batch_execute("commit").await
     }
+}
+
+/// Ends the transaction of which a statement has failed.
+pub(super) async fn undone_by_failure(
+    mut connection: &AsyncPgConnection,
+    sent: QueryResult<()>,
+) -> QueryResult<()> {
+    if sent.is_err() {
+        connection.batch_execute("rollback").await?;
+    }
+    sent
 }

@@ -5,6 +5,8 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
+use adapter_postgres::Gathering;
+
 mod claiming;
 mod clearing;
 mod endings;
@@ -17,3 +19,6 @@ mod settling;
 mod sleeping;
 mod support;
 mod suspension;
+
+/// How statements are sent.
+pub(crate) const GATHERING: Gathering = Gathering::Grouped;

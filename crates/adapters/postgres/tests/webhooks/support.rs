@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_postgres::{Database, DatabaseSettings, Gathering};
+use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Purpose, SealError, Sealer, SellerId};
 use oauth::{ClientId, Email, NewSeller, SellerName};
@@ -58,7 +58,7 @@ fn database(url: &str, pool_size: usize) -> Database {
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(20),
         statement_timeout: Duration::from_secs(5),
-        gathering: Gathering::Grouped,
+        gathering: crate::GATHERING,
         default_rate_limit: NonZeroU32::new(600).unwrap(),
     };
     Database::new(settings).unwrap().with_sealer(Arc::new(Mirror))
@@ -73,16 +73,7 @@ pub(crate) struct Fixture {
 impl Fixture {
     pub(crate) async fn new() -> Self {
         let place = TestDatabase::create().await;
-        let settings = DatabaseSettings {
-            url: place.url().to_owned(),
-            pool_size: 12,
-            connect_timeout: Duration::from_secs(5),
-            acquire_timeout: Duration::from_secs(20),
-            statement_timeout: Duration::from_secs(5),
-            gathering: Gathering::Grouped,
-            default_rate_limit: NonZeroU32::new(600).unwrap(),
-        };
-        let database = Database::new(settings).unwrap().with_sealer(Arc::new(Mirror));
+        let database = database(place.url(), 12);
         let client = place.connect().await;
         Self {
             place,
