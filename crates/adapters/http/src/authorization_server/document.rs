@@ -2,6 +2,7 @@
 
 mod answers;
 mod requests;
+mod returning;
 
 use web::schema::{Map, Node};
 
@@ -81,7 +82,8 @@ fn operation(endpoint: Endpoint) -> Node {
         Endpoint::Authorize => head(id, "Ask a seller for consent", AUTHORIZE)
             .with("security", Vec::new())
             .with("parameters", requests::of_authorize(request_id()))
-            .with("responses", answers::of_authorize()),
+            .with("responses", answers::of_authorize())
+            .with("callbacks", returning::callbacks()),
         Endpoint::Token => head(id, "Issue tokens", TOKEN)
             .with("security", security::of_client())
             .with("parameters", vec![request_id()])

@@ -218,7 +218,11 @@ fn of_authorization() -> [(&'static str, Node); 5] {
     [
         (
             "WWW-Authenticate",
-            told(true, "The challenge (RFC 6750 §3).", challenge("Bearer")),
+            told(
+                true,
+                "The challenge (RFC 6750 §3): `error=\"invalid_token\"` with a 401, `error=\"insufficient_scope\"` and the `scope` with a 403.",
+                challenge("Bearer").such_as("Bearer realm=\"seller-api\", error=\"invalid_token\""),
+            ),
         ),
         (
             "WWW-Authenticate-Basic",

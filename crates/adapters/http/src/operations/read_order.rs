@@ -28,7 +28,7 @@ impl Operation for ReadOrder {
         id: "getOrder",
         tag: Tag::Orders,
         summary: "Read an order",
-        description: "The seller's part of an order; of a test order too. `buyer` and `shipping_address` are `null` until it is paid.",
+        description: "The seller's part of an order; of a test order too. `buyer` and `shipping_address` are `null` until it is paid, and where it was cancelled unpaid.",
         resource: Some(Resource::ORDER),
         parameters: &[Parameter::FIELDS],
         body: None,

@@ -1,6 +1,6 @@
 //! What the endpoints of the authorization server answer.
 
-use oauth::{AuthorizationQuery, GrantRefusal, InvalidClient, RedirectError, Scope, ScopeRefused};
+use oauth::{AuthorizationQuery, GrantRefusal, InvalidClient, Scope, ScopeRefused};
 use web::TraceId;
 use web::schema::{Map, Node, array, boolean, integer, object, partial_object, string, uri};
 
@@ -8,6 +8,7 @@ use super::super::error::OAuthError;
 use super::super::grant_type::GrantType;
 use super::super::presented::missing;
 use super::super::{authorize, metadata};
+use super::returning;
 use crate::document::headers::{EVERYWHERE, GOING, referring};
 use crate::document::{example, examples, examples_of, json};
 use crate::operations::scope;
@@ -62,12 +63,12 @@ pub(super) fn of_authorize() -> Node {
     let on = response(
         &format!(
             "On to the consent screen, or back to `redirect_uri` with `error`:\n\n{}",
-            returned()
+            returning::errors()
         ),
         &[("Location", "Location"), PRAGMA, REFERRER],
         None,
     )
-    .with("x-redirect-error", redirect_error());
+    .with("x-redirect-error", returning::error());
     let mut responses = Map::from([("302".to_owned(), on)]);
     responses.extend(refused("AuthorizationBadRequest", &refusals, &[PRAGMA, REFERRER]));
     responses.extend(failed(&[PRAGMA, REFERRER]));
@@ -133,34 +134,6 @@ fn issued() -> Node {
         (grant_type.as_str(), members.into_iter().collect())
     };
     examples_of(GrantType::ALL.map(answer))
-}
-
-/// The errors that go back by the browser: from here, or from the consent screen.
-fn redirect_error() -> Node {
-    string()
-        .one_of(RedirectError::ALL.map(RedirectError::as_str))
-        .said("The `error` with which the browser comes back to `redirect_uri`.")
-        .named("AuthorizationRedirectError")
-}
-
-/// The same as a list.
-fn returned() -> String {
-    let item = |error: RedirectError| {
-        let when = match error {
-            RedirectError::UnsupportedResponseType => "`response_type` is not `code`.",
-            RedirectError::InvalidRequest => {
-                "a parameter is missing, repeated or malformed; `state` comes back if it was sent once and has at most 1024 characters."
-            }
-            RedirectError::InvalidScope => {
-                "`scope` is empty, or names what does not exist or the application does not hold."
-            }
-            RedirectError::AccessDenied => {
-                "the seller refused, or the application may not ask this seller: it is `pending`, or registered for its owner's own use."
-            }
-        };
-        format!("* `{}`: {when}\n", error.as_str())
-    };
-    RedirectError::ALL.map(item).concat()
 }
 
 fn client_refused() -> [(String, Node); 1] {
