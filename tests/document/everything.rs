@@ -4,7 +4,8 @@
 //! `EXAMPLES` and `SEED` make a longer run of it, for instance
 //! `EXAMPLES=2000 SEED=7 cargo test -p blackbox --test document -- all_that_the_document_says`.
 
-use blackbox::{Document, Sandbox};
+use blackbox::{Document, Sandbox, documented_returns};
+use serde_json::Value;
 
 use crate::{
     PROGRAM,
@@ -37,7 +38,8 @@ async fn all_that_the_document_says_is_so() {
         credentials["base_url"].as_str().unwrap(),
         &credentials["sellers"][0],
     );
-    let application = &seller["applications"][0];
+    let (application, partner) = (&seller["applications"][0], &seller["applications"][1]);
+    let exchanges = folder.path().join("exchanges.har");
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let given = |name: &str, otherwise: &str| std::env::var(name).unwrap_or_else(|_| otherwise.to_owned());
     schemathesis
@@ -46,15 +48,45 @@ async fn all_that_the_document_says_is_so() {
         .args(["run", "--url", base])
         .args(["--max-examples", &given("EXAMPLES", EXAMPLES)])
         .args(["--seed", &given("SEED", SEED)])
+        .args(["--report", "har", "--report-har-path"])
+        .arg(&exchanges)
         .arg(format!("{base}/openapi.json"))
         .env("HOOKS", committed("schemathesis/hooks.py"))
         .env("TOKEN", text(&seller["personal_token"]))
         .env("CLIENT_ID", text(&application["client_id"]))
         .env("CLIENT_SECRET", text(&application["client_secret"]))
+        .env("PARTNER_ID", text(&partner["client_id"]))
         .env("ORDER", text(&seller["examples"]["order"]))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .current_dir(folder.path());
     let said = run(&mut schemathesis, "").await;
     let all = Document::current().operations().len();
     assert!(said.contains(&format!("Tested: {all}\n")), "{said}");
+    was_sent_on(&std::fs::read_to_string(exchanges).unwrap(), base);
+}
+
+/// Asserts that browsers were sent to the consent screen, and back to the application with errors.
+fn was_sent_on(exchanges: &str, base: &str) {
+    let exchanges: Value = serde_json::from_str(exchanges).unwrap();
+    let entries = exchanges["log"]["entries"].as_array().unwrap();
+    let to_authorize = |entry: &&Value| {
+        let url = entry["request"]["url"].as_str().unwrap();
+        url.starts_with(&format!("{base}/oauth/authorize?")) && entry["response"]["status"] == 302
+    };
+    let location = |entry: &Value| {
+        let headers = entry["response"]["headers"].as_array().unwrap();
+        let location = headers.iter().find(|header| header["name"] == "location");
+        location.unwrap()["value"].as_str().unwrap().to_owned()
+    };
+    let sent_to: Vec<String> = entries.iter().filter(to_authorize).map(location).collect();
+    let count = |is: &dyn Fn(&str) -> bool| sent_to.iter().filter(|to| is(to)).count();
+    let to_consent = count(&|to| to.starts_with(&format!("{base}/panel/consent?request=")));
+    let back = count(&|to| {
+        let errors = documented_returns();
+        errors
+            .iter()
+            .any(|error| to.contains(&format!("?error={error}&")))
+    });
+    assert!(to_consent > 0 && back > 0, "{sent_to:#?}");
+    assert_eq!(to_consent + back, sent_to.len(), "{sent_to:#?}");
 }

@@ -5,7 +5,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::{Application, Expect, Page, Seller, Visitor, World, forms::encoded};
+use crate::{Application, Expect, Page, Seller, Visitor, World, forms::encoded, returned};
 
 /// The redirect address of [`World::partner`].
 pub const CALLBACK: &str = "https://app.example/callback";
@@ -78,17 +78,21 @@ impl Asking {
 }
 
 impl Callback {
-    /// Reads where an answer sends the browser.
+    /// Reads where an answer sends the browser, and notes the error with which it does.
     #[track_caller]
     pub fn of(answer: &Answer) -> Self {
         assert!(matches!(answer.status, 302 | 303), "{answer:?}");
         let address = answer.must("location").to_owned();
         let query = address.split_once('?').map_or("", |(_, query)| query);
         let parameters = url::form_urlencoded::parse(query.as_bytes());
-        Self {
+        let callback = Self {
             parameters: parameters.into_owned().collect(),
             address,
+        };
+        if let Some(error) = callback.get("error") {
+            returned::note(error);
         }
+        callback
     }
 
     /// A parameter that may be missing.

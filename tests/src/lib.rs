@@ -24,6 +24,7 @@ mod hooks;
 mod logs;
 mod process;
 mod receiver;
+mod returned;
 mod sandbox;
 mod serving;
 mod trade;
@@ -43,6 +44,7 @@ pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, local_receivers, soon_ag
 pub use logs::{assert_no_secret, events, requests, tells_of};
 pub use process::{Finished, resident_kib, run, run_fed, run_unread};
 pub use receiver::{Received, Receiver, Reply, signature};
+pub use returned::{documented_returns, returned};
 pub use sandbox::Sandbox;
 pub use serving::listen;
 pub use trade::{Order, TRADE_SCOPES, Trader, eventually, line, order_body, parcel};

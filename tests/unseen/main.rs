@@ -1,5 +1,5 @@
-//! What the document promises and no test has produced: every operation with every status, code and optional header of it, and
-//! every event.
+//! What the document promises and no test has produced: every operation with every status, code and optional header of it, every
+//! event, and every error that goes back to an application by the seller's browser.
 //!
 //! The other tests of this package write down what they were answered; this one, the last of them, reads it. It can judge a run of
 //! the whole package alone. Where tests were chosen by name, or run by something else than cargo, which keeps their order, it says
@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use blackbox::{Document, answered, promised};
+use blackbox::{Document, answered, documented_returns, promised, returned};
 
 /// What cannot be produced from outside, and why.
 const EXCEPT: [(&str, &str); 0] = [];
@@ -35,15 +35,23 @@ fn unseen<'a>(
     promised.iter().filter(|line| !kept(line)).collect()
 }
 
-#[test]
+/// Whether this run can be judged; where it cannot, that is told, and fails in CI.
 #[expect(clippy::print_stderr, reason = "what is skipped is told")]
+fn can_be_judged() -> bool {
+    let Some(reason) = partial() else {
+        return true;
+    };
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "{reason}: nothing can be judged"
+    );
+    eprintln!("not judged: {reason}");
+    false
+}
+
+#[test]
 fn every_operation_has_given_every_documented_answer() {
-    if let Some(reason) = partial() {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "{reason}: nothing can be judged"
-        );
-        eprintln!("not judged: {reason}");
+    if !can_be_judged() {
         return;
     }
     let answered = answered();
@@ -65,6 +73,19 @@ fn every_operation_has_given_every_documented_answer() {
     assert!(
         idle.is_empty(),
         "excepted, and yet produced or not promised: {idle:#?}"
+    );
+}
+
+#[test]
+fn every_documented_error_has_gone_back_to_an_application() {
+    if !can_be_judged() {
+        return;
+    }
+    let (documented, returned) = (documented_returns(), returned());
+    let unseen: Vec<_> = documented.difference(&returned).collect();
+    assert!(
+        !documented.is_empty() && unseen.is_empty(),
+        "documented, and no browser came back with it: {unseen:?}"
     );
 }
 
