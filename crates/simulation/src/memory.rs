@@ -14,6 +14,7 @@ mod grants;
 mod lanes;
 mod link;
 mod locks;
+mod look;
 mod offers;
 mod orders;
 mod outbox;

@@ -9,10 +9,15 @@ mod disturber;
 mod fleet;
 mod follower;
 mod history;
+mod marketplace;
 mod process;
+mod ranks;
 mod receivers;
 mod run;
+mod tokens;
 mod trade;
 mod worker;
 
-pub use run::{Outcome, Setup, Violation, trade};
+pub use marketplace::trade;
+pub use run::{Outcome, Setup, Violation};
+pub use tokens::tokens;

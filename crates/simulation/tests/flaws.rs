@@ -1,7 +1,7 @@
 //! The simulation finds what it is there to find: each flaw of a database, or of an adapter over it, shows within so many
 //! seeds.
 
-use simulation::{Flaw, World, catches, trade};
+use simulation::{Flaw, World, catches, tokens, trade};
 
 /// How many seeds a flaw may hide from at most.
 const LIMIT: u64 = 3_000;
@@ -49,4 +49,19 @@ fn the_simulation_catches_stock_that_is_taken_without_a_lock() {
 #[test]
 fn the_simulation_catches_a_feed_that_reads_ahead_of_open_transactions() {
     caught(trade, Flaw::ReadsAhead);
+}
+
+#[test]
+fn the_simulation_catches_a_gate_that_remembers_tokens() {
+    caught(tokens, Flaw::RemembersTokens);
+}
+
+#[test]
+fn the_simulation_catches_a_refresh_that_is_judged_before_the_lock() {
+    caught(tokens, Flaw::JudgesUnlocked);
+}
+
+#[test]
+fn the_simulation_catches_a_count_that_is_sent_again() {
+    caught(tokens, Flaw::CountsAgain);
 }

@@ -2,7 +2,7 @@
 //! `SIMULATION_SEED=… cargo test -p simulation`; `SIMULATION_SEEDS=…` plays another number of them.
 #![expect(clippy::panic, reason = "tests")]
 
-use simulation::{Outcome, Setup, World, play_all, trade};
+use simulation::{Outcome, Setup, World, play_all, tokens, trade};
 
 /// How many seeds are played in an ordinary run.
 const SEEDS: u64 = 2_500;
@@ -18,13 +18,19 @@ fn whatever_goes_wrong_trade_keeps_its_promises() {
 }
 
 #[test]
+fn whatever_goes_wrong_no_token_outlives_its_end() {
+    let outcome = hold(tokens);
+    assert!(outcome.requests > 0 && outcome.deaths > 0, "{outcome:?}");
+}
+
+#[test]
 fn a_seed_decides_everything() {
-    for seed in 0..50 {
+    for (seed, world) in (0..50).flat_map(|seed| [(seed, trade as World), (seed, tokens)]) {
         let setup = Setup {
             seed,
             ..Setup::default()
         };
-        let runs = [(); 2].map(|()| trade(setup).ok());
+        let runs = [(); 2].map(|()| world(setup).ok());
         assert_eq!(runs[0], runs[1]);
     }
 }

@@ -48,6 +48,25 @@ impl Simulator {
         }
     }
 
+    /// Lets others go on in the same moment.
+    pub async fn yield_now(&self) {
+        let mut yielded = false;
+        poll_fn(|context| {
+            if yielded {
+                return Poll::Ready(());
+            }
+            yielded = true;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Moves the clock on, whoever waits for what.
+    pub fn shift(&self, by: TimeDelta) {
+        self.state().now += by;
+    }
+
     /// Jumps to the next moment that somebody waits for; false where there is none.
     pub(super) fn pass_time(&self) -> bool {
         let mut state = self.state();

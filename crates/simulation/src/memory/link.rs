@@ -71,6 +71,7 @@ impl From<Trouble> for StoreError {
 pub struct Link {
     pub(super) database: Database,
     weather: Weather,
+    trip: (i64, i64),
 }
 
 impl Link {
@@ -79,7 +80,14 @@ impl Link {
         Self {
             database: database.clone(),
             weather: weather.clone(),
+            trip: TRIP,
         }
+    }
+
+    /// The same way without any length: nothing on it takes time.
+    #[must_use]
+    pub fn at_hand(self) -> Self {
+        Self { trip: (0, 0), ..self }
     }
 
     pub(super) const fn simulator(&self) -> &Simulator {
@@ -119,14 +127,14 @@ impl Link {
         let simulator = self.simulator();
         match fate {
             Fate::Answered | Fate::Slow => {
-                let trip = if fate == Fate::Slow { SLOW_TRIP } else { TRIP };
+                let trip = if fate == Fate::Slow { SLOW_TRIP } else { self.trip };
                 simulator.pause(trip.0, trip.1).await;
                 let answer = simulator.spawn(Place::Server, statement).ended().await;
                 simulator.pause(trip.0, trip.1).await;
                 answer.unwrap_or_else(|| Err(Trouble::Silence.into()))
             }
             Fate::Refused => {
-                simulator.pause(TRIP.0, TRIP.1).await;
+                simulator.pause(self.trip.0, self.trip.1).await;
                 Err(Trouble::Refused.into())
             }
             Fate::RequestLost => {

@@ -1,14 +1,12 @@
-//! What a run begins with, put in place without a port, and what is looked at when it is over.
+//! What a run begins with, put in place without a port.
 
 use ::offers::{Offer, OfferStatus, Price, PriceSource, Stock};
-use ::orders::{SellerOrder, ShipmentMail};
-use changes::ChangeItem;
 use kernel::{Money, OfferId, Randomness, SellerId};
 use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, ScopeSet, Seller};
-use webhooks::{DeliveryId, LaneKey, NewSubscription};
+use webhooks::{LaneKey, NewSubscription};
 
 use super::{
-    Database, DeliveryRow, SubscriptionRow,
+    Database, SubscriptionRow,
     tables::{ApplicationRow, ConnectionRow},
 };
 use crate::Chance;
@@ -130,64 +128,5 @@ impl Database {
             tables.places.put(tx, pair, taken + 1);
         });
         lane
-    }
-
-    /// The parts of orders.
-    pub(crate) fn parts(&self) -> Vec<SellerOrder> {
-        self.at_once(|stored| stored.tables.parts.committed().values().cloned().collect())
-    }
-
-    /// The mails to buyers.
-    pub(crate) fn mails(&self) -> Vec<ShipmentMail> {
-        self.at_once(|stored| stored.tables.mails.committed().values().cloned().collect())
-    }
-
-    /// An offer's stock.
-    pub(crate) fn stock(&self, seller: SellerId, offer: OfferId) -> Option<i32> {
-        self.at_once(|stored| {
-            Some(
-                stored
-                    .tables
-                    .offers
-                    .committed()
-                    .get(&(seller, offer))?
-                    .stock?
-                    .get(),
-            )
-        })
-    }
-
-    /// The whole feed, in its order.
-    pub(crate) fn feed(&self) -> Vec<ChangeItem> {
-        self.at_once(|stored| stored.tables.feed.committed().values().copied().collect())
-    }
-
-    /// The subscriptions that there are.
-    pub(crate) fn subscriptions(&self) -> Vec<(LaneKey, SubscriptionRow)> {
-        self.at_once(|stored| {
-            let rows = stored.tables.subscriptions.committed().iter();
-            rows.map(|(key, row)| (*key, row.clone())).collect()
-        })
-    }
-
-    /// The deliveries that there are.
-    pub(crate) fn deliveries(&self) -> Vec<((LaneKey, DeliveryId), DeliveryRow)> {
-        self.at_once(|stored| {
-            let rows = stored.tables.deliveries.committed().iter();
-            rows.map(|(key, row)| (*key, row.clone())).collect()
-        })
-    }
-
-    /// Whether no transaction is under way.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.at_once(|stored| stored.horizon() > stored.written)
-    }
-
-    /// When the next lane is due, if any ever is.
-    pub(crate) fn next_lane_due(&self) -> Option<chrono::DateTime<chrono::Utc>> {
-        self.at_once(|stored| {
-            let rows = stored.tables.subscriptions.committed().values();
-            rows.filter_map(|row| row.wake_at).min()
-        })
     }
 }

@@ -48,7 +48,7 @@ pub(super) async fn settle(
         })
         .collect();
     // The lanes are given back by a statement of its own.
-    database.simulator().pause(0, 2).await;
+    database.simulator().yield_now().await;
     let now = database.now();
     database.at_once(|stored| {
         for release in released {

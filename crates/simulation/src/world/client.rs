@@ -59,7 +59,7 @@ impl Client {
         let patience = TimeDelta::milliseconds(simulator.draw(|chance| chance.i64(200..8_000)));
         let reply = simulator.within(patience, handle.ended()).await??;
         let is_final = reply.status < 500 && reply.status != IN_PROGRESS;
-        let arrives = self.fleet.is_calm() || !simulator.happens(60);
+        let arrives = self.fleet.ranks.is_calm() || !simulator.happens(60);
         (is_final && arrives).then_some(reply)
     }
 }

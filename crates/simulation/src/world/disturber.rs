@@ -1,6 +1,6 @@
 //! Somebody who makes trouble: kills processes and changes the weather.
 
-use super::fleet::Fleet;
+use super::ranks::Ranks;
 use crate::{Place, Weather};
 
 /// How much trouble there is in a run.
@@ -24,9 +24,9 @@ impl Trouble {
 }
 
 /// Makes trouble until all is to be calm.
-pub(crate) fn disturb(fleet: &Fleet, weather: &Weather, trouble: Trouble, processes: usize) {
-    let simulator = fleet.simulator.clone();
-    let (clouds, sky) = (weather.clone(), fleet.clone());
+pub(crate) fn disturb(ranks: &Ranks, weather: &Weather, trouble: Trouble) {
+    let simulator = ranks.simulator.clone();
+    let (clouds, sky) = (weather.clone(), ranks.clone());
     drop(simulator.spawn(Place::World, async move {
         while !sky.is_calm() {
             let bad = sky.simulator.happens(700);
@@ -36,21 +36,21 @@ pub(crate) fn disturb(fleet: &Fleet, weather: &Weather, trouble: Trouble, proces
         clouds.set(0);
     }));
     let Some(lifetime) = trouble.lifetime else { return };
-    for number in 0..processes {
-        let fleet = fleet.clone();
+    for number in 0..ranks.number() {
+        let ranks = ranks.clone();
         drop(simulator.spawn(Place::World, async move {
             loop {
-                fleet.simulator.pause(10, lifetime).await;
-                if fleet.is_calm() {
+                ranks.simulator.pause(10, lifetime).await;
+                if ranks.is_calm() {
                     break;
                 }
-                fleet.kill(number);
-                fleet.simulator.pause(10, 2_000).await;
-                if fleet.is_calm() {
+                ranks.kill(number);
+                ranks.simulator.pause(10, 2_000).await;
+                if ranks.is_calm() {
                     // Whoever has called for calm starts everybody.
                     break;
                 }
-                fleet.start(number);
+                ranks.start(number);
             }
         }));
     }

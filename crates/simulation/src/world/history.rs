@@ -66,6 +66,8 @@ pub(crate) struct Seen {
     pub(crate) wrongs: Vec<String>,
     /// What happened, line by line, where somebody wants to read it.
     pub(crate) trace: Option<Vec<String>>,
+    /// Requests that have no key.
+    pub(crate) requests: usize,
     pub(crate) attempts: usize,
     pub(crate) deaths: usize,
 }

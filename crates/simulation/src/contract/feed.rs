@@ -1,0 +1,74 @@
+//! The change feed.
+
+use changes::{ChangeItem, Detail};
+use kernel::SellerId;
+use offers::{Offer, OfferPatch, Stock};
+use usecases::{Transaction, patch_offer::patch_offer};
+
+use super::stand::{Stand, begin, saved_offer, seller};
+
+/// A seller sets a stock; the transaction is left open.
+async fn set(stand: &dyn Stand, seller: SellerId, offer: &Offer, pieces: i64) -> Box<dyn Transaction> {
+    let tx = begin(stand).await;
+    let patch = OfferPatch {
+        stock: Stock::new(pieces).ok(),
+        ..OfferPatch::default()
+    };
+    patch_offer(&*tx, seller, offer.id, patch, tx.now())
+        .await
+        .unwrap();
+    tx
+}
+
+/// All that is to be read from a place on, in pages of two.
+async fn read_all(stand: &dyn Stand) -> Vec<ChangeItem> {
+    let (mut items, mut place) = (Vec::new(), None);
+    loop {
+        let page = stand.feed().changes(place, 2).await.unwrap();
+        if page.items.is_empty() {
+            return items;
+        }
+        assert!(page.items.len() <= 2);
+        items.extend(page.items);
+        place = Some(page.next);
+    }
+}
+
+fn stocks(items: &[ChangeItem]) -> Vec<i32> {
+    let stock = |item: &ChangeItem| match item.detail {
+        Detail::Stock(stock) => Some(stock.get()),
+        _ => None,
+    };
+    items.iter().filter_map(stock).collect()
+}
+
+/// Page by page every item comes once, in the order in which they were written.
+pub async fn every_item_is_read_once_in_one_order(stand: &dyn Stand) {
+    let seller = seller(stand).await;
+    let offer = saved_offer(stand, seller, 1).await;
+    for pieces in 10..15 {
+        set(stand, seller, &offer, pieces).await.commit().await.unwrap();
+    }
+    drop(set(stand, seller, &offer, 99).await);
+    let read = read_all(stand).await;
+    assert_eq!(stocks(&read), [10, 11, 12, 13, 14]);
+    assert_eq!(read_all(stand).await, read);
+}
+
+/// What a transaction writes that began before others does not appear behind a place that was read.
+pub async fn nothing_is_shown_behind_what_is_still_under_way(stand: &dyn Stand) {
+    let seller = seller(stand).await;
+    let (slow, quick) = (
+        saved_offer(stand, seller, 1).await,
+        saved_offer(stand, seller, 1).await,
+    );
+    let earlier = set(stand, seller, &slow, 10).await;
+    set(stand, seller, &quick, 20).await.commit().await.unwrap();
+    let page = stand.feed().changes(None, 10).await.unwrap();
+    earlier.commit().await.unwrap();
+    let rest = stand.feed().changes(Some(page.next), 10).await.unwrap();
+    let mut seen = stocks(&page.items);
+    seen.extend(stocks(&rest.items));
+    seen.sort_unstable();
+    assert_eq!(seen, [10, 20]);
+}

@@ -1,0 +1,105 @@
+//! The gate.
+
+use std::collections::BTreeSet;
+
+use chrono::TimeDelta;
+use futures_util::future::join_all;
+use kernel::SellerId;
+use oauth::{
+    ApplicationStatus, BearerToken, ClientId, FamilyId, FamilyKind, Grant, NewToken, ScopeSet, TokenKey,
+    TokenKind,
+};
+
+use super::stand::{Ids, LIMIT, Stand, application, begin, id, seller};
+use kernel::Randomness;
+
+async fn issued(stand: &dyn Stand, seller: SellerId, client_id: ClientId) -> TokenKey {
+    let family = FamilyId::from(id());
+    let token = BearerToken::from_random(TokenKind::Access, family, &Ids.secret());
+    let tx = begin(stand).await;
+    let new = NewToken {
+        family,
+        kind: FamilyKind::ClientCredentials,
+        grant: Grant {
+            seller,
+            client_id,
+            scopes: ScopeSet::all(),
+        },
+        hash: token.key().hash,
+        expires_at: Some(tx.now() + TimeDelta::hours(12)),
+    };
+    tx.issue_token(new).await.unwrap();
+    tx.commit().await.unwrap();
+    token.key()
+}
+
+async fn lives(stand: &dyn Stand, token: TokenKey) -> bool {
+    stand.gate().admit(token).await.unwrap().is_some()
+}
+
+/// Places of an application rise by one from 1, whichever of its tokens is shown, and begin anew with the next minute. A
+/// token that nobody has is counted for nobody.
+pub async fn each_request_has_its_own_place_in_the_minute(stand: &dyn Stand) {
+    let seller = seller(stand).await;
+    let client_id = application(stand, seller).await;
+    let tokens = [
+        issued(stand, seller, client_id).await,
+        issued(stand, seller, client_id).await,
+    ];
+    let gate = stand.gate();
+    let all = join_all((0..10).map(|n| gate.admit(tokens[n % 2]))).await;
+    let admitted: Vec<_> = all
+        .into_iter()
+        .map(|admitted| admitted.unwrap().unwrap())
+        .collect();
+    let places: BTreeSet<_> = admitted.iter().map(|admission| admission.quota.place).collect();
+    assert!(places.iter().copied().eq(1..=10), "{places:?}");
+    assert!(admitted.iter().all(|admission| admission.quota.limit == LIMIT));
+    assert_eq!(admitted[0].principal.client_id, client_id);
+    let unknown = TokenKey {
+        family: id().into(),
+        ..tokens[0]
+    };
+    assert!(!lives(stand, unknown).await);
+    assert_eq!(gate.admit(tokens[0]).await.unwrap().unwrap().quota.place, 11);
+    stand.advance(TimeDelta::minutes(1)).await;
+    assert_eq!(gate.admit(tokens[0]).await.unwrap().unwrap().quota.place, 1);
+}
+
+/// The next request hears of it: a token's own end, its time's, its family's, its application's, its account's.
+pub async fn a_token_dies_with_whatever_it_hangs_on(stand: &dyn Stand) {
+    let seller = seller(stand).await;
+    let client_id = application(stand, seller).await;
+    let token = issued(stand, seller, client_id).await;
+    let tx = begin(stand).await;
+    tx.revoke_access_token(token).await.unwrap();
+    assert!(lives(stand, token).await, "nothing was committed");
+    tx.commit().await.unwrap();
+    assert!(!lives(stand, token).await);
+    let token = issued(stand, seller, client_id).await;
+    let tx = begin(stand).await;
+    tx.lock_family(token.family).await.unwrap().unwrap();
+    tx.revoke_family(token.family).await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(!lives(stand, token).await);
+    let token = issued(stand, seller, client_id).await;
+    for (step, alive) in [
+        (ApplicationStatus::suspend as fn(_) -> _, false),
+        (ApplicationStatus::reinstate, true),
+    ] {
+        let tx = begin(stand).await;
+        let application = tx.lock_application(client_id).await.unwrap().unwrap();
+        tx.save_application(application.moved(step).unwrap())
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(lives(stand, token).await, alive);
+    }
+    stand.advance(TimeDelta::hours(12)).await;
+    assert!(!lives(stand, token).await);
+    let token = issued(stand, seller, client_id).await;
+    let tx = begin(stand).await;
+    assert!(tx.close_seller(seller, tx.now()).await.unwrap());
+    tx.commit().await.unwrap();
+    assert!(!lives(stand, token).await);
+}

@@ -1,0 +1,147 @@
+//! Codes, refresh tokens and connections.
+
+use chrono::TimeDelta;
+use futures_util::future::join;
+use kernel::{Randomness, SellerId};
+use oauth::{ClientId, CodeChallenge, Credential, CredentialKind, FamilyId, NewConsent, ScopeSet, TokenKey};
+use usecases::{
+    Failure, Transaction, Work,
+    refresh_tokens::refresh_tokens,
+    token_pair::{Granted, Lifetimes, TokenPair},
+    transact,
+};
+
+use super::stand::{Ids, Stand, application, begin, id, seller};
+
+/// The example of RFC 7636, appendix B.
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+const LIFETIMES: Lifetimes = Lifetimes {
+    access: TimeDelta::hours(12),
+    refresh: TimeDelta::days(90),
+};
+
+/// A consent, and the code that comes of it.
+async fn consented(stand: &dyn Stand, seller: SellerId, client_id: ClientId) -> TokenKey {
+    let family = FamilyId::from(id());
+    let code = Credential::from_random(CredentialKind::AuthorizationCode, family, &Ids.secret());
+    let tx = begin(stand).await;
+    let consent = NewConsent {
+        family,
+        seller,
+        client_id,
+        scopes: ScopeSet::all(),
+        code: code.key().hash,
+        redirect_uri: "https://example.com/back".to_owned(),
+        challenge: CodeChallenge::new(CHALLENGE.to_owned()).unwrap(),
+        expires_at: tx.now() + TimeDelta::minutes(1),
+    };
+    tx.add_consent(consent).await.unwrap();
+    tx.commit().await.unwrap();
+    code.key()
+}
+
+/// Exchanges a code without looking at it; the pair.
+async fn exchanged(stand: &dyn Stand, code: TokenKey) -> TokenPair {
+    let pair = TokenPair::new(&Ids, code.family);
+    let tx = begin(stand).await;
+    let (_, stored) = tx.lock_code(code).await.unwrap().unwrap();
+    assert_eq!(stored.unwrap().used_at, None);
+    let new = oauth::NewPair {
+        scopes: ScopeSet::all(),
+        access: pair.access.key().hash,
+        access_expires_at: tx.now() + LIFETIMES.access,
+        refresh: pair.refresh.key().hash,
+        refresh_expires_at: tx.now() + LIFETIMES.refresh,
+    };
+    tx.use_code(code, new).await.unwrap();
+    tx.commit().await.unwrap();
+    pair
+}
+
+struct Refresh(TokenKey, ClientId, TokenPair);
+
+#[async_trait::async_trait]
+impl Work for Refresh {
+    type Done = Granted;
+    type Error = Failure<oauth::GrantRefusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<Granted, Self::Error> {
+        refresh_tokens(tx, self.0, self.1, &self.2, LIFETIMES, tx.now()).await
+    }
+}
+
+async fn lives(stand: &dyn Stand, pair: &TokenPair) -> bool {
+    stand.gate().admit(pair.access.key()).await.unwrap().is_some()
+}
+
+/// A refresh token gives a pair once; used again it ends the family, with all that came of it.
+pub async fn a_refresh_token_gives_one_pair(stand: &dyn Stand) {
+    let seller = seller(stand).await;
+    let client_id = application(stand, super::stand::seller(stand).await).await;
+    let first = exchanged(stand, consented(stand, seller, client_id).await).await;
+    assert!(lives(stand, &first).await);
+    let units = stand.units();
+    let refresh = || {
+        Refresh(
+            first.refresh.key(),
+            client_id,
+            TokenPair::new(&Ids, first.access.key().family),
+        )
+    };
+    let second = refresh();
+    assert!(matches!(
+        transact(units.as_ref(), &second).await,
+        Ok(Granted::Pair(_))
+    ));
+    assert!(lives(stand, &first).await && lives(stand, &second.2).await);
+    let tx = begin(stand).await;
+    assert!(second.2.stands(&*tx).await.unwrap());
+    drop(tx);
+    let third = refresh();
+    assert!(matches!(
+        transact(units.as_ref(), &third).await,
+        Ok(Granted::FamilyEnded)
+    ));
+    for pair in [&first, &second.2, &third.2] {
+        assert!(!lives(stand, pair).await);
+    }
+}
+
+/// Of two at once, one gets the pair, and the other one finds the token used.
+pub async fn a_second_use_waits_for_the_first(stand: &dyn Stand) {
+    let seller = seller(stand).await;
+    let client_id = application(stand, super::stand::seller(stand).await).await;
+    let first = exchanged(stand, consented(stand, seller, client_id).await).await;
+    let (units, family) = (stand.units(), first.access.key().family);
+    let refresh = || Refresh(first.refresh.key(), client_id, TokenPair::new(&Ids, family));
+    let (one, other) = (refresh(), refresh());
+    let (one, other) = join(transact(units.as_ref(), &one), transact(units.as_ref(), &other)).await;
+    let granted = [one.unwrap(), other.unwrap()];
+    assert!(granted.contains(&Granted::FamilyEnded), "{granted:?}");
+    assert!(
+        granted.iter().any(|granted| matches!(granted, Granted::Pair(_))),
+        "{granted:?}"
+    );
+}
+
+/// Disconnecting ends what was granted under the connection, used or not; a new consent begins a new one.
+pub async fn a_connections_end_is_its_families_end(stand: &dyn Stand) {
+    let seller = seller(stand).await;
+    let client_id = application(stand, super::stand::seller(stand).await).await;
+    let pair = exchanged(stand, consented(stand, seller, client_id).await).await;
+    let unused = consented(stand, seller, client_id).await;
+    let tx = begin(stand).await;
+    assert!(tx.disconnect(seller, client_id).await.unwrap());
+    assert!(!tx.disconnect(seller, client_id).await.unwrap());
+    tx.commit().await.unwrap();
+    assert!(!lives(stand, &pair).await);
+    let tx = begin(stand).await;
+    for key in [unused, pair.refresh.key()] {
+        let family = tx.lock_family(key.family).await.unwrap().unwrap();
+        assert!(family.standing.disconnected && family.standing.issuable().is_none());
+    }
+    drop(tx);
+    let again = exchanged(stand, consented(stand, seller, client_id).await).await;
+    assert!(lives(stand, &again).await);
+}
