@@ -14,8 +14,8 @@
 //!
 //! # Repetition
 //!
-//! A connection that was kept may turn out to be closed when the next request goes over it. If not one byte came back, the
-//! request is sent again over a new connection within the same attempt. A receiver that has taken the first one all the same
+//! A connection that was kept may turn out to be closed when the next request goes over it. If that shows within a second
+//! and not one byte came back, the request is sent again over a new connection within the same attempt. A receiver that has taken the first one all the same
 //! sees the delivery twice, as it may by any retry: `X-Delivery-Id` is the same.
 //!
 //! # What an attempt's time counts

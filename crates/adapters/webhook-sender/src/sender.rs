@@ -38,6 +38,11 @@ pub struct HttpSender {
     timeout: Duration,
 }
 
+/// How soon a kept connection has to turn out to be closed for that the request goes out again. One that the receiver closed
+/// before it saw the request says so within a round trip; later the receiver has had it, and the delivery may have been ended
+/// meanwhile.
+const CLOSED_BEFORE: Duration = Duration::from_secs(1);
+
 /// The head of an answer, and what its rest is read from.
 struct Answer {
     status: u16,
@@ -84,8 +89,8 @@ impl HttpSender {
         })
     }
 
-    /// A kept connection may have been closed by the receiver at the moment of its use. Where not one byte came back, the
-    /// request goes out once more over a new connection; should the first one have arrived after all, its
+    /// A kept connection may have been closed by the receiver at the moment of its use. Where it ends at once and not one byte
+    /// came back, the request goes out once more over a new connection; should the first one have arrived after all, its
     /// `X-Delivery-Id` tells the receiver so.
     async fn exchange(
         &self,
@@ -94,9 +99,10 @@ impl HttpSender {
         addresses: &[IpAddr],
     ) -> Result<(IpAddr, Connection, (u16, Incoming)), Failure> {
         if let Some((address, mut connection)) = self.kept.take(peer, addresses) {
+            let sent_at = Instant::now();
             match connection.exchange(self.request(message)?).await {
                 Ok(head) => return Ok((address, connection, head)),
-                Err(unanswered) if unanswered.unheard => {}
+                Err(unanswered) if unanswered.unheard && sent_at.elapsed() < CLOSED_BEFORE => {}
                 Err(unanswered) => return Err(unanswered.failure),
             }
         }

@@ -19,10 +19,10 @@ use held::{Held, InHand, Outlook, Phase, left};
 /// One lane gets at most this part of the slots that are left.
 const FAIR_SHARE: u16 = 8;
 
-/// This part of all slots is kept for applications that have little in hand, …
+/// This part of the slots is kept for applications that have little in hand, …
 const RESERVE: u16 = 8;
 
-/// … and one application gets at most this part of the reserve.
+/// … and of what is left of it one application gets at most this part.
 const PART_OF_RESERVE: u16 = 8;
 
 /// An attempt that is to begin.
@@ -85,27 +85,44 @@ impl Holdings {
 
     /// How much can start now; nothing when nothing can. A slot is free again when the end of its attempt is recorded, so that
     /// nothing piles up while the store is away. The fewer are left, the fewer go to one lane: so many lanes that turn dead at
-    /// once leave something to the others. The last ones go to applications that have next to nothing in hand: however many
-    /// others have slow receivers.
-    pub(super) fn room(&self) -> Option<Room> {
+    /// once leave something to the others. The last ones go to applications that have next to nothing in hand, however many
+    /// others have slow receivers, and of the half that lanes which fail may have likewise, however many others have dead ones.
+    fn room(&self) -> Option<Room> {
         let in_hand = |held: &Held| held.in_hand.len();
         let used: usize = self.held.values().map(in_hand).sum();
         let failing: usize = self.held.values().filter(|held| held.fails()).map(in_hand).sum();
-        let reserve = self.slots.attempts / RESERVE;
-        let free = left(self.slots.attempts, used);
-        let per_application = self.slots.per_application.max(1);
-        let (attempts, per_application) = match free.saturating_sub(reserve) {
-            0 => (free, per_application.min((reserve / PART_OF_RESERVE).max(1))),
-            open => (open, per_application),
-        };
+        let slots = self.slots;
+        let (attempts, per_application) = open(slots.attempts, used, slots.per_application);
+        let (failing_attempts, failing_per_application) = open(
+            (slots.attempts / 2).max(1),
+            failing,
+            slots.failing_per_application,
+        );
         (attempts > 0).then(|| Room {
             attempts,
-            failing_attempts: left((self.slots.attempts / 2).max(1), failing).min(attempts),
-            per_lane: (attempts / FAIR_SHARE).clamp(1, self.slots.per_lane.max(1)),
-            per_failing_lane: self.slots.per_failing_lane,
+            failing_attempts: failing_attempts.min(attempts),
+            per_lane: (attempts / FAIR_SHARE).clamp(1, slots.per_lane.max(1)),
+            per_failing_lane: slots.per_failing_lane,
             per_application,
-            failing_per_application: self.slots.failing_per_application.max(1),
+            failing_per_application,
             under_way: self.of_applications().into_values().collect(),
+        })
+    }
+
+    /// How much a claim may take of it. Of the last slots that is half: the next claim, which may come upon others, sees less left.
+    pub(super) fn room_for_claim(&self) -> Option<Room> {
+        let half_of_few = |slots: u16, left: u16| {
+            if left <= slots / RESERVE {
+                left.div_ceil(2)
+            } else {
+                left
+            }
+        };
+        let slots = self.slots.attempts;
+        self.room().map(|room| Room {
+            attempts: half_of_few(slots, room.attempts),
+            failing_attempts: half_of_few(slots / 2, room.failing_attempts),
+            ..room
         })
     }
 
@@ -318,6 +335,15 @@ impl Holdings {
             });
         }
         top_ups
+    }
+}
+
+/// How many of so many slots are open now, and how many one application may have in hand for that it gets more.
+fn open(slots: u16, used: usize, per_application: u16) -> (u16, u16) {
+    let free = left(slots, used);
+    match free.saturating_sub(slots / RESERVE) {
+        0 => (free, per_application.min(free / PART_OF_RESERVE).max(1)),
+        beyond_reserve => (beyond_reserve, per_application.max(1)),
     }
 }
 

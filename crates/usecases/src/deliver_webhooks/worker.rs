@@ -129,7 +129,7 @@ impl<'a> Worker<'a> {
         if self.under_way.claim || !self.looks_for_lanes {
             return;
         }
-        if let Some(room) = self.holdings.room() {
+        if let Some(room) = self.holdings.room_for_claim() {
             self.looks_for_lanes = false;
             self.under_way.claim = true;
             let (lanes, fence) = (self.dispatch.lanes, self.dispatch.randomness.uuid());

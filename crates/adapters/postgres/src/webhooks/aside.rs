@@ -10,7 +10,9 @@ use crate::statement::statement;
 /// delivered again, a limited number of deliveries at a time.
 ///
 /// A lane is put to sleep under a lock on its application: one that is being reinstated is left alone, and one that has been
-/// is not suspended any more. Nobody is waited for: what is locked is looked at the next time. Tells which lanes it has changed.
+/// is not suspended any more. With the lanes that were found go others of their applications that are awake and in nobody's
+/// hands, so that however many an application has, few claims come upon them. Nobody is waited for: what is locked is looked at
+/// the next time. Tells which lanes it has changed.
 pub(super) struct SetAside {
     pub(super) sellers: Vec<Uuid>,
     pub(super) lanes: Vec<Uuid>,
@@ -23,8 +25,11 @@ statement!(SetAside => (SqlUuid, SqlUuid):
     concat!(") k (seller_id, id) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
        where s.wake_at <= (select at from clock) order by s.seller_id, s.id for no key update of s skip locked), \
      lanes as materialized (select s.*, ", lane_state!(), " as state from locked s), \
-     held as materialized (select l.seller_id, l.id from lanes l join applications a on a.client_id = l.client_id \
-       where l.state = 'held' and a.status = 'suspended' for share of a skip locked), \
+     resting as materialized (select a.client_id from applications a where a.status = 'suspended' \
+       and a.client_id = any(array(select client_id from lanes where state = 'held')) for share skip locked), \
+     held as materialized (select l.seller_id, l.id from lanes l join resting r on r.client_id = l.client_id where l.state = 'held' \
+       union select o.seller_id, o.id from (select s.seller_id, s.id from resting r join subscriptions s on s.client_id = r.client_id \
+         where s.active and not s.leased and s.wake_at is not null limit 2000 for no key update of s skip locked) o), \
      pending as materialized (select l.seller_id, l.id as lane, d.id from lanes l cross join lateral (\
          (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
             and d.due_at is not null and d.attempt = 0 limit 500) union all \

@@ -23,6 +23,7 @@ pub(crate) enum Ended {
     Seller(SellerId),
 }
 
+/// A lane that a worker holds stays in its hands until it gives it back, so that the attempts under way are recorded.
 struct Deactivate {
     seller: Uuid,
     client: Option<Uuid>,
@@ -35,7 +36,7 @@ statement!(Deactivate => (SqlUuid, SqlUuid):
     ", client_id) union select t.seller_id, t.id from applications a join subscriptions t on t.client_id = a.client_id \
            where a.owner_id = ", seller: SqlUuid, " and ", client: Nullable<SqlUuid>,
     " is null) order by s.seller_id, s.id for update of s) \
-     update subscriptions s set active = false, leased = false, fence = null, in_hand = '{}', wake_at = null from theirs t \
+     update subscriptions s set active = false, wake_at = case when s.leased then s.wake_at end from theirs t \
      where s.seller_id = t.seller_id and s.id = t.id returning s.seller_id, s.id");
 
 /// Stops what is pending. Where there is more, the lane wakes, and the worker that finds it stops it.
@@ -55,7 +56,7 @@ statement!(Stop => ():
        where d.seller_id = p.seller_id and d.subscription_id = p.lane and d.id = p.id) \
      update subscriptions s set wake_at = (select api_now()) \
      from (select seller_id, lane from pending group by seller_id, lane having count(*) >= 500) m \
-     where s.seller_id = m.seller_id and s.id = m.lane");
+     where s.seller_id = m.seller_id and s.id = m.lane and not s.leased");
 
 /// Ends subscriptions for good: they stay to be seen, inactive.
 pub(crate) async fn end_subscriptions(tx: &Tx, whose: Ended) -> Result<(), StoreError> {

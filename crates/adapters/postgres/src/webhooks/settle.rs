@@ -20,6 +20,8 @@ use crate::statement::statement;
 /// What has ended is joined with its hold before its row is looked for: the row's whole key then comes from one side. The
 /// server takes sellers and subscriptions for independent, expects one delivery of a lane, and would as soon read all of them.
 ///
+/// An attempt that was under way when its delivery was stopped is recorded like any other, and nothing follows from it.
+///
 /// All lanes are locked in one order first. The stronger lock is not waited for: a buyer's order that hangs between its last
 /// statement and its end holds up nobody else's deliveries.
 #[derive(Default)]
@@ -98,11 +100,11 @@ statement!(Record => (SqlUuid, SqlUuid):
     ") c (seller_id, lane, id, attempt, delivered, delay, duration, status, failure) \
          join held h on h.seller_id = c.seller_id and h.id = c.lane), \
      recorded as (update deliveries d set attempt = d.attempt + 1, lost = least(d.lost, ", forgiven: SmallInt,
-    "), due_at = clock.at + c.delay * interval '1 microsecond', delivered_at = case when c.delivered then clock.at end, \
+    "), due_at = case when d.due_at is not null then clock.at + c.delay * interval '1 microsecond' end, delivered_at = case when c.delivered then clock.at end, \
          duration_ms = c.duration, response_status = c.status, failure = c.failure \
        from clock, ended c \
        where d.seller_id = c.seller_id and d.subscription_id = c.lane and d.id = c.id and d.attempt = c.attempt \
-         and d.due_at is not null) \
+         and d.delivered_at is null) \
      select s.seller_id, s.id from unnest(", release_sellers: Array<SqlUuid>, ", ", release_lanes: Array<SqlUuid>,
     ") r (seller_id, id) join held h on h.seller_id = r.seller_id and h.id = r.id \
        join subscriptions s on s.seller_id = h.seller_id and s.id = h.id for update of s skip locked");

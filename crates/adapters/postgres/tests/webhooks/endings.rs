@@ -2,9 +2,9 @@
 
 use kernel::SellerId;
 use oauth::ClientId;
-use webhooks::{DeliveryState, LaneKey};
+use webhooks::{Delivery, DeliveryState, LaneKey, TopUp};
 
-use crate::support::{Fixture, all_ended, delivery, release};
+use crate::support::{Fixture, all_ended, delivery, ids, release};
 
 /// Another seller's application that the seller has let in, and a subscription of it.
 async fn let_in(fixture: &Fixture) -> (SellerId, ClientId, LaneKey) {
@@ -15,8 +15,9 @@ async fn let_in(fixture: &Fixture) -> (SellerId, ClientId, LaneKey) {
     (seller, application, lane)
 }
 
-/// Deliveries are queued for nobody any more, none is given out, and what runs at the moment is not recorded.
-async fn nothing_more(fixture: &Fixture, lane: LaneKey, held: &webhooks::Lane) {
+/// Deliveries are queued for nobody any more and none is given out. What runs at the moment is recorded where there is still
+/// something to record it of.
+async fn nothing_more(fixture: &Fixture, lane: LaneKey, held: &webhooks::Lane, recorded: i64) {
     fixture
         .lanes()
         .settle(&all_ended(held, 200), &[release(held.hold)])
@@ -26,7 +27,7 @@ async fn nothing_more(fixture: &Fixture, lane: LaneKey, held: &webhooks::Lane) {
         fixture
             .count("select count(*) from deliveries where delivered_at is not null")
             .await,
-        0
+        recorded
     );
     let tx = fixture.begin().await;
     let new = delivery(&*tx);
@@ -78,7 +79,7 @@ async fn a_removed_subscription_is_gone_with_its_history() {
         left.iter().map(|one| one.id).collect::<Vec<_>>(),
         [other.subscription]
     );
-    nothing_more(&fixture, lane, &held).await;
+    nothing_more(&fixture, lane, &held, 0).await;
     let tx = fixture.begin().await;
     assert!(
         tx.delivery_body(seller, lane.subscription, told[0])
@@ -110,17 +111,14 @@ async fn a_disconnected_application_s_subscriptions_are_inactive_for_good() {
     tx.commit().await.unwrap();
     let reader = fixture.database.subscriptions();
     assert!(!reader.subscriptions(seller, application).await.unwrap()[0].active);
-    nothing_more(&fixture, lane, &held).await;
+    nothing_more(&fixture, lane, &held, 2).await;
     let history = reader
         .history(seller, application, lane.subscription)
         .await
         .unwrap()
         .unwrap();
-    assert!(history.iter().all(|told| told.state
-        == DeliveryState::Stopped {
-            attempt: 0,
-            last: None
-        }));
+    let delivered = |told: &Delivery| matches!(told.state, DeliveryState::Delivered { attempt: 1, .. });
+    assert!(history.len() == 2 && history.iter().all(delivered), "{history:?}");
 
     fixture
         .tamper("update connections set disconnected_at = null")
@@ -133,6 +131,50 @@ async fn a_disconnected_application_s_subscriptions_are_inactive_for_good() {
         new,
         "a new one lives with the new connection"
     );
+}
+
+#[tokio::test]
+async fn a_failure_of_what_ran_at_the_end_is_recorded_and_nothing_is_tried_again() {
+    let fixture = Fixture::new().await;
+    let (seller, application, lane) = let_in(&fixture).await;
+    fixture.queue(lane, 17).await;
+    let held = fixture.claim_one().await;
+    let tx = fixture.begin().await;
+    assert!(tx.disconnect(seller, application).await.unwrap());
+    tx.commit().await.unwrap();
+    let more = TopUp {
+        hold: held.hold,
+        running: ids(&held),
+        room: 4,
+        repeats: 4,
+    };
+    assert!(fixture.lanes().top_up(&[more]).await.unwrap().is_empty());
+    let ends = all_ended(&held, 500);
+    for _ in 0..2 {
+        fixture
+            .lanes()
+            .settle(&ends, &[release(held.hold)])
+            .await
+            .unwrap();
+    }
+    let reader = fixture.database.subscriptions();
+    let history = reader
+        .history(seller, application, lane.subscription)
+        .await
+        .unwrap()
+        .unwrap();
+    let stopped = |attempts: u8| {
+        let is = |told: &&Delivery| match &told.state {
+            DeliveryState::Stopped { attempt, last } => {
+                *attempt == attempts && last.is_some() == (attempts > 0)
+            }
+            _ => false,
+        };
+        history.iter().filter(is).count()
+    };
+    assert_eq!((stopped(1), stopped(0)), (16, 1), "{history:?}");
+    assert_eq!(fixture.sleeps(lane).await, None);
+    assert!(fixture.claim().await.is_empty());
 }
 
 #[tokio::test]
@@ -194,7 +236,7 @@ async fn a_deleted_application_s_subscriptions_are_removed() {
             other.subscription
         ))
         .await;
-    nothing_more(&fixture, lane, &held).await;
+    nothing_more(&fixture, lane, &held, 0).await;
 }
 
 #[tokio::test]

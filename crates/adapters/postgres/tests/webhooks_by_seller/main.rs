@@ -28,3 +28,6 @@ mod suspension;
 
 /// How statements are sent.
 pub(crate) const GATHERING: Gathering = Gathering::Router;
+
+/// Whether lanes of suspended applications are put to sleep. Else they stay due and are read over.
+pub(crate) const SUSPENDED_LANES_REST: bool = false;

@@ -84,6 +84,21 @@ async fn a_kept_connection_that_closes_without_a_word_is_replaced_within_the_att
     assert_eq!((receiver.taken(), requests.load(SeqCst)), (2, 3));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_kept_connection_that_is_closed_after_a_while_is_a_failure() {
+    let receiver = Receiver::start(|mut stream, _| async move {
+        read_request(&mut stream).await;
+        stream.write_all(OK).await.unwrap();
+        read_request(&mut stream).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    })
+    .await;
+    let sender = sender();
+    assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
+    assert_eq!(outcome(&sender, &receiver.url()).await, failed(Failure::Closed));
+    assert_eq!(receiver.taken(), 1, "the request was seen, and is not sent again");
+}
+
 #[tokio::test]
 async fn a_kept_connection_that_breaks_off_after_a_word_is_a_failure() {
     let (receiver, requests) = twofold(b"HTTP/1.1 2").await;

@@ -158,7 +158,7 @@ async fn applications_whose_receivers_are_slow_leave_slots_to_another_one() {
     for lane in 1..=60_u128 {
         store.queue(lane, 100);
         store.belongs_to(lane, 1 + lane % 5);
-        receivers.answer(lane, DEAD - FAST, 200);
+        receivers.answer(lane, SLOW, 200);
     }
     store.belongs_to(0, 99);
     receivers.answer(0, FAST, 200);
@@ -171,4 +171,57 @@ async fn applications_whose_receivers_are_slow_leave_slots_to_another_one() {
     };
     work(&store, &receivers, feed).await;
     assert!(receivers.most_at_once() >= usize::from(SLOTS.attempts) / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dead_receivers_of_many_applications_leave_slots_to_a_lane_that_fails_now_and_then() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    for dead in 1..=160_u128 {
+        store.queue(dead, 100);
+        store.fails(dead);
+        store.belongs_to(dead, 1 + dead % 8);
+        receivers.never_answer(dead, DEAD);
+    }
+    store.belongs_to(0, 99);
+    receivers.answer(0, FAST, 500);
+    let feed = async {
+        sleep(Duration::from_millis(500)).await;
+        for _ in 0..100 {
+            let queued = Instant::now();
+            store.queue(0, 1);
+            store.attempted_in(0).await;
+            assert!(
+                queued.elapsed() < Duration::from_secs(1),
+                "{:?}",
+                queued.elapsed()
+            );
+            sleep(Duration::from_millis(397)).await;
+        }
+    };
+    work(&store, &receivers, feed).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn applications_that_come_to_a_full_process_one_after_the_other_leave_a_slot_to_the_next() {
+    let (store, receivers) = (Store::default(), Receivers::default());
+    let slow = |applications: std::ops::Range<u128>, lanes: u128| {
+        for application in applications {
+            for lane in 0..lanes {
+                let lane = application * 100 + lane;
+                store.queue(lane, 100);
+                store.belongs_to(lane, application);
+                receivers.answer(lane, SLOW, 200);
+            }
+        }
+    };
+    slow(1..5, 4);
+    store.belongs_to(0, 99);
+    receivers.answer(0, FAST, 200);
+    let feed = async {
+        sleep(Duration::from_millis(500)).await;
+        slow(5..12, 25);
+        sleep(Duration::from_millis(500)).await;
+        arrives_soon(&store, 0, 1).await;
+    };
+    work(&store, &receivers, feed).await;
 }

@@ -181,6 +181,15 @@ impl Store {
             .await;
     }
 
+    /// Until each delivery of the lane has had an attempt.
+    pub(super) async fn attempted_in(&self, lane: u128) {
+        self.until(|inner| {
+            let lane = inner.lanes.get(&lane);
+            lane.is_some_and(|lane| lane.due.iter().all(|due| due.attempt > 0))
+        })
+        .await;
+    }
+
     async fn call(&self) -> Result<MutexGuard<'_, Inner>, StoreError> {
         sleep(ROUND_TRIP).await;
         let mut inner = self.inner();

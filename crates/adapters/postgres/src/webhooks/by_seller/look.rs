@@ -11,19 +11,20 @@ use crate::statement::statement;
 use crate::webhooks::{claim::full_applications, due::lane_state};
 
 /// Lanes that are due, those that have waited longest first. Lanes that fail have an index of their own, and lanes of
-/// applications that have their part are read over.
+/// applications that have their part, or are suspended, are read over: however many the latter have, they come to nobody.
 pub(super) struct Due {
     full: Vec<Uuid>,
     full_of_failing: Vec<Uuid>,
 }
 
 statement!(Due => (SqlUuid, SqlUuid, SqlUuid, Bool):
-    "with clock as materialized (select api_now() as at) \
+    "with clock as materialized (select api_now() as at), \
+     suspended as materialized (select array(select client_id from applications where status = 'suspended') as ids) \
      select seller_id, id, client_id, failing from (\
        (select seller_id, id, client_id, failing, wake_at from subscriptions where wake_at <= (select at from clock) and not failing \
-          and client_id <> all(", full: Array<SqlUuid>, ") order by wake_at limit 128) union all \
+          and client_id <> all(", full: Array<SqlUuid>, ") and client_id <> all((select ids from suspended)::uuid[]) order by wake_at limit 128) union all \
        (select seller_id, id, client_id, failing, wake_at from subscriptions where wake_at <= (select at from clock) and failing \
-          and client_id <> all(", full_of_failing: Array<SqlUuid>, ") order by wake_at limit 128)) due \
+          and client_id <> all(", full_of_failing: Array<SqlUuid>, ") and client_id <> all((select ids from suspended)::uuid[]) order by wake_at limit 128)) due \
      order by wake_at, seller_id, id");
 
 impl Due {

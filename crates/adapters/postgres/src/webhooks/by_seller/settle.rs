@@ -42,11 +42,11 @@ struct Record {
 
 statement!(Record => ():
     "update deliveries d set attempt = d.attempt + 1, lost = least(d.lost, ", end.forgiven: SmallInt,
-    "), due_at = clock.at + ", end.delay: Nullable<BigInt>, " * interval '1 microsecond', delivered_at = case when ", end.delivered: Bool,
+    "), due_at = case when d.due_at is not null then clock.at + ", end.delay: Nullable<BigInt>, " * interval '1 microsecond' end, delivered_at = case when ", end.delivered: Bool,
     " then clock.at end, duration_ms = ", end.duration: Integer, ", response_status = ", end.status: Nullable<SmallInt>,
     ", failure = ", end.failure: Nullable<Text>, " from (select api_now() as at offset 0) clock where d.seller_id = ", seller: SqlUuid,
     " and d.subscription_id = ", lane: SqlUuid, " and d.id = ", delivery: SqlUuid, " and d.attempt = ", end.attempt: SmallInt,
-    " and d.due_at is not null");
+    " and d.delivered_at is null");
 
 /// Gives the lane back, as the statement for many does with each.
 struct GiveBack {
