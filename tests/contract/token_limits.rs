@@ -2,7 +2,7 @@
 
 use blackbox::{Expect, World};
 use chrono::TimeDelta;
-use testkit::{Answer, TestClock};
+use testkit::{Answer, ServerOptions, TestClock};
 
 use crate::{
     PROGRAM, instant,
@@ -256,7 +256,7 @@ async fn of_many_at_once_exactly_30_pass_over_two_processes() {
 
 #[tokio::test]
 async fn a_proxy_that_nobody_trusts_is_warned_of_and_counted() {
-    let world = world().await;
+    let world = World::with(PROGRAM, ServerOptions::in_one_process).await;
     for _ in 0..5 {
         form_from(&world, "203.0.113.7", "grant_type=password")
             .await

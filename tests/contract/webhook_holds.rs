@@ -8,7 +8,7 @@ use blackbox::{
 };
 use chrono::TimeDelta;
 use reqwest::Method;
-use testkit::TestClock;
+use testkit::{ServerOptions, TestClock};
 
 use crate::PROGRAM;
 
@@ -36,8 +36,13 @@ async fn connected(world: &World) -> (Visitor, Integration) {
     (browser, own)
 }
 
+/// What is under way is told by the metrics of the process whose it is.
+fn settings(options: ServerOptions) -> ServerOptions {
+    local_receivers(options).in_one_process()
+}
+
 async fn waiting() -> Waiting {
-    let world = World::with(PROGRAM, local_receivers).await;
+    let world = World::with(PROGRAM, settings).await;
     let own = world.integration().await;
     waiting_at(world, own).await
 }
@@ -178,7 +183,7 @@ async fn a_closed_account_is_told_nothing_more() {
 
 #[tokio::test]
 async fn a_disconnected_application_is_told_nothing_more_and_a_new_consent_revives_nothing() {
-    let world = World::with(PROGRAM, local_receivers).await;
+    let world = World::with(PROGRAM, settings).await;
     let (mut browser, own) = connected(&world).await;
     let test = waiting_at(world, own).await;
     let world = &test.world;
@@ -199,7 +204,7 @@ async fn a_disconnected_application_is_told_nothing_more_and_a_new_consent_reviv
 
 /// A subscription whose first delivery the receiver has, and not answered yet.
 async fn under_way() -> Waiting {
-    let world = World::with(PROGRAM, local_receivers).await;
+    let world = World::with(PROGRAM, settings).await;
     let own = world.integration().await;
     under_way_at(world, own).await
 }
@@ -249,7 +254,7 @@ async fn an_attempt_that_is_under_way_at_the_end_of_its_application_is_the_last(
 
 #[tokio::test]
 async fn an_attempt_that_is_under_way_at_the_disconnection_is_the_last() {
-    let world = World::with(PROGRAM, local_receivers).await;
+    let world = World::with(PROGRAM, settings).await;
     let (mut browser, own) = connected(&world).await;
     let test = under_way_at(world, own).await;
     test.disconnected(&mut browser).await;

@@ -93,7 +93,7 @@ impl World {
 
     /// Another process on the same database, with the same settings.
     pub async fn another(&self) -> TestServer {
-        let server = TestServer::start(&self.options, &self.database).await;
+        let server = self.server.another(&self.options, &self.database).await;
         documented::watch(&server.base_url);
         server
     }

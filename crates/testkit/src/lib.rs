@@ -1,5 +1,8 @@
 //! Test support: a shared private PostgreSQL, a database per test, the program under test, and a client for it.
 //!
+//! `SELLER_API_TEST_TOPOLOGY` chooses what [`TestServer::start`] starts: `single`, one process, which is the default; `fleet`, three
+//! servers and two workers behind a balancer; `fleet-pgbouncer`, the same over a `PgBouncer`.
+//!
 //! Everything here panics with a clear message where it cannot go on: that is a failed test.
 #![expect(
     clippy::expect_used,
@@ -14,8 +17,11 @@ mod balancer;
 mod client;
 mod clock;
 mod database;
+mod fleet;
 mod link;
+mod pgbouncer;
 mod server;
+mod topology;
 mod worker;
 
 pub use balancer::Balancer;
@@ -23,5 +29,6 @@ pub use client::{Answer, Client, Request, Witness, show_answers_to};
 pub use clock::TestClock;
 pub use database::TestDatabase;
 pub use link::{Link, LostCommit};
+pub use pgbouncer::PgBouncer;
 pub use server::{ServerOptions, TestServer, sealing_key};
 pub use worker::TestWorker;

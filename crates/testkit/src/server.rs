@@ -12,9 +12,11 @@ use adapter_postgres::{Database, DatabaseSettings, Gathering};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{Client, TestDatabase};
+use crate::{Client, TestDatabase, fleet::Fleet, topology::Topology};
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Whether a server works beside answering.
+pub(crate) const WORKERS: &str = "SELLER_API__SERVER__WORKERS";
 const LOG_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How a server is started.
@@ -23,6 +25,7 @@ pub struct ServerOptions {
     program: std::path::PathBuf,
     environment: Vec<(String, String)>,
     sealing_key: String,
+    in_one_process: bool,
 }
 
 impl ServerOptions {
@@ -33,6 +36,7 @@ impl ServerOptions {
             program: program.as_ref().to_owned(),
             environment: Vec::new(),
             sealing_key,
+            in_one_process: false,
         }
     }
 
@@ -41,6 +45,34 @@ impl ServerOptions {
     pub fn set(mut self, key: &str, value: impl ToString) -> Self {
         self.environment.push((key.to_owned(), value.to_string()));
         self
+    }
+
+    /// In one process, whatever the topology: for tests of what a process knows of itself, such as its metrics.
+    #[must_use]
+    pub fn in_one_process(mut self) -> Self {
+        self.in_one_process = true;
+        self
+    }
+
+    /// Sets a key as [`Self::set`] does where nobody has set it.
+    pub(crate) fn unless_set(self, key: &str, value: &str) -> Self {
+        if self.value(key).is_some() {
+            self
+        } else {
+            self.set(key, value)
+        }
+    }
+
+    /// False where whoever starts the server wants none but its own workers.
+    pub(crate) fn wants_workers(&self) -> bool {
+        self.value(WORKERS) != Some("none")
+    }
+
+    fn value(&self, key: &str) -> Option<&str> {
+        let set = self.environment.iter().rev();
+        set.into_iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
     }
 
     /// A command of the program over the database at `url`, with these settings.
@@ -61,11 +93,13 @@ pub fn sealing_key() -> String {
     KeyRing::generate(&SystemRandomness::new())
 }
 
-/// A running server. It is killed with the value, unless it was stopped before.
+/// A running server, or several that look like one (see the crate's description). It is killed with the value, unless it was
+/// stopped before. Signals, the process id and the exit code are the first one's.
 #[derive(Debug)]
 pub struct TestServer {
     child: Child,
     log: Arc<Mutex<String>>,
+    fleet: Option<Fleet>,
     /// The public listener, without a trailing slash.
     pub base_url: String,
     /// The back office's listener, without a trailing slash.
@@ -75,10 +109,33 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Starts the program over the database and waits until it is ready.
+    /// Starts the program over the database, as often as the topology says, and waits until it is ready.
     pub async fn start(options: &ServerOptions, database: &TestDatabase) -> Self {
+        let pooled = match Topology::chosen() {
+            _ if options.in_one_process => return Self::one(options, database.url(), database).await,
+            Topology::Single => return Self::one(options, database.url(), database).await,
+            Topology::Fleet => false,
+            Topology::FleetPgBouncer => true,
+        };
         let operator_token = operator_token(database).await;
-        let mut server = Self::listen(options, database.url()).await;
+        let (mut server, fleet) = Fleet::start(options, database, pooled).await;
+        let [public, backoffice] = fleet.addresses().map(str::to_owned);
+        server.base_url = public;
+        server.backoffice_url = backoffice;
+        server.operator_token = operator_token;
+        server.fleet = Some(fleet);
+        server
+    }
+
+    /// One more process beside this one, which no balancer leads to.
+    pub async fn another(&self, options: &ServerOptions, database: &TestDatabase) -> Self {
+        let pooled = self.fleet.as_ref().and_then(Fleet::database_url);
+        Self::one(options, pooled.unwrap_or(database.url()), database).await
+    }
+
+    async fn one(options: &ServerOptions, url: &str, database: &TestDatabase) -> Self {
+        let operator_token = operator_token(database).await;
+        let mut server = Self::listen(options, url).await;
         server.operator_token = operator_token;
         server.ready().await;
         server
@@ -146,15 +203,17 @@ impl TestServer {
         Self {
             child,
             log,
+            fleet: None,
             base_url: format!("http://{public}"),
             backoffice_url: format!("http://{backoffice}"),
             operator_token: String::new(),
         }
     }
 
-    /// All that the program has logged so far.
+    /// All that the program has logged so far; of several servers one's after another's.
     pub fn log(&self) -> String {
-        self.log.lock().expect("the log is whole").clone()
+        let own = self.log.lock().expect("the log is whole").clone();
+        own + &self.fleet.as_ref().map(Fleet::log).unwrap_or_default()
     }
 
     /// The log once `holds` is true of it. Lines reach a test a little after the answers that they tell of.
@@ -188,10 +247,13 @@ impl TestServer {
         kill_process(id.expect("a process id"), signal).expect("the signal is sent");
     }
 
-    /// Kills the process (SIGKILL) and waits until it is gone.
+    /// Kills the process (SIGKILL), of several servers each, and waits until it is gone.
     pub fn kill(&mut self) {
         self.child.kill().expect("the signal is sent");
         self.child.wait().expect("the process ended");
+        if let Some(fleet) = &mut self.fleet {
+            fleet.kill();
+        }
     }
 
     /// Waits for the end of the process and returns its exit code.

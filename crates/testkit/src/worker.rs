@@ -13,7 +13,12 @@ pub struct TestWorker {
 impl TestWorker {
     /// Starts the program. What it does is seen in the database and in what it sends.
     pub fn start(options: &ServerOptions, database: &TestDatabase) -> Self {
-        let mut command = options.command("worker", database.url());
+        Self::over(options, database.url())
+    }
+
+    /// Starts the program over the database at `url`.
+    pub(crate) fn over(options: &ServerOptions, url: &str) -> Self {
+        let mut command = options.command("worker", url);
         command
             .env("SELLER_API__WORKER__BIND", "127.0.0.1:0")
             .stdin(Stdio::null())
