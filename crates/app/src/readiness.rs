@@ -32,6 +32,10 @@ pub(crate) struct Readiness {
     reached: Arc<watch::Sender<bool>>,
 }
 
+/// What to do about a pooler that a program with prepared statements cannot work through.
+pub(crate) const STATEMENTS_FORGOTTEN: &str = "the pooler before the database forgets prepared statements: set \
+    `max_prepared_statements` (1000, say) in PgBouncer 1.21 or newer, or let it pool sessions";
+
 /// The schema can only be used by a newer version of the program.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -125,6 +129,7 @@ impl Health for Readiness {
 #[derive(Debug, PartialEq, Eq)]
 enum State {
     Ready,
+    StatementsForgotten,
     Missing,
     Behind { pending: usize },
     TooOld { oldest: String },
@@ -135,6 +140,7 @@ impl From<SchemaState> for State {
     fn from(state: SchemaState) -> Self {
         match state {
             SchemaState::Ready => Self::Ready,
+            SchemaState::StatementsForgotten => Self::StatementsForgotten,
             SchemaState::Missing => Self::Missing,
             SchemaState::Behind { pending } => Self::Behind { pending },
             SchemaState::NeedsNewerBinary { oldest } => Self::TooOld { oldest },
@@ -147,6 +153,7 @@ impl State {
     fn not_ready(&self) -> Option<String> {
         match self {
             Self::Ready => None,
+            Self::StatementsForgotten => Some(STATEMENTS_FORGOTTEN.to_owned()),
             Self::Missing => Some("the database has no schema yet: run `seller-api migrate`".to_owned()),
             Self::Behind { pending } => Some(format!(
                 "the database lacks {pending} migrations: run `seller-api migrate`"
@@ -206,6 +213,9 @@ mod tests {
             behind.contains("2 migrations") && behind.contains("seller-api migrate"),
             "{behind}"
         );
+        let forgotten = State::from(SchemaState::StatementsForgotten);
+        let forgotten = forgotten.not_ready().unwrap();
+        assert!(forgotten.contains("`max_prepared_statements`"), "{forgotten}");
         assert!(State::Missing.not_ready().unwrap().contains("seller-api migrate"));
     }
 

@@ -97,6 +97,13 @@ impl Connector {
         AsyncPgConnection::try_from(client).await
     }
 
+    /// Opens a connection on which the driver itself is spoken to. What moves its bytes ends with it.
+    pub(crate) async fn open_bare(&self) -> Result<Client, ConnectError> {
+        let (client, driver) = self.reach().await?;
+        drop(tokio::spawn(drive(driver)));
+        Ok(client)
+    }
+
     async fn open_at_leisure(&self) -> Result<Link, ConnectError> {
         let (client, driver) = self.reach().await?;
         let driver = tokio::spawn(drive(driver));

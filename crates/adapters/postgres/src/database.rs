@@ -31,6 +31,7 @@ use crate::{
     meters::{PoolWaits, TransactionTimes},
     panel::{AccountMails, Audit, Panel, Usage},
     pool_state::PoolState,
+    pooler::Pooler,
     queues::{self, Queues},
     reads::Reads,
     retention::{self, Cleared, ClearedRecords, ErasedBuyers},
@@ -53,6 +54,7 @@ const POLL_INTERVAL: TimeDelta = TimeDelta::minutes(30);
 #[derive(Clone)]
 pub struct Database {
     connector: Arc<Connector>,
+    pooler: Arc<Pooler>,
     pool: Pool<AsyncPgConnection>,
     statement_timeout: Duration,
     gathering: Gathering,
@@ -98,6 +100,7 @@ impl Database {
             .build();
         Ok(Self {
             connector,
+            pooler: Arc::default(),
             // It is refused only where time limits come without a runtime.
             pool: pool.map_err(|_| DatabaseUrlError::Malformed)?,
             statement_timeout: settings.statement_timeout,
@@ -276,8 +279,12 @@ impl Database {
         Arc::new(Rates::new(&self.connector, reads, self.gathering))
     }
 
-    /// How the schema stands to this program; fails while the database cannot be reached, so it serves as a probe too.
+    /// How the schema stands to this program; fails while the database cannot be reached, so it serves as a probe too. The first
+    /// time it finds out whether a pooler between keeps prepared statements.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
+        if !self.pooler.keeps_statements(&self.connector).await? {
+            return Ok(SchemaState::StatementsForgotten);
+        }
         schema_state::read(&self.reads("schema")).await
     }
 

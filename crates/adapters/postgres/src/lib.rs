@@ -34,6 +34,7 @@ mod outbox;
 mod panel;
 mod pending;
 mod pool_state;
+mod pooler;
 mod queue;
 mod queues;
 mod reads;

@@ -11,6 +11,8 @@ use crate::{migrations::embedded_versions, reads::Reads, statement::statement};
 pub enum SchemaState {
     /// This program can work with it.
     Ready,
+    /// It cannot be asked: a pooler between forgets prepared statements.
+    StatementsForgotten,
     /// There is none.
     Missing,
     /// Migrations that this program brings have not been applied.

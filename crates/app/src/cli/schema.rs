@@ -3,12 +3,13 @@
 use adapter_postgres::{Database, SchemaState};
 
 use super::exit::Stopped;
-use crate::readiness::TooOld;
+use crate::readiness::{STATEMENTS_FORGOTTEN, TooOld};
 
 /// Refuses a database whose schema this program cannot work with, and says what to do.
 pub(super) async fn require(database: &Database) -> anyhow::Result<()> {
     match database.schema_state().await? {
         SchemaState::Ready => Ok(()),
+        SchemaState::StatementsForgotten => Err(forgotten()),
         SchemaState::Missing => Err(needs_migration("has no schema yet")),
         SchemaState::Behind { pending } => Err(needs_migration(&format!("lacks {pending} migrations"))),
         SchemaState::NeedsNewerBinary { oldest } => Err(TooOld { oldest }.into()),
@@ -19,10 +20,15 @@ fn needs_migration(why: &str) -> anyhow::Error {
     Stopped::Schema(format!("the database {why}: run `seller-api migrate`")).into()
 }
 
+fn forgotten() -> anyhow::Error {
+    Stopped::Schema(STATEMENTS_FORGOTTEN.to_owned()).into()
+}
+
 /// Refuses a database whose schema has moved on beyond this program.
 pub(super) async fn refuse_newer(database: &Database) -> anyhow::Result<()> {
     match database.schema_state().await? {
         SchemaState::NeedsNewerBinary { oldest } => Err(TooOld { oldest }.into()),
+        SchemaState::StatementsForgotten => Err(forgotten()),
         SchemaState::Ready | SchemaState::Missing | SchemaState::Behind { .. } => Ok(()),
     }
 }
