@@ -79,11 +79,16 @@ pub(crate) fn read(text: &str) -> Vec<Release> {
         let (heading, body) = section.split_once('\n').unwrap_or((section, ""));
         let (version, rest) = heading.strip_prefix('[')?.split_once(']')?;
         let date = rest.trim_start_matches([' ', '-']).get(..10);
-        Some(Release {
+        let mut release = Release {
             version: version.to_owned(),
             date: date.filter(|date| is_date(date)).map(str::to_owned),
-            html: markdown::render(body, &Links::from_file(FILE)).html,
-        })
+            html: String::new(),
+        };
+        // Every release has headings of the same names, and all of them stand on one page.
+        let html = markdown::render(body, &Links::from_file(FILE)).html;
+        let html = html.replace(" id=\"", &format!(" id=\"{}-", release.id()));
+        release.html = html.replace(" href=\"#", &format!(" href=\"#{}-", release.id()));
+        Some(release)
     };
     text.split("\n## ").skip(1).filter_map(release).collect()
 }
@@ -200,6 +205,17 @@ mod tests {
         ];
         let expected = expected.map(|(name, whole)| (name.to_owned(), "unreleased".to_owned(), whole));
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn headings_of_two_releases_have_anchors_of_their_own() {
+        let text =
+            "# C\n\n## [Unreleased]\n\n### Added\n\n- a\n\n## [1.0.0] - 2026-12-01\n\n### Added\n\n- b\n";
+        let pages = read(text).into_iter().map(|release| release.html);
+        for (html, id) in pages.zip(["unreleased-added", "1.0.0-added"]) {
+            assert!(html.contains(&format!("id=\"{id}\"")), "{html}");
+            assert!(!html.contains("id=\"added\""), "{html}");
+        }
     }
 
     /// An item that the feed cannot date would never be told of there.
