@@ -30,6 +30,7 @@ mod migrations;
 mod odd_requests;
 mod outage;
 mod panel_audit;
+mod pgbouncer;
 mod rolling;
 mod sandbox_database;
 mod sandbox_life;

@@ -1,0 +1,107 @@
+//! PgBouncer in transaction mode between the program and the database.
+
+use std::{collections::HashSet, sync::Arc};
+
+use blackbox::{World, run};
+use serde_json::json;
+use testkit::{PgBouncer, ServerOptions, TestDatabase, TestServer};
+use tokio::task::JoinSet;
+
+use crate::PROGRAM;
+
+/// Connections that the pooler has to the database.
+const CONNECTIONS: u32 = 3;
+/// Who trade at once: each process has more connections to the pooler than that has to the database.
+const SELLERS: usize = 12;
+/// Prepared statements that it keeps for each.
+const STATEMENTS: u32 = 100;
+
+fn settings(options: ServerOptions) -> ServerOptions {
+    options
+        .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 1_000_000)
+        .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 1_000_000)
+}
+
+/// What a new seller and its application do, all of which succeeds.
+async fn trade(world: Arc<World>) {
+    let trader = world.trader().await;
+    let application = world.application(&trader.seller, &["offers:read"]).await;
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    for stock in 1..=5 {
+        let change = world.patching(&trader.token, &offer, &json!({"stock": stock}));
+        let keyed = change.header("idempotency-key", &format!("{offer}-{stock}"));
+        keyed.send().await.expect(200);
+        let read = world.get(&trader.token, &format!("/v1/offers/{offer}")).await;
+        assert_eq!(read.expect(200).json()["stock"], stock);
+        world.token(&application).await;
+    }
+}
+
+/// What a session has that its connection did not begin with.
+const LEFT: &str = "\
+    select name || ' = ' || setting from pg_settings where source = 'session' and name <> all($1) \
+    union all select 'a lock: ' || mode from pg_locks where pid = pg_backend_pid() and locktype = 'advisory' \
+    union all select 'listens: ' || pg_listening_channels() \
+    union all select 'a table: ' || relname from pg_class where relpersistence = 't'";
+
+/// What the pooler itself sets for each of its clients.
+const TRACKED: [&str; 6] = [
+    "application_name",
+    "client_encoding",
+    "DateStyle",
+    "IntervalStyle",
+    "TimeZone",
+    "standard_conforming_strings",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_shared_and_nothing_of_one_client_is_left_to_the_next() {
+    if !PgBouncer::is_installed() {
+        return;
+    }
+    let database = TestDatabase::create().await;
+    let pgbouncer = PgBouncer::before(&database, CONNECTIONS, STATEMENTS).await;
+    let pooled = TestDatabase::elsewhere(pgbouncer.url());
+    let world = Arc::new(World::over(PROGRAM, pooled, settings).await);
+    let mut sellers = JoinSet::new();
+    for _ in 0..SELLERS {
+        sellers.spawn(trade(Arc::clone(&world)));
+    }
+    sellers.join_all().await;
+
+    // Whoever holds all of the server's connections sees what was left on each.
+    let (mut holders, mut processes) = (Vec::new(), HashSet::new());
+    for _ in 0..CONNECTIONS {
+        let holder = world.database.connect().await;
+        holder.batch_execute("begin").await.unwrap();
+        let left = holder.query(LEFT, &[&TRACKED.as_slice()]).await.unwrap();
+        let left: Vec<String> = left.iter().map(|row| row.get(0)).collect();
+        assert!(left.is_empty(), "{left:?}");
+        let process = holder.query_one("select pg_backend_pid()", &[]).await.unwrap();
+        assert!(processes.insert(process.get::<_, i32>(0)));
+        holders.push(holder);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pooler_that_forgets_statements_is_told_of_and_migrations_go_past_it() {
+    if !PgBouncer::is_installed() {
+        return;
+    }
+    let database = TestDatabase::empty().await;
+    let forgetful = PgBouncer::before(&database, CONNECTIONS, 0).await;
+    let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", forgetful.url())]).await;
+    let told = refused.failure().output();
+    assert!(told.contains("`max_prepared_statements`"), "{told}");
+    let past = [
+        ("DATABASE_URL", forgetful.url()),
+        ("SELLER_API__DATABASE__DIRECT_URL", database.url()),
+    ];
+    run(PROGRAM, &["migrate"], &past).await.success();
+
+    let options = settings(ServerOptions::new(PROGRAM));
+    let server = TestServer::listen(&options, forgetful.url()).await;
+    server.not_ready().await;
+    let log = server.log_with(|log| log.contains("not ready")).await;
+    assert!(log.contains("`max_prepared_statements`"), "{log}");
+}
