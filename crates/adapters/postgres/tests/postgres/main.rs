@@ -11,6 +11,7 @@ mod audit;
 mod client_tokens;
 mod connections;
 mod consenting;
+mod expanding;
 mod gate;
 mod grant_races;
 mod grants;
