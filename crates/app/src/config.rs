@@ -20,6 +20,7 @@ mod print;
 pub mod reference;
 mod server;
 mod tls;
+mod tracing;
 mod values;
 mod webhooks;
 
@@ -40,6 +41,7 @@ pub use self::{
     panel::PanelConfig,
     server::{PublicUrl, ServerConfig, WorkersMode, reachable},
     tls::TlsConfig,
+    tracing::TracingConfig,
     values::{List, Network, Period, Secret, ServiceUrl},
     webhooks::{AddressesMode, NameServer, WebhooksConfig},
 };
@@ -87,6 +89,9 @@ pub struct Config {
     /// The process of `seller-api worker`.
     #[schemars(extend("x-read-by" = "worker"))]
     pub worker: WorkerConfig,
+    /// Spans for a collector of traces.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
+    pub tracing: TracingConfig,
     /// The log.
     #[schemars(extend("x-read-by" = "every command"))]
     pub log: LogConfig,
@@ -107,6 +112,7 @@ impl Config {
         problems.extend(self.tracking.problems());
         problems.extend(self.webhooks.problems());
         problems.extend(self.retention.problems());
+        problems.extend(self.tracing.problems());
         problems.extend(self.log.problems());
         problems
     }

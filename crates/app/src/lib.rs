@@ -17,6 +17,7 @@ mod serve;
 mod signals;
 mod supervisor;
 mod tls;
+mod traces;
 mod wiring;
 mod worker;
 mod workers;

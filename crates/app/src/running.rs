@@ -1,17 +1,22 @@
 //! A process from its listening to its end: servers, and whatever goes on beside them.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use actix_server::{Server, ServerHandle};
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use tokio::{
     task::{JoinError, JoinSet},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{meters::watch_queues, signals::Signals, supervisor, wiring::Shared, workers::end_counting};
+use crate::{
+    meters::watch_queues, signals::Signals, supervisor, traces, wiring::Shared, workers::end_counting,
+};
+
+/// How long the collector of traces is waited for at the end, at most.
+const LAST_SPANS: Duration = Duration::from_secs(3);
 
 /// Serves until a signal comes and all that runs is finished. `listening` is called once all listeners answer.
 pub(crate) async fn until_stopped(
@@ -70,8 +75,11 @@ async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
         shared.tasks.drained().await;
         end_counting(shared).await;
     };
-    let patience = shared.config.server.shutdown_timeout;
-    if timeout(patience.0, finished).await.is_ok() {
+    let (patience, begun) = (shared.config.server.shutdown_timeout, Instant::now());
+    let is_finished = timeout(patience.0, finished).await.is_ok();
+    // The last requests' spans among them; a collector that is away has what is left of the time and no more.
+    traces::end(patience.0.saturating_sub(begun.elapsed()).min(LAST_SPANS)).await;
+    if is_finished {
         tracing::info!("stopped");
     } else {
         tracing::warn!(after = %patience, "stopped, though not everything was finished");

@@ -64,8 +64,10 @@ impl TrustedProxies {
         }
     }
 
-    fn trusts(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(&address))
+    /// Whether this host is one of them.
+    pub fn trusts(&self, host: IpAddr) -> bool {
+        let host = host.to_canonical();
+        self.0.iter().any(|network| network.contains(&host))
     }
 }
 

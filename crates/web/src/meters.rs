@@ -55,7 +55,7 @@ impl RequestMeters {
 }
 
 /// The method, if some route has it: a client can make others up.
-fn label(method: &Method) -> &'static str {
+pub(crate) fn label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::HEAD => "HEAD",

@@ -7,8 +7,10 @@ use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use crate::guarded::message;
+use crate::request_span;
 
 /// Runs work on the process's own runtime and knows what of it is still under way. Clones share their tasks.
 #[derive(Clone, Debug)]
@@ -33,11 +35,13 @@ impl Tasks {
         }
     }
 
-    /// Runs `work` to its end, from now on and whether or not anybody waits for the returned future.
+    /// Runs `work` to its end, from now on and whether or not anybody waits for the returned future. Traces show it under the
+    /// request that asked for it.
     pub fn run<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
         &self,
         work: W,
     ) -> impl Future<Output = Result<T, TaskPanicked>> + Send + use<T, W> {
+        let work = work.instrument(request_span::current());
         let task = self.running.spawn_on(work, &self.runtime);
         async {
             task.await.map_err(|ended| {

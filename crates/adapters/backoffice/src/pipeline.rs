@@ -12,7 +12,7 @@ use web::access_log::AccessLine;
 use web::body::{self, Body, BodyLimits};
 use web::guarded::guarded;
 use web::meters::RequestMeters;
-use web::{TraceId, head, reply};
+use web::{RequestSpan, TraceId, head, reply};
 
 use crate::meters::LISTENER;
 use crate::operation::{Operation, Streaming};
@@ -39,26 +39,28 @@ pub(crate) async fn serve(
     let trace_id = TraceId::of(request.headers(), || office.randomness.uuid().into_bytes());
     let found = routes::find(request.method(), request.uri().path());
     let route = found.template();
+    // Whoever reaches this listener belongs to the marketplace.
+    let span = RequestSpan::begin(LISTENER, request.headers(), &trace_id, || true);
     let passing = pass(&office, &request, trace_id, &mut payload, found);
-    let outcome = guarded(&trace_id, passing).await;
+    let outcome = span.around(guarded(&trace_id, passing)).await;
     let (response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(reply) => (reply.into_response(&trace_id), false),
         Err(refusal) => {
-            let (problem, closes) = refusal.logged(&trace_id, route).into_answer();
+            let (problem, closes) = span.within(|| refusal.logged(&trace_id, route)).into_answer();
             (problem.into_response(&trace_id), closes)
         }
     };
     let (method, status, duration) = (request.method(), response.status(), began.elapsed());
     requests.count(route, method, status, duration);
-    AccessLine {
+    let line = AccessLine {
         listener: LISTENER,
         trace_id: &trace_id,
         method,
         route,
         status,
         duration,
-    }
-    .write();
+    };
+    span.end(method, route, status, || line.write());
     match payload {
         payload if closes => reply::closing(response, payload),
         Payload::None => response,

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use web::access_log::AccessLine;
 use web::form::Form;
 use web::meters::RequestMeters;
-use web::{TraceId, head, reply};
+use web::{RequestSpan, TraceId, head, reply};
 
 use crate::layout::HOME;
 use crate::security::Policy;
@@ -60,7 +60,9 @@ impl Listener {
             let random = self.docs.randomness.secret();
             random.first_chunk().copied().unwrap_or_default()
         });
-        let mut answer = self.answer(request);
+        // Pages are everybody's: nobody's word counts for whether they are recorded.
+        let span = RequestSpan::begin(LISTENER, request.headers(), &trace_id, || false);
+        let mut answer = span.within(|| self.answer(request));
         let headers = answer.response.headers_mut();
         security::apply(headers, &trace_id, answer.policy, self.docs.https);
         let response = match payload.into_inner() {
@@ -71,15 +73,15 @@ impl Listener {
         let (status, duration) = (response.status(), at.elapsed());
         self.meters
             .count(answer.route, request.method(), status, duration);
-        AccessLine {
+        let line = AccessLine {
             listener: LISTENER,
             trace_id: &trace_id,
             method: request.method(),
             route: answer.route,
             status,
             duration,
-        }
-        .write();
+        };
+        span.end(request.method(), answer.route, status, || line.write());
         response
     }
 

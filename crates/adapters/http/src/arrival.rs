@@ -9,13 +9,15 @@ use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use tokio::time::Instant;
 use web::body::{self, Body, BodyLimits};
-use web::{TraceId, reply};
+use web::{RequestSpan, TraceId, reply};
 
 /// What every part of the listener answers from.
 pub(crate) struct Arrival {
     pub(crate) request: HttpRequest,
     payload: Payload,
     pub(crate) trace_id: TraceId,
+    /// What traces tell of it.
+    pub(crate) span: RequestSpan,
     /// Whom the request comes from, trusted proxies left out.
     pub(crate) client: IpAddr,
     pub(crate) at: Instant,
@@ -27,7 +29,7 @@ impl Arrival {
     pub(crate) fn new(
         request: HttpRequest,
         payload: Payload,
-        trace_id: TraceId,
+        (trace_id, span): (TraceId, RequestSpan),
         client: IpAddr,
         at: Instant,
     ) -> Self {
@@ -35,6 +37,7 @@ impl Arrival {
             request,
             payload,
             trace_id,
+            span,
             client,
             at,
             reading: Duration::ZERO,

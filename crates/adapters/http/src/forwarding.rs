@@ -44,6 +44,13 @@ impl Forwarding {
         address
     }
 
+    /// Whether the peer's word counts.
+    pub(crate) fn trusts(&self, request: &HttpRequest) -> bool {
+        request
+            .peer_addr()
+            .is_some_and(|peer| self.proxies.trusts(peer.ip()))
+    }
+
     fn warn(&self, peer: IpAddr, now: Instant) {
         let lately = |at: Instant| now.duration_since(at) < WARN_EVERY;
         if self.warned.get().is_some_and(lately) {

@@ -1,4 +1,4 @@
-//! Where every request of the listener comes in: it gets its trace id, goes to the part that answers it, and leaves a
+//! Where every request of the listener comes in: it gets its trace id and its span, goes to the part that answers it, and leaves a
 //! line in the log and a mark in the meters.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use web::access_log::AccessLine;
 use web::meters::RequestMeters;
-use web::{Problem, TraceId, head};
+use web::{Problem, RequestSpan, TraceId, head};
 
 use crate::arrival::Arrival;
 use crate::deprecated::{Ending, Notices};
@@ -65,21 +65,25 @@ impl Listener {
     pub(crate) async fn serve(&self, request: HttpRequest, payload: Payload) -> HttpResponse {
         let at = Instant::now();
         let trace_id = TraceId::of(request.headers(), || self.trace_ids.next());
+        let span = RequestSpan::begin(LISTENER, request.headers(), &trace_id, || {
+            self.forwarding.trusts(&request)
+        });
         let client = self.forwarding.client(&request, at);
         let method = request.method().clone();
-        let arrival = Arrival::new(request, payload.into_inner(), trace_id, client, at);
-        let Answer { response, route } = self.answer(arrival).await;
+        let payload = payload.into_inner();
+        let arrival = Arrival::new(request, payload, (trace_id, span.clone()), client, at);
+        let Answer { response, route } = span.around(self.answer(arrival)).await;
         let (status, duration) = (response.status(), at.elapsed());
         self.meters.count(route, &method, status, duration);
-        AccessLine {
+        let line = AccessLine {
             listener: LISTENER,
             trace_id: &trace_id,
             method: &method,
             route,
             status,
             duration,
-        }
-        .write();
+        };
+        span.end(&method, route, status, || line.write());
         response
     }
 

@@ -54,6 +54,7 @@ pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer 
         }
     };
     if let Some((seller, client_id)) = progress.counted.get() {
+        arrival.span.came_for(client_id);
         let status = response.status().as_u16();
         listener.public.usage.note(UsageKey {
             seller,

@@ -9,7 +9,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use tokio::time::Instant;
 use web::access_log::AccessLine;
 use web::meters::RequestMeters;
-use web::{TraceId, TrustedProxies};
+use web::{RequestSpan, TraceId, TrustedProxies};
 
 use crate::{Panel, pipeline, security};
 
@@ -39,6 +39,11 @@ impl Listener {
             let random = self.panel.randomness.secret();
             random.first_chunk().copied().unwrap_or_default()
         });
+        let span = RequestSpan::begin(LISTENER, request.headers(), &trace_id, || {
+            request
+                .peer_addr()
+                .is_some_and(|peer| self.proxies.trusts(peer.ip()))
+        });
         let (client, method) = (self.client(&request), request.method().clone());
         let arrival = pipeline::Arrival {
             request,
@@ -46,19 +51,19 @@ impl Listener {
             trace_id,
             client,
         };
-        let (mut response, route) = pipeline::answer(&self.panel, arrival).await;
+        let (mut response, route) = span.around(pipeline::answer(&self.panel, arrival)).await;
         security::apply(response.headers_mut(), &trace_id, self.panel.settings.https());
         let (status, duration) = (response.status(), at.elapsed());
         self.meters.count(route, &method, status, duration);
-        AccessLine {
+        let line = AccessLine {
             listener: LISTENER,
             trace_id: &trace_id,
             method: &method,
             route,
             status,
             duration,
-        }
-        .write();
+        };
+        span.end(&method, route, status, || line.write());
         response
     }
 

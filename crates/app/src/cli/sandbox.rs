@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::ValueEnum;
 
 use super::{block_on, with_flags};
-use crate::{config::Sources, logging, sandbox};
+use crate::{config::Sources, sandbox, traces};
 
 /// Try everything out: the whole service with data to play with
 ///
@@ -68,7 +68,7 @@ impl Args {
         let addresses = self.webhook_addresses.map(WebhookAddresses::name);
         let flags = [("--webhook-addresses", "webhooks.addresses", addresses)];
         let loaded = with_flags(sources, flags).load()?;
-        logging::start(&loaded.config.log);
+        traces::start(&loaded.config)?;
         let options = sandbox::Options {
             data_dir: self.data_dir,
             port: self.port,

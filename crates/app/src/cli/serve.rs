@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::{block_on, with_flags};
-use crate::{config::Sources, logging};
+use crate::{config::Sources, traces};
 
 /// Serve the API and the marketplace's interface
 ///
@@ -69,7 +69,7 @@ impl Args {
             ("--workers", "server.workers", self.workers.map(Workers::name)),
         ];
         let loaded = with_flags(sources, flags).load()?;
-        logging::start(&loaded.config.log);
+        traces::start(&loaded.config)?;
         block_on(crate::serve::serve(&loaded))
     }
 }

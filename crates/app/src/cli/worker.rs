@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::{block_on, with_flags};
-use crate::{config::Sources, logging};
+use crate::{config::Sources, traces};
 
 /// Do the work that goes on beside requests
 ///
@@ -28,7 +28,7 @@ Examples:
 impl Args {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
         let loaded = with_flags(sources, [("--bind", "worker.bind", self.bind)]).load()?;
-        logging::start(&loaded.config.log);
+        traces::start(&loaded.config)?;
         block_on(crate::worker::work(&loaded))
     }
 }

@@ -71,7 +71,9 @@ impl Sources {
             config: figment.extract_lossy()?,
             figment,
         };
-        let problems = loaded.config.problems();
+        let mut problems = loaded.config.problems();
+        let variables = self.environment.iter().map(|(name, _)| name.as_str());
+        problems.extend(loaded.config.tracing.foreign(variables));
         if problems.is_empty() {
             return Ok(loaded);
         }

@@ -428,6 +428,12 @@ const WORK: &[Meter] = &[
 
 const PROCESS: &[Meter] = &[
     meter(
+        "trace_spans_total",
+        Counter,
+        "Spans that were to be handed to the collector of traces, by what came of it.",
+        &[label("fate", &["sent", "lost"])],
+    ),
+    meter(
         "ready",
         Gauge,
         "1 while the process can do its work, as /readyz says; else 0.",

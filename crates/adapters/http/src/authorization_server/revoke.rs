@@ -31,6 +31,7 @@ pub(super) async fn revoke(listener: &Listener, arrival: &mut Arrival) -> Result
 
     let applications = public.applications.as_ref();
     let client = client::authenticated(arrival.headers(), &parameters, applications, deadline).await?;
+    arrival.span.came_for(client.client_id);
     if counts(public, &client, &parameters, deadline).await? {
         limits::token_by_client(listener, client.client_id, deadline).await?;
     }

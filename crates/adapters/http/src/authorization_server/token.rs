@@ -64,6 +64,7 @@ async fn issue_as_asked(
     *asked = Some(grant_type);
     let (headers, applications) = (arrival.headers(), public.applications.as_ref());
     let client = client::for_grant(headers, &parameters, grant_type, applications, deadline).await?;
+    arrival.span.came_for(client.client_id);
     if counts(
         public,
         &client,
