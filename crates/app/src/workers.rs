@@ -8,6 +8,7 @@ mod deliveries;
 mod mails;
 mod parcels;
 mod routine;
+mod spans;
 mod sparing;
 mod usage;
 

@@ -5,6 +5,7 @@ mod failure;
 mod http;
 mod line;
 mod oauth;
+mod spans;
 mod tokens;
 
 pub(crate) use failure::Failure;

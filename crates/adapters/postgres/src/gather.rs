@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use diesel_async::AsyncPgConnection;
 use kernel::StoreError;
 use tokio::sync::{mpsc, oneshot};
+use tracing::Span;
 
 use crate::{
     ANSWER_WITHIN,
@@ -13,6 +14,7 @@ use crate::{
     error::{SharedFailure, within},
     line::Line,
     meters::GroupSizes,
+    spans,
 };
 
 /// The most questions that go as one statement: enough for all that a server thread has in flight, and few enough that
@@ -39,6 +41,8 @@ pub(crate) trait Grouped: Send + Sync + 'static {
 
 struct Waiter<G: Grouped> {
     question: G::Question,
+    /// Told how many went together.
+    span: Span,
     reply: oneshot::Sender<Result<G::Answer, StoreError>>,
 }
 
@@ -59,15 +63,20 @@ impl<G: Grouped> Gatherer<G> {
         }
     }
 
-    /// Asks, together with whoever else is waiting.
+    /// Asks, together with whoever else is waiting. Its span is the asker's own: from the question on, the wait for the statement
+    /// that is under way included.
     pub(crate) async fn ask(&self, question: G::Question) -> Result<G::Answer, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        self.enqueue(Waiter { question, reply });
+        let (span, (reply, answer)) = (spans::of(G::NAME), oneshot::channel());
+        self.enqueue(Waiter {
+            question,
+            span: span.clone(),
+            reply,
+        });
         let gone = |_| StoreError::Unavailable("the task that asks the database has ended".into());
-        within(ANSWER_WITHIN, async {
+        let answered = within(ANSWER_WITHIN, async {
             answer.await.unwrap_or_else(|lost| Err(gone(lost)))
-        })
-        .await
+        });
+        spans::within(span, answered).await
     }
 
     /// The queue has no bound of its own: who waits too long leaves, and is not asked for any more.
@@ -105,6 +114,9 @@ async fn serve<G: Grouped>(grouped: Arc<G>, line: Line, mut queue: mpsc::Unbound
         waiting.retain(|waiter| !waiter.reply.is_closed());
         if waiting.is_empty() {
             continue;
+        }
+        for waiter in &waiting {
+            spans::of_many(&waiter.span, waiting.len());
         }
         let (questions, replies): (Vec<_>, Vec<_>) = waiting.drain(..).map(|w| (w.question, w.reply)).unzip();
         sizes.note(questions.len());

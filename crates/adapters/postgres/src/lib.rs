@@ -44,6 +44,7 @@ mod schema_state;
 mod sealed;
 mod sealing;
 mod settings;
+mod spans;
 mod statement;
 mod tls;
 mod trade;

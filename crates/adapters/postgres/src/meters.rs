@@ -3,22 +3,40 @@
 
 use metrics::Histogram;
 use tokio::time::Instant;
+use tracing::Span;
+
+use crate::spans;
 
 /// How long statements take, by what they are for.
 #[derive(Clone)]
-pub(crate) struct StatementTimes(Histogram);
+pub(crate) struct StatementTimes {
+    statement: &'static str,
+    times: Histogram,
+}
 
 impl StatementTimes {
     /// The times of statements for one use, which is a label of bounded choice.
     pub(crate) fn of(statement: &'static str) -> Self {
-        Self(metrics::histogram!("database_statement_duration_seconds", "statement" => statement))
+        Self {
+            statement,
+            times: metrics::histogram!("database_statement_duration_seconds", "statement" => statement),
+        }
     }
 
-    /// Waits for a statement's answer, and notes how long that took. One that is given up is not noted.
-    pub(crate) async fn take<F: Future>(&self, statement: F) -> F::Output {
+    /// Waits for a statement's answer in a span of its own, and notes how long that took. One that is given up is not noted.
+    pub(crate) async fn take<T, E>(&self, answer: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        self.take_in(spans::of(self.statement), answer).await
+    }
+
+    /// As [`Self::take`], in a span that was made for it.
+    pub(crate) async fn take_in<T, E>(
+        &self,
+        span: Span,
+        answer: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         let begun = Instant::now();
-        let answer = statement.await;
-        self.0.record(begun.elapsed());
+        let answer = spans::within(span, answer).await;
+        self.times.record(begun.elapsed());
         answer
     }
 }
@@ -64,10 +82,13 @@ pub(crate) struct TransactionTimes {
 }
 
 impl TransactionTimes {
+    /// What all statements between the begin and the commit are called.
+    pub(crate) const WITHIN: &str = "transaction";
+
     pub(crate) fn new() -> Self {
         Self {
             begin: StatementTimes::of("begin"),
-            within: StatementTimes::of("transaction"),
+            within: StatementTimes::of(Self::WITHIN),
             commit: StatementTimes::of("commit"),
         }
     }

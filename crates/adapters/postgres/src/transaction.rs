@@ -1,6 +1,7 @@
 //! An open transaction and its ends.
 
 use std::{
+    panic::Location,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -16,6 +17,7 @@ use futures_util::join;
 use kernel::{CommitError, StoreError};
 use orders::PollSchedule;
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
+use tracing::Span;
 use usecases::Transaction;
 
 use crate::{
@@ -24,6 +26,7 @@ use crate::{
     outbox::Outbox,
     pending::{Pending, Write, send_all},
     sealing::Sealing,
+    spans,
 };
 
 /// No transaction lasts longer.
@@ -133,17 +136,24 @@ impl Tx {
     /// Waits for a statement over [`Self::connection`], and for the writes that go before it. Every statement goes through
     /// here or through [`Self::finish_with`], so that a transaction in which one failed or was given up is never taken for
     /// committed.
-    pub(crate) async fn run<T>(
+    #[track_caller]
+    pub(crate) fn run<T>(
         &self,
         statement: impl Future<Output = QueryResult<T>>,
-    ) -> Result<T, StoreError> {
-        let writes = self.pending.writes();
-        let both = async {
-            let (written, answer) = join!(send_all(&writes, self.connection()), statement);
-            written?;
-            answer.map_err(store_error)
-        };
-        self.settle(both).await
+    ) -> impl Future<Output = Result<T, StoreError>> {
+        let place = Location::caller();
+        async move {
+            let writes = self.pending.writes();
+            let both = async {
+                let (written, answer) = join!(send_all(&writes, self.connection()), statement);
+                written?;
+                answer.map_err(store_error)
+            };
+            let span = spans::of(TransactionTimes::WITHIN);
+            spans::asked_at(&span, place);
+            spans::of_many(&span, writes.len().saturating_add(1));
+            self.settle(span, both).await
+        }
     }
 
     /// Lets a write wait for the next read, or for the end.
@@ -168,18 +178,21 @@ impl Tx {
         if writes.is_empty() {
             return Ok(());
         }
-        self.settle(send_all(&writes, self.connection())).await
+        let span = spans::of(TransactionTimes::WITHIN);
+        spans::of_many(&span, writes.len());
+        self.settle(span, send_all(&writes, self.connection())).await
     }
 
     async fn settle<T>(
         &self,
+        span: Span,
         statements: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let limit = self
             .statement_max
             .min(self.ends.saturating_duration_since(Instant::now()));
         self.unsettled.fetch_add(1, Ordering::Relaxed);
-        let answer = tokio::time::timeout(limit, self.times.within.take(statements)).await;
+        let answer = tokio::time::timeout(limit, self.times.within.take_in(span, statements)).await;
         let answer = answer.map_err(|_| StoreError::from(Silence(limit)))??;
         self.unsettled.fetch_sub(1, Ordering::Relaxed);
         Ok(answer)

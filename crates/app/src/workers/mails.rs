@@ -12,12 +12,13 @@ use async_trait::async_trait;
 use kernel::{Mail, MailFate, MailQueue, Mailer, Randomness, SendError};
 use oauth::AccountMail;
 use orders::ShipmentMail;
+use tracing::Instrument;
 use usecases::{
     UnitOfWorkError,
     send_mails::{Post, send_mails},
 };
 
-use super::routine::Routine;
+use super::{routine::Routine, spans};
 use crate::causes;
 
 /// How long a mail waits at most before somebody looks, on average half of it.
@@ -100,7 +101,9 @@ impl<M: Kind> Watched<M> {
 #[async_trait]
 impl<M: Kind> Mailer<M> for Watched<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
-        let outcome = self.mailer.send(mail).await;
+        let span = spans::mail(M::ABOUT, mail.id());
+        let outcome = self.mailer.send(mail).instrument(span.clone()).await;
+        spans::mailed(&span, &outcome);
         match &outcome {
             Ok(()) => {
                 if self.in_trouble.swap(false, Ordering::Relaxed) {

@@ -9,9 +9,10 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER},
 };
 use secrecy::{ExposeSecret, SecretString};
+use tracing::Instrument;
 use url::Url;
 
-use super::Failure;
+use super::{Failure, spans};
 
 /// How long a connection may take to come about, within the deadline.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -54,9 +55,22 @@ impl Http {
     }
 
     /// Sends a request and reads the answer whole. Statuses that mean the same everywhere are failures already.
-    pub(crate) async fn exchange(&self, request: Request, clock: &dyn Clock) -> Result<Response, Failure> {
+    pub(crate) async fn exchange(
+        &self,
+        mut request: Request,
+        clock: &dyn Clock,
+    ) -> Result<Response, Failure> {
+        let span = spans::exchange(&request);
+        spans::pass_on(&span, request.headers_mut());
+        let outcome = self.send(request, clock).instrument(span.clone()).await;
+        spans::exchanged(&span, &outcome);
+        outcome
+    }
+
+    async fn send(&self, request: Request, clock: &dyn Clock) -> Result<Response, Failure> {
         let mut response = self.client.execute(request).await?;
         let status = response.status();
+        spans::answered(status);
         match status.as_u16() {
             401 => return Err(Failure::Unauthorized),
             429 => return Err(Failure::Throttled(retry_after(response.headers(), clock.now()))),

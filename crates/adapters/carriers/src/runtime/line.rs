@@ -8,10 +8,12 @@ use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
 };
+use tracing::Instrument;
 
 use super::{
     Failure, Http, TokenSource,
     breaker::{Breaker, Outcome, Ticket},
+    spans,
     tokens::Tokens,
 };
 use crate::api::{Answer, Api, Reading};
@@ -70,6 +72,13 @@ impl Line {
 
     /// Asks the carrier, unless it is in trouble or busy with us already.
     pub(crate) async fn look_up(&self, number: &TrackingNumber) -> Lookup {
+        let span = spans::look_up(self.carrier);
+        let lookup = self.looked_up(number).instrument(span.clone()).await;
+        spans::looked_up(&span, &lookup);
+        lookup
+    }
+
+    async fn looked_up(&self, number: &TrackingNumber) -> Lookup {
         let began = Instant::now();
         let deadline = began + self.shared.deadline;
         if let Some(why) = self.breaker.refusal() {

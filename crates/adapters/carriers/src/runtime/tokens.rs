@@ -11,8 +11,9 @@ use futures_util::{
     future::{BoxFuture, Shared as SharedFuture},
 };
 use reqwest::{Request, StatusCode, header::HeaderValue};
+use tracing::Instrument;
 
-use super::{Failure, Shared};
+use super::{Failure, Shared, spans};
 
 /// How long before its end a token is renewed. One that lives shorter than twice as long is renewed at half its life.
 const MARGIN: TimeDelta = TimeDelta::minutes(5);
@@ -116,13 +117,14 @@ impl Tokens {
         }
     }
 
-    /// The request under way, begun if there is none. It runs on its own, so that whoever began it may give up.
+    /// The request under way, begun if there is none. It runs on its own, so that whoever began it may give
+    /// up; traces show it under them.
     fn launch(&self, state: &mut State) -> Flight {
         if let Some(flight) = &state.flight {
             return flight.clone();
         }
         let tokens = self.clone();
-        let task = tokio::spawn(async move { tokens.fetch().await });
+        let task = tokio::spawn(async move { tokens.fetch().await }.instrument(spans::current()));
         let flight = task
             .map(|end| {
                 end.unwrap_or_else(|_| Err(Failure::Broken("the request for a token ended".to_owned())))

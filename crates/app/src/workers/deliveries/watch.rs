@@ -10,6 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, StoreError};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 use usecases::deliver_webhooks::Observer;
 use uuid::Uuid;
 use webhooks::{
@@ -18,7 +19,10 @@ use webhooks::{
 };
 
 use super::Deliveries;
-use crate::workers::routine::{Routine, Trouble};
+use crate::workers::{
+    routine::{Routine, Trouble},
+    spans,
+};
 
 const DELIVERIES: &str = "webhook_deliveries_total";
 const LANES: &str = "webhook_lanes_claimed_total";
@@ -124,10 +128,15 @@ pub(super) struct SpreadSender(pub(super) Arc<dyn WebhookSender>);
 impl WebhookSender for SpreadSender {
     async fn send(&self, message: &Message) -> Sent {
         let (sender, message, begun) = (Arc::clone(&self.0), message.clone(), Instant::now());
-        let sending = tokio::spawn(async move {
+        let span = spans::attempt(&message);
+        let attempt = span.clone();
+        let sending = async move {
             let _in_flight = InFlight::begin();
-            sender.send(&message).await
-        });
+            let sent = sender.send(&message).await;
+            spans::attempted(&attempt, &sent);
+            sent
+        };
+        let sending = tokio::spawn(sending.instrument(span));
         let lost = |_| {
             Sent::Attempted(Attempted {
                 outcome: Outcome::Failed(Failure::WorkerLost),
