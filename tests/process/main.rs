@@ -42,6 +42,7 @@ mod starts;
 mod stops;
 mod supervised;
 mod tls;
+mod traces;
 mod webhook_guide;
 mod worker;
 mod worker_kills;

@@ -31,6 +31,7 @@ pub struct CarrierStub {
     pub url: String,
     known: Arc<Mutex<HashMap<String, Says>>>,
     asked: Arc<Mutex<Vec<String>>>,
+    heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl CarrierStub {
@@ -42,6 +43,7 @@ impl CarrierStub {
             url,
             known: Arc::default(),
             asked: Arc::default(),
+            heads: Arc::default(),
         };
         let serving = stub.clone();
         tokio::spawn(async move {
@@ -65,6 +67,21 @@ impl CarrierStub {
         asked.iter().filter(|path| path.contains(number)).count()
     }
 
+    /// The value of a header of the first question about a parcel; names are in lower case.
+    pub fn header(&self, number: &str, name: &str) -> Option<String> {
+        let heads = self.heads.lock().expect("what was asked is whole");
+        let head = heads.iter().find(|head| head.contains(number))?;
+        let value = |line: &str| {
+            Some(
+                line.split_once(": ")
+                    .filter(|(other, _)| *other == name)?
+                    .1
+                    .to_owned(),
+            )
+        };
+        head.lines().find_map(value)
+    }
+
     async fn serve(&self, mut stream: TcpStream) -> Option<()> {
         let mut head = Vec::new();
         while !head.windows(4).any(|four| four == b"\r\n\r\n") {
@@ -73,6 +90,10 @@ impl CarrierStub {
             }
         }
         let head = String::from_utf8_lossy(&head).into_owned();
+        self.heads
+            .lock()
+            .expect("what was asked is whole")
+            .push(head.clone());
         let path = head.split(' ').nth(1)?.to_owned();
         let number = path.rsplit('/').next()?.split('?').next()?.to_owned();
         self.asked.lock().expect("what was asked is whole").push(path);

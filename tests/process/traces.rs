@@ -1,0 +1,422 @@
+//! Traces: what a collector sees of requests and of what is done for them, whom it is told of, and that it harms nothing.
+
+use std::time::{Duration, Instant};
+
+use blackbox::{
+    CarrierStub, Collector, Expect, Exported, Receiver, Says, World, assert_no_secret, events, eventually,
+    local_receivers, requests, tells_of,
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::ServerOptions;
+
+use crate::{PROGRAM, world};
+
+/// The caller's trace and span.
+const CALLER: (&str, &str) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const UNSAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+
+fn traced(options: ServerOptions, collector: &Collector) -> ServerOptions {
+    options
+        .set("SELLER_API__TRACING__OTLP_ENDPOINT", &collector.url)
+        .set("SELLER_API__TRACING__SAMPLE_RATIO", 1)
+}
+
+/// A world of which everything is recorded.
+async fn watched(collector: &Collector) -> World {
+    World::with(PROGRAM, |options| traced(local_receivers(options), collector)).await
+}
+
+/// Reads offers under a trace id, with a `traceparent`.
+async fn read(world: &World, token: &str, trace_id: &str, traceparent: &str) {
+    let request = world.client.get(&world.url("/v1/offers")).bearer(token);
+    let request = request.header("x-request-id", trace_id);
+    request
+        .header("traceparent", traceparent)
+        .send()
+        .await
+        .expect(200);
+}
+
+/// Ends the world's server and waits until it is gone.
+async fn stopped(mut world: World) -> World {
+    let another = world.another().await;
+    let server = std::mem::replace(&mut world.server, another);
+    server.terminate();
+    assert_eq!(server.exit_code().await, Some(0));
+    world
+}
+
+fn line_of(log: &str, trace_id: &str) -> Value {
+    let of_it = |event: &Value| event["fields"]["trace_id"] == trace_id;
+    events(log).into_iter().find(of_it).expect("the request's line")
+}
+
+#[tokio::test]
+async fn a_request_is_a_span_in_its_callers_trace_with_its_statements_under_it() {
+    let collector = Collector::start().await;
+    let world = watched(&collector).await;
+    let seller = world.seller().await;
+    let application = world.application(&seller, &["offers:read"]).await;
+    let token = world.token(&application).await;
+    read(&world, &token, "traced-read-1", TRACEPARENT).await;
+
+    let request = collector.request("traced-read-1").await;
+    assert_eq!((request.trace.as_str(), request.parent.as_str()), CALLER);
+    assert_eq!(request.name, "GET /v1/offers");
+    assert_eq!(request.kind as i32, 2, "a server's");
+    let told = [
+        "listener",
+        "http.request.method",
+        "http.route",
+        "http.response.status_code",
+        "client_id",
+    ];
+    let told = told.map(|attribute| request.told(attribute));
+    assert_eq!(told, ["api", "GET", "/v1/offers", "200", &application.client_id]);
+    assert!(!request.failed && request.times.0 < request.times.1);
+
+    let gate = collector
+        .span("the gate's span", |span| {
+            span.name == "gate" && span.is_under(&request)
+        })
+        .await;
+    assert_eq!(gate.told("db.system.name"), "postgresql");
+    assert_eq!(gate.told("db.query.summary"), "gate");
+    assert_eq!(gate.told("db.operation.batch.size"), "1");
+    assert!(request.times.0 <= gate.times.0 && gate.times.1 <= request.times.1);
+    let all = collector.of(&request.trace);
+    assert!(all.len() >= 3, "the gate, and the offers: {all:?}");
+    assert!(
+        all.iter()
+            .all(|span| span.id == request.id || span.is_under(&request)),
+        "{all:?}"
+    );
+
+    let log = world.server.log_with(|log| tells_of(log, "traced-read-1")).await;
+    let line = line_of(&log, "traced-read-1");
+    assert_eq!(
+        (&line["otel_trace_id"], &line["otel_span_id"]),
+        (&json!(request.trace), &json!(request.id))
+    );
+    let resource = collector.resources().remove(0);
+    assert_eq!(resource["service.name"], "seller-api");
+    assert!(resource.contains_key("service.version"));
+}
+
+#[tokio::test]
+async fn whoever_names_no_trace_or_a_malformed_one_gets_one_of_its_own() {
+    let collector = Collector::start().await;
+    let world = watched(&collector).await;
+    let (_, token) = world.reader().await;
+    let malformed = [
+        "",
+        "00-1-2-01",
+        &TRACEPARENT.to_uppercase(),
+        &TRACEPARENT.replacen("00", "ff", 1),
+    ];
+    let mut traces = vec![CALLER.0.to_owned()];
+    for (n, traceparent) in malformed.into_iter().enumerate() {
+        let trace_id = format!("own-trace-{n}");
+        read(&world, &token, &trace_id, traceparent).await;
+        let request = collector.request(&trace_id).await;
+        assert_eq!(request.parent, "", "{traceparent}");
+        assert!(!traces.contains(&request.trace), "{traceparent}");
+        traces.push(request.trace);
+    }
+    let refused = world
+        .client
+        .get(&world.url("/v1/me"))
+        .header("x-request-id", "no-token-here");
+    refused.send().await.expect(401);
+    let request = collector.request("no-token-here").await;
+    assert_eq!(request.told("http.response.status_code"), "401");
+    assert!(!request.attributes.contains_key("client_id") && !request.failed);
+    let nowhere = world
+        .client
+        .request(Method::from_bytes(b"BREW").unwrap(), &world.url("/coffee"));
+    nowhere.header("x-request-id", "brew-coffee").send().await;
+    let request = collector.request("brew-coffee").await;
+    assert_eq!(request.name, "HTTP", "nothing that a client makes up");
+    assert!(!request.attributes.contains_key("http.route"));
+}
+
+#[tokio::test]
+async fn a_shipment_is_followed_to_the_carrier_and_what_workers_send_are_traces_of_their_own() {
+    let (collector, carrier, receiver) = (
+        Collector::start().await,
+        CarrierStub::start().await,
+        Receiver::start().await,
+    );
+    carrier.says("TRACED-1", Says::State("adopted_at_source_branch"));
+    let world = World::with(PROGRAM, |options| {
+        traced(local_receivers(options), &collector)
+            .set("SELLER_API__CARRIERS__INPOST__ENABLED", true)
+            .set("SELLER_API__CARRIERS__INPOST__BASE_URL", &carrier.url)
+            .set(
+                "SELLER_API__TRACING__HEADERS",
+                "x-collector-key=collectors-own-key",
+            )
+            .set(
+                "SELLER_API__TRACING__ATTRIBUTES",
+                "deployment.environment.name=test",
+            )
+    })
+    .await;
+    let own = world.integration().await;
+    let hook = world.hook(&own.token, &receiver).await;
+    let order = world.paid_order(&own.trader()).await;
+    let parcel = json!({"carrier": "inpost", "tracking_number": "TRACED-1"});
+    let shipping = world.shipping(&own.token, &order.id, &parcel);
+    let shipping = shipping.header("x-request-id", "traced-shipment");
+    shipping
+        .header("traceparent", TRACEPARENT)
+        .send()
+        .await
+        .expect(201);
+
+    let request = collector.request("traced-shipment").await;
+    assert_eq!(request.name, "POST /v1/orders/{id}/shipments");
+    let look_up = |span: &Exported| span.name == "carrier inpost" && span.is_under(&request);
+    let look_up = collector.span("the carrier's span", look_up).await;
+    assert_eq!(look_up.told("outcome"), "found");
+    let exchange = collector
+        .span("the exchange's span", |span| span.is_under(&look_up))
+        .await;
+    assert_eq!(
+        (exchange.name.as_str(), exchange.told("http.response.status_code")),
+        ("GET", "200")
+    );
+    assert_eq!(exchange.told("server.address"), "127.0.0.1");
+    let expected = format!("00-{}-{}-01", CALLER.0, exchange.id);
+    assert_eq!(
+        carrier.header("TRACED-1", "traceparent"),
+        Some(expected),
+        "the carrier can take part"
+    );
+
+    for name in ["begin", "transaction", "commit"] {
+        let is_it = |span: &Exported| span.name == name && span.is_under(&request);
+        collector.span(name, is_it).await;
+    }
+    let named = |span: &Exported| span.attributes.contains_key("code.file.path");
+    let statement = collector
+        .span("a statement with its place", |span| {
+            named(span) && span.is_under(&request)
+        })
+        .await;
+    assert!(statement.told("code.file.path").ends_with(".rs"), "{statement:?}");
+
+    let attempt = |span: &Exported| span.name == "webhook order.shipped";
+    let attempt = collector.span("the attempt's span", attempt).await;
+    assert_eq!(
+        (attempt.parent.as_str(), attempt.told("outcome")),
+        ("", "delivered")
+    );
+    assert_ne!(attempt.trace, request.trace);
+    let delivered = receiver.has(3).await;
+    let delivered = delivered
+        .iter()
+        .find(|delivery| delivery.event() == "order.shipped")
+        .unwrap();
+    assert_eq!(attempt.told("delivery"), delivered.delivery());
+    assert_eq!(attempt.told("client_id"), own.application.client_id);
+    assert!(
+        delivered.headers.iter().all(|(name, _)| name != "traceparent"),
+        "the contract has no such header"
+    );
+
+    let first = collector.requests().remove(0);
+    assert_eq!(first.request_line, "POST /v1/traces HTTP/1.1");
+    assert_eq!(first.header("content-type"), "application/x-protobuf");
+    assert_eq!(first.header("x-collector-key"), "collectors-own-key");
+    assert_eq!(
+        collector.resources().remove(0)["deployment.environment.name"],
+        "test"
+    );
+    let mut secrets = vec![own.token, hook.secret, own.application.client_secret];
+    secrets.extend(["TRACED-1", "collectors-own-key", &receiver.url].map(str::to_owned));
+    secrets.push(world.server.operator_token.clone());
+    for request in collector.requests() {
+        let bytes = String::from_utf8_lossy(&request.body);
+        assert_no_secret(&bytes);
+        for secret in &secrets {
+            assert!(!bytes.contains(secret.as_str()), "it is told: {secret}");
+        }
+    }
+    let log = world.server.log();
+    assert!(!log.contains("collectors-own-key"));
+}
+
+#[tokio::test]
+async fn what_a_stranger_sends_as_a_path_a_token_or_a_secret_is_in_no_span() {
+    let collector = Collector::start().await;
+    let world = watched(&collector).await;
+    let body = json!({"name": "K", "email": "spans@shop.example", "password": "hunter2-hunter2"});
+    world.office_post("/sellers", &body).await.expect(201);
+    let seller = world.seller().await;
+    let application = world.application(&seller, &["offers:read"]).await;
+    let personal = world.personal_token(&seller, &["offers:read"]).await.token;
+    let access = world.token(&application).await;
+    for token in [&personal, &access] {
+        world.get(token, "/v1/offers").await.expect(200);
+        world
+            .get(token, &format!("/v1/offers?after={token}"))
+            .await
+            .expect(400);
+        world.get(token, &format!("/v1/{token}")).await.expect(404);
+        world
+            .office(Method::GET, &format!("/sellers/{token}"))
+            .send()
+            .await
+            .expect(404);
+    }
+    let secret = &application.client_secret;
+    let form =
+        format!("grant_type=client_credentials&client_id={secret}&client_secret={access}&scope={personal}");
+    world
+        .client
+        .post(&world.url("/oauth/token"))
+        .form(&form)
+        .send()
+        .await
+        .expect(401);
+    world.database.go_away().await;
+    let last = world.client.get(&world.url("/v1/me")).bearer(&access);
+    last.header("x-request-id", "the-last-one")
+        .send()
+        .await
+        .refused(500, "internal_error");
+
+    let last = collector.request("the-last-one").await;
+    assert!(
+        last.failed && last.told("http.response.status_code") == "500",
+        "{last:?}"
+    );
+    let gate = collector
+        .span("the gate's span", |span| span.is_under(&last))
+        .await;
+    assert!(gate.failed, "{gate:?}");
+    let tails = [secret, &personal, &access, &world.server.operator_token];
+    let tails = tails.map(|secret| secret.splitn(3, '_').last().unwrap());
+    for request in collector.requests() {
+        let bytes = String::from_utf8_lossy(&request.body);
+        assert_no_secret(&bytes);
+        for secret in tails
+            .into_iter()
+            .chain(["hunter2-hunter2", "spans@shop.example", &seller.id])
+        {
+            assert!(!bytes.contains(secret), "it is told: {secret}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_a_trusted_peer_decides_what_is_recorded_and_a_stop_loses_nothing() {
+    for (trusted, recorded) in [("127.0.0.1", vec!["asks-for-it"]), ("", vec![])] {
+        let collector = Collector::start().await;
+        let world = World::with(PROGRAM, |options| {
+            traced(options, &collector)
+                .set("SELLER_API__SERVER__TRUSTED_PROXIES", trusted)
+                .set("SELLER_API__TRACING__SAMPLE_RATIO", 0)
+        })
+        .await;
+        let (_, token) = world.reader().await;
+        read(&world, &token, "says-nothing", "").await;
+        read(&world, &token, "wants-it-not", UNSAMPLED).await;
+        read(&world, &token, "asks-for-it", TRACEPARENT).await;
+        let world = stopped(world).await;
+        let spans = collector.spans();
+        let requests = spans.iter().filter_map(|span| span.attributes.get("x_trace_id"));
+        assert_eq!(requests.collect::<Vec<_>>(), recorded, "trusted: {trusted}");
+        assert!(spans.iter().all(|span| span.trace == CALLER.0), "{spans:?}");
+        drop(world);
+    }
+}
+
+#[tokio::test]
+async fn a_collector_that_fails_is_told_of_once_and_its_return_too() {
+    let collector = Collector::start().await;
+    collector.answers(Some(503));
+    let world = watched(&collector).await;
+    let (_, token) = world.reader().await;
+    let failures = |log: &str| log.matches("spans cannot be handed to the collector").count();
+    for n in 0..3 {
+        let before = collector.requests().len();
+        read(&world, &token, &format!("unheard-of-{n}"), "").await;
+        eventually("another batch", async || {
+            (collector.requests().len() > before).then_some(())
+        })
+        .await;
+    }
+    let log = world.server.log_with(|log| failures(log) > 0).await;
+    assert_eq!(failures(&log), 1, "{log}");
+    collector.answers(Some(200));
+    read(&world, &token, "heard-of-again", "").await;
+    let log = world
+        .server
+        .log_with(|log| log.contains("the collector takes spans again"))
+        .await;
+    assert_eq!(failures(&log), 1);
+    let metrics = world.office_get("/metrics").await.expect(200);
+    let metrics = String::from_utf8(metrics.bytes).unwrap();
+    for fate in ["lost", "sent"] {
+        let counted = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("trace_spans_total{{fate=\"{fate}\"}} ")));
+        assert!(
+            counted.is_some_and(|count| count.parse::<u64>().unwrap() > 0),
+            "{fate}: {counted:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_collector_that_never_answers_delays_no_request_and_no_stop() {
+    let collector = Collector::start().await;
+    collector.answers(None);
+    let world = watched(&collector).await;
+    let (_, token) = world.reader().await;
+    eventually("a batch that is not answered", async || {
+        (!collector.requests().is_empty()).then_some(())
+    })
+    .await;
+    let begun = Instant::now();
+    for n in 0..50 {
+        read(&world, &token, &format!("not-held-up-{n}"), "").await;
+    }
+    // Each batch would take 5 s.
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let begun = Instant::now();
+    drop(stopped(world).await);
+    // `server.drain`, and the three seconds that the last spans have.
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn variables_that_are_not_read_stop_the_start_and_where_nobody_traces_no_line_says_so() {
+    let world = world().await;
+    let (_, token) = world.reader().await;
+    read(&world, &token, "nobody-traces", TRACEPARENT).await;
+    let log = world.server.log_with(|log| tells_of(log, "nobody-traces")).await;
+    assert!(!log.contains("otel_"), "{log}");
+    assert_eq!(
+        requests(&log)
+            .iter()
+            .filter(|line| line["trace_id"] == "nobody-traces")
+            .count(),
+        1
+    );
+    let refused = std::process::Command::new(PROGRAM)
+        .arg("config")
+        .env("SELLER_API__TRACING__OTLP_ENDPOINT", "http://127.0.0.1:4318")
+        .env("OTEL_TRACES_SAMPLER", "always_on")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("OTEL_TRACES_SAMPLER"),
+        "{said}"
+    );
+}

@@ -1,0 +1,194 @@
+//! A collector of traces on the loopback: it takes OTLP over HTTP, decodes it, and keeps every byte for whoever looks for what
+//! must not be in there.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::ExportTraceServiceRequest,
+    common::v1::{AnyValue, KeyValue, any_value::Value},
+    trace::v1::{Span, span::SpanKind, status::StatusCode},
+};
+use prost::Message;
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+};
+
+use crate::{Received, eventually, receiver::read};
+
+/// A span as it was exported.
+#[derive(Debug, Clone)]
+pub struct Exported {
+    /// 32 hexadecimal digits.
+    pub trace: String,
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// The id of the span above it; empty where there is none.
+    pub parent: String,
+    /// Its name.
+    pub name: String,
+    /// What it is in the exchange with others.
+    pub kind: SpanKind,
+    /// Whether it says that something went wrong.
+    pub failed: bool,
+    /// Its attributes, as texts.
+    pub attributes: BTreeMap<String, String>,
+    /// Its begin and its end, in nanoseconds since 1970.
+    pub times: (u64, u64),
+}
+
+impl Exported {
+    /// An attribute, which has to be there.
+    #[track_caller]
+    pub fn told(&self, attribute: &str) -> &str {
+        let value = self.attributes.get(attribute);
+        value.unwrap_or_else(|| panic!("no `{attribute}`: {self:?}"))
+    }
+
+    /// Whether it is directly under another one.
+    pub fn is_under(&self, other: &Self) -> bool {
+        self.trace == other.trace && self.parent == other.id
+    }
+}
+
+/// The collector. It ends with the runtime of its test.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    /// Where it listens, without a path.
+    pub url: String,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    requests: Vec<Received>,
+    /// The status of its answers; none where it never answers.
+    answer: Option<u16>,
+}
+
+impl Collector {
+    /// Starts one that takes everything.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let collector = Self {
+            url: format!("http://{}", listener.local_addr().expect("an address")),
+            state: Arc::default(),
+        };
+        collector.answers(Some(200));
+        let serving = collector.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let serving = serving.clone();
+                tokio::spawn(async move { serving.serve(stream).await });
+            }
+        });
+        collector
+    }
+
+    /// From now on it answers with this status, or never.
+    pub fn answers(&self, status: Option<u16>) {
+        self.state().answer = status;
+    }
+
+    /// What came, byte for byte.
+    pub fn requests(&self) -> Vec<Received> {
+        self.state().requests.clone()
+    }
+
+    /// The attributes of the programs that spans came from.
+    pub fn resources(&self) -> Vec<BTreeMap<String, String>> {
+        let batches = self.batches();
+        let resources = batches.iter().flat_map(|batch| &batch.resource_spans);
+        resources
+            .filter_map(|spans| spans.resource.as_ref())
+            .map(|resource| texts(&resource.attributes))
+            .collect()
+    }
+
+    /// All spans that have come.
+    pub fn spans(&self) -> Vec<Exported> {
+        let batches = self.batches();
+        let scopes = batches
+            .iter()
+            .flat_map(|batch| &batch.resource_spans)
+            .flat_map(|spans| &spans.scope_spans);
+        scopes.flat_map(|scope| &scope.spans).map(exported).collect()
+    }
+
+    /// The first span of which this is true, once it has come.
+    pub async fn span(&self, what: &str, is: impl Fn(&Exported) -> bool) -> Exported {
+        eventually(what, async || self.spans().into_iter().find(|span| is(span))).await
+    }
+
+    /// The span of the request that was answered with this `X-Trace-Id`.
+    pub async fn request(&self, trace_id: &str) -> Exported {
+        let is_it = |span: &Exported| span.attributes.get("x_trace_id").is_some_and(|id| id == trace_id);
+        self.span(&format!("the span of {trace_id}"), is_it).await
+    }
+
+    /// All spans of a trace that have come.
+    pub fn of(&self, trace: &str) -> Vec<Exported> {
+        let mut spans = self.spans();
+        spans.retain(|span| span.trace == trace);
+        spans
+    }
+
+    fn batches(&self) -> Vec<ExportTraceServiceRequest> {
+        let decode = |request: Received| {
+            ExportTraceServiceRequest::decode(request.body.as_slice()).expect("a batch of spans")
+        };
+        self.requests().into_iter().map(decode).collect()
+    }
+
+    async fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        let mut unread = Vec::new();
+        loop {
+            let request = read(&mut stream, &mut unread).await?;
+            let answer = self.state().answer;
+            self.state().requests.push(request);
+            let Some(status) = answer else {
+                std::future::pending::<()>().await;
+                return None;
+            };
+            let answer = format!("HTTP/1.1 {status} Told\r\ncontent-length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).await.ok()?;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("the state is whole")
+    }
+}
+
+fn exported(span: &Span) -> Exported {
+    let status = span.status.as_ref();
+    Exported {
+        trace: hex(&span.trace_id),
+        id: hex(&span.span_id),
+        parent: hex(&span.parent_span_id),
+        name: span.name.clone(),
+        kind: span.kind(),
+        failed: status.is_some_and(|status| status.code() == StatusCode::Error),
+        attributes: texts(&span.attributes),
+        times: (span.start_time_unix_nano, span.end_time_unix_nano),
+    }
+}
+
+fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
+    let text = |value: &Option<AnyValue>| match value.as_ref().and_then(|any| any.value.as_ref()) {
+        Some(Value::StringValue(text)) => text.clone(),
+        Some(Value::IntValue(number)) => number.to_string(),
+        other => panic!("an attribute of another kind: {other:?}"),
+    };
+    let texts = attributes.iter();
+    texts
+        .map(|attribute| (attribute.key.clone(), text(&attribute.value)))
+        .collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
