@@ -3,6 +3,7 @@
 //! A seed decides everything, so the same seed gives the same run.
 
 mod handle;
+mod signal;
 mod time;
 
 use std::{
@@ -16,6 +17,7 @@ use fastrand::Rng;
 use futures_util::{FutureExt, future::BoxFuture};
 
 pub use handle::Handle;
+pub(crate) use signal::Signal;
 
 /// No run takes more steps than this: one that does goes round in a circle.
 const STEPS_MAX: u64 = 3_000_000;

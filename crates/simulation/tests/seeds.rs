@@ -25,7 +25,8 @@ fn whatever_goes_wrong_no_token_outlives_its_end() {
 
 #[test]
 fn a_seed_decides_everything() {
-    for (seed, world) in (0..50).flat_map(|seed| [(seed, trade as World), (seed, tokens)]) {
+    let worlds: [World; 2] = [trade, tokens];
+    for (seed, world) in (0..50).flat_map(|seed| worlds.map(|world| (seed, world))) {
         let setup = Setup {
             seed,
             ..Setup::default()

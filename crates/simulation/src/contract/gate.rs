@@ -83,10 +83,11 @@ pub async fn a_token_dies_with_whatever_it_hangs_on(stand: &dyn Stand) {
     tx.commit().await.unwrap();
     assert!(!lives(stand, token).await);
     let token = issued(stand, seller, client_id).await;
-    for (step, alive) in [
-        (ApplicationStatus::suspend as fn(_) -> _, false),
+    let steps: [(fn(_) -> _, bool); 2] = [
+        (ApplicationStatus::suspend, false),
         (ApplicationStatus::reinstate, true),
-    ] {
+    ];
+    for (step, alive) in steps {
         let tx = begin(stand).await;
         let application = tx.lock_application(client_id).await.unwrap().unwrap();
         tx.save_application(application.moved(step).unwrap())

@@ -44,6 +44,14 @@ pub(crate) fn disturb(ranks: &Ranks, weather: &Weather, trouble: Trouble) {
                 if ranks.is_calm() {
                     break;
                 }
+                if ranks.simulator.happens(300) {
+                    // An orderly end, if it comes to it in time.
+                    ranks.stop(number);
+                    ranks.simulator.pause(0, 15_000).await;
+                    if ranks.is_calm() {
+                        break;
+                    }
+                }
                 ranks.kill(number);
                 ranks.simulator.pause(10, 2_000).await;
                 if ranks.is_calm() {

@@ -85,8 +85,8 @@ impl Run {
             lease,
         };
         let workers = simulator.clone();
-        let ranks = Ranks::new((simulator, history), processes, &calm, move |number| {
-            drop(workers.spawn(Place::Process(number), delivering.clone().work()));
+        let ranks = Ranks::new((simulator, history), processes, &calm, move |number, stop| {
+            drop(workers.spawn(Place::Process(number), delivering.clone().work(stop)));
         });
         let fleet = Fleet {
             simulator: simulator.clone(),

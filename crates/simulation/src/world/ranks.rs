@@ -6,18 +6,23 @@ use std::sync::{
 };
 
 use super::history::History;
-use crate::{Handle, Place, Simulator, executor::lock};
+use crate::{
+    Handle, Place, Simulator,
+    executor::{Signal, lock},
+};
 
 /// Every process of a deployment. Clones are the same ones.
 #[derive(Clone)]
 pub(crate) struct Ranks {
     pub(crate) simulator: Simulator,
     pub(crate) history: History,
-    /// Which of them live.
+    /// Which of them live and take requests.
     living: Arc<Mutex<Vec<bool>>>,
+    /// By which each is asked to stop.
+    stops: Arc<Mutex<Vec<Signal>>>,
     calm: Arc<AtomicBool>,
-    /// What each does from its start on, beside answering.
-    begins: Arc<dyn Fn(usize) + Send + Sync>,
+    /// What each does from its start on, beside answering, until it is asked to stop.
+    begins: Arc<dyn Fn(usize, Signal) + Send + Sync>,
 }
 
 impl Ranks {
@@ -26,12 +31,13 @@ impl Ranks {
         (simulator, history): (&Simulator, &History),
         processes: usize,
         calm: &Arc<AtomicBool>,
-        begins: impl Fn(usize) + Send + Sync + 'static,
+        begins: impl Fn(usize, Signal) + Send + Sync + 'static,
     ) -> Self {
         Self {
             simulator: simulator.clone(),
             history: history.clone(),
             living: Arc::new(Mutex::new(vec![false; processes])),
+            stops: Arc::new(Mutex::new(vec![Signal::default(); processes])),
             calm: Arc::clone(calm),
             begins: Arc::new(begins),
         }
@@ -57,7 +63,23 @@ impl Ranks {
         if let Some(lives) = lock(&self.living).get_mut(number) {
             *lives = true;
         }
-        (self.begins)(number);
+        let stop = Signal::default();
+        if let Some(last) = lock(&self.stops).get_mut(number) {
+            *last = stop.clone();
+        }
+        (self.begins)(number, stop);
+    }
+
+    /// Asks a process to stop: it takes no more requests, and ends what it has begun.
+    pub(crate) fn stop(&self, number: usize) {
+        if let Some(lives) = lock(&self.living).get_mut(number) {
+            *lives = false;
+        }
+        if let Some(stop) = lock(&self.stops).get(number) {
+            stop.give();
+        }
+        self.history
+            .note(self.simulator.now(), || format!("process {number} is to stop"));
     }
 
     /// Kills a process between two of its steps.

@@ -35,7 +35,7 @@ pub fn tokens(setup: Setup) -> Result<Outcome, Violation> {
         (&simulator, &history),
         processes,
         &Arc::<AtomicBool>::default(),
-        |_| {},
+        |_, _| {},
     );
     let crew = Crew::gather(&database, &weather, &ledger, &ranks);
     let limit = crew.limit.get();

@@ -7,13 +7,12 @@ use std::sync::{
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use futures_util::future::pending;
 use kernel::StoreError;
 use usecases::deliver_webhooks::{Dispatch, Observer, Pulse, Slots, deliver_webhooks};
 use webhooks::{Conclusion, RetrySchedule};
 
 use super::receivers::Receivers;
-use crate::{Chance, Database, Link, Simulator};
+use crate::{Chance, Database, Link, Simulator, executor::Signal};
 
 /// Short delays, so that repeated attempts meet the trouble too.
 const SCHEDULE: RetrySchedule = RetrySchedule([
@@ -62,8 +61,8 @@ pub(crate) struct Delivering {
 }
 
 impl Delivering {
-    /// Delivers for ever, or until the process dies.
-    pub(crate) async fn work(self) {
+    /// Delivers until the process is asked to stop, or dies.
+    pub(crate) async fn work(self, stop: Signal) {
         let beats = Beats {
             simulator: self.simulator.clone(),
             database: self.database,
@@ -78,6 +77,6 @@ impl Delivering {
             schedule: SCHEDULE,
             slots: self.slots,
         };
-        deliver_webhooks(dispatch, pending()).await;
+        deliver_webhooks(dispatch, stop.given()).await;
     }
 }

@@ -1,6 +1,7 @@
 //! Clients: those that obtain tokens, one that steals, and those that show tokens at the gate.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::future::join;
 use oauth::{BearerToken, Credential, Gate, Grant, ScopeSet, TokenKey};
 use usecases::{issue_client_token::issue_client_token, revoke_token::Revocable};
 
@@ -25,7 +26,12 @@ pub(super) async fn consented(crew: Crew, code: Presented, careful: bool) {
     for _ in 0..=rotations {
         simulator.pause(0, 3_000).await;
         let begun = simulator.now();
-        match crew.present(present.clone()).await {
+        let issued = if !careful && simulator.happens(200) {
+            present_twice(&crew, &present, begun).await
+        } else {
+            crew.present(present.clone()).await
+        };
+        match issued {
             Some(Issued::Pair(pair)) => {
                 let next = Presented::Refresh(pair.refresh.key(), crew.others);
                 let used = std::mem::replace(&mut present, next);
@@ -55,7 +61,17 @@ pub(super) async fn consented(crew: Crew, code: Presented, careful: bool) {
     }
 }
 
-fn told_of_the_end(crew: &Crew, key: TokenKey, begun: chrono::DateTime<chrono::Utc>) {
+/// Two of a client's threads present the same at once: one gets the pair, and the other one ends the family.
+async fn present_twice(crew: &Crew, present: &Presented, begun: DateTime<Utc>) -> Option<Issued> {
+    crew.ledger.begin(Ended::Family(present.key().family), begun);
+    let (one, other) = join(crew.present(present.clone()), crew.present(present.clone())).await;
+    if let Some(Issued::FamilyEnded) = other {
+        told_of_the_end(crew, present.key(), begun);
+    }
+    one
+}
+
+fn told_of_the_end(crew: &Crew, key: TokenKey, begun: DateTime<Utc>) {
     let told = crew.endpoint.simulator.now();
     let place = crew.ledger.begin(Ended::Family(key.family), begun);
     crew.ledger.change(place, |end| end.told = Some(told));
