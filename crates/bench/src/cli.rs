@@ -6,9 +6,11 @@ use anyhow::bail;
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::options::{DeliveriesOptions, ProfileOptions, ReadOptions, TokensOptions, WriteOptions};
+use crate::options::{
+    DeliveriesOptions, ProfileOptions, ReadOptions, SoakOptions, TokensOptions, WriteOptions,
+};
 use crate::progress::say;
-use crate::{deliveries, profile, read, tokens, write};
+use crate::{deliveries, profile, read, soak, tokens, write};
 
 /// Measures the program beside PostgreSQL alone and writes the report into docs/PERFORMANCE.md.
 #[derive(Debug, Parser)]
@@ -32,6 +34,9 @@ enum Bench {
     /// Webhooks: deliveries a second, their latency beside a dead receiver, their statements, memory with many pending.
     #[command(after_help = "Example: cargo run --release -p bench -- deliveries")]
     Deliveries(Box<DeliveriesOptions>),
+    /// Mixed load for long, and whether memory, file descriptors, threads or connections grow.
+    #[command(after_help = "Example: cargo run --release -p bench -- soak --minutes 20")]
+    Soak(Box<SoakOptions>),
     /// One subject again and again, on a stand whose process ids and URLs are told: for profilers and `psql`.
     #[command(after_help = "Example: cargo run --release -p bench -- profile --subject offer")]
     Profile(Box<ProfileOptions>),
@@ -64,6 +69,7 @@ async fn until_signal(arguments: Arguments) -> anyhow::Result<()> {
             Bench::Write(options) => write::run(&options).await,
             Bench::Tokens(options) => tokens::run(&options).await,
             Bench::Deliveries(options) => deliveries::run(&options).await,
+            Bench::Soak(options) => soak::run(&options).await,
             Bench::Profile(options) => profile::run(&options).await,
         }
     };

@@ -2,7 +2,7 @@
 //! machine. `docs/PERFORMANCE.md` says how to run it and how to read it.
 //!
 //! - `cli`: the command line; `read`, `write`, `tokens`, `deliveries`: the benches, each from the empty cluster to the report;
-//!   `profile`: one subject again and again.
+//!   `soak`: mixed load for long; `profile`: one subject again and again.
 //! - What is measured stands on: `cluster` (a throw-away PostgreSQL), `program` and `server` (the real binary),
 //!   `back_office` and `catalogue` (what it is filled with), `import` (filling, itself measured).
 //! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `statements`, `counts`, `startup`, `connections`. `measure`
@@ -40,6 +40,7 @@ mod report;
 mod requests;
 mod rounds;
 mod server;
+mod soak;
 mod stand;
 mod startup;
 mod statements;

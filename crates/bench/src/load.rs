@@ -7,5 +7,5 @@
 mod closed;
 mod latency;
 
-pub(crate) use closed::{Load, run};
+pub(crate) use closed::{Interval, Load, run};
 pub(crate) use latency::Latency;

@@ -1,6 +1,7 @@
 //! How the benches are run, as the command line says it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -120,6 +121,31 @@ pub(crate) struct DeliveriesOptions {
     pub(crate) stand: StandOptions,
     #[command(flatten)]
     pub(crate) report: ReportOptions,
+}
+
+/// How long it soaks.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("seconds", |seconds| seconds.hide(true)))]
+#[command(mut_arg("patience", |patience| patience.hide(true)))]
+#[command(mut_arg("rounds", |rounds| rounds.hide(true)))]
+pub(crate) struct SoakOptions {
+    /// Minutes of load
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) minutes: u64,
+    /// Offers in the catalogue
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) offers: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    #[command(flatten)]
+    pub(crate) report: ReportOptions,
+}
+
+impl SoakOptions {
+    /// The time from one sample to the next: 60 in all.
+    pub(crate) const fn interval(&self) -> Duration {
+        Duration::from_secs(self.minutes)
+    }
 }
 
 /// What is profiled.

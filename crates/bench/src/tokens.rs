@@ -15,6 +15,7 @@ use crate::machine::Machine;
 use crate::noise::Patience;
 use crate::options::TokensOptions;
 use crate::progress::Progress;
+use crate::requests::Requests;
 use crate::stand::Stand;
 use crate::{counts, measure, publish, rounds, stand};
 use report::Findings;
@@ -30,6 +31,11 @@ pub(crate) async fn run(options: &TokensOptions) -> anyhow::Result<()> {
         report::render(&measure(options, progress).await?)
     })
     .await
+}
+
+/// Calls for tokens of all applications of a stand.
+pub(crate) fn issuing_on(stand: &Stand) -> Requests {
+    requests::client_credentials(&stand.sellers)
 }
 
 async fn measure(options: &TokensOptions, progress: Progress) -> anyhow::Result<Findings> {

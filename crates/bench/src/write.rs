@@ -18,6 +18,7 @@ use crate::measure::{self, Subject};
 use crate::noise::Patience;
 use crate::options::{StandOptions, WriteOptions};
 use crate::progress::Progress;
+use crate::requests::Requests;
 use crate::stand::Stand;
 use crate::{counts, publish, rounds, stand};
 use report::Findings;
@@ -77,6 +78,11 @@ pub(crate) async fn subjects_on<'a>(
     let trade = fill(cluster, stand, orders, progress).await?;
     let writes = Writes::on(stand, trade)?;
     subjects::of(options, cluster, stand, trade, &writes, progress).await
+}
+
+/// Keyed changes of all offers of a stand.
+pub(crate) fn patches_on(stand: &Stand) -> Requests {
+    requests::Patches::of_all(stand.catalogue, &stand.tokens())
 }
 
 async fn fill(cluster: &Cluster, stand: &Stand, orders: u64, progress: Progress) -> anyhow::Result<Trade> {
