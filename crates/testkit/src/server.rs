@@ -114,6 +114,12 @@ impl TestServer {
         let pooled = match Topology::chosen() {
             _ if options.in_one_process => return Self::one(options, database.url(), database).await,
             Topology::Single => return Self::one(options, database.url(), database).await,
+            Topology::Router => {
+                let options = options
+                    .clone()
+                    .unless_set("SELLER_API__DATABASE__GATHERING", "router");
+                return Self::one(&options, database.url(), database).await;
+            }
             Topology::Fleet => false,
             Topology::FleetPgBouncer => true,
         };
