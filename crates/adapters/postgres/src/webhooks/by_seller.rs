@@ -165,3 +165,55 @@ async fn whatever_succeeds<T>(
         None => Ok(succeeded),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use diesel::{debug_query, pg::Pg};
+    use webhooks::{Hold, LaneKey};
+
+    use super::*;
+
+    fn hold() -> Hold {
+        Hold {
+            lane: LaneKey {
+                seller: Uuid::from_u128(1).into(),
+                subscription: Uuid::from_u128(2).into(),
+            },
+            fence: Uuid::from_u128(3),
+        }
+    }
+
+    /// The text of each statement that locks or changes rows.
+    fn statements() -> Vec<String> {
+        let top_up = TopUp {
+            hold: hold(),
+            running: Vec::new(),
+            room: 1,
+            repeats: 1,
+        };
+        let lane = Candidate {
+            seller: Uuid::nil(),
+            id: Uuid::nil(),
+            application: Uuid::nil(),
+            failing: false,
+        };
+        let (seller, id) = (Uuid::nil(), Uuid::nil());
+        let mut statements = vec![
+            debug_query::<Pg, _>(&Claim::new(&lane, Uuid::nil(), 1)).to_string(),
+            debug_query::<Pg, _>(&Prolong::new(&top_up)).to_string(),
+            debug_query::<Pg, _>(&SetAside { seller, lane: id }).to_string(),
+            debug_query::<Pg, _>(&Wake { seller, lane: id }).to_string(),
+        ];
+        statements.extend(settle::texts());
+        statements
+    }
+
+    #[test]
+    fn no_row_is_reached_but_by_its_seller() {
+        for text in statements() {
+            let tables = text.matches(" subscriptions s").count() + text.matches(" deliveries d").count();
+            let sellers = text.matches(".seller_id = $").count();
+            assert!(tables > 0 && tables == sellers, "{tables} and {sellers}: {text}");
+        }
+    }
+}

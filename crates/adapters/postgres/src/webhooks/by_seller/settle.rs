@@ -141,3 +141,44 @@ impl Settlement {
         ending.batch_execute("commit").await
     }
 }
+
+/// The texts of the statements.
+#[cfg(test)]
+pub(super) fn texts() -> [String; 3] {
+    use diesel::{debug_query, pg::Pg};
+
+    let (seller, lane, fence) = (Uuid::nil(), Uuid::nil(), Uuid::nil());
+    let lock = Lock {
+        seller,
+        lane,
+        fence,
+        released: true,
+    };
+    let record = Record {
+        seller,
+        lane,
+        delivery: Uuid::nil(),
+        end: End {
+            attempt: 0,
+            delivered: true,
+            delay: None,
+            duration: 1,
+            status: Some(200),
+            failure: None,
+            forgiven: 0,
+        },
+    };
+    let give_back = GiveBack {
+        seller,
+        lane,
+        fence,
+        failing: None,
+        rest: 0,
+        undisturbed: true,
+    };
+    [
+        debug_query::<Pg, _>(&lock).to_string(),
+        debug_query::<Pg, _>(&record).to_string(),
+        debug_query::<Pg, _>(&give_back).to_string(),
+    ]
+}
