@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::SellerId;
+use kernel::{Randomness, SellerId};
 use oauth::{
     ApplicationStatus, BearerToken, ClientId, FamilyId, FamilyKind, Grant, NewToken, ScopeSet, TokenKey,
     TokenKind,
 };
 
 use super::stand::{Ids, LIMIT, Stand, application, begin, id, seller};
-use kernel::Randomness;
 
 async fn issued(stand: &dyn Stand, seller: SellerId, client_id: ClientId) -> TokenKey {
     let family = FamilyId::from(id());

@@ -1,6 +1,7 @@
 //! Subscriptions: their places, and their end.
 
 use futures_util::future::join_all;
+use kernel::SellerId;
 use oauth::ClientId;
 use usecases::create_subscription::{Refusal, Wanted, create_subscription};
 use usecases::{Failure, Transaction, Work, transact};
@@ -10,7 +11,6 @@ use super::{
     lanes::{ROOM, claimed, claimed_one},
     stand::{Ids, Stand, application, begin, lane, queue, seller, subscribed, subscription},
 };
-use kernel::SellerId;
 
 struct Subscribe(SellerId, ClientId);
 

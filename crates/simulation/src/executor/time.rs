@@ -1,10 +1,9 @@
 //! The clock of a run: it stands still while anybody can go on, and jumps to the next moment that somebody waits for.
 
-use std::{future::poll_fn, task::Poll};
+use std::{future::poll_fn, pin::pin, task::Poll};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::{Either, select};
-use std::pin::pin;
 
 use super::Simulator;
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use async_trait::async_trait;
+use kernel::SellerId;
 use oauth::{ClientId, FamiliesOf};
 use usecases::{
     ActingOperator, ActingSeller, Failure, Transaction, UnitOfWorkError, Work,
@@ -13,7 +14,6 @@ use usecases::{
 };
 
 use super::ledger::Ended;
-use kernel::SellerId;
 
 /// Something that ends tokens, or lets them live again.
 #[derive(Debug, Clone, Copy)]
