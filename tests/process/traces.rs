@@ -1,10 +1,13 @@
 //! Traces: what a collector sees of requests and of what is done for them, whom it is told of, and that it harms nothing.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use blackbox::{
-    CarrierStub, Collector, Expect, Exported, Receiver, Says, World, assert_no_secret, events, eventually,
-    local_receivers, requests, tells_of,
+    CarrierStub, Collector, Expect, Exported, Receiver, Says, Trader, World, assert_no_secret, events,
+    eventually, local_receivers, requests, tells_of,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -65,7 +68,7 @@ async fn a_request_is_a_span_in_its_callers_trace_with_its_statements_under_it()
     let request = collector.request("traced-read-1").await;
     assert_eq!((request.trace.as_str(), request.parent.as_str()), CALLER);
     assert_eq!(request.name, "GET /v1/offers");
-    assert_eq!(request.kind as i32, 2, "a server's");
+    assert_eq!(i32::from(request.kind), 2, "a server's");
     let told = [
         "listener",
         "http.request.method",
@@ -142,18 +145,16 @@ async fn whoever_names_no_trace_or_a_malformed_one_gets_one_of_its_own() {
     assert!(!request.attributes.contains_key("http.route"));
 }
 
-#[tokio::test]
-async fn a_shipment_is_followed_to_the_carrier_and_what_workers_send_are_traces_of_their_own() {
-    let (collector, carrier, receiver) = (
-        Collector::start().await,
-        CarrierStub::start().await,
-        Receiver::start().await,
-    );
+/// A world that asks this carrier, and whose mails lie in this folder.
+async fn trading(collector: &Collector, carrier: &CarrierStub, mails: &Path) -> World {
     carrier.says("TRACED-1", Says::State("adopted_at_source_branch"));
-    let world = World::with(PROGRAM, |options| {
-        traced(local_receivers(options), &collector)
+    World::with(PROGRAM, |options| {
+        traced(local_receivers(options), collector)
             .set("SELLER_API__CARRIERS__INPOST__ENABLED", true)
             .set("SELLER_API__CARRIERS__INPOST__BASE_URL", &carrier.url)
+            .set("SELLER_API__MAIL__FOLDER", mails.display())
+            .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
+            .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
             .set(
                 "SELLER_API__TRACING__HEADERS",
                 "x-collector-key=collectors-own-key",
@@ -163,32 +164,40 @@ async fn a_shipment_is_followed_to_the_carrier_and_what_workers_send_are_traces_
                 "deployment.environment.name=test",
             )
     })
-    .await;
-    let own = world.integration().await;
-    let hook = world.hook(&own.token, &receiver).await;
-    let order = world.paid_order(&own.trader()).await;
+    .await
+}
+
+/// Reports a shipment by the carrier, in the caller's trace.
+async fn shipped(world: &World, trader: &Trader) {
+    let order = world.paid_order(trader).await;
     let parcel = json!({"carrier": "inpost", "tracking_number": "TRACED-1"});
-    let shipping = world.shipping(&own.token, &order.id, &parcel);
+    let shipping = world.shipping(&trader.token, &order.id, &parcel);
     let shipping = shipping.header("x-request-id", "traced-shipment");
-    shipping
-        .header("traceparent", TRACEPARENT)
-        .send()
-        .await
-        .expect(201);
+    let shipping = shipping.header("traceparent", TRACEPARENT);
+    shipping.send().await.expect(201);
+}
+
+#[tokio::test]
+async fn a_shipment_is_followed_through_its_transaction_and_to_the_carrier() {
+    let (collector, carrier) = (Collector::start().await, CarrierStub::start().await);
+    let mails = tempfile::tempdir().unwrap();
+    let world = trading(&collector, &carrier, mails.path()).await;
+    shipped(&world, &world.trader().await).await;
 
     let request = collector.request("traced-shipment").await;
     assert_eq!(request.name, "POST /v1/orders/{id}/shipments");
     let look_up = |span: &Exported| span.name == "carrier inpost" && span.is_under(&request);
     let look_up = collector.span("the carrier's span", look_up).await;
     assert_eq!(look_up.told("outcome"), "found");
-    let exchange = collector
-        .span("the exchange's span", |span| span.is_under(&look_up))
-        .await;
-    assert_eq!(
-        (exchange.name.as_str(), exchange.told("http.response.status_code")),
-        ("GET", "200")
-    );
-    assert_eq!(exchange.told("server.address"), "127.0.0.1");
+    let exchange = |span: &Exported| span.is_under(&look_up);
+    let exchange = collector.span("the exchange's span", exchange).await;
+    let told = [
+        "http.request.method",
+        "http.response.status_code",
+        "server.address",
+    ];
+    let told = told.map(|attribute| exchange.told(attribute));
+    assert_eq!(told, ["GET", "200", "127.0.0.1"]);
     let expected = format!("00-{}-{}-01", CALLER.0, exchange.id);
     assert_eq!(
         carrier.header("TRACED-1", "traceparent"),
@@ -200,14 +209,31 @@ async fn a_shipment_is_followed_to_the_carrier_and_what_workers_send_are_traces_
         let is_it = |span: &Exported| span.name == name && span.is_under(&request);
         collector.span(name, is_it).await;
     }
-    let named = |span: &Exported| span.attributes.contains_key("code.file.path");
-    let statement = collector
-        .span("a statement with its place", |span| {
-            named(span) && span.is_under(&request)
-        })
-        .await;
-    assert!(statement.told("code.file.path").ends_with(".rs"), "{statement:?}");
+    let has_place = |span: &Exported| span.attributes.contains_key("code.file.path");
+    let statement = |span: &Exported| has_place(span) && span.is_under(&request);
+    let statement = collector.span("a statement with its place", statement).await;
+    let place = statement.told("code.file.path");
+    assert!(place.starts_with("crates/adapters/postgres/src/"), "{place}");
 
+    let first = collector.requests().remove(0);
+    assert_eq!(first.request_line, "POST /v1/traces HTTP/1.1");
+    assert_eq!(first.header("content-type"), "application/x-protobuf");
+    assert_eq!(first.header("x-collector-key"), "collectors-own-key");
+    let resource = collector.resources().remove(0);
+    assert_eq!(resource["deployment.environment.name"], "test");
+    assert!(!world.server.log().contains("collectors-own-key"));
+}
+
+#[tokio::test]
+async fn what_workers_send_are_traces_of_their_own_and_nothing_private_is_in_any() {
+    let (collector, carrier) = (Collector::start().await, CarrierStub::start().await);
+    let (receiver, mails) = (Receiver::start().await, tempfile::tempdir().unwrap());
+    let world = trading(&collector, &carrier, mails.path()).await;
+    let own = world.integration().await;
+    let hook = world.hook(&own.token, &receiver).await;
+    shipped(&world, &own.trader()).await;
+
+    let request = collector.request("traced-shipment").await;
     let attempt = |span: &Exported| span.name == "webhook order.shipped";
     let attempt = collector.span("the attempt's span", attempt).await;
     assert_eq!(
@@ -216,37 +242,37 @@ async fn a_shipment_is_followed_to_the_carrier_and_what_workers_send_are_traces_
     );
     assert_ne!(attempt.trace, request.trace);
     let delivered = receiver.has(3).await;
+    let mut delivered = delivered.iter();
     let delivered = delivered
-        .iter()
         .find(|delivery| delivery.event() == "order.shipped")
         .unwrap();
     assert_eq!(attempt.told("delivery"), delivered.delivery());
     assert_eq!(attempt.told("client_id"), own.application.client_id);
+    let told = |(name, _): &(String, String)| name == "traceparent";
     assert!(
-        delivered.headers.iter().all(|(name, _)| name != "traceparent"),
+        !delivered.headers.iter().any(told),
         "the contract has no such header"
     );
+    let mail = |span: &Exported| span.name == "mail shipment";
+    let mail = collector.span("the mail's span", mail).await;
+    assert_eq!((mail.parent.as_str(), mail.told("outcome")), ("", "sent"));
 
-    let first = collector.requests().remove(0);
-    assert_eq!(first.request_line, "POST /v1/traces HTTP/1.1");
-    assert_eq!(first.header("content-type"), "application/x-protobuf");
-    assert_eq!(first.header("x-collector-key"), "collectors-own-key");
-    assert_eq!(
-        collector.resources().remove(0)["deployment.environment.name"],
-        "test"
-    );
-    let mut secrets = vec![own.token, hook.secret, own.application.client_secret];
-    secrets.extend(["TRACED-1", "collectors-own-key", &receiver.url].map(str::to_owned));
-    secrets.push(world.server.operator_token.clone());
+    let private = ["TRACED-1", "collectors-own-key", "ewa@buyer.example", "/hooks"].map(str::to_owned);
+    let mut private = private.to_vec();
+    private.extend([own.token, hook.secret, own.application.client_secret]);
+    private.push(world.server.operator_token.clone());
+    tells_none_of(&collector, &private);
+}
+
+/// Searches every byte that was exported.
+fn tells_none_of(collector: &Collector, private: &[String]) {
     for request in collector.requests() {
         let bytes = String::from_utf8_lossy(&request.body);
         assert_no_secret(&bytes);
-        for secret in &secrets {
-            assert!(!bytes.contains(secret.as_str()), "it is told: {secret}");
+        for text in private {
+            assert!(!bytes.contains(text.as_str()), "it is told: {text}");
         }
     }
-    let log = world.server.log();
-    assert!(!log.contains("collectors-own-key"));
 }
 
 #[tokio::test]
@@ -300,16 +326,10 @@ async fn what_a_stranger_sends_as_a_path_a_token_or_a_secret_is_in_no_span() {
     assert!(gate.failed, "{gate:?}");
     let tails = [secret, &personal, &access, &world.server.operator_token];
     let tails = tails.map(|secret| secret.splitn(3, '_').last().unwrap());
-    for request in collector.requests() {
-        let bytes = String::from_utf8_lossy(&request.body);
-        assert_no_secret(&bytes);
-        for secret in tails
-            .into_iter()
-            .chain(["hunter2-hunter2", "spans@shop.example", &seller.id])
-        {
-            assert!(!bytes.contains(secret), "it is told: {secret}");
-        }
-    }
+    let private = tails
+        .into_iter()
+        .chain(["hunter2-hunter2", "spans@shop.example", &seller.id]);
+    tells_none_of(&collector, &private.map(str::to_owned).collect::<Vec<_>>());
 }
 
 #[tokio::test]

@@ -190,5 +190,6 @@ fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    digits.collect()
 }
