@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{Answer, sealing_key};
 
-use crate::PROGRAM;
+use crate::{PROGRAM, admin::audit};
 
 const KEYS: &str = "SELLER_API__KEYS__SEALING";
 /// Every column of sealed values.
@@ -134,7 +134,11 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
         counts,
         "nothing was written"
     );
+    assert!(audit(&world, &["--about", id(&new)]).await.is_empty());
     let told = admin(&world, &both, &["reseal"]).await.success().stdout;
+    let noted = audit(&world, &["--about", id(&new)]).await;
+    assert_eq!(noted.len(), 1, "{noted:?}");
+    assert_eq!(noted[0]["action"], "keys.resealing_begun");
     assert!(told.contains("subscriptions.secret: 1 sealed anew"), "{told}");
     assert_eq!(sealed_by(&world, &both, &old).await.0, [0; 4]);
     let (resealed, _) = sealed_by(&world, &both, &new).await;

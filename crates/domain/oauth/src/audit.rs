@@ -126,6 +126,8 @@ actions! {
     OperatorTokenMade = "operator_token.made",
     /// An operator token was revoked.
     OperatorTokenRevoked = "operator_token.revoked",
+    /// An operator began to seal anew what is stored; the subject is the id of the key under which.
+    ResealingBegun = "keys.resealing_begun",
 }
 
 impl Action {

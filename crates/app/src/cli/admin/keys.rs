@@ -5,9 +5,12 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use adapter_postgres::{Resealed, SealedColumn, SealedValues};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use anyhow::bail;
+use async_trait::async_trait;
 use clap::Subcommand;
+use oauth::Action;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
+use usecases::{ActingOperator, Transaction, UnitOfWorkError, Work, transact};
 
 use super::super::{block_on, output, schema};
 use crate::{
@@ -134,6 +137,10 @@ fn row(key: &str, state: &str, column: &str, values: &str) -> String {
 
 async fn reseal(loaded: &Loaded, dry: bool) -> anyhow::Result<()> {
     let (ring, values) = opened(loaded).await?;
+    if !dry {
+        let database = database(&loaded.config)?;
+        transact(database.units().as_ref(), &Begin(ring.first_id().to_owned())).await?;
+    }
     let mut unopened = BTreeMap::<String, u64>::new();
     let mut busy = 0;
     for column in SealedColumn::ALL {
@@ -152,6 +159,21 @@ async fn reseal(loaded: &Loaded, dry: bool) -> anyhow::Result<()> {
         }
     }
     refuse_rest(&ring, &unopened, busy)
+}
+
+/// Notes in the audit log that sealing anew begins, under the key with this id: it may be interrupted, and goes on from there
+/// when it is run again.
+struct Begin(String);
+
+#[async_trait]
+impl Work for Begin {
+    type Done = ();
+    type Error = UnitOfWorkError;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<(), Self::Error> {
+        let by = ActingOperator::CommandLine;
+        Ok(by.note(tx, Action::ResealingBegun, &self.0).await?)
+    }
 }
 
 /// Goes through a column until there is nothing that others have in their hands. What this tells of each value is what became
