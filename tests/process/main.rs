@@ -42,6 +42,7 @@ mod starts;
 mod stops;
 mod supervised;
 mod tls;
+mod trace_collectors;
 mod traces;
 mod webhook_guide;
 mod worker;
