@@ -8,9 +8,9 @@ use kernel::{Change, Claim, CommitError, IdempotencyCompletion, OfferId, Remembe
 use mockall::mock;
 use oauth::{
     AccountMail, Action, Actor, Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent,
-    ConsentId, Count, FamiliesOf, Family, FamilyId, GrantStore, Limiter, Link, LinkKind, NewConsent, NewPair, NewSeller,
-    NewToken, OperatorTokenStore, PanelStore, PasswordHash, RefreshToken, SecretHash, Seller, SellerStore,
-    Session, Subject, TokenKey, TokenStore, Viewer,
+    ConsentId, Count, FamiliesOf, Family, FamilyId, GrantStore, Limiter, Link, LinkKind, NewConsent, NewPair,
+    NewSeller, NewToken, OperatorTokenStore, PanelStore, PasswordHash, RefreshToken, SecretHash, Seller,
+    SellerStore, Session, Subject, TokenKey, TokenStore, Viewer,
 };
 use offers::{Offer, OfferEvent, OfferStore};
 use orders::{

@@ -135,7 +135,10 @@ impl PanelStore for Tx {
 
     async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
         let deed = CountDeed::new(limiter, subject);
-        count(self.run(deed.get_result::<Counted>(&mut self.connection())).await?)
+        count(
+            self.run(deed.get_result::<Counted>(&mut self.connection()))
+                .await?,
+        )
     }
 
     async fn note(

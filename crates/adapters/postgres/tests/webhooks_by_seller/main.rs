@@ -1,7 +1,6 @@
 //! Lanes over a real PostgreSQL with one seller a statement: what holds of statements for many holds here.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     reason = "a test that meets what it does not expect has failed"
 )]
 
