@@ -84,6 +84,15 @@ async fn arrives_soon(store: &Store, lane: u128, nth: usize) {
     assert!(delay < Duration::from_millis(250), "{delay:?}");
 }
 
+/// One after the other, a while after whatever else is in the way has begun.
+async fn a_hundred_arrive_soon(store: &Store, lane: u128) {
+    sleep(Duration::from_millis(500)).await;
+    for n in 1..=100 {
+        arrives_soon(store, lane, n).await;
+        sleep(Duration::from_millis(397)).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn everything_is_sent_once_and_recorded_in_few_statements() {
     let (store, receivers) = (Store::default(), Receivers::default());
@@ -296,14 +305,7 @@ async fn one_applications_silent_lanes_take_no_more_than_its_part() {
         receivers.never_answer(silent, DEAD);
     }
     receivers.answer(0, FAST, 200);
-    let feed = async {
-        sleep(Duration::from_millis(500)).await;
-        for n in 1..=100 {
-            arrives_soon(&store, 0, n).await;
-            sleep(Duration::from_millis(397)).await;
-        }
-    };
-    work(&store, &receivers, feed).await;
+    work(&store, &receivers, a_hundred_arrive_soon(&store, 0)).await;
     assert!(receivers.most_at_once() <= usize::from(SLOTS.per_application) + 1);
 }
 

@@ -13,14 +13,7 @@ async fn an_applications_failing_lanes_leave_room_to_its_others() {
     }
     store.belongs_to(0, 1);
     receivers.answer(0, FAST, 200);
-    let feed = async {
-        sleep(Duration::from_millis(500)).await;
-        for n in 1..=100 {
-            arrives_soon(&store, 0, n).await;
-            sleep(Duration::from_millis(397)).await;
-        }
-    };
-    work(&store, &receivers, feed).await;
+    work(&store, &receivers, a_hundred_arrive_soon(&store, 0)).await;
     assert!(receivers.most_at_once() <= usize::from(SLOTS.failing_per_application) + 1);
 }
 
@@ -162,14 +155,7 @@ async fn applications_whose_receivers_are_slow_leave_slots_to_another_one() {
     }
     store.belongs_to(0, 99);
     receivers.answer(0, FAST, 200);
-    let feed = async {
-        sleep(Duration::from_millis(500)).await;
-        for n in 1..=100 {
-            arrives_soon(&store, 0, n).await;
-            sleep(Duration::from_millis(397)).await;
-        }
-    };
-    work(&store, &receivers, feed).await;
+    work(&store, &receivers, a_hundred_arrive_soon(&store, 0)).await;
     assert!(receivers.most_at_once() >= usize::from(SLOTS.attempts) / 2);
 }
 
