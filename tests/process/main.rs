@@ -27,6 +27,7 @@ mod lost_commit;
 mod lost_grants;
 mod metrics;
 mod migrations;
+mod named;
 mod odd_requests;
 mod outage;
 mod panel_audit;
