@@ -226,7 +226,7 @@ async fn the_query_configures_nothing() {
     let start = links(&html).find(|link| link.contains("/explorer-")).unwrap();
     let start = text(&get(&world, start).await.expect(200));
     assert!(
-        start.contains("queryConfigEnabled: false") && start.contains("url: '/openapi.json'"),
+        start.contains("queryConfigEnabled: false") && start.contains("url: '/docs/explorer/openapi.json'"),
         "{start}"
     );
 }

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use crate::examples::EXAMPLES;
 use crate::markdown::{self, Links};
 use crate::released::RELEASED;
 use crate::site::{Draft, Kind};
@@ -69,7 +70,10 @@ pub(crate) fn page_of(file: &str) -> Option<&'static str> {
     let released = RELEASED
         .iter()
         .map(|released| (released.file, released.path.as_str()));
-    let mut all = whole.chain(ELSEWHERE).chain(released);
+    let examples = EXAMPLES
+        .iter()
+        .map(|example| (example.file, example.path.as_str()));
+    let mut all = whole.chain(ELSEWHERE).chain(released).chain(examples);
     all.find(|(other, _)| *other == file).map(|(_, path)| path)
 }
 

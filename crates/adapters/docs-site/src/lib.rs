@@ -8,6 +8,7 @@
 mod assets;
 mod changelog;
 mod errors;
+mod examples;
 mod feed;
 mod guides;
 mod highlight;

@@ -2,6 +2,7 @@
 
 mod curl;
 mod document;
+pub(crate) mod explorer;
 mod operation;
 mod schema;
 mod security;

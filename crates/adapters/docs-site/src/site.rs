@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
+use crate::examples::EXAMPLES;
 use crate::layout::{Frame, Link, Section};
 use crate::markdown::{Heading, Passage};
-use crate::reference::Reference;
+use crate::reference::{Reference, explorer};
 use crate::released::RELEASED;
 use crate::search::{self, Index};
 use crate::security::Policy;
@@ -113,6 +114,11 @@ impl Site {
         for released in RELEASED.iter() {
             pages.insert(released.path.clone(), Document::json(released.json(settings)));
         }
+        for example in EXAMPLES.iter() {
+            pages.insert(example.path.clone(), Document::text(example.text.to_owned()));
+        }
+        let explored = Document::json(explorer::document(openapi));
+        pages.insert(explorer::PATH.to_owned(), explored);
         Ok(Self {
             missing: frame.failure("Page not found", layout::MISSING)?,
             unreadable: frame.failure("Too large a request", layout::UNREADABLE)?,
@@ -160,6 +166,10 @@ impl Document {
 
     fn json(text: String) -> Self {
         Self::new(text, "application/json", Policy::Page)
+    }
+
+    fn text(text: String) -> Self {
+        Self::new(text, "text/plain; charset=utf-8", Policy::Page)
     }
 
     fn feed(xml: String) -> Self {
