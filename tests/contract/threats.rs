@@ -1,11 +1,21 @@
-//! The threat model of the OAuth part names the tests that hold it: they exist.
+//! The pages on security name the tests that hold what they say: they exist.
 
 use std::path::Path;
 
 #[test]
 fn every_test_that_the_threat_model_names_exists() {
+    names_tests_that_exist("OAUTH_THREATS.md", 40);
+}
+
+#[test]
+fn every_test_that_is_named_against_the_top_ten_exists() {
+    names_tests_that_exist("SECURITY.md", 25);
+}
+
+/// Reads the last of four columns.
+fn names_tests_that_exist(page: &str, at_least: usize) {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(tests.join("../docs/OAUTH_THREATS.md")).unwrap();
+    let page = std::fs::read_to_string(tests.join("../docs").join(page)).unwrap();
     let (mut faults, mut named) = (Vec::new(), 0);
     for row in page.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -36,5 +46,5 @@ fn every_test_that_the_threat_model_names_exists() {
         }
     }
     assert!(faults.is_empty(), "{faults:#?}");
-    assert!(named > 40, "only {named} were read");
+    assert!(named > at_least, "only {named} were read");
 }
