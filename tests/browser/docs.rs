@@ -105,10 +105,24 @@ async fn a_request_is_tried_in_the_explorer() {
     };
     let (world, seller) = world_and_seller().await;
     let token = world.personal_token(&seller, &["offers:read"]).await.token;
-    browser.go(&world.url("/docs/explorer#/Account/getMe")).await;
+    let public = world.url("/");
+    // The second is an origin that the service does not know of.
+    let origins = [public.clone(), public.replace("127.0.0.1", "localhost")];
+    assert_ne!(origins[0], origins[1]);
+    for origin in origins {
+        is_tried(&browser, &origin, &token, &seller.id).await;
+    }
+}
+
+/// Sends a request from the explorer at this origin.
+async fn is_tried(browser: &Session, origin: &str, token: &str, answer: &str) {
+    browser.go(&format!("{origin}docs/explorer#/Account/getMe")).await;
     browser
         .wait_for("#operations-Account-getMe .execute", "Execute")
         .await;
+    // Nothing goes with the request that was not asked for.
+    let header = "return document.querySelector(`[data-param-name='X-Request-Id'] input`).value";
+    assert_eq!(browser.run(header).await, "");
     browser.click(".auth-wrapper .authorize").await;
     browser.wait_for("#auth-bearer-value", "").await;
     // What a page without an address to come back to cannot do is not offered.
@@ -122,7 +136,7 @@ async fn a_request_is_tried_in_the_explorer() {
         browser.count(".modal-ux input[id*=clientCredentials]").await > 0,
         "{offered}"
     );
-    browser.fill("#auth-bearer-value", &token).await;
+    browser.fill("#auth-bearer-value", token).await;
     browser
         .click(".auth-container:has(#auth-bearer-value) button.authorize")
         .await;
@@ -132,8 +146,8 @@ async fn a_request_is_tried_in_the_explorer() {
         .wait_for(".live-responses-table tbody .response-col_status", "200")
         .await;
     let answered = browser.text(".live-responses-table").await;
-    assert!(answered.contains(&seller.id), "{answered}");
-    is_content(&browser, &world.url("/")).await;
+    assert!(answered.contains(answer), "{answered}");
+    is_content(browser, origin).await;
 }
 
 /// What of the explorer goes beyond the page, is cut off, or is squeezed beside its heading.
