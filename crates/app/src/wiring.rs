@@ -215,7 +215,7 @@ impl Shared {
             public_url: self.public_url.clone(),
             service_name: self.config.server.service_name.clone(),
         };
-        let openapi = adapter_http::openapi(&self.public_url);
+        let openapi = adapter_http::openapi(&self.public_url, &docs_url(&self.config, &self.public_url));
         Ok(Docs::new(&settings, &openapi, self.randomness.clone())?)
     }
 

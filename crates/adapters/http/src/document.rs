@@ -53,14 +53,15 @@ twice. In answers more fields may be added at any time, and clients ignore what 
 * Errors have one shape. `traceId` finds the request in our logs, and is `X-Trace-Id` too.
 * HEAD works wherever GET does.";
 
-/// The document as JSON over many lines, for the origin that clients use (without a trailing slash).
-pub fn openapi(public_url: &str) -> String {
-    format!("{:#}\n", current(public_url).0)
+/// The document as JSON over many lines, for the origin that clients use (without a trailing slash) and the address where
+/// developers read on.
+pub fn openapi(public_url: &str, docs_url: &str) -> String {
+    format!("{:#}\n", current(public_url, docs_url).0)
 }
 
 /// The document as it is served.
-pub(crate) fn served(public_url: &str) -> Bytes {
-    current(public_url).0.to_string().into()
+pub(crate) fn served(public_url: &str, docs_url: &str) -> Bytes {
+    current(public_url, docs_url).0.to_string().into()
 }
 
 /// Answers a request for the document; nobody needs a token for it.
@@ -87,12 +88,17 @@ pub(crate) fn answer(document: &Bytes, arrival: Arrival) -> Answer {
 }
 
 /// [`document`] of what there is.
-pub(crate) fn current(public_url: &str) -> (Node, Vec<String>) {
-    document(TABLE, authorization_server::ENDING, public_url)
+pub(crate) fn current(public_url: &str, docs_url: &str) -> (Node, Vec<String>) {
+    document(TABLE, authorization_server::ENDING, public_url, docs_url)
 }
 
 /// The document of these operations while these endpoints go away, and the names that it gives to two different things.
-pub(crate) fn document(table: &[Route], ending: &[Ending], public_url: &str) -> (Node, Vec<String>) {
+pub(crate) fn document(
+    table: &[Route],
+    ending: &[Ending],
+    public_url: &str,
+    docs_url: &str,
+) -> (Node, Vec<String>) {
     let mut components = Components::default();
     let mut errors = errors::Errors::default();
     let mut paths = Map::new();
@@ -106,6 +112,7 @@ pub(crate) fn document(table: &[Route], ending: &[Ending], public_url: &str) -> 
     let document = Node::of([
         ("openapi", "3.1.1".into()),
         ("info", info()),
+        ("externalDocs", external_docs(docs_url)),
         ("servers", vec![Node::of([("url", public_url.into())])].into()),
         ("tags", tags()),
         ("paths", paths),
@@ -135,6 +142,13 @@ fn info() -> Node {
         ("description", DESCRIPTION.into()),
         ("license", license),
         ("version", VERSION.into()),
+    ])
+}
+
+fn external_docs(docs_url: &str) -> Node {
+    Node::of([
+        ("description", "Guides, reference, errors and changelog".into()),
+        ("url", docs_url.into()),
     ])
 }
 

@@ -56,7 +56,7 @@ impl Listener {
             trace_ids: TraceIds::new(public.randomness.as_ref()),
             meters: RequestMeters::new(LISTENER),
             decisions: Decisions::new(),
-            document: document::served(&public.settings.public_url),
+            document: document::served(&public.settings.public_url, &public.settings.docs_url),
             public: Arc::new(public),
         }
     }

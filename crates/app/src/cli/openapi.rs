@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::output;
 use crate::config::Loaded;
+use crate::outside::docs_url;
 
 /// Print the OpenAPI document of the public API
 ///
@@ -22,7 +23,8 @@ impl Args {
     #[expect(clippy::unused_self, reason = "every command has the same shape")]
     pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         let server = &loaded.config.server;
-        let document = adapter_http::openapi(&server.public_url_at(server.bind));
+        let public_url = server.public_url_at(server.bind);
+        let document = adapter_http::openapi(&public_url, &docs_url(&loaded.config, &public_url));
         output::print(document.trim_end())?;
         Ok(ExitCode::SUCCESS)
     }

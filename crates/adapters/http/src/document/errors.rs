@@ -50,11 +50,15 @@ impl Errors {
                 return (status.as_str().to_owned(), group.response(base));
             }
             if own.is_empty() {
-                let shared = Group {
+                let group = Group {
                     status,
                     refusals: common,
                 };
-                self.shared.entry(base).or_insert_with(|| shared.response(base));
+                // Its message names the operation's parameters, where it has any.
+                if status == StatusCode::BAD_REQUEST && !route.parameters.is_empty() {
+                    return (status.as_str().to_owned(), group.response(base));
+                }
+                self.shared.entry(base).or_insert_with(|| group.response(base));
                 return (status.as_str().to_owned(), reference("responses", base));
             }
             let group = Group {
@@ -79,7 +83,7 @@ pub(super) fn common(route: &Route) -> Vec<Problem> {
         user_agent::check(&HeaderMap::new())
             .err()
             .unwrap_or_else(Problem::internal),
-        unknown_parameter(),
+        unknown_parameter(route),
         Problem::unauthorized(REALM),
     ];
     refusals.extend(
@@ -97,9 +101,9 @@ pub(super) fn common(route: &Route) -> Vec<Problem> {
     refusals
 }
 
-/// What every operation refuses.
-fn unknown_parameter() -> Problem {
-    query::read("colour=red", &[], |_| ()).map_or_else(Problem::from, |()| Problem::internal())
+/// What every operation refuses, each with the names of its own parameters.
+fn unknown_parameter(route: &Route) -> Problem {
+    query::read("colour=red", route.parameters, |_| ()).map_or_else(Problem::from, |()| Problem::internal())
 }
 
 impl Group {

@@ -257,7 +257,12 @@ async fn nothing_of_the_api_is_deprecated_today() {
 
 #[test]
 fn the_document_marks_what_goes_away() {
-    let (document, _) = document::document(GOING, &ENDING, "https://api.shop.example");
+    let (document, _) = document::document(
+        GOING,
+        &ENDING,
+        "https://api.shop.example",
+        "https://docs.shop.example",
+    );
     let document: Value = serde_json::from_str(&document.to_string()).unwrap();
     let marked = |pointer: &str, description: &str| {
         let node = document.pointer(pointer).unwrap();

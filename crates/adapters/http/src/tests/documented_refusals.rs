@@ -1,19 +1,28 @@
-//! The refusals of the authorization server that the document shows are the ones that are answered, word for word.
+//! The refusals of the authorization server that the document shows are the ones that are answered, word for word, and so is what
+//! each operation of `/v1` says of a parameter that it does not know.
 
 use std::collections::BTreeSet;
 
+use actix_web::http::header::CONTENT_TYPE;
 use actix_web::test::TestRequest;
-use oauth::{Application, ScopeSet};
+use oauth::{Application, Principal, ScopeSet};
 use serde_json::Value;
 
-use super::fixture::{Answered, Fixture, count, unavailable};
+use super::fixture::{Answered, Fixture, count, good, principal, unavailable};
 use super::token_endpoint::{CLIENT, application, basic, by_basic, form, knowing};
 use crate::document;
+use crate::operation::Effect;
+use crate::routes::{Route, TABLE};
+
+/// The document of the listener that the fixture makes.
+fn document_of_fixture() -> Value {
+    let (document, _) = document::current("https://api.shop.example", "https://docs.shop.example");
+    serde_json::from_str(&document.to_string()).unwrap()
+}
 
 /// An endpoint with each of its documented refusals, each by its words; numbers of seconds are blotted out.
 fn documented() -> BTreeSet<String> {
-    let (document, _) = document::current("https://api.shop.example");
-    let document: Value = serde_json::from_str(&document.to_string()).unwrap();
+    let document = document_of_fixture();
     let mut told = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for operation in item.as_object().unwrap().values() {
@@ -101,4 +110,54 @@ async fn what_the_document_shows_is_what_is_answered() {
         answered.insert(line(path, status.as_str(), &body));
     }
     assert_eq!(documented(), answered);
+}
+
+/// A request that lacks nothing, but for a parameter that no operation knows.
+fn with_unknown_parameter(route: &Route) -> TestRequest {
+    let id = route.declared.resource.as_ref().map(|resource| resource.example);
+    let path = route
+        .template
+        .replace("{id}", &id.unwrap_or_default().to_string());
+    let mut request = good(&format!("{path}?colour=red")).method(route.method.clone());
+    if route.effect == Effect::Write {
+        request = request.insert_header(("Idempotency-Key", "one"));
+    }
+    match &route.declared.body {
+        Some(body) => request
+            .insert_header((CONTENT_TYPE, "application/json"))
+            .set_payload((body.example)().to_string()),
+        None => request,
+    }
+}
+
+#[actix_web::test]
+async fn an_unknown_parameter_is_answered_as_the_document_shows() {
+    let document = document_of_fixture();
+    for route in TABLE {
+        let caller = Principal {
+            scopes: ScopeSet::all(),
+            ..principal()
+        };
+        let request = with_unknown_parameter(route);
+        let answered = Fixture::admitting(caller).send(request).await;
+        assert_eq!(answered.status, 400, "{route:?}: {}", answered.text());
+        let method = route.method.as_str().to_ascii_lowercase();
+        let refusal = &document["paths"][route.template][method.as_str()]["responses"]["400"];
+        let refusal = match refusal["$ref"].as_str() {
+            Some(reference) => document.pointer(&reference[1..]).unwrap(),
+            None => refusal,
+        };
+        let shown = &refusal["content"]["application/json"]["examples"]["validation_error"]["value"];
+        assert_eq!(shown["errors"], answered.json()["errors"], "{route:?}");
+    }
+}
+
+#[actix_web::test]
+async fn the_document_that_is_served_leads_to_the_documentation() {
+    let answered = Fixture::new().get("/openapi.json").await;
+    assert_eq!(answered.json(), document_of_fixture());
+    assert_eq!(
+        answered.json()["externalDocs"]["url"],
+        "https://docs.shop.example"
+    );
 }
