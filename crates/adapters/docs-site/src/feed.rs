@@ -49,7 +49,7 @@ pub(crate) fn atom(settings: &DocsSettings, releases: &[Release], notices: &[Not
         let anchor = xml(&entry.anchor);
         let _ = write!(
             feed,
-            r#"<entry>
+            r#"<entry xml:base="{base}{page}">
 <id>{base}{page}{id}</id>
 <title>{title}</title>
 <updated>{date}T00:00:00Z</updated>
@@ -129,6 +129,13 @@ mod tests {
         let feed = atom(&settings(), &releases, &[]);
         let document = roxmltree::Document::parse(&feed).unwrap();
         let root = document.root_element();
+        for entry in root.children().filter(|child| child.has_tag_name("entry")) {
+            let base = ("http://www.w3.org/XML/1998/namespace", "base");
+            assert_eq!(
+                entry.attribute(base),
+                Some("https://api.example.com/docs/changelog")
+            );
+        }
         assert_eq!(text(&root, "id"), ["https://api.example.com/docs/changelog.atom"]);
         assert_eq!(text(&root, "title"), ["A & B: changelog"]);
         assert_eq!(text(&root, "updated"), ["2026-12-01T00:00:00Z"]);

@@ -1,9 +1,9 @@
 //! The search: an index over every passage of the site, made with it.
 //!
 //! A passage is found where every word of the query, or another word for it, begins a word of it, of its heading or of its page's title;
-//! words of the query that stand in titles, headings or paths weigh more than those in the text. Where no passage has them all, those
-//! are found that have the most, and at least half. Who searches here writes a program against the API: pages for who runs the
-//! service come behind.
+//! words of the query that stand in titles, headings or paths weigh more than those in the text. Where few passages have them all, those
+//! are added that have at least half. Words that a question is made of are passed over. Who searches here writes a program against
+//! the API: pages for who runs the service, and the changelog, come behind.
 
 use std::fmt::Write as _;
 
@@ -16,44 +16,70 @@ pub(crate) const PATH: &str = "/docs/search";
 pub(crate) const LONGEST_QUERY: usize = 200;
 
 /// What people look for, and what it is called here.
-const SYNONYMS: [(&str, &[&str]); 14] = [
+const SYNONYMS: [(&str, &[&str]); 18] = [
     ("breaking", &["incompatible"]),
     ("date", &["timestamp"]),
-    ("dates", &["timestamps"]),
     ("datetime", &["timestamp"]),
     ("expiry", &["ends"]),
     ("format", &["rfc"]),
+    ("grosze", &["minor", "unit"]),
     ("lifetime", &["ends"]),
+    ("minute", &["rate", "limit"]),
     ("pagination", &["pages"]),
     ("paging", &["pages"]),
     ("quota", &["rate", "limit"]),
+    ("rotation", &["rotating"]),
     ("sdk", &["clients"]),
+    ("ship", &["report", "shipment"]),
     ("swagger", &["openapi"]),
     ("throttling", &["rate", "limit"]),
+    ("timeout", &["time", "out"]),
     ("ttl", &["ends"]),
 ];
+/// Words of questions that no passage is about.
+const STOP_WORDS: &str = "\
+    a am an and any are as at be by can could do does for from has have how i if in is it its many me \
+    much must my of on or our per should support supported that the their there this to was we what \
+    when where which who why will with you your";
 /// Out of ten: what a word counts that stands for the one that was asked for.
 const SYNONYM: usize = 8;
 /// What pages that are not for integrators count less.
-const ASIDE: usize = 4;
+const ASIDE: usize = 8;
 
+/// What it counts that the query is what a page or its passage is called, that a heading has all its words, and that a passage is
+/// the first of its page.
+const NAMED: usize = 2_700;
+const HEADED: usize = 1_350;
+const FIRST: usize = 270;
+
+/// So many passages for integrators that have every word are enough to leave out the others.
+const ENOUGH: usize = 10;
 const MOST_FOUND: usize = 30;
 /// Characters of the text that are shown around the first word that was found.
 const BEFORE: usize = 60;
 const SHOWN: usize = 220;
 
-/// A word of a query, and the words that stand for it here, all of them together.
+/// A word of a query in the singular, and the words that stand for it here, all of them together.
 struct Wanted {
     word: String,
     others: &'static [&'static str],
 }
 
 impl Wanted {
-    fn new(word: String) -> Self {
+    /// What a query asks for, without the words that only make it a question.
+    fn all(query: &str) -> Vec<Self> {
+        let all = words(query);
+        let is_stop_word = |word: &String| STOP_WORDS.split(' ').any(|other| other == word);
+        let telling: Vec<_> = all.iter().filter(|word| !is_stop_word(word)).cloned().collect();
+        let asked = if telling.is_empty() { all } else { telling };
+        asked.iter().map(|word| Self::new(singular(word))).collect()
+    }
+
+    fn new(word: &str) -> Self {
         let others = SYNONYMS.iter().find(|(known, _)| *known == word);
         Self {
+            word: word.to_owned(),
             others: others.map_or(&[], |(_, others)| others),
-            word,
         }
     }
 
@@ -107,7 +133,7 @@ impl Index {
                     title: draft.title.clone(),
                     names: format!("{} {} {}", draft.title, draft.label, passage.heading).to_lowercase(),
                     kind: draft.kind.name(),
-                    is_aside: matches!(draft.kind, Kind::Operating | Kind::Background),
+                    is_aside: matches!(draft.kind, Kind::Changelog | Kind::Operating | Kind::Background),
                     heading: passage.heading.clone(),
                     text: passage.text.split_whitespace().collect::<Vec<_>>().join(" "),
                     words: [words(&titles), words(&passage.heading), words(&passage.text)],
@@ -122,26 +148,33 @@ impl Index {
 
     /// What fits the query, the best first.
     pub(crate) fn search(&self, query: &str) -> Vec<Found<'_>> {
-        let wanted: Vec<_> = words(query).into_iter().map(Wanted::new).collect();
+        let wanted = Wanted::all(query);
         if wanted.is_empty() {
             return Vec::new();
         }
-        let mut found: Vec<_> = self
+        let scores: Vec<_> = self
             .passages
             .iter()
-            .map(|passage| (passage.score(&wanted, &query.to_lowercase()), passage))
+            .map(|passage| passage.scores(&wanted))
             .collect();
-        let most = found
-            .iter()
-            .map(|((words, _), _)| *words)
-            .max()
-            .unwrap_or_default();
-        if most * 2 < wanted.len() {
-            return Vec::new();
-        }
-        found.retain(|((words, _), _)| *words > 0 && *words == most);
+        let rarities: Vec<_> = (0..wanted.len()).map(|nth| rarity(&scores, nth)).collect();
+        let query = query.to_lowercase();
+        let weighted = self.passages.iter().zip(&scores).map(|(passage, scores)| {
+            let weighed = scores
+                .iter()
+                .zip(&rarities)
+                .map(|(score, rarity)| score * rarity)
+                .collect();
+            (passage.score(&wanted, weighed, &query), passage)
+        });
+        let mut found: Vec<_> = weighted.collect();
+        let has_all = |words: usize| words == wanted.len();
+        let is_whole =
+            |((words, _), passage): &&((usize, usize), &Indexed)| has_all(*words) && !passage.is_aside;
+        let whole = found.iter().filter(is_whole).count();
+        found.retain(|((words, _), _)| has_all(*words) || (whole < ENOUGH && *words * 2 >= wanted.len()));
         // Stable: passages that fit alike stay in the order of the site.
-        found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        found.sort_by_key(|((_, score), _)| std::cmp::Reverse(*score));
         found.truncate(MOST_FOUND);
         let wanted: Vec<_> = wanted.into_iter().flat_map(Wanted::words).collect();
         found
@@ -152,8 +185,8 @@ impl Index {
 }
 
 impl Indexed {
-    /// How many of the words are there, and how well they fit.
-    fn score(&self, wanted: &[Wanted], query: &str) -> (usize, usize) {
+    /// How well each of the words fits; 0 where it is not there.
+    fn scores(&self, wanted: &[Wanted]) -> Vec<usize> {
         let of = |word: &str| {
             // What each place counts, and how often at most: a long text is not better for repeating a word.
             let places = self.words.iter().zip([(40, 1), (30, 1), (1, 5)]);
@@ -173,19 +206,26 @@ impl Indexed {
             };
             of(&wanted.word).max(others * SYNONYM / 10)
         };
-        let scores: Vec<_> = wanted.iter().map(best).filter(|score| *score > 0).collect();
-        let named = if self.names.contains(query) { 300 } else { 0 };
+        wanted.iter().map(best).collect()
+    }
+
+    /// How many of the words are there, and how well they fit together.
+    fn score(&self, wanted: &[Wanted], mut scores: Vec<usize>, query: &str) -> (usize, usize) {
+        scores.retain(|score| *score > 0);
+        let named = if self.names.contains(query) { NAMED } else { 0 };
         let [_, headings, _] = &self.words;
         // A heading that has them all is about nothing else.
         let is_headed = |wanted: &Wanted| {
             let has = |word: &str| headings.iter().any(|other| is(other, word));
             has(&wanted.word) || (!wanted.others.is_empty() && wanted.others.iter().all(|other| has(other)))
         };
-        let headed = if wanted.iter().all(is_headed) { 150 } else { 0 };
+        let headed = if wanted.iter().all(is_headed) { HEADED } else { 0 };
         // What a page begins with is what its title promises.
-        let first = if self.heading.is_empty() { 30 } else { 0 };
+        let first = if self.heading.is_empty() { FIRST } else { 0 };
         let score = scores.iter().sum::<usize>() + named + headed + first;
-        (scores.len(), if self.is_aside { score / ASIDE } else { score })
+        // Who has half of the words has a quarter of what they count.
+        let share = score * scores.len().pow(2) / wanted.len().pow(2);
+        (scores.len(), if self.is_aside { share / ASIDE } else { share })
     }
 
     fn found(&self, wanted: &[String]) -> Found<'_> {
@@ -199,11 +239,29 @@ impl Indexed {
     }
 }
 
+/// What a word counts: the more, the fewer passages have it.
+fn rarity(scores: &[Vec<usize>], nth: usize) -> usize {
+    let has = |scores: &&Vec<usize>| scores.get(nth).is_some_and(|score| *score > 0);
+    let having = scores.iter().filter(has).count();
+    let ratio = scores.len().checked_div(having).unwrap_or(1);
+    ratio
+        .checked_ilog2()
+        .map_or(1, |log| usize::try_from(log).map_or(1, |log| (log + 1).pow(2)))
+}
+
 /// Whether it is this word, or more than one of it.
 fn is(other: &str, word: &str) -> bool {
     other
         .strip_prefix(word)
         .is_some_and(|rest| matches!(rest, "" | "s"))
+}
+
+/// A word of a query without the ending of more than one: what begins with it is found, and so is the one.
+fn singular(word: &str) -> &str {
+    match word.strip_suffix('s') {
+        Some(one) if one.len() > 2 && !one.ends_with('s') && one.chars().all(char::is_alphabetic) => one,
+        _ => word,
+    }
 }
 
 /// The words of a text in lower case. `order_unpaid` is one, and its parts are words too.

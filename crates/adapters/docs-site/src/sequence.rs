@@ -5,6 +5,10 @@ use std::fmt::Write as _;
 
 use crate::markdown::escaped;
 
+/// What stands between sender and receiver, those first that others are a part of. A cross at the end is a message that was lost,
+/// which its words tell too.
+const ARROWS: [&str; 8] = ["-->>", "->>", "--x", "-x", "--)", "-)", "-->", "->"];
+
 /// The list, or nothing where the text is no sequence diagram.
 pub(crate) fn list(text: &str) -> Option<String> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -27,7 +31,7 @@ pub(crate) fn list(text: &str) -> Option<String> {
             step(&mut html, &places.join(", "), said)?;
         } else {
             let (ends, said) = line.split_once(": ")?;
-            let (from, to) = ends.split_once("-->>").or_else(|| ends.split_once("->>"))?;
+            let (from, to) = ARROWS.iter().find_map(|arrow| ends.split_once(arrow))?;
             let (from, to) = (named(&names, from), named(&names, to));
             let who = if from == to {
                 from
@@ -55,11 +59,12 @@ mod tests {
 
     #[test]
     fn a_diagram_becomes_steps() {
-        let text = "sequenceDiagram\n participant S as The service\n S->>R: POST <x>\n R-->>S: 204\n R->>R: thinks\n Note over S,R: done";
+        let text = "sequenceDiagram\n participant S as The service\n S->>R: POST <x>\n R-->>S: 204\n R->>R: thinks\n R--xS: nothing\n S-)R: later\n Note over S,R: done";
         assert_eq!(
             list(text).unwrap(),
             "<ol class=\"sequence\">\n<li><b>The service → R</b> POST &lt;x&gt;</li>\n<li><b>R → The service</b> 204</li>\n\
-             <li><b>R</b> thinks</li>\n<li><b>The service, R</b> done</li>\n</ol>\n"
+             <li><b>R</b> thinks</li>\n<li><b>R → The service</b> nothing</li>\n<li><b>The service → R</b> later</li>\n\
+             <li><b>The service, R</b> done</li>\n</ol>\n"
         );
     }
 

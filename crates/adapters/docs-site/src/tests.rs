@@ -96,6 +96,19 @@ fn files_that_the_site_does_not_have_are_in_the_repository() {
 }
 
 #[test]
+fn every_sequence_diagram_is_drawn() {
+    let (mut diagrams, mut drawn) = (0, 0);
+    for source in SOURCES.iter() {
+        let html = markdown::render(source.text, &Links::from_file(source.file)).html;
+        assert!(!html.contains("sequenceDiagram"), "{}", source.file);
+        diagrams += source.text.matches("\nsequenceDiagram\n").count();
+        drawn += html.matches("<ol class=\"sequence\">").count();
+    }
+    assert!(diagrams > 0);
+    assert_eq!(drawn, diagrams);
+}
+
+#[test]
 fn guides_come_in_the_order_of_their_list() {
     let site = site();
     let pages = pages(&site);
@@ -318,6 +331,45 @@ fn what_is_looked_for_is_found_first() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// What a developer types who does not know what it is called here: the page is among the first three.
+#[test]
+fn questions_lead_to_their_page() {
+    let site = site();
+    let mut wrong = Vec::new();
+    for (query, place) in [
+        ("how to ship an order", "/docs/guide/shipments"),
+        ("how to ship an order", "/docs/reference/createShipment"),
+        ("how do I verify a webhook signature", "/docs/guide/webhooks"),
+        (
+            "how many requests per minute",
+            "/docs/guide/common-rules#the-rate-limit",
+        ),
+        ("page size", "/docs/guide/common-rules#pages"),
+        ("price in grosze", "/docs/guide/offers"),
+        ("secret rotation", "/docs/guide/authentication"),
+        ("retry after timeout", "/docs/guide/idempotency"),
+        ("which carriers are supported", "/docs/guide/shipments"),
+        ("changelog", "/docs/changelog"),
+        ("architecture", "/docs/architecture"),
+        ("backup", "/docs/operations"),
+        ("how to", "/docs/"),
+    ] {
+        let html = site.search(query);
+        let results = html.split("<ol class=\"results\">").nth(1).unwrap_or_default();
+        let found = attributes(results, "href");
+        if !found.iter().take(3).any(|found| found.starts_with(place)) {
+            let first = &found[..found.len().min(8)];
+            wrong.push(format!("{query}: {first:#?}, without {place}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn queries_are_text() {
+    let site = site();
     let html = site.search("<script>alert(1)</script>");
     assert!(
         !html.contains("<script>alert") && html.contains("&#60;script&#62;alert"),

@@ -50,7 +50,21 @@ pub(super) fn call(method: &str, path: &str, node: &Node, parameters: &[&Node]) 
         add("-H 'Content-Type: application/json'");
         add(&format!("-d {}", quoted(&value.to_string())));
     }
+    if redirects(node) {
+        add("-w '%{redirect_url}\\n'");
+    }
     call
+}
+
+/// Whether the good answer is a redirect, of which curl prints nothing by itself.
+fn redirects(node: &Node) -> bool {
+    let responses = node.get("responses").into_iter().flat_map(members);
+    let good = |status: &str| status.starts_with('2') || status.starts_with('3');
+    let mut good = responses
+        .map(|(status, _)| status)
+        .filter(|status| good(status))
+        .peekable();
+    good.peek().is_some() && good.all(|status| status.starts_with('3'))
 }
 
 /// The path with the examples of its parameters.
@@ -113,6 +127,11 @@ mod tests {
         assert_eq!(
             call("GET", "/x", &node, &[&query]),
             "curl -s \"$api/x\" \\\n  -G --data-urlencode 'q=a b'"
+        );
+        let redirect = Node::parse(r#"{"responses": {"302": {}, "400": {}}}"#);
+        assert_eq!(
+            call("GET", "/x", &redirect, &[]),
+            "curl -s \"$api/x\" \\\n  -w '%{redirect_url}\\n'"
         );
         let form = Node::parse(
             r#"{"security": [{"client": []}], "requestBody": {"content": {"application/x-www-form-urlencoded":
