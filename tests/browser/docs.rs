@@ -150,6 +150,33 @@ async fn is_tried(browser: &Session, origin: &str, token: &str, answer: &str) {
     is_content(browser, origin).await;
 }
 
+#[tokio::test]
+async fn an_application_gets_its_token_in_the_explorer_at_any_origin() {
+    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+        return;
+    };
+    let (world, seller) = world_and_seller().await;
+    let application = world.application(&seller, &["offers:read"]).await;
+    let origin = world.url("/").replace("127.0.0.1", "localhost");
+    browser.go(&format!("{origin}docs/explorer")).await;
+    browser.wait_for(".opblock-tag", "").await;
+    browser.click(".auth-wrapper .authorize").await;
+    browser.wait_for("#client_id_clientCredentials", "").await;
+    browser
+        .fill("#client_id_clientCredentials", &application.client_id)
+        .await;
+    let secret = "#client_secret_clientCredentials";
+    browser.fill(secret, &application.client_secret).await;
+    // The button is below a long list of scopes, which scrolls.
+    let button = format!(".auth-container:has({secret}) button.authorize");
+    let press = "document.querySelector(arguments[0]).click()";
+    browser.call(press, json!([button])).await;
+    let answered = ".auth-container h6, .auth-container .errors";
+    browser.wait_for(answered, "").await;
+    assert_eq!(browser.text(answered).await, "Authorized");
+    is_content(&browser, &origin).await;
+}
+
 /// What of the explorer goes beyond the page, is cut off, or is squeezed beside its heading.
 const MISFITS: &str = "
     const root = document.documentElement;
