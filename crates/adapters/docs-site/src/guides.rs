@@ -51,6 +51,8 @@ pub(crate) static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
         Operating "docs/PERFORMANCE.md" "/docs/performance" "";
         Background "docs/DECISIONS.md" "/docs/decisions" "";
         Background "docs/ARCHITECTURE.md" "/docs/architecture" "";
+        Background "docs/RELIABILITY.md" "/docs/reliability" "";
+        Background "docs/SECURITY.md" "/docs/security-measures" "";
         Background "docs/OAUTH_THREATS.md" "/docs/oauth-threats" "";
         Background "SECURITY.md" "/docs/security" "Reporting a weakness";
     };
