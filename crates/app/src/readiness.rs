@@ -36,6 +36,10 @@ pub(crate) struct Readiness {
 pub(crate) const STATEMENTS_FORGOTTEN: &str = "the pooler before the database forgets prepared statements: set \
     `max_prepared_statements` (1000, say) in PgBouncer 1.21 or newer, or let it pool sessions";
 
+/// What to do about a server that a program which writes cannot work with.
+pub(crate) const READ_ONLY: &str = "the database takes no writes, as a standby does: let its URL lead to the primary, or name all \
+    hosts in it with `target_session_attrs=read-write`";
+
 /// The schema can only be used by a newer version of the program.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -130,6 +134,7 @@ impl Health for Readiness {
 enum State {
     Ready,
     StatementsForgotten,
+    ReadOnly,
     Missing,
     Behind { pending: usize },
     TooOld { oldest: String },
@@ -141,6 +146,7 @@ impl From<SchemaState> for State {
         match state {
             SchemaState::Ready => Self::Ready,
             SchemaState::StatementsForgotten => Self::StatementsForgotten,
+            SchemaState::ReadOnly => Self::ReadOnly,
             SchemaState::Missing => Self::Missing,
             SchemaState::Behind { pending } => Self::Behind { pending },
             SchemaState::NeedsNewerBinary { oldest } => Self::TooOld { oldest },
@@ -154,6 +160,7 @@ impl State {
         match self {
             Self::Ready => None,
             Self::StatementsForgotten => Some(STATEMENTS_FORGOTTEN.to_owned()),
+            Self::ReadOnly => Some(READ_ONLY.to_owned()),
             Self::Missing => Some("the database has no schema yet: run `seller-api migrate`".to_owned()),
             Self::Behind { pending } => Some(format!(
                 "the database lacks {pending} migrations: run `seller-api migrate`"
@@ -216,6 +223,8 @@ mod tests {
         let forgotten = State::from(SchemaState::StatementsForgotten);
         let forgotten = forgotten.not_ready().unwrap();
         assert!(forgotten.contains("`max_prepared_statements`"), "{forgotten}");
+        let read_only = State::from(SchemaState::ReadOnly).not_ready().unwrap();
+        assert!(read_only.contains("target_session_attrs"), "{read_only}");
         assert!(State::Missing.not_ready().unwrap().contains("seller-api migrate"));
     }
 

@@ -13,6 +13,8 @@ pub enum SchemaState {
     Ready,
     /// It cannot be asked: a pooler between forgets prepared statements.
     StatementsForgotten,
+    /// It cannot be worked on: the server takes no writes, as a standby does.
+    ReadOnly,
     /// There is none.
     Missing,
     /// Migrations that this program brings have not been applied.
@@ -27,10 +29,12 @@ pub enum SchemaState {
     },
 }
 
+/// Whether writes are taken, and whether there is a schema.
 struct IsThere;
 
-statement!(IsThere => Bool:
-    "select to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null");
+statement!(IsThere => (Bool, Bool):
+    "select not current_setting('transaction_read_only')::boolean, \
+       to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null");
 
 struct Applied;
 
@@ -39,10 +43,13 @@ statement!(Applied => (Text, Nullable<Text>):
 
 /// Reads the state.
 pub(crate) async fn read(reads: &Reads) -> Result<SchemaState, StoreError> {
-    if !reads
-        .ask(|lent| async move { IsThere.get_result::<bool>(&mut lent.connection()).await })
-        .await?
-    {
+    let (takes_writes, is_there) = reads
+        .ask(|lent| async move { IsThere.get_result::<(bool, bool)>(&mut lent.connection()).await })
+        .await?;
+    if !takes_writes {
+        return Ok(SchemaState::ReadOnly);
+    }
+    if !is_there {
         return Ok(SchemaState::Missing);
     }
     let applied = reads

@@ -48,6 +48,27 @@ async fn an_empty_database_is_brought_up_to_date_step_by_step() {
 }
 
 #[tokio::test]
+async fn a_server_that_takes_no_writes_is_none_to_work_with() {
+    let place = TestDatabase::create().await;
+    let client = place.connect().await;
+    let name: String = client
+        .query_one("select current_database()::text", &[])
+        .await
+        .unwrap()
+        .get(0);
+    for (read_only, expected) in [("on", SchemaState::ReadOnly), ("off", SchemaState::Ready)] {
+        let alter = format!("alter database \"{name}\" set default_transaction_read_only = {read_only}");
+        client
+            .batch_execute("set default_transaction_read_only = off")
+            .await
+            .unwrap();
+        client.batch_execute(&alter).await.unwrap();
+        let database = Database::new(settings(place.url())).unwrap();
+        assert_eq!(database.schema_state().await.unwrap(), expected);
+    }
+}
+
+#[tokio::test]
 async fn many_at_once_apply_each_migration_once() {
     let place = TestDatabase::empty().await;
     let run = async || migrated(place.url()).await.0.unwrap().applied;
