@@ -90,22 +90,20 @@ async fn unknown_wrong_closed_and_passwordless_read_the_same() {
 async fn an_unknown_account_takes_the_same_work() {
     let world = world().await;
     let member = world.member().await;
-    let quickest = async |email: &str| {
-        let mut quickest = Duration::MAX;
-        for _ in 0..4 {
-            let mut browser = world.visitor();
-            let page = browser.open("/panel/sign-in").await;
-            let form = sign_in_form(&page, email, "wrong horse battery");
-            let began = Instant::now();
-            browser.post(&form).await.expect(422);
-            quickest = quickest.min(began.elapsed());
-        }
-        quickest
+    let takes = async |email: &str| {
+        let mut browser = world.visitor();
+        let page = browser.open("/panel/sign-in").await;
+        let form = sign_in_form(&page, email, "wrong horse battery");
+        let began = Instant::now();
+        browser.post(&form).await.expect(422);
+        began.elapsed()
     };
-    let (wrong, unknown) = (
-        quickest(&member.seller.email).await,
-        quickest("nobody@shop.example").await,
-    );
+    // In turns, since what else the machine does comes and goes.
+    let (mut wrong, mut unknown) = (Duration::MAX, Duration::MAX);
+    for _ in 0..4 {
+        wrong = wrong.min(takes(&member.seller.email).await);
+        unknown = unknown.min(takes("nobody@shop.example").await);
+    }
     // A hash takes by far the most of it: without one it would be less than a tenth.
     assert!(unknown > wrong / 3, "unknown {unknown:?}, wrong {wrong:?}");
 }
