@@ -66,4 +66,9 @@ mod tests {
         assert_eq!(Money::pln(-1), Err(MoneyError));
         assert_eq!(Money::pln(MAX_AMOUNT + 1), Err(MoneyError));
     }
+
+    #[test]
+    fn a_currency_goes_by_its_iso_4217_code() {
+        assert_eq!(Money::pln(1).unwrap().currency().code(), "PLN");
+    }
 }

@@ -74,6 +74,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_size_is_the_nearest_one_allowed() {
+        for (asked, given) in [(i64::MIN, 1), (0, 1), (1, 1), (7, 7), (200, 200), (201, 200)] {
+            assert_eq!(PageSize::clamped(asked).get(), given, "{asked}");
+        }
+        assert_eq!(PageSize::default().get(), PAGE_DEFAULT);
+    }
+
     proptest! {
         #[test]
         fn a_size_is_always_within_bounds(size: i64) {

@@ -72,3 +72,24 @@ pub trait Sealer: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a value that was sealed here for this use")]
 pub struct SealError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every key is derived from its purpose's name: what was sealed under another name opens no more.
+    #[test]
+    fn the_names_of_purposes_stay_what_they_are() {
+        let names = [
+            (Purpose::Cursor, "cursor"),
+            (Purpose::RememberedBody, "remembered-body"),
+            (Purpose::ConsentTicket, "consent-ticket"),
+            (Purpose::Flash, "flash"),
+            (Purpose::MailedLink, "mailed-link"),
+            (Purpose::WebhookSecret, "webhook-secret"),
+        ];
+        for (purpose, name) in names {
+            assert_eq!(purpose.name(), name);
+        }
+    }
+}

@@ -85,3 +85,25 @@ pub enum CommitError {
     #[error("the answer to COMMIT was lost")]
     Unknown(#[source] StoreError),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_impossible_row_is_named_by_its_table_and_key() {
+        let error = StoreError::corrupt("orders", 7, "no items");
+        assert_eq!(error.to_string(), "impossible row orders[7] (no items)");
+        assert_eq!(error.conflict(), None);
+    }
+
+    #[test]
+    fn only_a_conflict_names_a_constraint() {
+        let conflict = StoreError::Conflict {
+            constraint: "orders_pkey".to_owned(),
+        };
+        assert_eq!(conflict.conflict(), Some("orders_pkey"));
+        assert_eq!(StoreError::unexpected("no idea").conflict(), None);
+        assert_eq!(StoreError::Retryable("deadlock".into()).conflict(), None);
+    }
+}
