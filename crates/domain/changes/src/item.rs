@@ -172,6 +172,36 @@ mod tests {
     }
 
     #[test]
+    fn what_a_seller_does_to_an_offer_is_told_with_the_new_value() {
+        let (seller, offer) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+        let (price, stock) = (Money::pln(499).unwrap(), Stock::new(3).unwrap());
+        let status = OfferStatus::Draft;
+        let told = |event| ChangeItem::of_offer(seller, &event, DateTime::<Utc>::UNIX_EPOCH);
+        let expected = |kind, detail| ChangeItem {
+            kind,
+            seller,
+            topic: Topic::Offer(offer),
+            detail,
+            at: DateTime::<Utc>::UNIX_EPOCH,
+        };
+
+        assert_eq!(
+            told(OfferEvent::PriceChanged { offer, price }),
+            Some(expected(ChangeKind::OfferPriceChanged, Detail::Price(price)))
+        );
+        assert_eq!(
+            told(OfferEvent::StockChanged { offer, stock }),
+            Some(expected(ChangeKind::OfferStockChanged, Detail::Stock(stock)))
+        );
+        assert_eq!(
+            told(OfferEvent::StatusChanged { offer, status }),
+            Some(expected(ChangeKind::OfferStatusChanged, Detail::Status(status)))
+        );
+        // Moderation is the marketplace's own.
+        assert_eq!(told(OfferEvent::Rejected { offer }), None);
+    }
+
+    #[test]
     fn names_read_back() {
         for kind in ChangeKind::ALL {
             assert_eq!(ChangeKind::parse(kind.as_str()), Some(kind));
