@@ -264,6 +264,9 @@ mod tests {
             prop_assert_eq!(result.is_err(), refused);
             if let Ok(change) = result {
                 let after = change.after;
+                prop_assert_eq!(after.price.map(|price| price.money), new_price.or(price).map(pln));
+                prop_assert_eq!(after.stock.map(Stock::get), new_stock.or(stock).map(|pieces| i32::try_from(pieces).unwrap()));
+                prop_assert_eq!(after.status, new_status.map_or(status, SellerStatus::status));
                 let moved = [after.price != before.price, after.stock != before.stock, after.status != before.status];
                 prop_assert_eq!(change.events.len(), moved.iter().filter(|moved| **moved).count());
                 prop_assert_eq!(after.updated_at == at(1), moved.contains(&true));

@@ -38,3 +38,18 @@ impl OfferStatus {
         matches!(self, Self::Proposed | Self::Rejected)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::OfferStatus;
+
+    #[test]
+    fn statuses_go_by_the_contracts_words() {
+        let words = ["published", "draft", "proposed", "rejected"];
+        assert_eq!(OfferStatus::ALL.map(OfferStatus::as_str), words);
+        assert_eq!(words.map(OfferStatus::parse), OfferStatus::ALL.map(Some));
+        for other in ["", "Published", "active"] {
+            assert_eq!(OfferStatus::parse(other), None, "{other}");
+        }
+    }
+}

@@ -46,11 +46,44 @@ impl Offer {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use uuid::Uuid;
 
     use super::*;
+    use crate::OfferStatus;
 
     fn stock(pieces: i32) -> Stock {
         Stock::new(i64::from(pieces)).unwrap()
+    }
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap()
+    }
+
+    fn offer(pieces: Option<i32>) -> Offer {
+        Offer {
+            seller: Uuid::from_u128(1).into(),
+            id: Uuid::from_u128(2).into(),
+            title: "Kettle".to_owned(),
+            handle: "kettle".to_owned(),
+            status: OfferStatus::Published,
+            price: None,
+            stock: pieces.map(stock),
+            ean: None,
+            brand: None,
+            signature: None,
+            thumbnail: None,
+            url: "https://shop.example/kettle".to_owned(),
+            created_at: at(0),
+            updated_at: at(0),
+        }
+    }
+
+    #[test]
+    fn an_offer_without_an_inventory_level_is_not_counted() {
+        let uncounted = offer(None);
+        let taken = uncounted.clone().take_stock(5, at(1)).unwrap();
+        assert_eq!((&taken.after, taken.events.len()), (&uncounted, 0));
+        assert_eq!(taken.after.return_stock(5, at(2)).after, uncounted);
     }
 
     proptest! {
@@ -61,6 +94,25 @@ mod tests {
                 Some(left) => {
                     prop_assert_eq!(left.get(), pieces - quantity);
                     prop_assert_eq!(left.plus(quantity).get(), pieces);
+                }
+            }
+        }
+
+        #[test]
+        fn an_order_takes_what_is_there_and_its_cancellation_gives_it_back(pieces in 0..20, quantity in 1..20) {
+            let before = offer(Some(pieces));
+            match before.clone().take_stock(quantity, at(1)) {
+                Err(short) => {
+                    prop_assert!(quantity > pieces);
+                    prop_assert_eq!(short.available, pieces);
+                }
+                Ok(taken) => {
+                    prop_assert_eq!(taken.after.stock, Some(stock(pieces - quantity)));
+                    prop_assert_eq!(taken.after.updated_at, at(1));
+                    prop_assert!(taken.events.is_empty());
+                    let returned = taken.after.return_stock(quantity, at(2)).after;
+                    prop_assert_eq!(returned.updated_at, at(2));
+                    prop_assert_eq!(Offer { updated_at: before.updated_at, ..returned }, before);
                 }
             }
         }

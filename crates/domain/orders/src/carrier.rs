@@ -238,6 +238,31 @@ mod tests {
     }
 
     #[test]
+    fn only_a_report_of_delivery_is_one() {
+        let at = DateTime::from_timestamp(1_700_000_000, 0);
+        for status in TrackingStatus::ALL {
+            let found = Lookup::Found(Sighting {
+                status,
+                at,
+                raw_code: "x".to_owned(),
+            });
+            let expected = (status == TrackingStatus::Delivered).then_some(Delivery { at });
+            assert_eq!(found.delivery(), expected, "{status:?}");
+        }
+        assert_eq!(Lookup::NotFound.delivery(), None);
+        assert_eq!(Lookup::Unavailable("busy".to_owned()).delivery(), None);
+    }
+
+    #[test]
+    fn people_know_a_carrier_by_its_word_spelled_as_a_name() {
+        for carrier in Carrier::ALL {
+            let name = carrier.display_name();
+            assert_eq!(name.to_lowercase().replace(' ', "_"), carrier.as_str());
+            assert!(name.starts_with(|first: char| first.is_uppercase()), "{name}");
+        }
+    }
+
+    #[test]
     fn words_read_back() {
         for carrier in Carrier::ALL {
             assert_eq!(Carrier::parse(carrier.as_str()), Some(carrier));

@@ -105,3 +105,19 @@ pub trait CarrierLookup: Send + Sync {
     /// What the carrier says of the parcel.
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_an_order_by_its_id_or_else_by_its_number() {
+        let id = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
+        assert_eq!(OrderRef::parse(id), id.parse().ok().map(OrderRef::Id));
+        let number = OrderNumber::new("2026-000123".to_owned()).unwrap();
+        assert_eq!(OrderRef::parse("2026-000123"), Some(OrderRef::Number(number)));
+        for nothing in ["", "a-1", &id.to_uppercase(), &id.replace('-', "")] {
+            assert_eq!(OrderRef::parse(nothing), None, "{nothing}");
+        }
+    }
+}

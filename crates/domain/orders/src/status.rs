@@ -74,6 +74,26 @@ impl PaymentStatus {
 #[cfg(test)]
 mod tests {
     use super::OrderStatus::{self, Cancelled, Delivered, Processing};
+    use super::PaymentStatus;
+
+    #[test]
+    fn statuses_go_by_the_contracts_words() {
+        let words = ["pending", "processing", "shipped", "delivered", "cancelled"];
+        assert_eq!(OrderStatus::ALL.map(OrderStatus::as_str), words);
+        assert_eq!(words.map(OrderStatus::parse), OrderStatus::ALL.map(Some));
+        for other in ["", "Pending", "paid"] {
+            assert_eq!(OrderStatus::parse(other), None, "{other}");
+        }
+        let payment = [
+            PaymentStatus::AwaitingPayment,
+            PaymentStatus::Paid,
+            PaymentStatus::Cancelled,
+        ];
+        assert_eq!(
+            payment.map(PaymentStatus::as_str),
+            ["awaiting_payment", "paid", "cancelled"]
+        );
+    }
 
     #[test]
     fn the_whole_is_as_far_as_its_least_advanced_living_part() {

@@ -102,7 +102,10 @@ mod tests {
                 .map(|next| next - at(hours))
         };
         assert_eq!(next(1, None), Some(TimeDelta::hours(1)));
-        assert_eq!(next(24 * 4, None), Some(TimeDelta::hours(3)));
+        assert_eq!(next(24 * 3 - 1, None), Some(TimeDelta::hours(1)));
+        assert_eq!(next(24 * 3, None), Some(TimeDelta::hours(3)));
+        assert_eq!(next(24 * 14 - 1, None), Some(TimeDelta::hours(3)));
+        assert_eq!(next(24 * 14, None), Some(TimeDelta::hours(12)));
         assert_eq!(next(24 * 20, None), Some(TimeDelta::hours(12)));
         assert_eq!(
             next(24 * 20, Some(TrackingStatus::OutForDelivery)),

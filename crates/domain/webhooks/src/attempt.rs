@@ -182,6 +182,18 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_tells_what_was_answered_and_how_long_it_took() {
+        let after = |outcome, duration| Attempted { outcome, duration };
+        let answered = after(Outcome::Answered(418), Duration::from_micros(1_500_999));
+        assert_eq!(
+            (answered.response_status(), answered.duration_ms()),
+            (Some(418), 1_500)
+        );
+        let failed = after(Outcome::Failed(Failure::TimedOut), Duration::MAX);
+        assert_eq!((failed.response_status(), failed.duration_ms()), (None, i32::MAX));
+    }
+
+    #[test]
     fn failures_read_back() {
         let with_reason = [Failure::tls("certificate: expired"), Failure::protocol("")];
         for failure in PLAIN.into_iter().chain(with_reason) {

@@ -216,6 +216,9 @@ mod tests {
             "{}",
             r#"{"id":"x"}"#,
             r#"{"id":"00000000-0000-0000-0000-00000000000"}"#,
+            r#"{"id":"00000000-0000-0000-0000-000000000000"}"#,
+            r#"{"id":"00000000-0000-0000-0000-0000000000000","event":"order.paid"}"#,
+            r#"{"id":"not-an-id-of-any-delivery-that-ended","event":"order.paid"}"#,
         ] {
             assert_eq!(told_again(strange.as_bytes(), second), None, "{strange}");
         }

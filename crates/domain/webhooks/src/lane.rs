@@ -68,6 +68,9 @@ pub struct Claimed {
     pub lanes: Vec<Lane>,
     /// How many lanes were due and may not be worked on, and are due no more. Others may have waited behind them.
     pub set_aside: usize,
+    /// Not all lanes that are due were looked at, or there was no room for one of them: another claim may find more. Where it is
+    /// false, only what becomes due or free later is to be had.
+    pub more: bool,
 }
 
 /// A lane with what is to be done in it.
@@ -158,4 +161,22 @@ pub struct ToppedUp {
     pub hold: Hold,
     /// What is due, as many as there was room for.
     pub deliveries: Vec<Due>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delivery_is_forgiven_two_losses_and_fails_by_the_third() {
+        let lost = |lost| Due {
+            id: Uuid::nil().into(),
+            event: WebhookEvent::OrderPaid,
+            body: Arc::from(*b"{}"),
+            attempt: 0,
+            lost,
+        };
+        let failed = [0, 1, 2, 3, u8::MAX].map(|times| lost(times).has_failed_by_loss());
+        assert_eq!(failed, [false, false, false, true, true]);
+    }
 }

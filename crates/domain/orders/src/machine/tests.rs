@@ -195,6 +195,52 @@ fn a_paid_order_that_is_cancelled_stays_paid_and_readable() {
 }
 
 #[test]
+fn a_payment_that_comes_after_the_cancellation_is_refused() {
+    let cancelled = order().cancel(at(1)).unwrap().after;
+    let refusal = cancelled.pay(at(2)).unwrap_err();
+    assert_eq!(refusal.reason, Reason::Cancelled);
+    assert_eq!(refusal.to_string(), "the order is cancelled: it cannot be paid");
+    let paid = order().pay(at(1)).unwrap().after.cancel(at(2)).unwrap().after;
+    assert_eq!(paid.clone().pay(at(3)).unwrap().after, paid);
+}
+
+#[test]
+fn what_a_carrier_says_anew_is_kept_and_what_it_repeats_changes_nothing() {
+    let paid = order().pay(at(1)).unwrap().after;
+    let shipped = paid.ship(shipment(None), Cause::Seller, at(2)).unwrap().after;
+    let seen = shipped.sighted(&sighting(TrackingStatus::InTransit, None), at(3));
+    assert_eq!(
+        seen.after.parcel().unwrap().tracking_status,
+        Some(TrackingStatus::InTransit)
+    );
+    assert_eq!((seen.after.updated_at, seen.events.len()), (at(3), 0));
+    let repeated = seen
+        .after
+        .clone()
+        .sighted(&sighting(TrackingStatus::InTransit, None), at(4));
+    assert_eq!(repeated.after, seen.after);
+}
+
+#[test]
+fn erasure_leaves_neither_the_buyer_nor_the_address_behind() {
+    let paid = order().pay(at(1)).unwrap().after;
+    for half_erased in [
+        SellerOrder {
+            buyer: None,
+            ..paid.clone()
+        },
+        SellerOrder {
+            shipping_address: None,
+            ..paid.clone()
+        },
+    ] {
+        let erased = half_erased.erase_buyer(at(5)).after;
+        assert_eq!((erased.buyer, erased.shipping_address), (None, None));
+        assert_eq!(erased.updated_at, at(5));
+    }
+}
+
+#[test]
 fn erasure_moves_updated_at_only_where_something_was_shown() {
     assert_eq!(order().erase_buyer(at(5)).after.updated_at, at(0));
     let erased = order().pay(at(1)).unwrap().after.erase_buyer(at(5)).after;

@@ -109,6 +109,29 @@ fn what_is_taken_is_kept_and_understood() {
 }
 
 #[test]
+fn a_url_is_its_text_and_no_other_spelling_of_it() {
+    let one = public("https://example.com/hook").unwrap();
+    assert_eq!(one.to_string(), "https://example.com/hook");
+    assert_eq!(one, public("https://example.com/hook").unwrap());
+    for other in [
+        "https://example.com/Hook",
+        "https://EXAMPLE.com/hook",
+        "https://example.com:443/hook",
+    ] {
+        assert_ne!(one, public(other).unwrap(), "{other}");
+    }
+}
+
+#[test]
+fn a_scheme_is_written_as_in_a_url() {
+    for scheme in [Scheme::Http, Scheme::Https] {
+        let text = format!("{}://127.0.0.1", scheme.as_str());
+        let url = WebhookUrl::parse(text, AddressPolicy::Any).unwrap();
+        assert_eq!((url.scheme(), url.port()), (scheme, scheme.default_port()));
+    }
+}
+
+#[test]
 fn as_long_as_the_contract_says_and_no_longer() {
     let long = format!("https://example.com/{}", "x".repeat(URL_MAX - 20));
     assert_eq!(long.len(), URL_MAX);
