@@ -118,8 +118,11 @@ mod tests {
     #[test]
     fn addresses() {
         for fine in ["a@b", "shop+api@example.com", "ż@przykład.pl"] {
-            assert!(Email::new(fine.to_owned()).is_ok(), "{fine}");
+            assert_eq!(Email::new(fine.to_owned()).unwrap().as_str(), fine);
         }
+        let longest = format!("{}@b", "a".repeat(252));
+        assert!(Email::new(longest.clone()).is_ok());
+        assert!(Email::new(format!("a{longest}")).is_err());
         for refused in ["", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\n", "<a@b>"] {
             assert!(Email::new(refused.to_owned()).is_err(), "{refused}");
         }
@@ -127,8 +130,16 @@ mod tests {
 
     #[test]
     fn names() {
-        assert!(SellerName::new("ż".repeat(200)).is_ok());
+        let longest = "ż".repeat(200);
+        assert_eq!(SellerName::new(longest.clone()).unwrap().as_str(), longest);
         assert!(SellerName::new("ż".repeat(201)).is_err());
         assert!(SellerName::new(" ".to_owned()).is_err());
+    }
+
+    #[test]
+    fn a_hash_is_kept_as_it_was_made_and_not_shown() {
+        let hash = PasswordHash::new("$argon2id$v=19$x".to_owned());
+        assert_eq!(hash.as_str(), "$argon2id$v=19$x");
+        assert_eq!(format!("{hash:?}"), "PasswordHash(…)");
     }
 }

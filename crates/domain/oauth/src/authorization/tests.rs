@@ -97,6 +97,11 @@ fn whom_the_answer_cannot_be_sent_to_is_told_directly() {
         Err(AuthorizationRefusal::Direct(_))
     ));
     assert_eq!(query(&[("client_id", Some("x"))], &[]).client_id(), Ok(None));
+    let told_once =
+        |refused| matches!(refused, Some(AuthorizationRefusal::Direct(told)) if told.contains("once"));
+    let twice = |name| query(&[], &[(name, "x")]);
+    assert!(told_once(twice("client_id").client_id().err()));
+    assert!(told_once(check(&twice("redirect_uri")).err()));
     for nobody in [
         None,
         Some(Application {
@@ -157,6 +162,17 @@ fn everything_else_goes_back_with_the_state_in_the_order_of_the_checks() {
         redirected(&ordered),
         (UnsupportedResponseType, Some("x".to_owned()))
     );
+}
+
+#[test]
+fn errors_go_by_the_words_of_the_rfc() {
+    let words = [
+        "unsupported_response_type",
+        "invalid_request",
+        "invalid_scope",
+        "access_denied",
+    ];
+    assert_eq!(RedirectError::ALL.map(RedirectError::as_str), words);
 }
 
 #[test]
