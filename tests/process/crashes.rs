@@ -1,6 +1,7 @@
 //! The server is killed in the middle of writing: nothing that was answered is lost, nothing that is repeated is done twice.
 
 use std::{
+    collections::BTreeMap,
     hash::{BuildHasher, Hasher, RandomState},
     sync::{
         Arc,
@@ -12,11 +13,15 @@ use std::{
 use blackbox::{Trader, World, eventually, line, order_body, parcel};
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::{Answer, Client, ServerOptions};
+use testkit::{Answer, Client, OwnPostgres, ServerOptions};
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
 
 use crate::PROGRAM;
 
 const WRITERS: usize = 8;
+/// How many writes a server answers before it is killed, at most.
+const MOST_ANSWERS: u64 = 120;
 
 /// How many times the server is killed; `CRASH_ROUNDS` asks for more in a long run.
 fn rounds() -> usize {
@@ -76,9 +81,13 @@ impl Door {
 /// What was asked for, whoever answered.
 #[derive(Debug, Default)]
 struct Done {
-    stocks: Vec<usize>,
+    stocks: Vec<i32>,
     skus: Vec<String>,
-    shipped: Vec<String>,
+    shipped: Vec<Uuid>,
+    /// How much of it was answered before the end.
+    acknowledged: usize,
+    /// The last of that.
+    last: Option<(Intent, Answer)>,
 }
 
 /// What one writer works with.
@@ -88,6 +97,7 @@ struct Writer {
     offer: String,
     sold: String,
     counter: Arc<AtomicUsize>,
+    answers: Arc<AtomicUsize>,
     done: Done,
 }
 
@@ -102,7 +112,7 @@ impl Writer {
                 Some(json!({"stock": n})),
                 n,
             );
-            self.done.stocks.push(n);
+            self.done.stocks.push(i32::try_from(n).unwrap());
             if let Err(unanswered) = self.step(patch, 200).await {
                 return (self.done, unanswered);
             }
@@ -130,7 +140,7 @@ impl Writer {
                 Some(parcel("CRASH-1")),
                 n,
             );
-            self.done.shipped.push(id);
+            self.done.shipped.push(id.parse().unwrap());
             if let Err(unanswered) = self.step(ship, 201).await {
                 return (self.done, unanswered);
             }
@@ -148,56 +158,97 @@ impl Writer {
         }
     }
 
-    async fn step(&self, intent: Intent, status: u16) -> Result<Answer, Intent> {
+    async fn step(&mut self, intent: Intent, status: u16) -> Result<Answer, Intent> {
         match self.door.send(&intent).await {
-            Some(answer) => Ok(answer.expect(status)),
+            Some(answer) => {
+                self.done.acknowledged += 1;
+                self.answers.fetch_add(1, Ordering::Relaxed);
+                let answer = answer.expect(status);
+                self.done.last = Some((intent, answer.clone()));
+                Ok(answer)
+            }
             None => Err(intent),
         }
     }
 }
 
-async fn exactly_once(world: &World, done: &Done) {
-    let client = world.database.connect().await;
-    let count = async |statement: &str, text: &str| -> i64 {
-        client.query_one(statement, &[&text]).await.unwrap().get(0)
-    };
-    for stock in &done.stocks {
-        let told = count(
-            "select count(*) from changes where stock::text = $1",
-            &stock.to_string(),
-        )
-        .await;
-        assert_eq!(told, 1, "one feed row for stock {stock}");
+/// Holds all that a round has asked for to being there exactly once.
+async fn exactly_once(client: &tokio_postgres::Client, done: &[Done]) {
+    let stocks: Vec<_> = done.iter().flat_map(|done| &done.stocks).collect();
+    let skus: Vec<_> = done.iter().flat_map(|done| &done.skus).collect();
+    let shipped: Vec<_> = done.iter().flat_map(|done| &done.shipped).collect();
+    let wanted: [(&str, &str, &(dyn ToSql + Sync)); 5] = [
+        ("int[]", "changes t on t.stock = w.it", &stocks),
+        ("text[]", "seller_orders t on t.items->0->>'sku' = w.it", &skus),
+        (
+            "uuid[]",
+            "seller_orders t on t.order_id = w.it and t.status = 'shipped'",
+            &shipped,
+        ),
+        (
+            "uuid[]",
+            "changes t on t.order_id = w.it and t.kind = 'order.shipped'",
+            &shipped,
+        ),
+        ("uuid[]", "mails t on t.order_id = w.it", &shipped),
+    ];
+    for (kind, rows, values) in wanted {
+        let statement = format!(
+            "select w.it::text, count(t.tableoid) from unnest($1::{kind}) w(it) left join {rows}
+             group by w.it having count(t.tableoid) <> 1"
+        );
+        let wrong = client.query(&statement, &[values]).await.unwrap();
+        let wrong: Vec<(String, i64)> = wrong.iter().map(|row| (row.get(0), row.get(1))).collect();
+        assert_eq!(wrong, [], "not once: {rows}");
     }
-    for sku in &done.skus {
-        let placed = count(
-            "select count(*) from seller_orders where items->0->>'sku' = $1",
-            sku,
-        )
-        .await;
-        assert_eq!(placed, 1, "one order of {sku}");
-    }
-    for order in &done.shipped {
-        let told = count(
-            "select count(*) from changes where order_id::text = $1 and kind = 'order.shipped'",
-            order,
-        )
-        .await;
-        let mails = count("select count(*) from mails where order_id::text = $1", order).await;
-        let shipped = count(
-            "select count(*) from seller_orders where order_id::text = $1 and status = 'shipped'",
-            order,
-        )
-        .await;
-        assert_eq!((shipped, told, mails), (1, 1, 1), "order {order}");
+}
+
+/// A point in time that nobody chose: after some answers, and a little while.
+async fn moment(answers: &AtomicUsize) {
+    let chance = RandomState::new().build_hasher().finish();
+    let enough = usize::try_from(chance % MOST_ANSWERS).unwrap();
+    eventually("answers to writes", async || {
+        (answers.load(Ordering::Relaxed) >= enough).then_some(())
+    })
+    .await;
+    tokio::time::sleep(Duration::from_micros(chance / MOST_ANSWERS % 20_000)).await;
+}
+
+/// What a run has seen.
+#[derive(Debug, Default)]
+struct Seen {
+    rounds: usize,
+    acknowledged: usize,
+    unanswered: BTreeMap<String, usize>,
+    /// Of those without an answer, how many had been done before the end.
+    were_done: usize,
+    placed: u64,
+}
+
+impl Seen {
+    fn unanswered(&mut self, intent: &Intent, settled: &Answer) {
+        let what = intent.path.split('/').next_back().unwrap();
+        // An offer is named by its id.
+        let what = if intent.method == Method::PATCH {
+            "offer"
+        } else {
+            what
+        };
+        *self.unanswered.entry(what.to_owned()).or_default() += 1;
+        self.were_done += usize::from(settled.header("idempotent-replayed").is_some());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::print_stderr, reason = "a long run tells what it has seen")]
 async fn killed_at_any_point_nothing_is_lost_and_nothing_done_twice() {
+    let postgres = OwnPostgres::start(|options| options).await;
     let unlimited = |options: ServerOptions| options.set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000);
-    let mut world = World::with(PROGRAM, unlimited).await;
+    let mut world = World::over(PROGRAM, postgres.database(), unlimited).await;
     let clock = world.database.control_clock().await;
+    let looking = world.database.connect().await;
+    // What is looked for is compared with all that is there, once.
+    looking.batch_execute("set enable_nestloop = off").await.unwrap();
     let trader = world.trader().await;
     let sold = world.any_offer(&trader.seller, json!({"stock": 1_000_000})).await;
     let mut offers = Vec::new();
@@ -205,21 +256,20 @@ async fn killed_at_any_point_nothing_is_lost_and_nothing_done_twice() {
         offers.push(world.any_offer(&trader.seller, json!({"stock": 0})).await);
     }
     let counter = Arc::new(AtomicUsize::new(1_000));
-    let (mut placed, mut unanswered_of) = (0, std::collections::BTreeMap::<String, usize>::new());
+    let mut seen = Seen::default();
     for round in 0..rounds() {
-        let door = Door::to(&world, &trader);
+        let (door, answers) = (Door::to(&world, &trader), Arc::<AtomicUsize>::default());
         let writers = offers.iter().map(|offer| Writer {
             door: door.clone(),
             trader: trader.clone(),
             offer: offer.clone(),
             sold: sold.clone(),
             counter: Arc::clone(&counter),
+            answers: Arc::clone(&answers),
             done: Done::default(),
         });
         let running: Vec<_> = writers.map(|writer| tokio::spawn(writer.run())).collect();
-        // A point in time that nobody chose.
-        let chance = RandomState::new().build_hasher().finish() % 400_000;
-        tokio::time::sleep(Duration::from_micros(50_000 + chance)).await;
+        moment(&answers).await;
         world.server.kill();
         let next = world.another().await;
         world.server = next;
@@ -229,18 +279,6 @@ async fn killed_at_any_point_nothing_is_lost_and_nothing_done_twice() {
         let mut all = Vec::new();
         for writer in running {
             let (done, unanswered) = writer.await.unwrap();
-            *unanswered_of
-                .entry(
-                    unanswered
-                        .path
-                        .split('/')
-                        .next_back()
-                        .unwrap()
-                        .chars()
-                        .take(8)
-                        .collect(),
-                )
-                .or_default() += 1;
             let settled = eventually("an answer to the repeat", async || {
                 let answer = door.send(&unanswered).await?;
                 // A transaction of the dead one may still be ending in the database.
@@ -255,21 +293,34 @@ async fn killed_at_any_point_nothing_is_lost_and_nothing_done_twice() {
                 matches!(settled.status, 200 | 201),
                 "round {round}: {unanswered:?}: {settled:?}"
             );
+            seen.unanswered(&unanswered, &settled);
+            if let Some((intent, answer)) = &done.last {
+                let again = door.send(intent).await.expect("an answer");
+                assert_eq!(
+                    (again.status, &again.bytes),
+                    (answer.status, &answer.bytes),
+                    "round {round}: {intent:?}"
+                );
+            }
+            seen.acknowledged += done.acknowledged;
+            seen.placed += u64::try_from(done.skus.len()).unwrap();
             all.push(done);
         }
-        for done in &all {
-            exactly_once(&world, done).await;
-            placed += u64::try_from(done.skus.len()).unwrap();
+        exactly_once(&looking, &all).await;
+        seen.rounds += 1;
+        if seen.rounds.is_multiple_of(25) {
+            eprintln!("{seen:?}");
         }
     }
-    assert!(placed > 0, "a load that writes nothing shows nothing");
+    eprintln!("{seen:?}");
+    assert!(seen.placed > 0, "a load that writes nothing shows nothing");
     let left = world.fed_offer(&trader.seller, &sold).await["stock"]
         .as_u64()
         .unwrap();
     assert_eq!(
         left,
-        1_000_000 - placed,
-        "stock went down once for each order ({unanswered_of:?})"
+        1_000_000 - seen.placed,
+        "stock went down once for each order ({seen:?})"
     );
     // And the feed's reader sees each once.
     let feed = eventually("the feed", async || {

@@ -6,49 +6,70 @@ use std::{
     time::Duration,
 };
 
-use blackbox::{Receiver, Reply, World, eventually};
-use testkit::TestWorker;
+use blackbox::{Receiver, Reply, World, eventually, line, order_body};
+use serde_json::json;
+use testkit::{OwnPostgres, TestWorker};
 
 use crate::{
     PROGRAM,
     deliveries::{dies, doomed, without_workers},
 };
 
+/// Orders before the first worker, and before each further one.
 const EVENTS: usize = 50;
+const MORE_EVENTS: usize = 5;
 const HOOKS: usize = 3;
 
+/// How many workers are killed; `CRASH_ROUNDS` asks for more in a long run.
+fn rounds() -> usize {
+    let asked = std::env::var("CRASH_ROUNDS").ok();
+    asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(4)
+}
+
 /// A number from 1 to `most`, another one in each run.
-fn any(most: u64) -> usize {
+fn any(most: usize) -> usize {
+    let most = u64::try_from(most).unwrap();
     usize::try_from(RandomState::new().build_hasher().finish() % most).unwrap() + 1
 }
 
 #[tokio::test]
+#[expect(clippy::print_stderr, reason = "a long run tells what it has seen")]
 async fn every_event_arrives_under_one_id_however_often_workers_are_killed() {
+    let postgres = OwnPostgres::start(|options| options).await;
     // What was lost with a third worker has failed once, and is to come again while the test looks.
-    let world = World::with(PROGRAM, |options| {
+    let world = World::over(PROGRAM, postgres.database(), |options| {
         without_workers(options).set("SELLER_API__WEBHOOKS__RETRY_DELAYS", "1ms,1ms,1ms,1ms,1ms")
     })
     .await;
     let clock = world.database.control_clock().await;
     let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let mut hooks = Vec::new();
     for _ in 0..HOOKS {
-        hooks.push(world.hook(&own.token, &receiver).await);
+        world.hook(&own.token, &receiver).await;
     }
-    for _ in 0..EVENTS {
-        world.any_order(&own.seller).await;
-    }
+    let offer = world.any_offer(&own.seller, json!({"stock": 1_000_000})).await;
+    let order = order_body(&[line(&own.seller, &offer, 1)], json!({}));
+    let mut events = 0;
     receiver.answers(Reply::Late(200, Duration::from_millis(20)));
     let mut moments = Vec::new();
-    for _ in 0..4 {
+    for round in 0..rounds() {
+        let more = if round == 0 { EVENTS } else { MORE_EVENTS };
+        for _ in 0..more {
+            world.place(&order).await.expect(201);
+        }
+        events += more;
+        let open = "select count(*) from deliveries where due_at is not null and $1 = ''";
+        let open = usize::try_from(world.count(open, "").await).unwrap();
         let worker = doomed(&world);
-        let moment = receiver.count() + any(30);
+        let moment = receiver.count() + any(open.min(30));
         eventually("the moment of its death", async || {
             (receiver.count() >= moment).then_some(())
         })
         .await;
         moments.push(receiver.count());
         dies(&world, &clock, worker).await;
+        if (round + 1).is_multiple_of(25) {
+            eprintln!("{} killed, {events} events, {} attempts", round + 1, receiver.count());
+        }
     }
     let _survivor = TestWorker::start(&world.options, &world.database);
     eventually("the end of all deliveries", async || {
@@ -57,38 +78,38 @@ async fn every_event_arrives_under_one_id_however_often_workers_are_killed() {
     })
     .await;
 
-    let arrived: BTreeSet<_> = receiver
-        .received()
-        .iter()
-        .map(|one| one.delivery().to_owned())
-        .collect();
-    let (mut recorded, mut of_events) = (BTreeSet::new(), BTreeMap::<_, usize>::new());
-    for hook in &hooks {
-        let history = world.history(&own.token, &hook.id).await;
-        assert_eq!(history.len(), EVENTS, "killed after {moments:?}");
-        for delivery in history {
-            assert!(
-                delivery["delivered_at"].is_string(),
-                "{delivery}, killed after {moments:?}"
-            );
-            let attempts = delivery["attempt"].as_u64().unwrap();
-            assert!(
-                (1..=6).contains(&attempts),
-                "{delivery}, killed after {moments:?}"
-            );
-            recorded.insert(delivery["id"].as_str().unwrap().to_owned());
-        }
+    let received = receiver.received();
+    let arrived: BTreeSet<_> = received.iter().map(|one| one.delivery().to_owned()).collect();
+    let looking = world.database.connect().await;
+    let rows = looking
+        .query("select id::text, delivered_at is not null, attempt from deliveries", &[])
+        .await
+        .unwrap();
+    assert_eq!(rows.len(), events * HOOKS, "killed after {moments:?}");
+    let (mut recorded, mut again) = (BTreeSet::new(), 0);
+    for row in &rows {
+        let (id, delivered, attempts): (String, bool, i16) = (row.get(0), row.get(1), row.get(2));
+        assert!(delivered, "{id}, killed after {moments:?}");
+        assert!((1..=6).contains(&attempts), "{id}: {attempts}, killed after {moments:?}");
+        again += usize::from(attempts > 1);
+        recorded.insert(id);
     }
     assert_eq!(arrived, recorded, "killed after {moments:?}");
     // Repeats carry the same id, so each event has come under as many ids as there are subscriptions.
-    let mut seen = BTreeSet::new();
-    for one in receiver.received() {
+    let (mut seen, mut of_events) = (BTreeSet::new(), BTreeMap::<_, usize>::new());
+    for one in &received {
         if seen.insert(one.delivery().to_owned()) {
             *of_events
                 .entry(one.json()["data"]["order_id"].to_string())
                 .or_default() += 1;
         }
     }
-    assert_eq!(of_events.len(), EVENTS);
+    assert_eq!(of_events.len(), events);
     assert!(of_events.values().all(|ids| *ids == HOOKS), "{of_events:?}");
+    eprintln!(
+        "{} workers killed, {events} events, {} deliveries, {} requests to the receivers, {again} with a failed attempt",
+        moments.len(),
+        rows.len(),
+        received.len(),
+    );
 }

@@ -170,7 +170,14 @@ impl Receiver {
 
     /// How much has come so far.
     pub fn count(&self) -> usize {
-        self.received().len()
+        let (new, count) = {
+            let mut state = self.state();
+            let count = state.received.len();
+            let judged = std::mem::replace(&mut state.judged, count);
+            (state.received[judged..].to_vec(), count)
+        };
+        new.iter().for_each(documented::received);
+        count
     }
 
     /// How many connections were made, whatever came over them.
