@@ -69,7 +69,18 @@ impl Application {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+    use uuid::Uuid;
+
     use super::*;
+
+    fn application() -> Application {
+        Application {
+            description: Some("Keeps stock in step".to_owned()),
+            redirect_uris: vec!["https://app.example/cb".to_owned()],
+            ..Application::built_in(Uuid::nil().into(), Uuid::nil().into(), DateTime::UNIX_EPOCH).after
+        }
+    }
 
     #[test]
     fn an_edit_keeps_the_rules_of_registration() {
@@ -80,6 +91,17 @@ mod tests {
         };
         let edit = fine.check().unwrap();
         assert_eq!(edit.description, None);
+        let after = application().edited(edit).after;
+        assert_eq!(after.description, None);
+        assert_eq!(after.redirect_uris, [""; 0]);
+        assert_eq!(after.scopes.to_string(), "messaging");
+        let kept = Application {
+            description: after.description.clone(),
+            redirect_uris: after.redirect_uris.clone(),
+            scopes: after.scopes,
+            ..application()
+        };
+        assert_eq!(after, kept);
         let wrong = RawEdit {
             description: Some("x".repeat(2001)),
             redirect_uris: vec!["http://a.example".into()],

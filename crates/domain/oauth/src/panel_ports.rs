@@ -191,3 +191,26 @@ pub trait UsageLog: Send + Sync {
     /// Adds to the counters of the present hour, by the database's clock.
     async fn add_usage(&self, counts: Vec<UsageCount>) -> Result<(), StoreError>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_prints_neither_its_link_nor_whom_it_goes_to() {
+        let mail = AccountMail {
+            id: Uuid::nil().into(),
+            seller: Uuid::nil().into(),
+            kind: LinkKind::Invitation,
+            to: "shop@example.com".to_owned(),
+            name: "Kettles & Co".to_owned(),
+            url: "https://panel.example/link".to_owned(),
+            expires_at: DateTime::UNIX_EPOCH,
+        };
+        let printed = format!("{mail:?}");
+        assert!(printed.starts_with("AccountMail"), "{printed}");
+        for hidden in [&mail.to, &mail.name, &mail.url] {
+            assert!(!printed.contains(hidden), "{printed}");
+        }
+    }
+}

@@ -76,6 +76,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_counts_characters() {
+        let check = |name: String| {
+            let request = PersonalTokenRequest {
+                name,
+                scopes: vec!["messaging".into()],
+                expires_at: None,
+            };
+            request.check(DateTime::<Utc>::UNIX_EPOCH)
+        };
+        let longest = "ż".repeat(100);
+        assert_eq!(check(longest.clone()).unwrap().name, longest);
+        assert!(check("ż".repeat(101)).is_err() && check("ż".repeat(102)).is_err());
+    }
+
+    #[test]
     fn every_rule_is_reported() {
         let now = DateTime::<Utc>::UNIX_EPOCH;
         let bad = PersonalTokenRequest {

@@ -76,6 +76,8 @@ pub struct Admission {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     fn quota(place: u64, milliseconds_left: i64) -> Quota {
@@ -90,6 +92,21 @@ mod tests {
             counted_at,
             resets_at: counted_at + left,
         }
+    }
+
+    #[test]
+    fn a_caller_may_do_what_the_effective_scopes_hold() {
+        let principal = Principal {
+            seller: Uuid::nil().into(),
+            seller_no: 1,
+            client_id: Uuid::nil().into(),
+            app_name: "Sync".to_owned(),
+            scopes: [Scope::OffersRead].into_iter().collect(),
+            kind: TokenKind::Access,
+            expires_at: None,
+        };
+        let may: Vec<_> = Scope::ALL.iter().filter(|scope| principal.may(**scope)).collect();
+        assert_eq!(may, [&Scope::OffersRead]);
     }
 
     #[test]

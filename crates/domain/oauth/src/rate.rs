@@ -130,6 +130,39 @@ mod tests {
     }
 
     #[test]
+    fn the_numbers_in_the_rows_are_pinned() {
+        let limiters = [
+            Limiter::Api,
+            Limiter::TokenByAddress,
+            Limiter::TokenByClient,
+            Limiter::AuthorizeByAddress,
+            Limiter::SignInByAddress,
+            Limiter::SignInByAccount,
+            Limiter::TestEvents,
+            Limiter::Redeliveries,
+        ];
+        assert_eq!(limiters.map(Limiter::code), [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn whatever_is_counted_has_a_row_of_its_own() {
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        assert_eq!(Subject::client(one.into()).uuid(), one);
+        let mapped: Ipv6Addr = "::ffff:192.0.2.1".parse().unwrap();
+        assert_eq!(subject("192.0.2.1").uuid().as_u128(), mapped.to_bits());
+        let rows = [
+            Subject::of_seller(one.into(), one),
+            Subject::of_seller(one.into(), other),
+            Subject::of_seller(other.into(), one),
+            Subject::account("shop@example.com"),
+            Subject::account("another@example.com"),
+        ]
+        .map(Subject::uuid);
+        let distinct: std::collections::HashSet<_> = rows.into_iter().collect();
+        assert_eq!(distinct.len(), rows.len());
+    }
+
+    #[test]
     fn whatever_finds_an_account_is_counted_for_it() {
         let spellings = [
             "Ikea@Shop.example",

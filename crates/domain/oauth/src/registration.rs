@@ -198,6 +198,21 @@ mod tests {
     fn a_proper_registration_passes() {
         let registration = raw().check().unwrap();
         assert_eq!(registration.scopes.to_string(), "offers:read");
+        assert_eq!(registration.redirect_uris, ["https://app.example/cb"]);
+    }
+
+    #[test]
+    fn the_longest_description_and_the_most_addresses_pass() {
+        let longest = "ż".repeat(2000);
+        let most: Vec<_> = (0..20).map(|n| format!("https://a.example/{n}")).collect();
+        let full = RawRegistration {
+            description: Some(longest.clone()),
+            redirect_uris: most.clone(),
+            ..raw()
+        };
+        let registration = full.check().unwrap();
+        assert_eq!(registration.description, Some(longest));
+        assert_eq!(registration.redirect_uris, most);
     }
 
     #[test]

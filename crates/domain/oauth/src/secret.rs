@@ -243,6 +243,24 @@ mod tests {
     }
 
     #[test]
+    fn a_token_says_which_kind_it_is() {
+        for (kind, word) in [(TokenKind::Access, "access"), (TokenKind::Personal, "personal")] {
+            let token = BearerToken::from_random(kind, Uuid::nil().into(), &[7; 32]);
+            assert_eq!(BearerToken::parse(token.reveal()).unwrap().kind(), kind);
+            assert_eq!(kind.as_str(), word);
+        }
+    }
+
+    #[test]
+    fn a_kept_hash_reads_back_at_its_full_length_alone() {
+        let hash = SecretHash::of("secret");
+        assert_eq!(SecretHash::try_from(hash.bytes().as_slice()).unwrap(), hash);
+        for other in [&[][..], &[0; 31], &[0; 33]] {
+            assert!(SecretHash::try_from(other).is_err());
+        }
+    }
+
+    #[test]
     fn debug_shows_no_secret() {
         let secret = ClientSecret::from_random(&[7; 32]);
         assert!(secret.reveal().starts_with("pss_"));

@@ -166,6 +166,14 @@ mod tests {
         assert!(BrowserSecret::presented(ClientLike::TEXT).is_none());
     }
 
+    #[test]
+    fn kinds_of_links_go_by_the_words_in_rows_and_paths() {
+        let words = ["invitation", "password-reset", "sign-in"];
+        assert_eq!(LinkKind::ALL.map(LinkKind::as_str), words);
+        assert_eq!(words.map(LinkKind::parse), LinkKind::ALL.map(Some));
+        assert_eq!(LinkKind::parse("sign_in"), None);
+    }
+
     struct ClientLike;
     impl ClientLike {
         const TEXT: &'static str = "pss_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE";

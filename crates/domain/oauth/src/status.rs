@@ -95,6 +95,14 @@ mod tests {
         assert!(S::Pending.suspend().is_err() && S::Pending.reinstate().is_err());
     }
 
+    #[test]
+    fn statuses_go_by_the_contracts_words() {
+        let words = ["pending", "active", "suspended"];
+        assert_eq!(S::ALL.map(S::as_str), words);
+        assert_eq!(words.map(S::parse), S::ALL.map(Some));
+        assert_eq!(S::parse("Active"), None);
+    }
+
     type Command = fn(S) -> Result<S, ImpossibleMove>;
 
     fn commands() -> impl Strategy<Value = Command> {

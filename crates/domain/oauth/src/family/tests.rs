@@ -121,6 +121,25 @@ fn scopes_of_a_grant() {
     assert!(matches!(scopes(Some("no:such")), Err(ScopeRefused::Unknown(_))));
 }
 
+#[test]
+fn kinds_go_by_the_words_in_the_rows() {
+    let words = ["client_credentials", "authorization_code", "personal"];
+    assert_eq!(FamilyKind::ALL.map(FamilyKind::as_str), words);
+    assert_eq!(words.map(FamilyKind::parse), FamilyKind::ALL.map(Some));
+    assert_eq!(FamilyKind::parse("refresh_token"), None);
+}
+
+#[test]
+fn whose_families_are_meant_is_told_by_an_id() {
+    let id = Uuid::from_u128(5);
+    let (client_id, seller) = (ClientId::from(id), SellerId::from(id));
+    assert_eq!(
+        FamiliesOf::Application(client_id).to_string(),
+        client_id.to_string()
+    );
+    assert_eq!(FamiliesOf::Seller(seller).to_string(), seller.to_string());
+}
+
 proptest! {
     #[test]
     fn a_grant_never_exceeds_the_application(held in 1_i32..(1 << 17), asked in 0_i32..(1 << 17)) {

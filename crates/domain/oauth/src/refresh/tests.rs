@@ -97,6 +97,34 @@ fn what_is_wrong_with_an_exchange_decides_what_comes_of_it() {
 }
 
 #[test]
+fn what_is_wrong_with_a_refresh_decides_what_comes_of_it() {
+    let family = family(scopes(0b111));
+    let end = start() + TimeDelta::days(90);
+    let fresh = RefreshToken {
+        scopes: scopes(0b11),
+        expires_at: end,
+        used_at: None,
+    };
+    let used = RefreshToken {
+        used_at: Some(start()),
+        ..fresh
+    };
+    let (own, strangers) = (client(3), client(4));
+    let (expired, unknown) = (GrantRefusal::Expired, GrantRefusal::Unknown);
+    let last = end - TimeDelta::microseconds(1);
+
+    assert_eq!(fresh.judge(&family, own, start()), Verdict::Issue(scopes(0b11)));
+    assert_eq!(fresh.judge(&family, own, last), Verdict::Issue(scopes(0b11)));
+    assert_eq!(fresh.judge(&family, own, end), Verdict::Refuse(expired));
+    assert_eq!(used.judge(&family, own, start()), Verdict::RevokeFamily);
+    assert_eq!(used.judge(&family, own, end), Verdict::RevokeFamily);
+    for token in [fresh, used] {
+        let verdict = token.judge(&family, strangers, start());
+        assert_eq!(verdict, Verdict::Refuse(unknown), "revokes nothing");
+    }
+}
+
+#[test]
 fn whatever_a_family_hangs_on_ends_it() {
     let whole = family(scopes(0b1)).standing;
     let suspended = Some((ApplicationStatus::Suspended, ScopeSet::all()));
