@@ -1,12 +1,13 @@
 //! How the connections of a listener are served: as the HTTP library does it, but for what it leaves open.
 //!
 //! The library limits only the head of a connection's first request, and an idle connection only until a byte of the next
-//! head has come. What it serves here is a [`GuardedStream`], which ends a connection whose client takes too long
-//! between one request and the next, and knows where a connection stands ([`Course`]) because every request passes
-//! through [`requests::answer`].
+//! head has come, and it reads ahead of its answers ([`intake`]). What it serves here is a [`GuardedStream`], which ends a
+//! connection whose client takes too long between one request and the next, and knows where a connection stands ([`Course`])
+//! because every request passes through [`requests::answer`].
 
 mod course;
 mod guarded_stream;
+mod intake;
 mod requests;
 mod stopping;
 mod transport;

@@ -4,10 +4,16 @@ use std::{cell::Cell, time::Duration};
 
 use tokio::time::Instant;
 
+use super::intake::BodyLength;
+
 /// The course of one connection, shared within its thread by the stream and the handling of requests.
 #[derive(Debug)]
 pub(crate) struct Course {
     stage: Cell<Stage>,
+    /// The body of the request that has begun, until it was asked for.
+    body: Cell<Option<BodyLength>>,
+    /// Whether the last answer of the connection was given.
+    closing: Cell<bool>,
     /// From the end of a request, or the beginning of the connection, to the next request's whole head.
     between: Duration,
     /// For a head of which something has come.
@@ -32,18 +38,37 @@ impl Course {
         let until = Instant::now() + between;
         Self {
             stage: Cell::new(Stage::New { until }),
+            body: Cell::new(None),
+            closing: Cell::new(false),
             between,
             head,
         }
     }
 
-    /// A request's head is whole.
-    pub(crate) fn request_begins(&self) {
+    /// A request's head is whole, and tells how long its body is.
+    pub(super) fn request_begins(&self, body: BodyLength) {
+        self.body.set(Some(body));
         self.stage.set(Stage::Request);
     }
 
-    /// A request's response is ready to be sent, which counts towards the time until the next request.
-    pub(crate) fn request_ends(&self) {
+    /// How long the body is of the request that has begun since this was asked last.
+    pub(super) fn body(&self) -> Option<BodyLength> {
+        self.body.take()
+    }
+
+    /// Whether the connection was read from since the request has begun.
+    pub(super) fn is_read_on(&self) -> bool {
+        let body = self.body.take();
+        self.body.set(body);
+        body.is_none()
+    }
+
+    /// A request's response is ready to be sent, which counts towards the time until the next request. `last` says that there is
+    /// to be none.
+    pub(crate) fn request_ends(&self, last: bool) {
+        if last {
+            self.closing.set(true);
+        }
         let until = Instant::now() + self.between;
         self.stage.set(Stage::Idle { until });
     }
@@ -66,6 +91,16 @@ impl Course {
             Stage::New { until } | Stage::Idle { until } | Stage::Head { until } => Some(until),
             Stage::Request => None,
         }
+    }
+
+    /// Whether a request is being read and handled.
+    pub(crate) fn is_at_a_request(&self) -> bool {
+        self.stage.get() == Stage::Request
+    }
+
+    /// Whether the last answer of the connection was given.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.get()
     }
 
     /// Whether nothing is known to have come of a request that was not answered.
@@ -104,11 +139,11 @@ mod tests {
             Some(13),
             "the first head is the library's to limit"
         );
-        course.request_begins();
+        course.request_begins(BodyLength::Known(0));
         assert_eq!(left(&course), None);
         course.bytes_came();
         assert_eq!(left(&course), None);
-        course.request_ends();
+        course.request_ends(false);
         assert!(course.is_idle());
         tokio::time::advance(5 * SECOND).await;
         assert_eq!(left(&course), Some(8));
@@ -122,8 +157,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_that_begins_late_ends_with_the_pause() {
         let course = Course::new(10 * SECOND, 3 * SECOND);
-        course.request_begins();
-        course.request_ends();
+        course.request_begins(BodyLength::Known(0));
+        course.request_ends(false);
         tokio::time::advance(12 * SECOND).await;
         course.bytes_came();
         assert_eq!(left(&course), Some(1));

@@ -1,4 +1,5 @@
-//! A connection that ends by itself when its time is over, or when the program stops and there is nothing to answer.
+//! A connection that ends by itself when its time is over, or when the program stops and there is nothing to answer, and that
+//! hands on one request at a time.
 
 use std::{
     future::Future as _,
@@ -15,15 +16,19 @@ use tokio::{
 };
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::{course::Course, stopping::Stopping, transport::Transport};
+use super::{course::Course, intake::Intake, stopping::Stopping, transport::Transport};
 
 /// What a client is told whose head was too slow, as the HTTP library does for a connection's first head.
 const TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// How much is read ahead at once.
+const PIECE: usize = 4 * 1024;
 
 /// The stream. Whoever serves it polls it for reading whenever anything wakes the connection's task.
 pub(crate) struct GuardedStream {
     stream: Transport,
     course: Rc<Course>,
+    intake: Intake,
     /// Wakes the task at the end of the time that the connection has, or earlier: it is put off only when it rings.
     alarm: Option<Pin<Box<Sleep>>>,
     stopping: Arc<Stopping>,
@@ -39,6 +44,7 @@ impl GuardedStream {
         Self {
             stream,
             course: Rc::new(course),
+            intake: Intake::new(),
             alarm: None,
             ending: Box::pin(stopping.ended()),
             stopping: Arc::clone(stopping),
@@ -98,12 +104,8 @@ impl AsyncRead for GuardedStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut this.stream).poll_read(cx, buffer);
+        let read = this.read(cx, buffer);
         if read.is_ready() {
-            if buffer.filled().len() > before {
-                this.course.bytes_came();
-            }
             return read;
         }
         if this.is_overdue(cx) {
@@ -118,6 +120,69 @@ impl AsyncRead for GuardedStream {
 }
 
 impl GuardedStream {
+    /// Hands on what may be: the rest of a request, or the next one once the one before it is answered.
+    fn read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.course.body() {
+            Some(length) => self.intake.body(length),
+            None => self.intake.goes_on(),
+        }
+        if !self.course.is_at_a_request() && !self.course.is_closing() && !self.unsent {
+            self.intake.next();
+        }
+        if self.intake.is_over() {
+            return Poll::Ready(Ok(()));
+        }
+        if self.intake.is_shut() {
+            return self.read_ahead(cx);
+        }
+        let kept = self.intake.take(buffer.remaining());
+        if kept.is_empty() {
+            return self.read_on(cx, buffer);
+        }
+        self.course.bytes_came();
+        buffer.put_slice(&kept);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads from the client, and keeps back what lies behind the request.
+    fn read_on(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        std::task::ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        let came = buffer.filled().get(before..).unwrap_or_default();
+        if came.is_empty() {
+            self.intake.end();
+            return Poll::Ready(Ok(()));
+        }
+        self.course.bytes_came();
+        let admitted = self.intake.admit(came);
+        self.intake.keep(came.get(admitted..).unwrap_or_default());
+        buffer.set_filled(before.saturating_add(admitted));
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads while nothing may be handed on, and so learns of the client's going. Behind the last answer all is thrown away.
+    fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut piece = [0; PIECE];
+        while self.intake.has_room() {
+            let mut piece = ReadBuf::new(&mut piece);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut piece)? {
+                Poll::Pending => break,
+                Poll::Ready(()) if piece.filled().is_empty() => self.intake.end(),
+                Poll::Ready(()) => self.intake.keep(piece.filled()),
+            }
+            if self.course.is_closing() {
+                self.intake.discard();
+            }
+        }
+        if self.intake.is_over() {
+            return Poll::Ready(Ok(()));
+        }
+        if self.intake.pauses() {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+
     /// What a write has come to, but for one that waits beyond the connection's time.
     fn written(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         self.unsent = true;
@@ -156,7 +221,11 @@ impl AsyncWrite for GuardedStream {
             return Poll::Ready(Err(this.time_out(cx)));
         }
         // The HTTP library flushes once all that it had to send was taken. TLS may have some of it left then.
-        this.unsent = flushed.is_pending();
+        let was_unsent = std::mem::replace(&mut this.unsent, flushed.is_pending());
+        if was_unsent && flushed.is_ready() && this.intake.is_waiting() {
+            // What came behind the request that is answered now.
+            cx.waker().wake_by_ref();
+        }
         flushed
     }
 

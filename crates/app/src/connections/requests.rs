@@ -1,17 +1,17 @@
 //! What holds for every request, whichever listener it comes to, and is a matter of its connection alone.
 
-use std::{rc::Rc, sync::Arc};
+use std::{future::poll_fn, rc::Rc, sync::Arc, task::Poll};
 
 use actix_http::{BoxedPayloadStream, ConnectionType, HttpMessage as _, Payload, Request, Response};
 use actix_service::Service;
 use actix_web::http::{
-    Method,
+    Method, Version,
     header::{CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE},
 };
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 
-use super::{course::Course, stopping::Stopping};
+use super::{course::Course, intake::BodyLength, stopping::Stopping};
 
 /// Hands a request on, and sees to its connection before and after.
 ///
@@ -28,26 +28,66 @@ where
 {
     let course = request.conn_data::<Rc<Course>>().map(Rc::clone);
     let stopping = Arc::clone(stopping);
+    let length = body_length(&request);
     if let Some(course) = &course {
-        course.request_begins();
+        course.request_begins(length);
     }
     let leads_elsewhere = leads_elsewhere(&request);
+    // What the client asks for, or its version of the protocol.
+    let asked_to_close = request.head().connection_type() == ConnectionType::Close;
     if leads_elsewhere {
-        bound_body(&mut request);
+        bound_body(&mut request, length);
     }
     let answering = app.call(request);
     async move {
-        let mut response: Result<Response<B>, _> = answering.await.map(Into::into);
-        if let Some(course) = course {
-            course.request_ends();
+        if let Some(course) = course.as_ref().filter(|_| length != BodyLength::Known(0)) {
+            body_has_come(course).await;
         }
-        if let Ok(response) = &mut response
-            && (leads_elsewhere || stopping.is_draining())
-        {
-            response.head_mut().set_connection_type(ConnectionType::Close);
+        let mut response: Result<Response<B>, _> = answering.await.map(Into::into);
+        let mut last = asked_to_close || leads_elsewhere || stopping.is_draining();
+        if let Ok(response) = &mut response {
+            // Heads are used again, and keep the version of the answer before; the library writes the right one later.
+            response.head_mut().version = Version::HTTP_11;
+            last |= response.head().connection_type() == ConnectionType::Close;
+            if last {
+                response.head_mut().set_connection_type(ConnectionType::Close);
+            }
+        }
+        if let Some(course) = course {
+            course.request_ends(last);
         }
         response
     }
+}
+
+/// How often the library may ask after a request before it reads on. It asks twice as soon as it has read the head.
+const MOST_ASKED: u8 = 4;
+
+/// Lets the library read what lies there of the body before the request is looked at: a request that is refused unread keeps its
+/// connection where all of it has come.
+async fn body_has_come(course: &Course) {
+    let mut asked = 0;
+    poll_fn(|cx| {
+        asked += 1;
+        // Where the client has ended nothing is read any more.
+        if course.is_read_on() || asked >= MOST_ASKED {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// How long the body is. The library refuses heads that say it twice, or in a way that could be read differently.
+fn body_length(request: &Request) -> BodyLength {
+    let headers = request.headers();
+    if headers.contains_key(TRANSFER_ENCODING) {
+        return BodyLength::Chunked;
+    }
+    let announced = headers.get(CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.trim().parse::<u64>().ok());
+    BodyLength::Known(announced.unwrap_or_default())
 }
 
 /// Whether a request asks for another protocol on its connection.
@@ -56,15 +96,12 @@ fn leads_elsewhere(request: &Request) -> bool {
 }
 
 /// Gives the request the body that it announces, or none. The HTTP library would read to the end of the connection.
-fn bound_body(request: &mut Request) {
-    let headers = request.headers();
-    if headers.contains_key(TRANSFER_ENCODING) {
+fn bound_body(request: &mut Request, length: BodyLength) {
+    let BodyLength::Known(length) = length else {
         return;
-    }
-    let announced = headers.get(CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.to_str().ok()?.trim().parse::<u64>().ok());
+    };
     let endless = request.take_payload();
-    if let Some(length @ 1..) = announced {
+    if length > 0 {
         *request.payload() = Payload::Stream {
             payload: first_bytes(endless, length),
         };
