@@ -68,6 +68,22 @@ async fn a_link_signs_nobody_out() {
 }
 
 #[tokio::test]
+async fn signing_out_leaves_nothing_in_the_browser() {
+    let world = world().await;
+    for action in ["/panel/sign-out", "/panel/sign-out-everywhere"] {
+        let mut member = world.member().await;
+        let page = member.browser.open("/panel/account").await;
+        let form = match action {
+            "/panel/sign-out" => member.browser.open(action).await.form(action),
+            _ => page.form(action),
+        };
+        let answer = member.browser.post(&form).await.expect(303);
+        assert_eq!(answer.header("clear-site-data"), Some("\"storage\""), "{action}");
+        assert!(!is_in(&mut member.browser).await, "{action}");
+    }
+}
+
+#[tokio::test]
 async fn signing_out_everywhere_ends_every_session_of_the_account_alone() {
     let world = world().await;
     let (mut one, mut stranger) = (world.member().await, world.member().await);

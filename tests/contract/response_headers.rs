@@ -48,6 +48,7 @@ async fn every_kind_of_response_has_the_common_headers() {
         assert_eq!(answer.status, status, "{answer:?}");
         assert_eq!(answer.must("content-type"), "application/json");
         assert_eq!(answer.must("cache-control"), "no-store");
+        assert_eq!(answer.must("x-content-type-options"), "nosniff");
         assert!(answer.must("x-trace-id").len() >= 8);
         let (limit, remaining) = (
             answer.number("x-ratelimit-limit"),

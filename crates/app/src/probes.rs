@@ -10,7 +10,7 @@ use actix_web::{
     HttpRequest, HttpResponse,
     body::BoxBody,
     http::{
-        Method, StatusCode,
+        ConnectionType, Method, StatusCode,
         header::{CONTENT_TYPE, HeaderValue},
     },
     web::{ServiceConfig, to},
@@ -19,7 +19,7 @@ use adapter_backoffice::{Health, NotReady};
 use kernel::Randomness;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use web::{Problem, TraceId, access_log::AccessLine, reply};
+use web::{Entry, Problem, TraceId, access_log::AccessLine, head, reply};
 
 /// How long readiness is waited for.
 const READY_WITHIN: Duration = Duration::from_millis(1_200);
@@ -50,13 +50,19 @@ impl Probes {
         let began = Instant::now();
         let trace_id = TraceId::of(request.headers(), || self.randomness.uuid().into_bytes());
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        let (route, response) = match request.path() {
-            "/healthz" if reads => (
+        let refused = head::check(request.head()).err().map(|refused| {
+            let mut response = Problem::from(Entry::from(refused)).into_response(&trace_id);
+            response.head_mut().set_connection_type(ConnectionType::Close);
+            ("-", response)
+        });
+        let (route, response) = match (refused, request.path()) {
+            (Some(refused), _) => refused,
+            (None, "/healthz") if reads => (
                 "/healthz",
                 told(StatusCode::OK, &json!({ "status": "ok" }), &trace_id),
             ),
-            "/readyz" if reads => ("/readyz", self.readiness(&trace_id).await),
-            "/metrics" if reads => ("/metrics", self.measured(&trace_id)),
+            (None, "/readyz") if reads => ("/readyz", self.readiness(&trace_id).await),
+            (None, "/metrics") if reads => ("/metrics", self.measured(&trace_id)),
             _ => ("-", Problem::not_found().into_response(&trace_id)),
         };
         AccessLine {

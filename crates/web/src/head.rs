@@ -1,9 +1,11 @@
-//! The caps on a request's head: URL and headers (D7, D111).
+//! What a request's head may be: the caps on URL and headers (D7, D111), and a host that is one.
 //!
 //! The HTTP library bounds what it buffers of a head; these are the product's own, tighter caps, applied to a head
 //! that was read. Beyond them the listener answers 400 in its own shape and closes the connection.
 
 use actix_web::dev::RequestHead;
+use actix_web::http::header::HOST;
+use actix_web::http::uri::Authority;
 use thiserror::Error;
 
 use crate::problem::Entry;
@@ -14,25 +16,28 @@ pub const LONGEST_URL: usize = 8 * 1024;
 /// The most bytes of all header names and values together.
 pub const LARGEST_HEADERS: usize = 16 * 1024;
 
-/// What of a head is too large. The texts are for the client.
+/// Why a head is refused. The texts are for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum HeadTooLarge {
+pub enum BadHead {
     /// The URL is longer than [`LONGEST_URL`].
     #[error("The URL is longer than 8 KiB.")]
     Url,
     /// The headers are larger than [`LARGEST_HEADERS`].
     #[error("The headers are larger than 16 KiB.")]
     Headers,
+    /// `Host` names none (RFC 9112 §3.2). Nothing here goes by it, but whoever stands in front may.
+    #[error("The Host header is not a host.")]
+    Host,
 }
 
-impl From<HeadTooLarge> for Entry {
-    fn from(excess: HeadTooLarge) -> Self {
+impl From<BadHead> for Entry {
+    fn from(excess: BadHead) -> Self {
         Self::whole(excess.to_string())
     }
 }
 
 /// Checks a head against the caps.
-pub fn check(head: &RequestHead) -> Result<(), HeadTooLarge> {
+pub fn check(head: &RequestHead) -> Result<(), BadHead> {
     let uri = &head.uri;
     let scheme = uri
         .scheme_str()
@@ -40,16 +45,37 @@ pub fn check(head: &RequestHead) -> Result<(), HeadTooLarge> {
     let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
     let rest = uri.path_and_query().map_or(0, |rest| rest.as_str().len());
     if scheme.saturating_add(authority).saturating_add(rest) > LONGEST_URL {
-        return Err(HeadTooLarge::Url);
+        return Err(BadHead::Url);
     }
     let sizes = head
         .headers
         .iter()
         .map(|(name, value)| name.as_str().len().saturating_add(value.len()));
     if sizes.sum::<usize>() > LARGEST_HEADERS {
-        return Err(HeadTooLarge::Headers);
+        return Err(BadHead::Headers);
+    }
+    if let Some(host) = head.headers.get(HOST)
+        && !is_host(host.as_bytes())
+    {
+        return Err(BadHead::Host);
     }
     Ok(())
+}
+
+/// Whether a value is a host with or without a port; an empty one names no host, and may (RFC 9112 §3.2).
+fn is_host(value: &[u8]) -> bool {
+    if value.is_empty() {
+        return true;
+    }
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let Ok(authority) = text.parse::<Authority>() else {
+        return false;
+    };
+    let port = text.strip_prefix(authority.host());
+    let port = port.map(|port| port.strip_prefix(':').unwrap_or(port));
+    port.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -58,13 +84,13 @@ mod tests {
 
     use super::*;
 
-    fn with_url(length: usize) -> Result<(), HeadTooLarge> {
+    fn with_url(length: usize) -> Result<(), BadHead> {
         let url = format!("/{}?q={}", "p".repeat(100), "v".repeat(length - 104));
         assert_eq!(url.len(), length);
         check(TestRequest::with_uri(&url).to_http_request().head())
     }
 
-    fn with_headers(total: usize) -> Result<(), HeadTooLarge> {
+    fn with_headers(total: usize) -> Result<(), BadHead> {
         let (name, half) = ("x-long", total / 2);
         let request = TestRequest::default()
             .append_header((name, "v".repeat(half - name.len())))
@@ -75,19 +101,49 @@ mod tests {
     #[test]
     fn a_url_may_have_8_kib() {
         assert_eq!(with_url(LONGEST_URL), Ok(()));
-        assert_eq!(with_url(LONGEST_URL + 1), Err(HeadTooLarge::Url));
+        assert_eq!(with_url(LONGEST_URL + 1), Err(BadHead::Url));
     }
 
     #[test]
     fn a_url_counts_with_its_authority() {
         let url = format!("http://shop.example/{}", "p".repeat(LONGEST_URL - 10));
         let request = TestRequest::with_uri(&url).to_http_request();
-        assert_eq!(check(request.head()), Err(HeadTooLarge::Url));
+        assert_eq!(check(request.head()), Err(BadHead::Url));
+    }
+
+    #[test]
+    fn a_host_is_a_host() {
+        let check = |host: &str| {
+            check(
+                TestRequest::default()
+                    .insert_header((HOST, host))
+                    .to_http_request()
+                    .head(),
+            )
+        };
+        for host in [
+            "",
+            "a",
+            "api.example",
+            "api.example:443",
+            "127.0.0.1:8080",
+            "[::1]:80",
+            "[::1]",
+            "a:",
+            "shop_1.example",
+        ] {
+            assert_eq!(check(host), Ok(()), "{host}");
+        }
+        for host in [
+            "a b", "a, b", "a/b", "u@a", "a:b", "a:80:80", "[::1", "a?b", "a#b", "a\\b", "<a>", "http://a",
+        ] {
+            assert_eq!(check(host), Err(BadHead::Host), "{host}");
+        }
     }
 
     #[test]
     fn headers_may_have_16_kib_together() {
         assert_eq!(with_headers(LARGEST_HEADERS), Ok(()));
-        assert_eq!(with_headers(LARGEST_HEADERS + 1), Err(HeadTooLarge::Headers));
+        assert_eq!(with_headers(LARGEST_HEADERS + 1), Err(BadHead::Headers));
     }
 }

@@ -5,7 +5,9 @@ use std::task::{Context, Poll};
 
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+};
 use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
 
@@ -13,6 +15,7 @@ use crate::trace_id::{TraceId, X_TRACE_ID};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -38,9 +41,10 @@ pub fn empty(status: StatusCode, trace_id: &TraceId) -> HttpResponse {
     response
 }
 
-/// Sets what every response has: `Cache-Control: no-store` and `X-Trace-Id`.
+/// Sets what every response has: `Cache-Control: no-store`, `X-Content-Type-Options: nosniff` and `X-Trace-Id`.
 pub fn stamp(headers: &mut HeaderMap, trace_id: &TraceId) {
     headers.insert(CACHE_CONTROL, NO_STORE);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
     headers.insert(X_TRACE_ID, trace_id.to_header_value());
 }
 
@@ -147,6 +151,7 @@ mod tests {
         assert_eq!(response.status(), 201);
         assert_eq!(header("content-type"), Some("application/json"));
         assert_eq!(header("cache-control"), Some("no-store"));
+        assert_eq!(header("x-content-type-options"), Some("nosniff"));
         assert_eq!(header("x-trace-id"), Some(id.as_str()));
         assert_eq!(header("x-ratelimit-limit"), Some("600"));
         assert_eq!(header("x-ratelimit-remaining"), Some("599"));

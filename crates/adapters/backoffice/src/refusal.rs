@@ -6,7 +6,7 @@ use std::fmt;
 use kernel::{LOST_CLAIM, StoreError};
 use usecases::{Failure, Repeatable, UnitOfWorkError};
 use web::guarded::Panicked;
-use web::head::HeadTooLarge;
+use web::head::BadHead;
 use web::{Entry, Problem, TaskPanicked, TraceId, Violations, idempotency_key};
 
 use crate::importer::ImportError;
@@ -103,8 +103,8 @@ impl From<Violations> for Refusal {
     }
 }
 
-impl From<HeadTooLarge> for Refusal {
-    fn from(excess: HeadTooLarge) -> Self {
+impl From<BadHead> for Refusal {
+    fn from(excess: BadHead) -> Self {
         Self::closing(excess)
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use kernel::{LOST_CLAIM, StoreError};
 use usecases::{Failure, Repeatable, UnitOfWorkError};
 use web::guarded::Panicked;
-use web::head::HeadTooLarge;
+use web::head::BadHead;
 use web::{Entry, Problem, TaskPanicked, Violations, idempotency_key};
 
 use crate::deadline::Overdue;
@@ -101,8 +101,8 @@ impl From<Violations> for Refusal {
     }
 }
 
-impl From<HeadTooLarge> for Refusal {
-    fn from(excess: HeadTooLarge) -> Self {
+impl From<BadHead> for Refusal {
+    fn from(excess: BadHead) -> Self {
         Self::closing(excess.to_string())
     }
 }

@@ -3,13 +3,14 @@
 //! One cookie carries the browser's secret, before signing in as after it: its forms prove by it where they come from, and
 //! while the store has a session under its hash, somebody is signed in. Signing in gives the browser another one.
 
-use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
+use actix_web::http::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use oauth::{BrowserSecret, SESSION_LIFETIME};
 
 use crate::language::Language;
 
 const BROWSER: &str = "seller_panel";
 const LANGUAGE: &str = "seller_panel_language";
+const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 /// A year, in seconds.
 const LONG: i64 = 365 * 24 * 3600;
 
@@ -57,8 +58,9 @@ pub(crate) fn set_browser(headers: &mut HeaderMap, secret: &BrowserSecret, signe
     set(headers, (BROWSER, secret.reveal()), age, https);
 }
 
-/// Takes the secret away.
+/// Takes the secret away, and with it whatever scripts of this origin have kept in the browser.
 pub(crate) fn forget_browser(headers: &mut HeaderMap, https: bool) {
+    headers.insert(CLEAR_SITE_DATA, HeaderValue::from_static("\"storage\""));
     set(headers, (BROWSER, ""), Some(0), https);
 }
 

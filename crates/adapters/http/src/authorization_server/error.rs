@@ -11,7 +11,7 @@ use kernel::StoreError;
 use oauth::{GrantRefusal, InvalidClient, Quota, ScopeRefused};
 use serde::Serialize;
 use usecases::{Failure, UnitOfWorkError};
-use web::head::HeadTooLarge;
+use web::head::BadHead;
 use web::{TaskPanicked, TraceId, reply};
 
 use crate::deadline::Overdue;
@@ -239,8 +239,8 @@ pub(super) fn printable(text: &str) -> String {
     text.chars().filter(allowed).take(LONGEST_TEXT).collect()
 }
 
-impl From<HeadTooLarge> for OAuthError {
-    fn from(excess: HeadTooLarge) -> Self {
+impl From<BadHead> for OAuthError {
+    fn from(excess: BadHead) -> Self {
         Self::closing(excess.to_string())
     }
 }
