@@ -6,7 +6,9 @@ use base64::{
     Engine,
     prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD},
 };
-use blackbox::{EVENTS, HOOK_SCOPES, PASSWORD, Pair, Receiver, World, assert_no_secret, local_receivers};
+use blackbox::{
+    Asking, EVENTS, HOOK_SCOPES, PASSWORD, Pair, Receiver, World, assert_no_secret, local_receivers,
+};
 use ring::digest::{SHA256, digest};
 use serde_json::json;
 use testkit::sealing_key;
@@ -48,7 +50,7 @@ fn spellings(secret: &str) -> Vec<String> {
 }
 
 #[track_caller]
-fn holds_none(place: &str, text: &str, secrets: &[(&str, String)]) {
+pub(crate) fn holds_none(place: &str, text: &str, secrets: &[(&str, String)]) {
     for (what, secret) in secrets {
         assert!(secret.len() >= 16, "{what} is long enough to be looked for");
         for (n, spelling) in spellings(secret).iter().enumerate() {
@@ -61,7 +63,7 @@ fn holds_none(place: &str, text: &str, secrets: &[(&str, String)]) {
 }
 
 /// Has every kind of secret issued, and used where it can be; some are not taken by whom they are for.
-async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String)> {
+pub(crate) async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String)> {
     let mut secrets = vec![
         ("a password", PASSWORD.to_owned()),
         ("an operator's token", world.server.operator_token.clone()),
@@ -92,13 +94,33 @@ async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String)> {
     let partner = world.partner(&member.seller, &["offers:read"]).await;
     let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
     let fresh = Pair::of(world.refresh(&partner, &pair.refresh).await);
+    let csrf = member.browser.open("/panel/account").await.form("/panel/account");
+    secrets.push(("a form's token", csrf.value("csrf").unwrap().to_owned()));
     let unused = world.asking(&partner, "offers:read");
+    let used = world.asking(&partner, "offers:read");
+    let code = world.code(&mut member.browser, &used).await;
+    Pair::of(world.exchange(&partner, &used, &code).await);
+    // What is presented in vain is not kept or told either.
+    let wrong = format!("wrong-verifier-{:0>40}", world.next_number());
+    let astray = world.asking(&partner, "offers:read");
+    let lost = world.code(&mut member.browser, &astray).await;
+    let astray = Asking {
+        verifier: wrong.clone(),
+        ..astray
+    };
+    world.exchange(&partner, &astray, &lost).await.expect(400);
+    world.refresh(&partner, &pair.refresh).await.expect(400);
     secrets.extend([
         ("a used refresh token", pair.refresh),
         ("a consented access token", fresh.access),
         ("a refresh token", fresh.refresh),
         ("a code", world.code(&mut member.browser, &unused).await),
         ("a partner's secret", partner.client_secret),
+        ("a used code", code),
+        ("a code that was presented in vain", lost),
+        ("a verifier", used.verifier),
+        ("a verifier that was not used", unused.verifier.clone()),
+        ("a wrong verifier", wrong),
     ]);
 
     let personal = world.personal_token(&member.seller, &["offers:read"]).await.token;

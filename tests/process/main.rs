@@ -39,6 +39,7 @@ mod sandbox_orders;
 mod sandbox_seeds;
 mod sandbox_trade;
 mod slow_clients;
+mod smuggling;
 mod starts;
 mod stops;
 mod supervised;

@@ -24,4 +24,5 @@ mod state;
 mod tests;
 
 pub use importer::{ImportError, ImportReport, Importer, RejectedLine};
+pub use routes::calls;
 pub use state::{BackOffice, BackOfficeSettings, Health, NotReady, configure};

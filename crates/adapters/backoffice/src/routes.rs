@@ -61,6 +61,14 @@ pub(crate) static TABLE: &[Route] = &[
     waiting::<ListChanges>("/changes"),
 ];
 
+/// Every call as a test can walk it: method, path, and whether it needs a token.
+pub fn calls() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    TABLE.iter().map(|route| {
+        let guarded = route.kind != Kind::Open;
+        (route.method.as_str(), route.template, guarded)
+    })
+}
+
 /// One line of the table.
 pub(crate) struct Route {
     /// The method. Where it is GET, HEAD works too.

@@ -77,6 +77,11 @@ impl Endpoint {
     }
 }
 
+/// Every endpoint as a test can walk it: method and path.
+pub fn endpoints() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Endpoint::ALL.into_iter().map(|endpoint| (endpoint.method(), endpoint.path()))
+}
+
 /// Answers a request under `/oauth`.
 pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer {
     let endpoint = Endpoint::at(arrival.path());

@@ -49,6 +49,7 @@ use usecases::UnitOfWork;
 use web::Tasks;
 use webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 
+pub use authorization_server::endpoints;
 pub use document::openapi;
 pub use operation::Effect;
 pub use routes::{Route, TABLE};

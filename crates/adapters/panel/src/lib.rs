@@ -28,6 +28,8 @@ mod when;
 #[cfg(test)]
 mod tests;
 
+pub use routes::{Access, pages};
+
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -111,6 +111,28 @@ pub(crate) static TABLE: &[Route] = table! {
     "/panel/account" => get(member account::page), post(member form account::change_password), Some(Destination::Account);
 };
 
+/// Who may ask for a page or send a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody.
+    Anybody,
+    /// Who is signed in.
+    SignedIn,
+}
+
+/// Every page and form as a test can walk it: method, path, and who may.
+pub fn pages() -> impl Iterator<Item = (&'static str, &'static str, Access)> {
+    let access = |handler: Handler| match handler {
+        Handler::Asset | Handler::Open(_) | Handler::OpenForm(_) => Access::Anybody,
+        Handler::Member(_) | Handler::MemberForm(_) => Access::SignedIn,
+    };
+    TABLE.iter().flat_map(move |route| {
+        let both = [("GET", route.get), ("POST", route.post)];
+        both.into_iter()
+            .filter_map(move |(method, handler)| Some((method, route.template, access(handler?))))
+    })
+}
+
 /// The route of a path, with what stands in its braces.
 pub(crate) fn find(path: &str) -> Option<(&'static Route, String)> {
     TABLE

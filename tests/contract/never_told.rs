@@ -1,0 +1,235 @@
+//! A run in which every kind of secret is issued, used and sent to where it does not belong, and every place that could tell of
+//! it: the logs of `serve`, of a worker and of the command line at their finest level, what is exported as traces, the metrics,
+//! the database with its write-ahead log.
+
+use blackbox::{Collector, World, assert_no_secret, eventually, local_receivers, run};
+use reqwest::Method;
+use serde_json::json;
+use testkit::{TestDatabase, TestWorker, sealing_key};
+
+use crate::PROGRAM;
+use crate::at_rest::{busy, holds_none};
+use crate::office_links::links;
+
+type Secrets = Vec<(&'static str, String)>;
+
+const DATABASE_PASSWORD: &str = "the-databases-own-password-7Qx";
+const CARRIER_KEY: &str = "a-carriers-own-api-key-5Zr";
+
+/// Sends every secret in each place of a request in which people put them by mistake, on both listeners.
+async fn misplace(world: &World, secrets: &Secrets) {
+    let bases = [&world.server.base_url, &world.server.backoffice_url];
+    for (_, secret) in secrets {
+        let encoded = blackbox::encoded(&[("x", secret)]);
+        let encoded = encoded.trim_start_matches("x=");
+        for base in bases {
+            for path in [
+                "/v1/offers",
+                "/oauth/token",
+                "/panel/sign-in",
+                "/sellers",
+                "/docs",
+            ] {
+                let url = format!("{base}{path}/{encoded}?access_token={encoded}&{encoded}=1");
+                let request = world.client.request(Method::POST, &url).bearer(secret);
+                let request = request
+                    .header("cookie", &format!("seller_panel={secret}; {encoded}={encoded}"))
+                    .header("idempotency-key", secret)
+                    .header("traceparent", secret)
+                    .header("user-agent", secret);
+                request.json(&json!({secret.as_str(): secret})).send().await;
+            }
+            let form =
+                format!("grant_type={encoded}&client_id={encoded}&client_secret={encoded}&token={encoded}");
+            let token = world.client.post(&format!("{base}/oauth/token"));
+            token.form(&form).send().await;
+        }
+    }
+}
+
+/// What the server of the database has written down since `from`, as far as it is still there.
+async fn written_ahead(world: &World, from: &str) -> String {
+    let client = world.database.connect().await;
+    let ranges = "with begin as (select * from pg_walfile_name_offset($1::text::pg_lsn)), \
+        finish as (select * from pg_walfile_name_offset(pg_current_wal_insert_lsn())) \
+        select f.name, case when f.name = begin.file_name then begin.file_offset else 0 end::bigint, \
+            case when f.name = finish.file_name then finish.file_offset else f.size end::bigint \
+        from pg_ls_waldir() f, begin, finish \
+        where f.name between begin.file_name and finish.file_name order by f.name";
+    let mut bytes = Vec::new();
+    for row in client.query(ranges, &[&from]).await.unwrap() {
+        let (name, begin, end): (String, i64, i64) = (row.get(0), row.get(1), row.get(2));
+        let read = "select pg_read_binary_file('pg_wal/' || $1::text, $2::bigint, $3::bigint)";
+        let file = client
+            .query_one(read, &[&name, &begin, &(end - begin).max(1)])
+            .await
+            .unwrap();
+        bytes.extend(file.get::<_, Vec<u8>>(0));
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[tokio::test]
+async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
+    let (keys, collector, folder) = (
+        sealing_key(),
+        Collector::start().await,
+        tempfile::tempdir().unwrap(),
+    );
+    let mail = folder.path().join("mail");
+    let database = TestDatabase::create().await;
+    let url = database
+        .url()
+        .replacen("postgres@", &format!("postgres:{DATABASE_PASSWORD}@"), 1);
+    assert!(url.contains(DATABASE_PASSWORD), "{url}");
+    let client = database.connect().await;
+    let from: String = client
+        .query_one("select pg_current_wal_insert_lsn()::text", &[])
+        .await
+        .unwrap()
+        .get(0);
+    let world = World::over(PROGRAM, database, |options| {
+        local_receivers(options)
+            .in_one_process()
+            .set("DATABASE_URL", &url)
+            .set("SELLER_API__KEYS__SEALING", &keys)
+            .set("SELLER_API__LOG__LEVEL", "trace")
+            .set("SELLER_API__SERVER__WORKERS", "none")
+            .set("SELLER_API__TRACING__OTLP_ENDPOINT", &collector.url)
+            .set("SELLER_API__TRACING__SAMPLE_RATIO", 1)
+            .set("SELLER_API__CARRIERS__DHL__API_KEY", CARRIER_KEY)
+            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 1_000_000)
+            .set("SELLER_API__MAIL__FOLDER", mail.display())
+            .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
+            .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
+    })
+    .await;
+    let mut secrets = busy(&world, &keys).await;
+    let (worker, probes) = TestWorker::listening(&world.options, &world.database).await;
+    let mailed = eventually("the mails", async || {
+        Some(links(&mail)).filter(|links| links.len() >= 2)
+    })
+    .await;
+    let mut browser = world.visitor();
+    for link in &mailed {
+        let page = browser.open(link).await.expect(200);
+        let secret = link.rsplit_once('/').unwrap().1.to_owned();
+        if link.starts_with("/panel/invitation/") {
+            browser
+                .submit(&page.form(link).with("password", "an invited one's password"))
+                .await;
+            secrets.push((
+                "an invited one's password",
+                "an invited one's password".to_owned(),
+            ));
+        }
+        secrets.push(("a mailed link", secret));
+    }
+    secrets.extend([
+        ("the database's password", DATABASE_PASSWORD.to_owned()),
+        ("a carrier's key", CARRIER_KEY.to_owned()),
+    ]);
+    misplace(&world, &secrets).await;
+
+    // Commands, in which secrets are printed where they are asked for and nowhere else.
+    let environment = [
+        ("DATABASE_URL", url.as_str()),
+        ("SELLER_API__KEYS__SEALING", keys.as_str()),
+        ("SELLER_API__CARRIERS__DHL__API_KEY", CARRIER_KEY),
+        ("SELLER_API__LOG__LEVEL", "trace"),
+    ];
+    let (_, personal) = secrets
+        .iter()
+        .find(|(what, _)| *what == "a personal token")
+        .unwrap()
+        .clone();
+    let mut told = String::new();
+    for arguments in [
+        ["config"].as_slice(),
+        &["migrate"],
+        &["admin", "sellers", "list"],
+        &["admin", "applications", "list"],
+        &["admin", "audit", "list"],
+        &["admin", "operator-tokens", "list"],
+        &["admin", "webhooks", "pending"],
+        &["admin", "keys", "status"],
+        &["admin", "keys", "reseal"],
+    ] {
+        told += &run(PROGRAM, arguments, &environment).await.success().output();
+    }
+    let revoked = blackbox::run_fed(
+        PROGRAM,
+        &["admin", "tokens", "revoke", "--stdin"],
+        &environment,
+        &personal,
+    )
+    .await;
+    told += &revoked.output();
+    let made = run(
+        PROGRAM,
+        &["admin", "operator-tokens", "create", "printed"],
+        &environment,
+    )
+    .await;
+    let printed = made.success();
+    let operator = printed
+        .stdout
+        .split_whitespace()
+        .find(|word| word.starts_with("ps_op_"));
+    secrets.push(("a token that a command printed", operator.unwrap().to_owned()));
+    told += &printed.stderr;
+    // A database that is not there is complained of without its password.
+    let away = url.replacen("%2F", "%2Fnowhere%2F", 1);
+    let away = [
+        ("DATABASE_URL", away.as_str()),
+        ("SELLER_API__LOG__LEVEL", "trace"),
+    ];
+    told += &run(PROGRAM, &["admin", "sellers", "list"], &away)
+        .await
+        .failure()
+        .output();
+
+    let metrics = [
+        format!("{}/metrics", world.server.backoffice_url),
+        format!("{probes}/metrics"),
+    ];
+    let mut measured = String::new();
+    for url in metrics {
+        let answer = world.client.get(&url).send().await.expect(200);
+        measured += &String::from_utf8_lossy(&answer.bytes);
+    }
+    let exported = eventually("traces", async || {
+        let bytes: Vec<u8> = collector
+            .requests()
+            .into_iter()
+            .flat_map(|request| request.body)
+            .collect();
+        Some(bytes).filter(|bytes| !bytes.is_empty())
+    })
+    .await;
+    let exported = String::from_utf8_lossy(&exported).into_owned();
+    let (log, working) = (world.server.log(), worker.log());
+    for (place, text) in [("serve", &log), ("worker", &working)] {
+        assert!(
+            text.contains("\"TRACE\"") || text.contains("\"DEBUG\""),
+            "{place} tells all"
+        );
+    }
+    let dump = world.database.dump().await;
+    let ahead = written_ahead(&world, &from).await;
+    assert!(ahead.contains("invited@shop.example"), "what is written is found");
+    for (place, text) in [
+        ("the log of serve", &log),
+        ("the log of a worker", &working),
+        ("what commands say", &told),
+        ("the metrics", &measured),
+        ("the traces", &exported),
+        ("the database", &dump),
+        ("the write-ahead log", &ahead),
+    ] {
+        holds_none(place, text, &secrets);
+    }
+    for text in [&log, &working, &told, &measured, &exported, &dump] {
+        assert_no_secret(text);
+    }
+}
