@@ -77,7 +77,8 @@ pub(crate) fn hole(high: &str) -> String {
     canonical(high, "8000############")
 }
 
-fn canonical(high: &str, low: &str) -> String {
+/// An id of its two halves, 16 digits each.
+pub(crate) fn canonical(high: &str, low: &str) -> String {
     let (high_1, rest) = high.split_at(8);
     let (high_2, high_3) = rest.split_at(4);
     let (low_1, low_2) = low.split_at(4);

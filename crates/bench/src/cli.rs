@@ -7,10 +7,11 @@ use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::options::{
-    DeliveriesOptions, ProfileOptions, ReadOptions, SoakOptions, TokensOptions, WriteOptions,
+    AllOptions, ArrivalsOptions, DeliveriesOptions, GrowthOptions, InstructionsOptions, ProfileOptions,
+    ReadOptions, SoakOptions, TokensOptions, WriteOptions,
 };
 use crate::progress::say;
-use crate::{deliveries, profile, read, soak, tokens, write};
+use crate::{all, arrivals, deliveries, growth, instructions, profile, read, soak, tokens, write};
 
 /// Measures the program beside PostgreSQL alone and writes the report into docs/PERFORMANCE.md.
 #[derive(Debug, Parser)]
@@ -22,6 +23,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
+    /// Everything below but `soak`, `instructions` and `profile`, on one cluster, with plots and the table of goals.
+    #[command(after_help = "Example: cargo run --release -p bench -- all --rounds 3 --seconds 3")]
+    All(Box<AllOptions>),
     /// Reading: offers by id, pages, the token itself; the import that fills the catalogue; start and memory.
     #[command(after_help = "Example: cargo run --release -p bench -- read --offers 1000000")]
     Read(Box<ReadOptions>),
@@ -34,9 +38,18 @@ enum Bench {
     /// Webhooks: deliveries a second, their latency beside a dead receiver, their statements, memory with many pending.
     #[command(after_help = "Example: cargo run --release -p bench -- deliveries")]
     Deliveries(Box<DeliveriesOptions>),
+    /// Latency of requests that come at random, at half and at four fifths of the capacity.
+    #[command(after_help = "Example: cargo run --release -p bench -- latency")]
+    Latency(Box<ArrivalsOptions>),
+    /// What a request costs as the catalogue grows.
+    #[command(after_help = "Example: cargo run --release -p bench -- growth --offers-max 1000000")]
+    Growth(Box<GrowthOptions>),
     /// Mixed load for long, and whether memory, file descriptors, threads or connections grow.
     #[command(after_help = "Example: cargo run --release -p bench -- soak --minutes 20")]
     Soak(Box<SoakOptions>),
+    /// The instructions of hot paths, counted by valgrind and compared with what is recorded.
+    #[command(after_help = "Example: cargo run --release -p bench -- instructions")]
+    Instructions(InstructionsOptions),
     /// One subject again and again, on a stand whose process ids and URLs are told: for profilers and `psql`.
     #[command(after_help = "Example: cargo run --release -p bench -- profile --subject offer")]
     Profile(Box<ProfileOptions>),
@@ -65,11 +78,15 @@ async fn until_signal(arguments: Arguments) -> anyhow::Result<()> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let bench = async {
         match arguments.bench {
+            Bench::All(options) => all::run(&options).await,
             Bench::Read(options) => read::run(&options).await,
             Bench::Write(options) => write::run(&options).await,
             Bench::Tokens(options) => tokens::run(&options).await,
             Bench::Deliveries(options) => deliveries::run(&options).await,
+            Bench::Latency(options) => arrivals::run(&options).await,
+            Bench::Growth(options) => growth::run(&options).await,
             Bench::Soak(options) => soak::run(&options).await,
+            Bench::Instructions(options) => instructions::run(&options).await,
             Bench::Profile(options) => profile::run(&options).await,
         }
     };

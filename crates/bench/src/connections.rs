@@ -17,6 +17,9 @@ const REQUESTS_EACH: usize = 3;
 /// File descriptors beside the connections.
 const OTHER_FILES: u64 = 256;
 
+/// The first connection idles until the last one is there.
+const PATIENT: (&str, &str) = ("SELLER_API__SERVER__KEEP_ALIVE", "10m");
+
 /// The memory of a fresh server, without and with connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
@@ -39,7 +42,8 @@ pub(crate) async fn measure(
     let step = progress.counted("keeping connections open", connections);
     raise_file_limit(connections + OTHER_FILES)?;
     let url = cluster.url(&stand.database);
-    let server = Server::start(program, &url, &stand.key, &cluster.scratch("connections.log")).await?;
+    let log = cluster.scratch("connections.log");
+    let server = Server::start_with(program, &url, &stand.key, &log, &[PATIENT]).await?;
     let before = Memory::of(server.pid)?;
     let requests = Offers::of_all(stand.catalogue, &stand.tokens());
     let mut random = fastrand::Rng::with_seed(1);

@@ -7,7 +7,7 @@ use crate::figures::real;
 use crate::http::Connection;
 use crate::program::Program;
 use crate::progress::Progress;
-use crate::requests::{Requests, of_connection};
+use crate::requests::{Calls, of_connection};
 use crate::server::Server;
 use crate::stand::Stand;
 use crate::tap::{Tally, Tap};
@@ -72,7 +72,7 @@ pub(crate) async fn measure<const N: usize>(
     cluster: &Cluster,
     program: &Program,
     stand: &Stand,
-    kinds: [&(Requests, u16); N],
+    kinds: [&Calls; N],
     progress: Progress,
 ) -> anyhow::Result<[Asked; N]> {
     let _step = progress.step("counting statements and round trips");
@@ -89,9 +89,9 @@ pub(crate) async fn measure<const N: usize>(
     Ok(asked)
 }
 
-async fn count(server: &Server, tap: &Tap, (requests, expected): &(Requests, u16)) -> anyhow::Result<Asked> {
-    let mut connection = Connection::open(server.public).await?;
-    let requests = of_connection(requests, 0);
+async fn count(server: &Server, tap: &Tap, calls: &Calls) -> anyhow::Result<Asked> {
+    let mut connection = Connection::open(server.address(calls.listener)).await?;
+    let requests = of_connection(&calls.requests, 0);
     let mut random = fastrand::Rng::with_seed(1);
     let mut request = Vec::new();
     for number in 0..BEFORE + COUNTED {
@@ -101,7 +101,10 @@ async fn count(server: &Server, tap: &Tap, (requests, expected): &(Requests, u16
         requests.write(&mut random, &mut request)?;
         let response = connection.exchange(&request).await?;
         let (status, excerpt) = (response.status, response.excerpt());
-        ensure!(status == *expected, "a request was answered {status}: {excerpt}");
+        ensure!(
+            status == calls.expected,
+            "a request was answered {status}: {excerpt}"
+        );
         requests.answered(response.body)?;
     }
     Ok(Asked::of(&tap.take(), COUNTED))

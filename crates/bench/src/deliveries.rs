@@ -12,16 +12,20 @@ mod site;
 
 use std::time::Duration;
 
-use crate::machine::Machine;
+use crate::figures::Spread;
+use crate::goals::{Found, Goal};
 use crate::noise::Patience;
 use crate::options::DeliveriesOptions;
 use crate::progress::Progress;
-use crate::{connections, publish, stand};
-use findings::{Findings, Rounds};
+use crate::publish::Report;
+use crate::stand::Ground;
+use crate::{connections, publish};
+pub(crate) use findings::Findings;
+use findings::Rounds;
 use site::Site;
 
 /// The report's section in the document.
-const SECTION: &str = "deliveries";
+pub(crate) const SECTION: &str = "deliveries";
 /// Files that are open here at most: receivers' sockets, and the database's.
 const FILES: u64 = 4_096;
 
@@ -29,22 +33,47 @@ const FILES: u64 = 4_096;
 pub(crate) async fn run(options: &DeliveriesOptions) -> anyhow::Result<()> {
     let progress = Progress::new();
     publish::report(&options.report, SECTION, async {
-        report::render(&measure(options, progress).await?)
+        let ground = Ground::prepare(&options.stand, progress).await?;
+        publication(&measure(&ground, options, progress).await?)
     })
     .await
 }
 
-async fn measure(options: &DeliveriesOptions, progress: Progress) -> anyhow::Result<Findings> {
+/// What was found of the goals.
+pub(crate) fn goals(findings: &Findings) -> Vec<Found> {
+    let [_, counted] = &findings.counted;
+    vec![
+        Found::of(
+            Goal::Deliveries,
+            findings::spread(&findings.rounds.all, |drained| drained.rate),
+        ),
+        Found::of(Goal::DeliveryStatements, Spread::of([counted.all])),
+    ]
+}
+
+/// What is told of it.
+pub(crate) fn publication(findings: &Findings) -> anyhow::Result<Report> {
+    Ok(Report::with(
+        report::render(findings)?,
+        vec![report::costs(findings)],
+    ))
+}
+
+/// Measures on a cluster that others may use before and after.
+pub(crate) async fn measure(
+    ground: &Ground,
+    options: &DeliveriesOptions,
+    progress: Progress,
+) -> anyhow::Result<Findings> {
     connections::raise_file_limit(FILES)?;
-    let (program, cluster) = stand::prepare(&options.stand, progress).await?;
-    let machine = Machine::describe(&cluster, &program).await?;
-    let site = Site::raise(&cluster, &program, options, progress).await?;
+    let site = Site::raise(&ground.cluster, &ground.program, options, progress).await?;
     let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
     let rounds = measure_rounds(&site, options, &mut patience, progress).await?;
     let counted = drain::counted(&site, options, progress).await?;
     let pending = pending::measure(&site, options, progress).await?;
+    ground.clear(&site.database).await?;
     Ok(Findings {
-        machine,
+        machine: ground.machine.clone(),
         date: publish::date(&options.report),
         options: options.clone(),
         rounds,

@@ -1,14 +1,17 @@
 //! Load generator and side-by-side report: what the program does beside what PostgreSQL alone does, in one run on one
 //! machine. `docs/PERFORMANCE.md` says how to run it and how to read it.
 //!
-//! - `cli`: the command line; `read`, `write`, `tokens`, `deliveries`: the benches, each from the empty cluster to the report;
-//!   `soak`: mixed load for long; `profile`: one subject again and again.
+//! - `cli`: the command line; `read`, `write`, `tokens`, `deliveries`, `arrivals`, `growth`: the benches, each from the empty
+//!   cluster to the report; `all`: those together; `goals`: what they are to reach; `soak`: mixed load for long; `profile`: one
+//!   subject again and again; `instructions`: what hot paths cost, in instructions; `operations`: what requests ask of PostgreSQL.
 //! - What is measured stands on: `cluster` (a throw-away PostgreSQL), `program` and `server` (the real binary),
 //!   `back_office` and `catalogue` (what it is filled with), `import` (filling, itself measured).
 //! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `statements`, `counts`, `startup`, `connections`. `measure`
 //!   puts them together for one subject, `rounds` alternates subjects, `noise` says what disturbed them.
-//! - What tells: `figures`, `report`, `document`, `machine`, `progress`.
+//! - What tells: `figures`, `report`, `plot`, `document`, `publish`, `machine`, `progress`.
 
+mod all;
+mod arrivals;
 mod back_office;
 mod catalogue;
 mod cli;
@@ -19,8 +22,11 @@ mod cpu;
 mod deliveries;
 mod document;
 mod figures;
+mod goals;
+mod growth;
 mod http;
 mod import;
+mod instructions;
 mod load;
 mod machine;
 mod maker;
@@ -29,8 +35,10 @@ mod memory;
 #[cfg(test)]
 mod migrated;
 mod noise;
+mod operations;
 mod options;
 mod pgbench;
+mod plot;
 mod profile;
 mod program;
 mod progress;
@@ -50,3 +58,4 @@ mod walk;
 mod write;
 
 pub use cli::run;
+pub use operations::{Operation, asked};

@@ -6,8 +6,8 @@ use crate::load::Load;
 use crate::measure::{Subject, Work};
 use crate::options::StandOptions;
 use crate::pgbench::Script;
-use crate::requests::Requests;
-use crate::stand::Stand;
+use crate::requests::{Calls, Requests};
+use crate::server::Server;
 
 /// For how long a load runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -30,38 +30,37 @@ impl Maker<'_> {
         }
     }
 
-    /// Requests that are all answered 200.
+    /// Requests of the public listener that are all answered 200.
     pub(crate) fn http<'a>(
         self,
         key: &'static str,
         title: &str,
-        stand: &'a Stand,
+        server: &'a Server,
         requests: Requests,
     ) -> Subject<'a> {
-        self.answered(200, key, title, stand, requests)
+        self.calls(key, title, server, &Calls::public(requests, 200))
     }
 
-    /// Requests that are all answered by another status.
-    pub(crate) fn answered<'a>(
+    /// Calls of a server.
+    pub(crate) fn calls<'a>(
         self,
-        expected: u16,
         key: &'static str,
         title: &str,
-        stand: &'a Stand,
-        requests: Requests,
+        server: &'a Server,
+        calls: &Calls,
     ) -> Subject<'a> {
         let load = Load {
-            server: stand.server.public,
+            server: server.address(calls.listener),
             connections: self.options.concurrency.into(),
-            requests,
-            expected,
+            requests: calls.requests.clone(),
+            expected: calls.expected,
             warm_up: WARM_UP,
             measured: Duration::from_secs(self.options.seconds),
         };
         Subject {
             key,
             title: title.to_owned(),
-            work: Work::Http(&stand.server, load),
+            work: Work::Http(server, load),
         }
     }
 }

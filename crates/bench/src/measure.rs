@@ -32,6 +32,17 @@ pub(crate) enum Work<'a> {
     Http(&'a Server, Load),
 }
 
+impl Work<'_> {
+    /// The same for no longer than this.
+    pub(crate) fn lasting(mut self, most: Duration) -> Self {
+        match &mut self {
+            Self::Pgbench(_, _, duration) => *duration = most.min(*duration),
+            Self::Http(_, load) => load.measured = most.min(load.measured),
+        }
+        self
+    }
+}
+
 /// How many statements the scripts among the subjects have, by their subjects' keys.
 pub(crate) fn statements(subjects: &[Subject<'_>]) -> BTreeMap<&'static str, usize> {
     let of = |subject: &Subject<'_>| match &subject.work {

@@ -123,6 +123,78 @@ pub(crate) struct DeliveriesOptions {
     pub(crate) report: ReportOptions,
 }
 
+/// How the bench of requests that come at random is run.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("seconds", |seconds| seconds.default_value("4")))]
+#[command(mut_arg("patience", |patience| patience.default_value("40")))]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("3")))]
+pub(crate) struct ArrivalsOptions {
+    /// Offers in the catalogue
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) offers: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    #[command(flatten)]
+    pub(crate) report: ReportOptions,
+}
+
+/// How the bench of growth is run.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("seconds", |seconds| seconds.default_value("3")))]
+#[command(mut_arg("patience", |patience| patience.default_value("60")))]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("3")))]
+pub(crate) struct GrowthOptions {
+    /// The most offers; the sizes are 10 000, 100 000, 1 000 000 and 10 000 000 (about 8 GB)
+    #[arg(long, default_value_t = 10_000_000)]
+    pub(crate) offers_max: u64,
+    /// Sellers of the catalogue of many sellers
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(2..))]
+    pub(crate) sellers_max: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    #[command(flatten)]
+    pub(crate) report: ReportOptions,
+}
+
+/// The parts of a run of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// Offers and pages, the import, starts, memory with connections
+    Reads,
+    /// Keyed changes, shipments and orders; lists of orders
+    Writes,
+    /// The token endpoint
+    Tokens,
+    /// Webhooks end to end
+    Webhooks,
+    /// Requests that come at random, at half and at four fifths of the capacity
+    Latency,
+    /// Catalogues of several sizes
+    Growth,
+}
+
+/// How everything is run.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("seconds", |seconds| seconds.default_value("3")))]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("3")))]
+#[command(mut_arg("patience", |patience| patience.default_value("20")
+    .help("Seconds that each part may spend on waiting for other processes and on repeating what they disturbed")))]
+pub(crate) struct AllOptions {
+    /// Only these parts; the table of goals is then printed and not written
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) only: Vec<Part>,
+    /// The most offers that any catalogue has; less of everything else comes with less than a million
+    #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+    pub(crate) offers_max: u64,
+    /// Keep-alive connections that the server's memory is measured with
+    #[arg(long, default_value_t = crate::read::CONNECTIONS)]
+    pub(crate) kept_connections: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    #[command(flatten)]
+    pub(crate) report: ReportOptions,
+}
+
 /// How long it soaks.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("seconds", |seconds| seconds.hide(true)))]
@@ -146,6 +218,23 @@ impl SoakOptions {
     pub(crate) const fn interval(&self) -> Duration {
         Duration::from_secs(self.minutes)
     }
+}
+
+/// How instructions are counted.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct InstructionsOptions {
+    /// Records what is counted, instead of comparing it
+    #[arg(long)]
+    pub(crate) record: bool,
+    /// Where it is recorded
+    #[arg(long, default_value = "docs/performance/instructions.json")]
+    pub(crate) recorded: PathBuf,
+    /// The document that tells of it, when it is recorded
+    #[arg(long, default_value = "docs/PERFORMANCE.md")]
+    pub(crate) output: PathBuf,
+    /// The example `paths`, instead of building it
+    #[arg(long)]
+    pub(crate) example: Option<PathBuf>,
 }
 
 /// What is profiled.

@@ -1,24 +1,22 @@
 //! One subject again and again, with what a profiler needs to know.
 
 use crate::catalogue::Catalogue;
-use crate::cluster::Cluster;
 use crate::measure::measure;
 use crate::options::ProfileOptions;
-use crate::program::Program;
 use crate::progress::{Progress, say};
 use crate::read::subjects;
-use crate::stand::Stand;
+use crate::stand::{Ground, Stand};
 use crate::write;
 
 /// Raises a stand, tells its process ids and URLs, and measures the chosen subjects until it is interrupted.
 pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
     let progress = Progress::new();
     let stand_options = &options.stand;
-    let program = Program::locate(stand_options.server.as_deref()).await?;
-    let cluster = Cluster::start(&stand_options.shared_buffers, stand_options.folder.as_deref()).await?;
+    let ground = Ground::prepare(stand_options, progress).await?;
+    let Ground { program, cluster, .. } = &ground;
     let catalogue = Catalogue::new(options.offers, stand_options.sellers);
-    let stand = Stand::raise(&cluster, &program, "bench", catalogue, progress).await?;
-    stand.settle(&cluster).await?;
+    let stand = Stand::raise(cluster, program, "bench", catalogue, progress).await?;
+    stand.settle(cluster).await?;
     say(&format!(
         "server: process {}, http://{}",
         stand.server.pid, stand.server.public
@@ -33,7 +31,7 @@ pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
     say(&format!("first seller: {}, token {}", first.id, first.token));
     let mut all = subjects::of(&options.stand, &stand).await?;
     if options.orders > 0 {
-        all.extend(write::subjects_on(stand_options, &cluster, &stand, options.orders, progress).await?);
+        all.extend(write::subjects_on(stand_options, cluster, &stand, options.orders, progress).await?);
     }
     let wanted =
         |key: &str| options.subjects.is_empty() || options.subjects.iter().any(|subject| subject == key);
@@ -45,7 +43,7 @@ pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
     while options.rounds.is_none_or(|rounds| round < rounds) {
         round += 1;
         for subject in all.iter().filter(|subject| wanted(subject.key)) {
-            let sample = measure(&cluster, &subject.work).await?;
+            let sample = measure(cluster, &subject.work).await?;
             say(&format!(
                 "{:<10} {:>8.0}/s  p50 {:>7.2} ms  p99 {:>7.2} ms  µs each: PostgreSQL {:>5.1}, server {:>5.1}, client {:>4.1}  \
                  statements each: {:.2}, questions each: {:.2}  \

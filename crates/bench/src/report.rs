@@ -2,6 +2,7 @@
 
 pub(crate) mod asked;
 pub(crate) mod bars;
+pub(crate) mod pictures;
 pub(crate) mod subjects;
 
 use std::fmt::Write as _;

@@ -28,6 +28,45 @@ pub(crate) trait Source: Debug + Send + Sync {
 /// What connections send; cheap to clone.
 pub(crate) type Requests = Arc<dyn Source>;
 
+/// Requests of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Calls {
+    /// What is sent.
+    pub(crate) requests: Requests,
+    /// The status that answers each.
+    pub(crate) expected: u16,
+    /// Where it is sent.
+    pub(crate) listener: Listener,
+}
+
+/// Which of a server's listeners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listener {
+    /// That of sellers and their applications.
+    Public,
+    /// The marketplace's.
+    BackOffice,
+}
+
+impl Calls {
+    /// Calls of the public listener.
+    pub(crate) fn public(requests: Requests, expected: u16) -> Self {
+        Self {
+            requests,
+            expected,
+            listener: Listener::Public,
+        }
+    }
+
+    /// Calls of the back office.
+    pub(crate) fn back_office(requests: Requests, expected: u16) -> Self {
+        Self {
+            listener: Listener::BackOffice,
+            ..Self::public(requests, expected)
+        }
+    }
+}
+
 /// What the n-th connection of a load sends.
 pub(crate) fn of_connection(requests: &Requests, n: usize) -> Requests {
     requests.of_connection(n).unwrap_or_else(|| Arc::clone(requests))

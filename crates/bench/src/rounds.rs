@@ -1,7 +1,7 @@
 //! Several rounds, each of which measures every subject once: what disturbs the machine for a while hits all of them, and
 //! ratios are taken within a round.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::cluster::Cluster;
 use crate::figures::Spread;
@@ -9,6 +9,9 @@ use crate::load::Latency;
 use crate::measure::{Sample, Subject, Work, measure};
 use crate::noise::Patience;
 use crate::progress::Progress;
+
+/// How long each subject is measured in the first round, which does not count.
+const WARM_UP: Duration = Duration::from_secs(1);
 
 /// A subject with its samples, one for each round.
 #[derive(Debug)]
@@ -78,7 +81,7 @@ pub(crate) async fn run(
             step.now(&format!("round {round} of {rounds}: {}", subject.title));
             // The first round warms caches and plans up.
             if round == 0 {
-                measure(cluster, &subject.work).await?;
+                measure(cluster, &subject.work.clone().lasting(WARM_UP)).await?;
             } else {
                 let sample = measure_in_quiet(cluster, &subject.work, patience).await?;
                 measured.samples.push(sample);

@@ -12,6 +12,7 @@ use tokio::process::Child;
 
 use crate::http::Connection;
 use crate::program::Program;
+use crate::requests::Listener;
 
 /// How long a start may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -111,6 +112,14 @@ impl Server {
             tokio::time::sleep(POLL).await;
         }
         Ok(())
+    }
+
+    /// The address of one of its listeners.
+    pub(crate) const fn address(&self, listener: Listener) -> SocketAddr {
+        match listener {
+            Listener::Public => self.public,
+            Listener::BackOffice => self.back_office,
+        }
     }
 
     fn still_runs(&mut self) -> anyhow::Result<()> {

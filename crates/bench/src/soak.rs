@@ -11,11 +11,10 @@ use anyhow::Context as _;
 
 use crate::catalogue::Catalogue;
 use crate::load::{self, Load};
-use crate::machine::Machine;
 use crate::options::SoakOptions;
 use crate::progress::Progress;
-use crate::stand::Stand;
-use crate::{publish, stand};
+use crate::publish::{self, Report};
+use crate::stand::{Ground, Stand};
 use report::Findings;
 
 /// The report's section in the document.
@@ -27,17 +26,17 @@ const WARM_UP: Duration = Duration::from_secs(20);
 pub(crate) async fn run(options: &SoakOptions) -> anyhow::Result<()> {
     let progress = Progress::new();
     publish::report(&options.report, SECTION, async {
-        report::render(&measure(options, progress).await?)
+        Ok(Report::of(report::render(&measure(options, progress).await?)?))
     })
     .await
 }
 
 async fn measure(options: &SoakOptions, progress: Progress) -> anyhow::Result<Findings> {
-    let (program, cluster) = stand::prepare(&options.stand, progress).await?;
-    let machine = Machine::describe(&cluster, &program).await?;
+    let ground = Ground::prepare(&options.stand, progress).await?;
+    let Ground { program, cluster, .. } = &ground;
     let catalogue = Catalogue::new(options.offers, options.stand.sellers);
-    let stand = Stand::raise(&cluster, &program, "bench_soak", catalogue, progress).await?;
-    stand.settle(&cluster).await?;
+    let stand = Stand::raise(cluster, program, "bench_soak", catalogue, progress).await?;
+    stand.settle(cluster).await?;
     let load = Load {
         server: stand.server.public,
         connections: options.stand.concurrency.into(),
@@ -50,12 +49,12 @@ async fn measure(options: &SoakOptions, progress: Progress) -> anyhow::Result<Fi
     let samples = Mutex::new(Vec::new());
     let (counted, ()) = tokio::select! {
         counted = load::run(&load, || Ok(()), Ok) => counted?,
-        failed = samples::take(&cluster, &stand, WARM_UP, options.interval(), &samples) => match failed? {},
+        failed = samples::take(cluster, &stand, WARM_UP, options.interval(), &samples) => match failed? {},
     };
     drop(step);
     stand.server.stop().await?;
     Ok(Findings {
-        machine,
+        machine: ground.machine.clone(),
         date: publish::date(&options.report),
         options: options.clone(),
         counted,

@@ -6,22 +6,45 @@ use crate::back_office::{BackOffice, Seller};
 use crate::catalogue::Catalogue;
 use crate::cluster::Cluster;
 use crate::import::{self, Filling};
+use crate::machine::Machine;
 use crate::options::StandOptions;
 use crate::program::Program;
 use crate::progress::Progress;
 use crate::server::Server;
 
-/// Finds or builds the program, and starts a cluster.
-pub(crate) async fn prepare(
-    options: &StandOptions,
-    progress: Progress,
-) -> anyhow::Result<(Program, Cluster)> {
-    let step = progress.step("building the program");
-    let program = Program::locate(options.server.as_deref()).await?;
-    drop(step);
-    let _step = progress.step("starting PostgreSQL");
-    let cluster = Cluster::start(&options.shared_buffers, options.folder.as_deref()).await?;
-    Ok((program, cluster))
+/// What every bench of a run stands on.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// The program under test.
+    pub(crate) program: Program,
+    /// The cluster that its databases are in.
+    pub(crate) cluster: Cluster,
+    /// What all of it runs on.
+    pub(crate) machine: Machine,
+}
+
+impl Ground {
+    /// Finds or builds the program, and starts a cluster.
+    pub(crate) async fn prepare(options: &StandOptions, progress: Progress) -> anyhow::Result<Self> {
+        let step = progress.step("building the program");
+        let program = Program::locate(options.server.as_deref()).await?;
+        drop(step);
+        let _step = progress.step("starting PostgreSQL");
+        let cluster = Cluster::start(&options.shared_buffers, options.folder.as_deref()).await?;
+        let machine = Machine::describe(&cluster, &program).await?;
+        Ok(Self {
+            program,
+            cluster,
+            machine,
+        })
+    }
+
+    /// Gives a database's disk space back, once nobody measures on it any more.
+    pub(crate) async fn clear(&self, database: &str) -> anyhow::Result<()> {
+        let drop = format!("drop database {database} with (force)");
+        self.cluster.sql("postgres", &drop).await?;
+        Ok(())
+    }
 }
 
 /// A filled database and the server over it.
@@ -37,6 +60,8 @@ pub(crate) struct Stand {
     pub(crate) server: Server,
     /// How the filling went.
     pub(crate) filling: Filling,
+    /// An operator's token.
+    pub(crate) operator: String,
     /// The key that the server seals with; others over the same database need it.
     pub(crate) key: String,
 }
@@ -50,13 +75,8 @@ impl Stand {
         catalogue: Catalogue,
         progress: Progress,
     ) -> anyhow::Result<Self> {
-        cluster
-            .sql("postgres", &format!("create database {database}"))
-            .await?;
+        let key = migrated(cluster, program, database).await?;
         let url = cluster.url(database);
-        program.output(&url, &["migrate"]).await?;
-        let key = program.output(&url, &["admin", "keys", "generate"]).await?;
-        let key = word(&key, |word| word.contains(':')).context("no key was generated")?;
         let token = operator_token(program, &url, "bench").await?;
         let server = Server::start(program, &url, &key, &cluster.scratch(&format!("{database}.log"))).await?;
         let mut back_office = BackOffice::open(&server, &token).await?;
@@ -69,6 +89,7 @@ impl Stand {
             sellers,
             server,
             filling,
+            operator: token,
             key,
         })
     }
@@ -96,8 +117,19 @@ impl Stand {
     }
 }
 
+/// Makes a migrated database, and a key for servers over it.
+pub(crate) async fn migrated(cluster: &Cluster, program: &Program, database: &str) -> anyhow::Result<String> {
+    cluster
+        .sql("postgres", &format!("create database {database}"))
+        .await?;
+    let url = cluster.url(database);
+    program.output(&url, &["migrate"]).await?;
+    let key = program.output(&url, &["admin", "keys", "generate"]).await?;
+    word(&key, |word| word.contains(':')).context("no key was generated")
+}
+
 /// Makes an operator's token with a name of its own.
-pub(crate) async fn operator_token(program: &Program, url: &str, name: &str) -> anyhow::Result<String> {
+async fn operator_token(program: &Program, url: &str, name: &str) -> anyhow::Result<String> {
     let arguments = ["admin", "operator-tokens", "create", "--name", name];
     let output = program.output(url, &arguments).await?;
     word(&output, |word| word.starts_with("ps_op_")).context("no operator token was made")

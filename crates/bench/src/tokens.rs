@@ -11,24 +11,29 @@ mod subjects;
 use std::time::Duration;
 
 use crate::catalogue::Catalogue;
-use crate::machine::Machine;
+use crate::cluster::Cluster;
+use crate::goals::{Found, Goal};
 use crate::noise::Patience;
 use crate::options::TokensOptions;
 use crate::progress::Progress;
+use crate::publish::Report;
+use crate::report::pictures;
+use crate::report::subjects::find;
 use crate::requests::Requests;
-use crate::stand::Stand;
-use crate::{counts, measure, publish, rounds, stand};
-use report::Findings;
+use crate::stand::{Ground, Stand};
+use crate::{counts, measure, publish, rounds};
+pub(crate) use report::Findings;
 use subjects::Calls;
 
 /// The report's section in the document.
-const SECTION: &str = "tokens";
+pub(crate) const SECTION: &str = "tokens";
 
 /// Runs it all and writes the report.
 pub(crate) async fn run(options: &TokensOptions) -> anyhow::Result<()> {
     let progress = Progress::new();
     publish::report(&options.report, SECTION, async {
-        report::render(&measure(options, progress).await?)
+        let ground = Ground::prepare(&options.stand, progress).await?;
+        publication(&measure(&ground, options, progress).await?)
     })
     .await
 }
@@ -38,25 +43,62 @@ pub(crate) fn issuing_on(stand: &Stand) -> Requests {
     requests::client_credentials(&stand.sellers)
 }
 
-async fn measure(options: &TokensOptions, progress: Progress) -> anyhow::Result<Findings> {
-    let (program, cluster) = stand::prepare(&options.stand, progress).await?;
-    let machine = Machine::describe(&cluster, &program).await?;
+/// Calls for tokens of all applications of a stand, and one that refreshes.
+pub(crate) async fn calls_on(
+    cluster: &Cluster,
+    stand: &Stand,
+) -> anyhow::Result<[crate::requests::Calls; 2]> {
+    seed::applications(cluster, stand).await?;
+    let Calls { issuing, refreshing } = Calls::on(1, cluster, stand).await?;
+    Ok([issuing, refreshing])
+}
+
+/// What was found of the goals.
+pub(crate) fn goals(findings: &Findings) -> anyhow::Result<Vec<Found>> {
+    let rate = find(&findings.measured, key::TOKEN)?.rate();
+    Ok(vec![Found::of(Goal::Tokens, rate)])
+}
+
+/// What is told of it.
+pub(crate) fn publication(findings: &Findings) -> anyhow::Result<Report> {
+    let (measured, base_of) = (&findings.measured, report::base_of);
+    let plots = vec![
+        pictures::ratios(
+            "tokens",
+            "Tokens a second ÷ pgbench's",
+            measured,
+            base_of,
+            |_| None,
+        )?,
+        pictures::costs("tokens-cost", "CPU time of a token, µs", measured),
+    ];
+    Ok(Report::with(report::render(findings)?, plots))
+}
+
+/// Measures on a cluster that others may use before and after.
+pub(crate) async fn measure(
+    ground: &Ground,
+    options: &TokensOptions,
+    progress: Progress,
+) -> anyhow::Result<Findings> {
+    let Ground { program, cluster, .. } = ground;
     let catalogue = Catalogue::new(0, options.stand.sellers);
-    let stand = Stand::raise(&cluster, &program, "bench_tokens", catalogue, progress).await?;
-    seed::applications(&cluster, &stand).await?;
-    let calls = Calls::on(&options.stand, &cluster, &stand).await?;
+    let stand = Stand::raise(cluster, program, "bench_tokens", catalogue, progress).await?;
+    seed::applications(cluster, &stand).await?;
+    let calls = Calls::on(options.stand.concurrency, cluster, &stand).await?;
     let step = progress.step("vacuum, analyze, checkpoint");
-    stand.settle(&cluster).await?;
+    stand.settle(cluster).await?;
     drop(step);
     let kinds = [&calls.issuing, &calls.refreshing];
-    let asked = counts::measure(&cluster, &program, &stand, kinds, progress).await?;
+    let asked = counts::measure(cluster, program, &stand, kinds, progress).await?;
     let subjects = subjects::of(&options.stand, &stand, &calls);
     let scripts = measure::statements(&subjects);
     let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
-    let measured = rounds::run(&cluster, subjects, options.report.rounds, &mut patience, progress).await?;
+    let measured = rounds::run(cluster, subjects, options.report.rounds, &mut patience, progress).await?;
     stand.server.stop().await?;
+    ground.clear(&stand.database).await?;
     Ok(Findings {
-        machine,
+        machine: ground.machine.clone(),
         date: publish::date(&options.report),
         options: options.clone(),
         measured,

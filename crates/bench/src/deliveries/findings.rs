@@ -11,7 +11,7 @@ use crate::report::bars::{Bar, at_least, at_most, decimal, number, ratio};
 
 /// Everything that a run found.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     /// On what.
     pub(super) machine: Machine,
     /// When.

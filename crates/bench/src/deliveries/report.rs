@@ -7,6 +7,7 @@ use super::findings::{Findings, spread};
 use crate::figures::{milliseconds, real, whole, whole_spread};
 use crate::load::Latency;
 use crate::memory::mebibytes;
+use crate::plot::{Bar, Part, Plot, bars};
 use crate::report;
 
 /// The whole report.
@@ -65,6 +66,40 @@ fn backlogs(findings: &Findings, text: &mut String) -> anyhow::Result<()> {
     }
     writeln!(text)?;
     Ok(())
+}
+
+/// What a delivery costs each process, drawn.
+pub(super) fn costs(findings: &Findings) -> Plot {
+    let rounds = &findings.rounds;
+    let bar = |name: String, drains: &Vec<Drained>| {
+        let middle = |figure: fn(&Drained) -> f64| Part {
+            value: spread(drains, figure).median,
+            spread: None,
+        };
+        Bar {
+            name,
+            parts: vec![
+                middle(|drained| drained.cpu.postgres),
+                middle(|drained| drained.cpu.server),
+                middle(|drained| drained.cpu.client),
+            ],
+            goal: None,
+            text: format!("{}/s", whole(spread(drains, |drained| drained.rate).median)),
+        }
+    };
+    let all = [
+        bar("one subscription".to_owned(), &rounds.one),
+        bar(
+            format!("{} subscriptions", findings.options.subscriptions),
+            &rounds.all,
+        ),
+    ];
+    let title = "CPU time of a delivery, µs, and deliveries a second";
+    Plot {
+        name: "webhooks",
+        says: format!("{title}: the table of backlogs, drawn"),
+        svg: bars(title, &["PostgreSQL", "worker", "receiver"], &all),
+    }
 }
 
 fn latencies(findings: &Findings, text: &mut String) -> anyhow::Result<()> {

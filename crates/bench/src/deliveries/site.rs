@@ -12,7 +12,7 @@ use crate::options::DeliveriesOptions;
 use crate::program::Program;
 use crate::progress::Progress;
 use crate::server::Server;
-use crate::stand::{self, Stand};
+use crate::stand::Stand;
 
 /// What deliveries to this machine take.
 const SETTINGS: [(&str, &str); 1] = [("SELLER_API__WEBHOOKS__ADDRESSES", "any")];
@@ -64,11 +64,11 @@ impl<'a> Site<'a> {
             key,
             sellers,
             server,
+            operator,
             ..
         } = stand;
         server.stop().await?;
         let receivers = Receivers::open(options.subscriptions).await?;
-        let operator = stand::operator_token(program, &cluster.url(&database), "bench-events").await?;
         let server = serve(cluster, program, &cluster.url(&database), &key).await?;
         let mut connection = Connection::open(server.public).await?;
         let mut lanes = Vec::new();

@@ -41,7 +41,7 @@ impl Findings {
 }
 
 /// What a subject's rate is divided by.
-fn base_of(subject: &str) -> &'static str {
+pub(super) fn base_of(subject: &str) -> &'static str {
     match subject {
         key::PAGE_ROWS | key::PAGE | key::DEEP => key::PAGE_ROWS,
         key::SMALL_ROW | key::SMALL => key::SMALL_ROW,

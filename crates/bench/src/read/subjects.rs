@@ -10,7 +10,7 @@ use crate::stand::Stand;
 use crate::walk;
 
 /// What the product reads of an offer.
-const COLUMNS: &str = "seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, \
+pub(crate) const COLUMNS: &str = "seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, \
                        ean, brand, signature, thumbnail, url";
 
 /// The subjects on one stand, in the report's order.
@@ -30,10 +30,15 @@ pub(crate) async fn of<'a>(options: &StandOptions, stand: &'a Stand) -> anyhow::
         maker.http(
             key::ONE_TOKEN,
             "the same with one seller's one token",
-            stand,
+            &stand.server,
             one_token,
         ),
-        maker.http(key::ME, "`GET /v1/me`", stand, get_any("/v1/me", &stand.tokens())),
+        maker.http(
+            key::ME,
+            "`GET /v1/me`",
+            &stand.server,
+            get_any("/v1/me", &stand.tokens()),
+        ),
         maker.pgbench(
             key::PAGE_ROWS,
             "`pgbench`: the 51 newest rows of a seller",
@@ -42,10 +47,10 @@ pub(crate) async fn of<'a>(options: &StandOptions, stand: &'a Stand) -> anyhow::
         maker.http(
             key::PAGE,
             "`GET /v1/offers?limit=50`, first page",
-            stand,
+            &stand.server,
             page("/v1/offers?limit=50"),
         ),
-        maker.http(key::DEEP, "the same at 90 % depth", stand, page(&deep)),
+        maker.http(key::DEEP, "the same at 90 % depth", &stand.server, page(&deep)),
     ])
 }
 
@@ -68,5 +73,5 @@ fn row<'a>(maker: Maker<'_>, key: &'static str, stand: &'a Stand) -> Subject<'a>
 fn offer<'a>(maker: Maker<'_>, key: &'static str, stand: &'a Stand) -> Subject<'a> {
     let requests = Offers::of_all(stand.catalogue, &stand.tokens());
     let title = format!("`GET /v1/offers/{{id}}`, {}", size(stand));
-    maker.http(key, &title, stand, requests)
+    maker.http(key, &title, &stand.server, requests)
 }

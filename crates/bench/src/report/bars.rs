@@ -19,6 +19,18 @@ pub(crate) struct Mark {
     reached: bool,
 }
 
+impl Mark {
+    /// What is to be reached.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is.
+    pub(crate) const fn reached(&self) -> bool {
+        self.reached
+    }
+}
+
 /// Writes the table of bars.
 pub(crate) fn write(bars: Vec<Bar>, text: &mut String) -> anyhow::Result<()> {
     writeln!(text, "| | found | bar | | aim | |\n|---|--:|--:|---|--:|---|")?;

@@ -13,7 +13,7 @@ use crate::rounds::Measured;
 
 /// Everything that a run found.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     /// On what.
     pub(super) machine: Machine,
     /// When.
@@ -29,7 +29,7 @@ pub(super) struct Findings {
 }
 
 /// What a subject's rate is divided by.
-fn base_of(subject: &str) -> &'static str {
+pub(super) fn base_of(subject: &str) -> &'static str {
     match subject {
         key::REFRESH_ROWS | key::REFRESH => key::REFRESH_ROWS,
         _ => key::TOKEN_ROWS,

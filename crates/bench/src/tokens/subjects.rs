@@ -6,25 +6,25 @@ use crate::cluster::Cluster;
 use crate::maker::Maker;
 use crate::measure::Subject;
 use crate::options::StandOptions;
-use crate::requests::Requests;
+use crate::requests;
 use crate::stand::Stand;
 
 /// What is asked, with the status that answers it.
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     /// Tokens of applications.
-    pub(super) issuing: (Requests, u16),
+    pub(super) issuing: requests::Calls,
     /// Refreshes.
-    pub(super) refreshing: (Requests, u16),
+    pub(super) refreshing: requests::Calls,
 }
 
 impl Calls {
-    /// On a stand, with a family to refresh for each connection.
-    pub(super) async fn on(options: &StandOptions, cluster: &Cluster, stand: &Stand) -> anyhow::Result<Self> {
-        let tokens = seed::families(cluster, &stand.database, options.concurrency).await?;
+    /// On a stand, with so many families to refresh, one for each connection.
+    pub(super) async fn on(families: u16, cluster: &Cluster, stand: &Stand) -> anyhow::Result<Self> {
+        let tokens = seed::families(cluster, &stand.database, families).await?;
         Ok(Self {
-            issuing: (client_credentials(&stand.sellers), 200),
-            refreshing: (Refreshes::of_all(&stand.sellers, tokens), 200),
+            issuing: requests::Calls::public(client_credentials(&stand.sellers), 200),
+            refreshing: requests::Calls::public(Refreshes::of_all(&stand.sellers, tokens), 200),
         })
     }
 }
@@ -33,9 +33,7 @@ impl Calls {
 pub(super) fn of<'a>(options: &StandOptions, stand: &'a Stand, calls: &Calls) -> Vec<Subject<'a>> {
     let (database, applications) = (&stand.database, stand.sellers.len());
     let maker = Maker { options };
-    let call = |key, title: &str, (requests, expected): &(Requests, u16)| {
-        maker.answered(*expected, key, title, stand, requests.clone())
-    };
+    let call = |key, title: &str, calls| maker.calls(key, title, &stand.server, calls);
     vec![
         maker.pgbench(
             key::TOKEN_ROWS,

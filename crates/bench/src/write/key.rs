@@ -8,6 +8,10 @@ pub(crate) const PATCH: &str = "patch";
 pub(crate) const SHIPMENT_ROWS: &str = "shipment-rows";
 /// A keyed shipment.
 pub(crate) const SHIPMENT: &str = "shipment";
+/// pgbench: the writes of a placed order.
+pub(crate) const PLACING_ROWS: &str = "placing-rows";
+/// A keyed placing of an order.
+pub(crate) const PLACING: &str = "placing";
 /// The first page of orders.
 pub(crate) const ORDERS: &str = "orders";
 /// A deep page of orders.

@@ -14,7 +14,7 @@ use crate::rounds::Measured;
 
 /// Everything that a run found.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     /// On what.
     pub(super) machine: Machine,
     /// When.
@@ -23,16 +23,17 @@ pub(super) struct Findings {
     pub(super) options: WriteOptions,
     /// The subjects.
     pub(super) measured: Vec<Measured>,
-    /// What a keyed change and a keyed shipment ask of PostgreSQL.
-    pub(super) asked: [Asked; 2],
+    /// What a keyed change, a keyed shipment and a placed order ask of PostgreSQL.
+    pub(super) asked: [Asked; 3],
     /// The statements in pgbench's scripts, by their subjects' keys.
     pub(super) scripts: BTreeMap<&'static str, usize>,
 }
 
 /// What a subject's rate is divided by.
-fn base_of(subject: &str) -> &'static str {
+pub(super) fn base_of(subject: &str) -> &'static str {
     match subject {
         key::SHIPMENT_ROWS | key::SHIPMENT => key::SHIPMENT_ROWS,
+        key::PLACING_ROWS | key::PLACING => key::PLACING_ROWS,
         key::ORDERS | key::DEEP => key::ORDERS,
         _ => key::PATCH_ROWS,
     }
@@ -63,7 +64,7 @@ pub(super) fn render(findings: &Findings) -> anyhow::Result<String> {
     subjects::costs(&findings.measured, "grouped statements", &mut text)?;
     writeln!(text, "### Statements and round trips of one request\n")?;
     let script = |key: &str| findings.scripts.get(key).copied().unwrap_or_default();
-    let [patch, shipment] = &findings.asked;
+    let [patch, shipment, placing] = &findings.asked;
     let rows = [
         Row {
             title: "a keyed change",
@@ -76,6 +77,12 @@ pub(super) fn render(findings: &Findings) -> anyhow::Result<String> {
             short: "shipment",
             asked: shipment,
             script: script(key::SHIPMENT_ROWS),
+        },
+        Row {
+            title: "a placed order",
+            short: "order",
+            asked: placing,
+            script: script(key::PLACING_ROWS),
         },
     ];
     report::asked::write(&rows, &mut text)?;

@@ -67,6 +67,47 @@ impl Source for Patches {
     }
 }
 
+/// `POST /orders` of the back office: one piece of a random offer of all but the first seller's, whose lists stay as they are.
+#[derive(Debug)]
+pub(super) struct Placings {
+    catalogue: Catalogue,
+    templates: Vec<Template>,
+    fresh: Fresh,
+}
+
+/// What a placed order says beside its item.
+const ORDER: &str = concat!(
+    r#"{"payment_method":"blik","delivery_method":"courier","#,
+    r#""buyer":{"name":"Ewa Kowalska","email":"ewa@poczta.example","phone":"+48 600 100 200"},"#,
+    r#""shipping_address":{"line1":"Prosta 1","postal_code":"00-001","city":"Warszawa","country":"PL"},"items":[{"#
+);
+
+impl Placings {
+    /// Of all but the first seller's offers, `sellers` being ids in the catalogue's order.
+    pub(super) fn of_all(catalogue: Catalogue, sellers: &[&str], operator: &str) -> Requests {
+        let (key, offer) = (key_hole(), catalogue::offer_id_hole());
+        let template = |seller: &&str| {
+            let body = format!(r#"{ORDER}"seller_id":"{seller}","offer_id":"{offer}","quantity":1}}]}}"#);
+            Template::new(keyed("POST", "/orders", operator, &key, &body))
+        };
+        Arc::new(Self {
+            catalogue,
+            templates: sellers.iter().map(template).collect(),
+            fresh: Fresh::of_kind(2),
+        })
+    }
+}
+
+impl Source for Placings {
+    fn write(&self, _: &mut fastrand::Rng, into: &mut Vec<u8>) -> anyhow::Result<()> {
+        let fresh = self.fresh.next();
+        let largest = self.catalogue.largest();
+        let offer = largest + fresh % (self.catalogue.offers - largest);
+        let template = of_seller(&self.templates, self.catalogue.seller_of(offer))?;
+        template.write(&[fresh, offer], into)
+    }
+}
+
 /// `POST /v1/orders/{id}/shipments` of random orders, each once.
 #[derive(Debug)]
 pub(super) struct Shipments {
@@ -148,6 +189,24 @@ mod tests {
             let body = request.split_once("\r\n\r\n").unwrap().1;
             let body: serde_json::Value = serde_json::from_str(body).unwrap();
             assert!(body["price"]["amount"].as_u64().unwrap() >= LOWEST_PRICE);
+        }
+    }
+
+    #[test]
+    fn an_order_is_of_an_offer_and_its_seller() {
+        let catalogue = Catalogue::new(100, 3);
+        let requests = Placings::of_all(catalogue, &["s0", "s1", "s2"], "op");
+        for _ in 0..100 {
+            let request = written(&requests).unwrap();
+            let body = request.split_once("\r\n\r\n").unwrap().1;
+            let body: serde_json::Value = serde_json::from_str(body).unwrap();
+            let item = &body["items"][0];
+            let offer = (0..100)
+                .find(|offer| item["offer_id"] == catalogue::offer_id(*offer))
+                .unwrap();
+            let seller = catalogue.seller_of(offer);
+            assert!(seller > 0);
+            assert_eq!(item["seller_id"], format!("s{seller}"));
         }
     }
 

@@ -82,6 +82,40 @@ pub(super) fn shipment(database: &str, trade: Trade, sealed: &str) -> Script {
     }
 }
 
+/// A placed order of one piece of a random offer of all but the first seller's.
+pub(super) fn placing(database: &str, catalogue: Catalogue, sealed: &str) -> Script {
+    let (first, last) = (catalogue.largest(), catalogue.offers - 1);
+    let expression = catalogue.seller_expression(":n");
+    let (claim, complete) = (claim(), complete(201, sealed));
+    let (order, offer) = (
+        format!("('{RANDOM_HIGH}' || :key)::uuid"),
+        format!("('{ID_HIGH}' || :low)::uuid"),
+    );
+    let text = format!(
+        "\\set n random({first}, {last})\n\
+         \\set seller {expression}\n\
+         \\set low {ID_LOW} + :n\n\
+         {KEY}{claim}\
+         begin;\n\
+         insert into orders (order_id, number, is_test, created_at) values ({order}, 'SO-' || :key, false, api_now());\n\
+         select {OFFER_COLUMNS} from offers where seller_id = :seller_id and id = {offer} for no key update;\n\
+         update offers set updated_at = api_now(), stock = stock - 1 where seller_id = :seller_id and id = {offer};\n\
+         insert into seller_orders (seller_id, order_id, placed_at, is_test, several_sellers, number, payment_method, \
+         delivery_method, items, updated_at, status, buyer, shipping_address) values (:seller_id, {order}, api_now(), false, \
+         false, 'SO-' || :key, 'blik', 'courier', json_build_array(json_build_object('offer', {offer}, \
+         'title', 'Acme cordless drill 18 V, set number ' || :n, 'handle', 'cordless-drill-' || :n, 'quantity', 1, \
+         'taken', 1, 'unit_price', 4990)), api_now(), 'pending', \
+         '{{\"name\":\"Ewa Kowalska\",\"email\":\"ewa@poczta.example\",\"phone\":\"+48 600 100 200\"}}', \
+         '{{\"line1\":\"Prosta 1\",\"postal_code\":\"00-001\",\"city\":\"Warszawa\",\"country\":\"PL\"}}');\n\
+         {complete}\
+         commit;\n"
+    );
+    Script {
+        database: database.to_owned(),
+        text,
+    }
+}
+
 /// A statement of its own, as the server's. It gives the seller's id to the statements after it: pgbench has no variables
 /// of texts but those that it is given by rows.
 fn claim() -> String {

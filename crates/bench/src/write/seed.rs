@@ -37,6 +37,12 @@ pub(super) async fn orders(
     Ok(())
 }
 
+/// Puts more of every offer into stock than orders will take.
+pub(super) async fn stock(cluster: &Cluster, database: &str) -> anyhow::Result<()> {
+    cluster.sql(database, "update offers set stock = 1000000").await?;
+    Ok(())
+}
+
 /// Orders from `first` up to, but without, `end`.
 fn statement(trade: Trade, sellers: &str, first: u64, end: u64) -> String {
     let (seller, orders) = (trade.seller_sql(), trade.orders);

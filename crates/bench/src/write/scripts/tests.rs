@@ -28,19 +28,24 @@ async fn run(cluster: &Cluster, script: &Script) -> Run {
     run
 }
 
-#[tokio::test]
-async fn a_change_writes_what_a_change_writes() {
+async fn with_offers(catalogue: Catalogue) -> Cluster {
     let cluster = migrated().await;
-    let catalogue = Catalogue::new(20, 2);
     for offer in 0..catalogue.offers {
         let (id, seller) = (catalogue::offer_id(offer), catalogue.seller_of(offer));
         let seller = SELLERS[usize::try_from(seller).unwrap()];
         let sql = format!(
             "insert into offers (seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, \
-             handle, url) values ('{seller}', '{id}', now(), now(), 1, 1, 'published', 'automatic', 'T', 'h', 'https://x')"
+             handle, url) values ('{seller}', '{id}', now(), now(), 1, 1000000, 'published', 'automatic', 'T', 'h', 'https://x')"
         );
         cluster.sql("postgres", &sql).await.unwrap();
     }
+    cluster
+}
+
+#[tokio::test]
+async fn a_change_writes_what_a_change_writes() {
+    let catalogue = Catalogue::new(20, 2);
+    let cluster = with_offers(catalogue).await;
     let script = patch("postgres", catalogue, "5a5a");
     assert_eq!(script.statements(), 7);
     let run = run(&cluster, &script).await;
@@ -72,4 +77,24 @@ async fn a_shipment_writes_what_a_shipment_writes() {
         TRADE.to_ship(TRADE.servers()).0
     );
     assert_eq!(cluster.sql("postgres", &others).await.unwrap(), ["0"]);
+}
+
+#[tokio::test]
+async fn a_placed_order_writes_what_a_placed_order_writes() {
+    let catalogue = Catalogue::new(20, 2);
+    let cluster = with_offers(catalogue).await;
+    let script = placing("postgres", catalogue, "5a5a");
+    assert_eq!(script.statements(), 8);
+    let run = run(&cluster, &script).await;
+    let counts = [
+        "seller_orders p join orders o on o.order_id = p.order_id and o.number = p.number",
+        "seller_orders p join offers o on o.seller_id = p.seller_id and o.id = (p.items -> 0 ->> 'offer')::uuid",
+        "idempotency where status = 201",
+    ];
+    check(&cluster, &run, &counts).await;
+    let taken = "select sum(1000000 - stock) from offers";
+    assert_eq!(
+        cluster.sql("postgres", taken).await.unwrap(),
+        [run.transactions.to_string()]
+    );
 }

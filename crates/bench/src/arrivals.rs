@@ -1,0 +1,190 @@
+//! How long requests take that come at random: at half and at four fifths of what the machine can do.
+
+mod report;
+
+use std::time::Duration;
+
+use crate::catalogue::Catalogue;
+use crate::figures::Spread;
+use crate::goals::{Found, Goal};
+use crate::load::{Latency, Load, open};
+use crate::maker::Maker;
+use crate::measure::{Subject, Work, measure as measure_once};
+use crate::noise::{Patience, Stretch};
+use crate::options::ArrivalsOptions;
+use crate::progress::Progress;
+use crate::publish::{self, Report};
+use crate::requests::{Offers, get_any};
+use crate::stand::{Ground, Stand};
+use crate::{tokens, write};
+pub(crate) use report::Findings;
+
+/// The report's section in the document.
+pub(crate) const SECTION: &str = "latency";
+/// The shares of the capacity at which requests come.
+pub(crate) const SHARES: [f64; 2] = [0.5, 0.8];
+/// How long answers may take to become as quick as they are at a steady rate.
+const WARM_UP: Duration = Duration::from_secs(1);
+
+/// An offer.
+const OFFER: &str = "offer";
+/// The first page.
+const PAGE: &str = "page";
+/// A keyed change.
+const PATCH: &str = "patch";
+/// A client's token.
+const TOKEN: &str = "token";
+
+/// What was measured of one kind of request.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// By what the report finds it.
+    key: &'static str,
+    /// What the report calls it.
+    title: String,
+    /// What the machine can do of it, in each round.
+    capacity: Vec<f64>,
+    /// What came at each share of that.
+    at: [Vec<Share>; SHARES.len()],
+}
+
+/// What came in one round at one share of the capacity.
+#[derive(Debug)]
+struct Share {
+    arrived: open::Arrived,
+    /// The share of the machine that was busy meanwhile, with whatever.
+    busy: f64,
+}
+
+impl Kind {
+    fn of(subject: &Subject<'_>) -> Self {
+        Self {
+            key: subject.key,
+            title: subject.title.clone(),
+            capacity: Vec::new(),
+            at: std::array::from_fn(|_| Vec::new()),
+        }
+    }
+
+    /// A quantile in milliseconds, in each round at a share.
+    fn quantile(shares: &[Share], quantile: f64) -> Spread {
+        let milliseconds = |latency: &Latency| latency.quantile(quantile).as_secs_f64() * 1e3;
+        Spread::of(shares.iter().map(|share| milliseconds(&share.arrived.latency)))
+    }
+}
+
+/// Runs it all and writes the report.
+pub(crate) async fn run(options: &ArrivalsOptions) -> anyhow::Result<()> {
+    let progress = Progress::new();
+    publish::report(&options.report, SECTION, async {
+        let ground = Ground::prepare(&options.stand, progress).await?;
+        publication(&measure(&ground, options, progress).await?)
+    })
+    .await
+}
+
+/// What was found of the goals.
+pub(crate) fn goals(findings: &Findings) -> Vec<Found> {
+    let half = |kind: &Kind| {
+        let [half, _] = &kind.at;
+        Kind::quantile(half, 0.99)
+    };
+    let goal = |kind: &Kind| match kind.key {
+        OFFER => Some(Found::of(Goal::OfferLatency, half(kind))),
+        PAGE => Some(Found::of(Goal::PageLatency, half(kind))),
+        _ => None,
+    };
+    findings.kinds.iter().filter_map(goal).collect()
+}
+
+/// What is told of it.
+pub(crate) fn publication(findings: &Findings) -> anyhow::Result<Report> {
+    Ok(Report::with(
+        report::render(findings)?,
+        vec![report::plot(findings)?],
+    ))
+}
+
+/// Measures on a cluster that others may use before and after.
+pub(crate) async fn measure(
+    ground: &Ground,
+    options: &ArrivalsOptions,
+    progress: Progress,
+) -> anyhow::Result<Findings> {
+    let Ground { program, cluster, .. } = ground;
+    let catalogue = Catalogue::new(options.offers, options.stand.sellers);
+    let stand = Stand::raise(cluster, program, "bench_arrivals", catalogue, progress).await?;
+    stand.settle(cluster).await?;
+    let subjects = subjects_on(options, &stand)?;
+    let mut kinds: Vec<_> = subjects.iter().map(Kind::of).collect();
+    let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
+    let total = (options.report.rounds + 1) * u64::try_from(subjects.len())?;
+    let step = progress.counted("measuring", total);
+    for round in 0..=options.report.rounds {
+        for (subject, kind) in subjects.iter().zip(&mut kinds) {
+            step.now(&format!(
+                "round {round} of {}: {}",
+                options.report.rounds, subject.title
+            ));
+            patience.await_quiet().await?;
+            let capacity = measure_once(cluster, &subject.work).await?.rate;
+            // The first round warms caches and plans up.
+            if let Work::Http(_, load) = &subject.work
+                && round > 0
+            {
+                kind.capacity.push(capacity);
+                for (share, shares) in SHARES.into_iter().zip(&mut kind.at) {
+                    shares.push(at_rate(load, capacity * share, round).await?);
+                }
+                stand.server.clear_log()?;
+            }
+            step.advance(1);
+        }
+    }
+    stand.server.stop().await?;
+    ground.clear(&stand.database).await?;
+    Ok(Findings {
+        machine: ground.machine.clone(),
+        date: publish::date(&options.report),
+        options: options.clone(),
+        kinds,
+    })
+}
+
+async fn at_rate(load: &Load, rate: f64, seed: u64) -> anyhow::Result<Share> {
+    let load = Load {
+        warm_up: WARM_UP,
+        ..load.clone()
+    };
+    let stretch = Stretch::begin()?;
+    let arrived = open::run(&load, rate, seed).await?;
+    let busy = stretch.others(Duration::ZERO)?;
+    Ok(Share { arrived, busy })
+}
+
+fn subjects_on<'a>(options: &ArrivalsOptions, stand: &'a Stand) -> anyhow::Result<Vec<Subject<'a>>> {
+    let maker = Maker {
+        options: &options.stand,
+    };
+    let (server, tokens) = (&stand.server, stand.tokens());
+    let first = [stand.first_seller()?.token.as_str()];
+    let http = |key, title, requests| maker.http(key, title, server, requests);
+    Ok(vec![
+        http(
+            OFFER,
+            "`GET /v1/offers/{id}`",
+            Offers::of_all(stand.catalogue, &tokens),
+        ),
+        http(
+            PAGE,
+            "`GET /v1/offers?limit=50`, first page",
+            get_any("/v1/offers?limit=50", &first),
+        ),
+        http(PATCH, "`PATCH /v1/offers/{id}`, keyed", write::patches_on(stand)),
+        http(
+            TOKEN,
+            "`POST /oauth/token`, `client_credentials`",
+            tokens::issuing_on(stand),
+        ),
+    ])
+}
