@@ -1,13 +1,21 @@
 //! Everything on one machine, by Compose.
 
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
 use testkit::TestDatabase;
 use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::{
+    PROGRAM,
     configured::{ConfigFile, stop},
     image, operations,
     started::{Started, ends_well},
     text,
+    tools::run,
 };
 
 const PROGRAMS: [&str; 3] = ["migrate", "api", "worker"];
@@ -44,10 +52,72 @@ fn seconds(value: &Yaml) -> u64 {
         .unwrap()
 }
 
-/// Its configuration: the file that its first lines say is copied.
+/// Executes what the first lines of the file say is done once, as somebody whose files nobody else may read; gives the folder of
+/// secrets. The program stands in for its image.
+fn secrets() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(
+        operations("docker/config.toml"),
+        folder.path().join("config.toml"),
+    )
+    .unwrap();
+    let commands: Vec<_> = text("docker/compose.yaml")
+        .lines()
+        .filter_map(|line| line.strip_prefix("#   ").map(str::to_owned))
+        .filter(|line| !line.starts_with("docker compose"))
+        .collect();
+    let image = format!("docker() {{ shift 3; {PROGRAM} \"$@\"; }}\numask 077\n");
+    run(Command::new("bash")
+        .args(["-eu", "-c", &format!("{image}{}", commands.join("\n"))])
+        .current_dir(folder.path()));
+    let secrets = folder.path().join("secrets");
+    (folder, secrets)
+}
+
+/// Its configuration, as it comes of that.
 fn config() -> ConfigFile {
-    assert!(text("docker/compose.yaml").contains("cp ../systemd/config.toml secrets/config.toml"));
-    ConfigFile::of(&text("systemd/config.toml"))
+    let (_folder, secrets) = secrets();
+    ConfigFile::of(&std::fs::read_to_string(secrets.join("config.toml")).unwrap())
+}
+
+#[test]
+fn containers_can_read_the_secrets_and_nobody_else_of_the_machine_can() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let (_folder, secrets) = secrets();
+    assert_eq!(mode(&secrets), 0o700);
+    let compose = compose();
+    for (_, secret) in compose["secrets"].as_hash().unwrap() {
+        let file = secrets.join(Path::new(secret["file"].as_str().unwrap()).file_name().unwrap());
+        assert_eq!(mode(&file), 0o644, "{}: containers run as others", file.display());
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            !text.contains("<password>") && !text.contains("<key>"),
+            "{}",
+            file.display()
+        );
+    }
+    let password = std::fs::read_to_string(secrets.join("postgres_password")).unwrap();
+    let config = std::fs::read_to_string(secrets.join("config.toml")).unwrap();
+    for service in ["pgbouncer:6432", "postgres:5432"] {
+        assert!(
+            config.contains(&format!("seller_api:{password}@{service}/seller_api")),
+            "{config}"
+        );
+        assert!(!compose["services"][service.split(':').next().unwrap()].is_badvalue());
+    }
+}
+
+#[test]
+fn the_machine_is_a_trusted_proxy_and_nobody_else() {
+    let network = &compose()["networks"]["outside"]["ipam"]["config"][0];
+    let machine = network["gateway"].as_str().unwrap();
+    let trusted = config().with(&image::environment()).server.trusted_proxies;
+    let trusted: Vec<_> = trusted.0.iter().map(|network| network.0.to_string()).collect();
+    assert!(
+        matches!(trusted.as_slice(), [only] if only.split('/').next() == Some(machine)),
+        "{trusted:?}"
+    );
 }
 
 #[test]
@@ -162,7 +232,7 @@ fn the_pooler_is_one_that_the_service_works_through() {
     );
     assert!(settings["databases.seller_api"].contains("host=postgres port=5432"));
     assert_eq!(settings["pgbouncer.auth_file"], "/run/secrets/userlist");
-    let head = text("docker/compose.yaml");
+    let head = text("docker/config.toml");
     assert!(head.contains(&format!(
         "@pgbouncer:{}/seller_api",
         settings["pgbouncer.listen_port"]

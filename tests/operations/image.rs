@@ -72,6 +72,19 @@ fn the_image_holds_no_secret_and_no_unknown_variable() {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .collect();
     assert_eq!(patterns[0], "*", "what nobody named stays out");
+    // Where compose.yaml has its secrets.
+    let secrets = "docs/operations/docker/secrets";
+    let place = |wanted: &str| patterns.iter().position(|line| *line == wanted);
+    assert!(
+        place(secrets) > place("!docs"),
+        "what comes later counts: {patterns:?}"
+    );
+    let kept_out = std::fs::read_to_string(root().join(".gitignore")).unwrap();
+    assert!(
+        kept_out
+            .lines()
+            .any(|line| line.trim_start_matches('/') == secrets)
+    );
     let admitted: BTreeSet<_> = patterns
         .iter()
         .filter_map(|line| line.strip_prefix('!'))
@@ -157,6 +170,28 @@ async fn the_health_check_tells_life_from_none() {
         started.end().await;
         assert!(!alive(&port), "{words:?}");
     }
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let pem = |name: &str, pem: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, pem).unwrap();
+        path.display().to_string()
+    };
+    let (certificate, key) = (
+        pem("cert.pem", cert.pem()),
+        pem("key.pem", signing_key.serialize_pem()),
+    );
+    let file = ConfigFile::of(&format!(
+        "[log]\nformat = \"json\"\n[server.backoffice_tls]\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n"
+    ));
+    let words = ["serve", "--config", "-"].map(str::to_owned);
+    let started = Started::with(&words, &file, &database).await;
+    assert!(
+        alive(started.probes.rsplit_once(':').unwrap().1),
+        "with TLS of its own"
+    );
+    started.end().await;
     // Taken, and nobody answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     assert!(!alive(&silent.local_addr().unwrap().port().to_string()));

@@ -1,6 +1,6 @@
 //! The manifests for Kubernetes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use seller_api::config::Config;
 use testkit::TestDatabase;
@@ -68,9 +68,90 @@ fn listened(command: &str, config: &Config) -> BTreeMap<&'static str, u16> {
             ("api", config.server.bind.port()),
             ("backoffice", config.server.backoffice_bind.port()),
         ]),
-        "worker" => BTreeMap::from([("worker", config.worker.bind.port())]),
+        "worker" => BTreeMap::from([("probes", config.worker.bind.port())]),
         _ => BTreeMap::new(),
     }
+}
+
+/// The port at which a process is watched.
+fn management(command: &str) -> &'static str {
+    if command == "serve" {
+        "backoffice"
+    } else {
+        "probes"
+    }
+}
+
+/// The ports at which processes are watched, of all deployments.
+fn watched() -> BTreeSet<String> {
+    let deployments = of_kind("Deployment");
+    let ports = deployments
+        .iter()
+        .map(|deployment| management(&words(deployment)[0]));
+    ports.map(str::to_owned).collect()
+}
+
+#[test]
+fn metrics_are_collected_of_every_pod_as_the_job_of_the_alert_rules() {
+    for deployment in of_kind("Deployment") {
+        let pod = &deployment["spec"]["template"]["metadata"];
+        assert_eq!(
+            pod["labels"]["app.kubernetes.io/name"].as_str(),
+            Some("seller-api")
+        );
+        assert!(
+            pod["annotations"].is_badvalue(),
+            "what collects by annotations calls the job otherwise"
+        );
+    }
+    let load = |file: &str| YamlLoader::load_from_str(&text(file)).unwrap().remove(0);
+    let scraped = load("prometheus/kubernetes.yml")["scrape_configs"][0].clone();
+    let found = &scraped["kubernetes_sd_configs"][0];
+    assert_eq!(found["namespaces"]["names"][0].as_str(), Some("seller-api"));
+    assert_eq!(
+        found["selectors"][0]["label"].as_str(),
+        Some("app.kubernetes.io/name=seller-api")
+    );
+    let kept = scraped["relabel_configs"][0]["regex"]
+        .as_str()
+        .unwrap()
+        .split('|');
+    assert_eq!(kept.map(str::to_owned).collect::<BTreeSet<_>>(), watched());
+    let monitor = load("prometheus/pod-monitor.yaml");
+    assert_eq!(monitor["metadata"]["namespace"].as_str(), Some("seller-api"));
+    let spec = &monitor["spec"];
+    assert_eq!(spec["jobLabel"].as_str(), Some("app.kubernetes.io/name"));
+    assert_eq!(
+        labels(&spec["selector"]["matchLabels"])["app.kubernetes.io/name"],
+        "seller-api"
+    );
+    let ports = spec["podMetricsEndpoints"].as_vec().unwrap().iter();
+    let ports = ports.map(|endpoint| endpoint["port"].as_str().unwrap().to_owned());
+    assert_eq!(ports.collect::<BTreeSet<_>>(), watched());
+}
+
+#[test]
+fn every_pod_is_let_out_to_the_collector_that_the_configuration_could_name() {
+    let config = text("kubernetes/config.yaml");
+    let endpoint = config
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("# otlp_endpoint = "));
+    let endpoint = url::Url::parse(endpoint.unwrap().trim_matches('"')).unwrap();
+    let namespace = endpoint.host_str().unwrap().split('.').nth(1).unwrap();
+    let policies = of_kind("NetworkPolicy");
+    let rules = policies
+        .iter()
+        .filter(|policy| {
+            labels(&policy["spec"]["podSelector"]["matchLabels"])
+                == BTreeMap::from([("app.kubernetes.io/name".to_owned(), "seller-api".to_owned())])
+        })
+        .flat_map(|policy| policy["spec"]["egress"].as_vec().unwrap());
+    let leads_there = |rule: &Yaml| {
+        let to = &rule["to"][0]["namespaceSelector"]["matchLabels"];
+        labels(to).values().any(|name| name == namespace)
+            && rule["ports"][0]["port"].as_i64() == endpoint.port().map(i64::from)
+    };
+    assert!(rules.into_iter().any(leads_there), "{endpoint}");
 }
 
 #[test]
@@ -163,13 +244,7 @@ fn ports_are_those_that_are_listened_on() {
             .map(|(name, port)| (*name, i64::from(*port)))
             .collect();
         assert_eq!(told, wanted);
-        let scraped = &deployment["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"];
-        let management = if words[0] == "serve" {
-            "backoffice"
-        } else {
-            "worker"
-        };
-        assert_eq!(scraped.as_str().unwrap(), listened[management].to_string());
+        let management = management(&words[0]);
         for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
             assert_eq!(
                 container[probe]["httpGet"]["port"].as_str(),
@@ -253,8 +328,7 @@ async fn what_the_pods_run_starts_answers_its_probes_and_stops() {
             let path = container(&deployment)[probe]["httpGet"]["path"].as_str().unwrap();
             started.becomes_good(path).await;
         }
-        let scraped = &deployment["spec"]["template"]["metadata"]["annotations"]["prometheus.io/path"];
-        assert_eq!(started.status(scraped.as_str().unwrap()).await, 200);
+        assert_eq!(started.status("/metrics").await, 200);
         started.end().await;
     }
 }

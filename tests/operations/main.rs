@@ -11,7 +11,10 @@
     reason = "tests"
 )]
 
+mod alerts;
+mod capacity;
 mod citus;
+mod commands;
 mod compose;
 mod configured;
 mod dockerfile;

@@ -190,6 +190,15 @@ async fn work_before(world: &World, runbook: &Runbook) -> Before {
     let keyed = change(world, &token, &offer, "before").await;
     let first = world.paid(&[line(seller, &offer, 1)], json!({})).await;
     all_arrived(world, &hook).await;
+    // A name that comes back with the backup, of a standby that is not there then. Nobody reads the file again before.
+    let waits_for = "alter system set synchronous_standby_names = 'ANY 1 (db2)'";
+    world
+        .database
+        .connect()
+        .await
+        .batch_execute(waits_for)
+        .await
+        .unwrap();
     runbook.step("pg_basebackup");
     runbook.step("pg_archivecleanup");
     let second = world.paid(&[line(seller, &offer, 1)], json!({})).await;
@@ -348,4 +357,36 @@ async fn an_instant_is_gone_back_to_and_what_came_after_is_as_the_page_says() {
         .rfind(|delivery| delivery.delivery() == after.late)
         .unwrap();
     assert!(again.iter().all(|delivery| delivery.body == known.body));
+}
+
+#[test]
+fn a_file_of_wal_is_archived_once_and_may_be_handed_over_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("backup");
+    fs::create_dir_all(archive.join("wal")).unwrap();
+    let settings = Runbook::settings(PAGE, "/srv/backup", archive.to_str().unwrap());
+    let (_, command) = settings
+        .iter()
+        .find(|(name, _)| name == "archive_command")
+        .unwrap();
+    let file = folder.path().join("0001");
+    // As PostgreSQL runs it.
+    let command = command
+        .replace("%p", file.to_str().unwrap())
+        .replace("%f", "0001");
+    let archives = || {
+        std::process::Command::new("sh")
+            .args(["-c", &command])
+            .status()
+            .unwrap()
+            .success()
+    };
+    let kept = || fs::read_to_string(archive.join("wal/0001")).unwrap();
+    fs::write(&file, "first").unwrap();
+    assert!(archives(), "a new one");
+    assert!(archives(), "the same again, as after a crash");
+    fs::write(&file, "other").unwrap();
+    assert!(!archives(), "another of that name");
+    assert_eq!(kept(), "first");
+    assert_eq!(fs::read_dir(archive.join("wal")).unwrap().count(), 1);
 }

@@ -39,7 +39,7 @@ impl Started {
                 if fields["message"] == "listening" {
                     let probes = fields["backoffice"]
                         .as_str()
-                        .or_else(|| fields["worker"].as_str());
+                        .or_else(|| fields["probes"].as_str());
                     return probes.expect("an address").to_owned();
                 }
                 heard.push_str(&line);

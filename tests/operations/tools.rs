@@ -8,8 +8,13 @@ use std::{
 
 /// A program that pip has installed; nothing where it is missing.
 pub(crate) fn of_python(name: &str) -> Option<Command> {
-    let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let program = installed.join("operations/python/bin").join(name);
+    installed(&format!("python/bin/{name}"))
+}
+
+/// A program that `tests/operations/install` has put beneath the target folder; nothing where it is missing.
+pub(crate) fn installed(path: &str) -> Option<Command> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let program = target.join("operations").join(path);
     there(program, "tests/operations/install does it")
 }
 

@@ -120,7 +120,7 @@ fn they_differ_in_what_they_run_and_not_in_what_they_may() {
     });
     assert_eq!(locks[0], locks[1]);
     assert_eq!(locks[0], locks[2]);
-    assert!(operations("systemd").read_dir().unwrap().count() == UNITS.len() + 1);
+    assert!(operations("systemd").read_dir().unwrap().count() == UNITS.len() + 2);
 }
 
 #[test]
@@ -148,6 +148,59 @@ fn the_configuration_is_a_credential_and_holds() {
         );
     }
     assert_eq!(Unit::read(UNITS[2]).one("Type"), "oneshot");
+}
+
+/// The unit of the API with its addition for TLS, lying as systemd looks for them.
+fn with_tls(into: &Path) -> String {
+    let unit = copies(into).swap_remove(0);
+    let additions = into.join("seller-api.service.d");
+    fs::create_dir(&additions).unwrap();
+    fs::write(additions.join("tls.conf"), text("systemd/tls.conf")).unwrap();
+    unit
+}
+
+#[test]
+fn the_addition_for_tls_is_understood_and_keeps_the_rest_locked_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let unit = with_tls(folder.path());
+    let Some(mut analyze) = of_machine("systemd-analyze") else {
+        return;
+    };
+    assert_eq!(run(analyze.args(["verify", "--man=no", &unit])), "");
+    let mut analyze = of_machine("systemd-analyze").unwrap();
+    let threshold = format!("--threshold={EXPOSURE}");
+    run(analyze.args(["security", "--offline=true", "--no-pager", &threshold, &unit]));
+}
+
+#[test]
+fn the_addition_for_tls_has_a_port_a_key_and_a_reload() {
+    let addition = text("systemd/tls.conf");
+    let config: String = addition
+        .lines()
+        .filter_map(|line| line.strip_prefix("#   "))
+        .skip_while(|line| *line != "[server]")
+        .take_while(|line| !line.starts_with("groupadd"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let folder = "/etc/seller-api/tls/";
+    let effective = ConfigFile::of(&config).with(&[]);
+    assert!(effective.server.bind.port() < 1_024, "{config}");
+    assert!(
+        effective.server.trusted_proxies.0.is_empty(),
+        "nobody is before it"
+    );
+    assert!(config.matches(folder).count() == 2, "{config}");
+    for setting in [
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE",
+        "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
+        "PrivateUsers=no",
+        "SupplementaryGroups=seller-api-tls",
+        "ExecReload=/bin/kill -HUP $MAINPID",
+    ] {
+        assert!(addition.lines().any(|line| line == setting), "{setting}");
+    }
+    // Without TLS the signal would end the process.
+    assert!(Unit::read(UNITS[0]).all("ExecReload").is_empty());
 }
 
 #[tokio::test]

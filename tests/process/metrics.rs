@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blackbox::{Wire, World, eventually, request};
+use blackbox::{Wire, World, eventually, request, requests};
 use seller_api::meters::table::{Kind, meters};
+use serde_json::Value;
 use testkit::{Client, TestDatabase, TestServer};
 
 use crate::{PROGRAM, world};
@@ -113,6 +114,23 @@ async fn what_is_shown_is_what_the_table_tells() {
     );
     assert!(value(&found, "database_pool_wait_seconds_count", &[]) >= 1.0);
     assert!((value(&found, "ready", &[]) - 1.0).abs() < f64::EPSILON);
+    let given_up = BTreeMap::from([("about", "account"), ("fate", "given_up")]);
+    let given_up = found.iter().find(|(series, _)| {
+        let labels = series
+            .labels
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        series.name == "mails_total" && labels.collect::<BTreeMap<_, _>>() == given_up
+    });
+    assert!(
+        given_up.is_some_and(|(_, count)| count.abs() < f64::EPSILON),
+        "what has not happened is told of, so that the first time is an increase: {given_up:?}"
+    );
+    assert!(
+        value(&found, "process_virtual_memory_max_bytes", &[])
+            > value(&found, "process_virtual_memory_bytes", &[]),
+        "no limit is not none at all"
+    );
     assert!(value(&found, "database_pool_connections_max", &[]) >= 1.0);
     assert!(value(&found, "process_resident_memory_bytes", &[]) > 1_000_000.0);
     assert!(value(&found, "process_open_fds", &[]) > 3.0 && value(&found, "process_threads", &[]) > 1.0);
@@ -173,4 +191,15 @@ async fn with_the_database_away_metrics_are_told_all_the_same() {
     let found = scraped(&server).await;
     is_told(&found);
     assert!(value(&found, "ready", &[]).abs() < f64::EPSILON);
+    for path in ["/healthz", "/nothing-here"] {
+        let url = format!("{}{path}", server.backoffice_url);
+        Client::new().get(&url).send().await;
+    }
+    let is_last = |line: &Value| line["route"] == "-";
+    let log = server.log_with(|log| requests(log).iter().any(is_last)).await;
+    let told = requests(&log);
+    assert!(
+        told.iter().all(|line| is_last(line) || line["status"] == 503),
+        "probes are told of where they fail: {told:?}"
+    );
 }

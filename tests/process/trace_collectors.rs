@@ -62,6 +62,9 @@ async fn a_collector_that_fails_is_told_of_once_and_its_return_too() {
     }
     let log = world.server.log_with(|log| failures(log) > 0).await;
     assert_eq!(failures(&log), 1, "{log}");
+    let endpoint = format!("{}/v1/traces", collector.url);
+    let told = log.lines().find(|line| failures(line) > 0);
+    assert!(told.is_some_and(|line| line.contains(&endpoint)), "{told:?}");
     collector.answers(Some(200));
     read(&world, &token, "heard-of-again", "").await;
     let log = world

@@ -39,7 +39,7 @@ impl Worker {
         let listening = async {
             while let Some(line) = lines.next_line().await.unwrap() {
                 let event = serde_json::from_str::<Value>(&line).unwrap_or_default();
-                if let Some(address) = event["fields"]["worker"].as_str() {
+                if let Some(address) = event["fields"]["probes"].as_str() {
                     return address.to_owned();
                 }
             }

@@ -10,6 +10,7 @@ use adapter_postgres::Database;
 use anyhow::Context as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
+use rustix::process::{Resource, getrlimit};
 use tokio::time::sleep;
 
 pub(crate) use self::queues::watch_queues;
@@ -43,6 +44,7 @@ impl Meters {
         let recorder = recorder.context("the recorder of metrics")?;
         for meter in table::meters() {
             meter.describe();
+            meter.begin();
         }
         metrics::gauge!("build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
         Ok(Self {
@@ -63,6 +65,7 @@ impl Meters {
     /// All of it, as Prometheus reads it.
     pub(crate) fn render(&self) -> String {
         self.process.collect();
+        look_at_addresses();
         if let Some(database) = &self.database {
             look_at_pool(database);
         }
@@ -94,6 +97,13 @@ fn look_at_pool(database: &Database) {
     metrics::gauge!("database_pool_connections", "state" => "in_use").set(number(pool.in_use));
     metrics::gauge!("database_pool_connections", "state" => "idle").set(number(pool.idle));
     metrics::gauge!("database_pool_waiting").set(number(pool.waiting));
+}
+
+/// The library tells a limit that is none as 0.
+fn look_at_addresses() {
+    if getrlimit(Resource::As).current.is_none() {
+        metrics::gauge!("process_virtual_memory_max_bytes").set(f64::INFINITY);
+    }
 }
 
 fn number(count: usize) -> f64 {

@@ -66,7 +66,7 @@ impl Probes {
             _ => ("-", Problem::not_found().into_response(&trace_id)),
         };
         AccessLine {
-            listener: "worker",
+            listener: "probes",
             trace_id: &trace_id,
             method: request.method(),
             route,

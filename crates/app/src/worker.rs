@@ -20,7 +20,7 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let address = probes.address();
     let servers = vec![shared.probes(probes.listen()?)?];
     running::until_stopped(&shared, servers, signals, || {
-        tracing::info!(worker = %address, "listening");
+        tracing::info!(probes = %address, "listening");
         workers::start(&shared);
         Ok(())
     })

@@ -6,6 +6,25 @@ use actix_web::http::{Method, StatusCode};
 
 use crate::trace_id::TraceId;
 
+/// What watches a process asks for, on the listeners that have it: again and again, and of no interest while all is well.
+const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// The one form of all lines, at a level.
+macro_rules! write_at {
+    ($level:ident, $line:expr) => {
+        tracing::$level!(
+            target: "access",
+            listener = $line.listener,
+            trace_id = $line.trace_id.as_str(),
+            method = $line.method.as_str(),
+            route = $line.route,
+            status = $line.status.as_u16(),
+            duration_ms = milliseconds($line.duration),
+            "request",
+        )
+    };
+}
+
 /// What a line tells. There is no place in it for a path, a query string or a header: those can carry ids, tokens
 /// and personal data, while the route's template cannot.
 #[derive(Clone, Copy, Debug)]
@@ -25,18 +44,13 @@ pub struct AccessLine<'a> {
 }
 
 impl AccessLine<'_> {
-    /// Writes the line, at level INFO under the target `access`.
+    /// Writes the line under the target `access`, at level INFO; that of a probe that is answered well at level DEBUG.
     pub fn write(&self) {
-        tracing::info!(
-            target: "access",
-            listener = self.listener,
-            trace_id = self.trace_id.as_str(),
-            method = self.method.as_str(),
-            route = self.route,
-            status = self.status.as_u16(),
-            duration_ms = milliseconds(self.duration),
-            "request",
-        );
+        if PROBES.contains(&self.route) && self.status.is_success() {
+            write_at!(debug, self);
+        } else {
+            write_at!(info, self);
+        }
     }
 }
 
@@ -76,25 +90,33 @@ mod tests {
         fn record(&self, _: &Id, _: &Record<'_>) {}
         fn record_follows_from(&self, _: &Id, _: &Id) {}
         fn event(&self, event: &Event<'_>) {
+            self.0.lock().unwrap().push(event.metadata().level().to_string());
             event.record(&mut self.clone());
         }
         fn enter(&self, _: &Id) {}
         fn exit(&self, _: &Id) {}
     }
 
-    #[test]
-    fn a_line_has_all_it_should() {
+    /// What is kept of a line, its level first.
+    fn written(route: &str, status: StatusCode) -> Vec<String> {
         let kept = Kept::default();
         let line = AccessLine {
             listener: "api",
             trace_id: &TraceId::from_random([0xab; 16]),
             method: &Method::GET,
-            route: "/v1/offers/{id}",
-            status: StatusCode::OK,
+            route,
+            status,
             duration: Duration::from_nanos(1_500_499),
         };
         tracing::subscriber::with_default(kept.clone(), || line.write());
+        let written = kept.0.lock().unwrap().clone();
+        written
+    }
+
+    #[test]
+    fn a_line_has_all_it_should() {
         let expected = [
+            "INFO",
             "message=request",
             "listener=\"api\"",
             "trace_id=\"abababababababababababababababab\"",
@@ -103,6 +125,20 @@ mod tests {
             "status=200",
             "duration_ms=1.5",
         ];
-        assert_eq!(*kept.0.lock().unwrap(), expected);
+        assert_eq!(written("/v1/offers/{id}", StatusCode::OK), expected);
+    }
+
+    #[test]
+    fn probes_are_told_of_where_they_fail() {
+        for (route, status, level) in [
+            ("/healthz", StatusCode::OK, "DEBUG"),
+            ("/readyz", StatusCode::OK, "DEBUG"),
+            ("/metrics", StatusCode::OK, "DEBUG"),
+            ("/readyz", StatusCode::SERVICE_UNAVAILABLE, "INFO"),
+            ("/sellers", StatusCode::OK, "INFO"),
+            ("-", StatusCode::NOT_FOUND, "INFO"),
+        ] {
+            assert_eq!(written(route, status)[0], level, "{route} {status}");
+        }
     }
 }

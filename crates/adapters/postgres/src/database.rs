@@ -209,10 +209,7 @@ impl Database {
 
     /// The lanes of deliveries that wait to be carried out.
     pub fn lanes(&self) -> Arc<dyn Lanes> {
-        let lanes = StoredLanes {
-            reads: self.reads("lanes"),
-            sealing: self.tools.sealing.clone(),
-        };
+        let lanes = StoredLanes::new(self.reads("lanes"), self.tools.sealing.clone());
         match self.gathering {
             Gathering::Grouped => Arc::new(lanes),
             Gathering::Router => Arc::new(LanesBySeller(lanes)),

@@ -14,6 +14,7 @@ mod settle;
 mod store;
 mod subscription_row;
 mod top_up;
+mod unreadable;
 
 pub(crate) use self::{
     by_seller::LanesBySeller,

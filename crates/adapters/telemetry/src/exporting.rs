@@ -13,18 +13,22 @@ use opentelemetry_sdk::{
     error::OTelSdkResult,
     trace::{SpanData, SpanExporter},
 };
+use url::Url;
 
 /// An exporter that is watched.
 #[derive(Debug)]
 pub(crate) struct Watched<E = Otlp> {
     exporter: E,
+    endpoint: Url,
     in_trouble: AtomicBool,
 }
 
 impl<E> Watched<E> {
-    pub(crate) fn new(exporter: E) -> Self {
+    /// The endpoint is told of; it has no user and no password in it.
+    pub(crate) fn new(exporter: E, endpoint: Url) -> Self {
         Self {
             exporter,
+            endpoint,
             in_trouble: AtomicBool::new(false),
         }
     }
@@ -37,11 +41,14 @@ impl<E> Watched<E> {
                     .source()
                     .map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
                 tracing::warn!(
+                    endpoint = %self.endpoint,
                     cause,
                     "spans cannot be handed to the collector, and are lost until they can"
                 );
             }
-            Ok(()) if was_in_trouble => tracing::info!("the collector takes spans again"),
+            Ok(()) if was_in_trouble => {
+                tracing::info!(endpoint = %self.endpoint, "the collector takes spans again");
+            }
             _ => {}
         }
     }

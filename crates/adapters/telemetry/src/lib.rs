@@ -79,7 +79,7 @@ impl Telemetry {
             .with_http_client(sender)
             .with_protocol(Protocol::HttpBinary)
             .with_timeout(sending::WITHIN)
-            .with_endpoint(settings.endpoint)
+            .with_endpoint(settings.endpoint.clone())
             .build()
             .map_err(TelemetryError::Exporter)?;
         let queue = BatchConfigBuilder::default()
@@ -87,7 +87,7 @@ impl Telemetry {
             .with_max_export_batch_size(BATCH)
             .with_scheduled_delay(EVERY)
             .build();
-        let processor = BatchSpanProcessor::builder(Watched::new(exporter))
+        let processor = BatchSpanProcessor::builder(Watched::new(exporter, settings.endpoint))
             .with_batch_config(queue)
             .build();
         let own = settings.attributes.into_iter();

@@ -18,7 +18,7 @@ pub struct DatabaseConfig {
     /// The same database without a pooler between, for migrations. Without it: `url`.
     #[schemars(extend("x-read-by" = "migrate"))]
     pub direct_url: Option<Secret>,
-    /// Connections for transactions, 1 to 1000. Reads have one more for each thread.
+    /// Connections for transactions, 1 to 1000. Each server thread has eight more, for reads and for the token endpoint.
     #[schemars(extend("x-range" = "from 1 to 1000"))]
     pub pool_size: usize,
     /// How long opening a connection may take.

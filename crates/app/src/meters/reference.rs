@@ -10,7 +10,8 @@ const HEAD: &str = "\
 <!-- Made of the program's own table: `seller-api metrics > docs/operations/METRICS.md`. -->
 
 `GET /metrics` on the back office's listener, and at `worker.bind` of `seller-api worker`, answers in the text format of Prometheus. Labels
-have the values that stand here and no others, whatever clients send. A metric appears once it has a value. The queues are told by every
+have the values that stand here and no others, whatever clients send. A counter begins at 0, unless one of its labels is a route or a status; whatever else
+there is appears once it has a value. The queues are told by every
 process alike: take the `max` over processes, not the sum.
 ";
 

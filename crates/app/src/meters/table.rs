@@ -360,6 +360,12 @@ const WEBHOOKS: &[Meter] = &[
         &[],
     ),
     meter(
+        "webhook_lanes_unreadable_total",
+        Counter,
+        "Subscriptions that were left out for once, for what they are signed with, or their address, cannot be read.",
+        &[],
+    ),
+    meter(
         "webhook_kept_connections",
         Gauge,
         "Unused connections to receivers that are kept for further deliveries.",
@@ -469,7 +475,7 @@ const PROCESS: &[Meter] = &[
     meter(
         "process_virtual_memory_max_bytes",
         Gauge,
-        "Addresses that the process may reserve.",
+        "Addresses that the process may reserve; infinite where nothing limits them.",
         &[],
     ),
     meter("process_open_fds", Gauge, "File descriptors that are open.", &[]),
@@ -512,6 +518,9 @@ pub const SECTIONS: [Section; 5] = [
     },
 ];
 
+/// How the names begin that a library counts by itself.
+const OF_THE_LIBRARY: &str = "process_";
+
 /// Every metric.
 pub fn meters() -> impl Iterator<Item = &'static Meter> {
     SECTIONS.iter().flat_map(|section| section.meters)
@@ -540,6 +549,32 @@ impl Meter {
             (Histogram, Some(unit)) => metrics::describe_histogram!(self.name, unit, self.help),
             (Histogram, None) => metrics::describe_histogram!(self.name, self.help),
         }
+    }
+
+    /// Has a counter begin at 0 for all that it may count. Prometheus sees no increase where a series begins with its first event, and
+    /// what happens once a month would never be told of.
+    pub(super) fn begin(&self) {
+        if self.kind == Counter && !self.name.starts_with(OF_THE_LIBRARY) {
+            for labels in self.combinations() {
+                metrics::counter!(self.name, labels).increment(0);
+            }
+        }
+    }
+
+    /// Every combination of its labels' values; none where one of them has values that are not listed.
+    pub(super) fn combinations(&self) -> Vec<Vec<metrics::Label>> {
+        self.labels.iter().fold(vec![Vec::new()], |combined, label| {
+            let values = match label.values {
+                OneOf(values) => values,
+                Routes | Statuses | Version => &[],
+            };
+            let with = |value: &&'static str| metrics::Label::from_static_parts(label.name, *value);
+            combined
+                .iter()
+                .flat_map(|before| values.iter().map(move |value| (before, value)))
+                .map(|(before, value)| before.iter().cloned().chain([with(value)]).collect())
+                .collect()
+        })
     }
 }
 

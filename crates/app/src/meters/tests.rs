@@ -5,7 +5,7 @@ mod sources;
 
 use std::collections::BTreeSet;
 
-use super::table::{Kind, meters};
+use super::table::{Kind, Meter, meters};
 
 #[test]
 fn each_metric_is_told_once_and_named_by_the_conventions() {
@@ -42,5 +42,32 @@ fn the_page_is_current() {
     assert!(
         page.trim_end() == super::reference::markdown().trim_end(),
         "run `seller-api metrics > docs/operations/METRICS.md`"
+    );
+}
+
+#[test]
+fn counters_begin_with_every_combination_of_what_they_may_count() {
+    let of = |name: &str| {
+        let meter: &Meter = meters().find(|meter| meter.name == name).unwrap();
+        let texts = meter.combinations().into_iter().map(|labels| {
+            labels
+                .iter()
+                .map(|label| format!("{}={}", label.key(), label.value()))
+                .collect::<Vec<_>>()
+                .join(",")
+        });
+        texts.collect::<Vec<_>>()
+    };
+    let mails = of("mails_total");
+    assert_eq!(mails.len(), 6, "{mails:?}");
+    assert!(
+        mails.contains(&"about=account,fate=given_up".to_owned()),
+        "{mails:?}"
+    );
+    assert_eq!(of("idempotency_takeovers_total"), [""]);
+    assert_eq!(
+        of("http_requests_total"),
+        [""; 0],
+        "routes and statuses are not listed"
     );
 }

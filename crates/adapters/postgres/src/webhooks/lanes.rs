@@ -15,13 +15,15 @@ use super::{
     settle::Settlement,
     subscription_row,
     top_up::{Prolong, ProlongedRow},
+    unreadable::Unreadable,
 };
 use crate::{reads::Reads, sealing::Sealing};
 
 /// Lanes of deliveries.
 pub(crate) struct StoredLanes {
     pub(crate) reads: Reads,
-    pub(crate) sealing: Sealing,
+    sealing: Sealing,
+    unreadable: Unreadable,
 }
 
 #[async_trait]
@@ -71,6 +73,14 @@ impl Lanes for StoredLanes {
 }
 
 impl StoredLanes {
+    pub(crate) fn new(reads: Reads, sealing: Sealing) -> Self {
+        Self {
+            reads,
+            sealing,
+            unreadable: Unreadable::default(),
+        }
+    }
+
     /// How many of them were. What fails here is tried again with the next claim, for the lanes are still due.
     async fn set_aside(&self, rows: &[ClaimRow]) -> usize {
         let aside = SetAside {
@@ -103,7 +113,7 @@ impl StoredLanes {
                 match self.lane(hold, &row) {
                     Ok(lane) => lanes.push(lane),
                     Err(error) => {
-                        tracing::error!(error = %error, "a lane is left out");
+                        self.unreadable.note(&error);
                         unreadable = Some(hold);
                         continue;
                     }

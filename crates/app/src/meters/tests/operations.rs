@@ -11,6 +11,8 @@ const RUNBOOK: &str = include_str!("../../../../../docs/OPERATIONS.md");
 
 /// Labels that Prometheus gives to whatever it collects.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
+/// How an expression leaves out what watches the process: its answers are no client's.
+const NO_PROBES: &str = "/healthz|/readyz|/metrics";
 /// Words of the language that stand where a metric could.
 const WORDS: [&str; 14] = [
     "and",
@@ -110,14 +112,17 @@ fn faults(expression: &str) -> Vec<String> {
             }
         } else if let Some(meter) = metric(name) {
             found.push(meter);
+            let mut conditions = [].as_slice();
             if next == Some(&Token::Sign('{')) {
                 let end = tokens[at..]
                     .iter()
                     .position(|token| *token == Token::Sign('}'))
                     .unwrap();
-                faults.extend(matchers(meter, &tokens[at..at + end]));
+                conditions = &tokens[at..at + end];
                 at += end;
             }
+            faults.extend(matchers(meter, conditions));
+            faults.extend(strangers(meter, conditions));
         } else {
             faults.push(format!("there is no metric {name}"));
         }
@@ -167,6 +172,23 @@ fn matchers(meter: &Meter, tokens: &[Token]) -> Vec<String> {
     faults
 }
 
+/// Whom the conditions on a metric's labels let in that do not belong there.
+fn strangers(meter: &Meter, conditions: &[Token]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let has = |name: &str| conditions.contains(&Token::Name(name.to_owned()));
+    if !has("job") {
+        faults.push(format!("it counts {} of any other program's", meter.name));
+    }
+    let of_requests = meter.labels.iter().any(|label| label.name == "route");
+    let no_probes = has("route") && conditions.contains(&Token::Text(NO_PROBES.to_owned()));
+    // There are none on the public listener.
+    let of_clients = has("listener") && conditions.contains(&Token::Text("api".to_owned()));
+    if of_requests && !no_probes && !of_clients {
+        faults.push(format!("it counts probes in {}", meter.name));
+    }
+    faults
+}
+
 fn expressions(dashboard: &Value, found: &mut Vec<String>) {
     match dashboard {
         Value::Object(members) => {
@@ -199,6 +221,14 @@ fn the_dashboard_asks_for_what_there_is() {
     assert!(found.len() >= 20, "{} expressions", found.len());
     for expression in found {
         assert_eq!(faults(&expression), [""; 0], "{expression}");
+    }
+    let variables = dashboard["templating"]["list"].as_array().unwrap();
+    for (name, query) in [
+        ("job", "label_values(webhook_queue_deliveries, job)"),
+        ("instance", "label_values(ready{job=~\"$job\"}, instance)"),
+    ] {
+        let asked = variables.iter().find(|variable| variable["name"] == name);
+        assert_eq!(asked.unwrap()["query"]["query"], query);
     }
     let ids = dashboard["panels"]
         .as_array()
@@ -248,6 +278,12 @@ fn what_there_is_not_is_found() {
             "no metric http_request_duration_seconds",
         ),
         ("1 + 1", "no metric"),
+        ("process_open_fds > 5", "any other program's"),
+        ("http_requests_total{job=\"seller-api\"}", "counts probes"),
+        (
+            "http_requests_total{job=\"seller-api\",listener=\"backoffice\"}",
+            "counts probes",
+        ),
     ] {
         let faults = faults(expression);
         assert!(
@@ -255,8 +291,8 @@ fn what_there_is_not_is_found() {
             "{expression}: {faults:?}"
         );
     }
-    let fine = "histogram_quantile(0.99, sum by (le, route) (rate(http_request_duration_seconds_bucket{listener=\"api\", \
-        status=~\"5..\"}[5m]))) > 0.5 and on (instance) ready == 1";
+    let fine = "histogram_quantile(0.99, sum by (le, route) (rate(http_request_duration_seconds_bucket{job=\"seller-api\", \
+        listener=\"api\", status=~\"5..\"}[5m]))) > 0.5 and on (instance) ready{job=~\"$job\"} == 1";
     assert_eq!(faults(fine), [""; 0]);
     assert!(matches!(metric("ready").unwrap().labels, []));
     assert!(Values::OneOf(&["a"]).hold("a") && !Values::OneOf(&["a"]).hold("b"));

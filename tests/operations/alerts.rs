@@ -1,0 +1,132 @@
+//! The alert rules and the configurations of Prometheus, read and tried by its own tool.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use yaml_rust2::{Yaml, YamlEmitter, YamlLoader};
+
+use crate::{
+    operations, root, text,
+    tools::{installed, run},
+};
+
+const CASES: &str = "tests/operations/alerts.test.yml";
+
+fn cases() -> Yaml {
+    let text = fs::read_to_string(root().join(CASES)).unwrap();
+    YamlLoader::load_from_str(&text).unwrap().remove(0)
+}
+
+fn alerts() -> BTreeSet<String> {
+    let rules = YamlLoader::load_from_str(&text("alerts.yml")).unwrap().remove(0);
+    let groups = rules["groups"].as_vec().unwrap().iter();
+    groups
+        .flat_map(|group| group["rules"].as_vec().unwrap())
+        .map(|rule| rule["alert"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The alerts that some case expects to fire.
+fn fired() -> BTreeSet<String> {
+    let cases = cases();
+    let cases = cases["tests"].as_vec().unwrap().iter();
+    cases
+        .flat_map(|case| case["alert_rule_test"].as_vec().unwrap())
+        .filter(|expected| !expected["exp_alerts"].as_vec().unwrap().is_empty())
+        .map(|expected| expected["alertname"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The cases as another program's: all of their series under its job, beside one process of ours that is well.
+fn as_strangers(text: &str) -> String {
+    let mut document = YamlLoader::load_from_str(&text.replace("job=\"seller-api\"", "job=\"another\""))
+        .unwrap()
+        .remove(0);
+    let rules = operations("alerts.yml").display().to_string();
+    let well =
+        YamlLoader::load_from_str(r#"{series: 'up{job="seller-api",instance="well"}', values: '1x100'}"#)
+            .unwrap()
+            .remove(0);
+    let top = document.as_mut_hash().unwrap();
+    top.insert(
+        Yaml::String("rule_files".to_owned()),
+        Yaml::Array(vec![Yaml::String(rules)]),
+    );
+    let cases = top.get_mut(&Yaml::String("tests".to_owned()));
+    for case in cases.unwrap().as_mut_vec().unwrap() {
+        let case = case.as_mut_hash().unwrap();
+        let series = case.get_mut(&Yaml::String("input_series".to_owned()));
+        series.unwrap().as_mut_vec().unwrap().push(well.clone());
+        let expected = case.get_mut(&Yaml::String("alert_rule_test".to_owned()));
+        for alert in expected.unwrap().as_mut_vec().unwrap() {
+            let alert = alert.as_mut_hash().unwrap();
+            alert.insert(Yaml::String("exp_alerts".to_owned()), Yaml::Array(Vec::new()));
+        }
+    }
+    let mut text = String::new();
+    YamlEmitter::new(&mut text).dump(&document).unwrap();
+    text
+}
+
+#[test]
+fn the_rules_are_sound() {
+    let Some(mut promtool) = installed("promtool") else {
+        return;
+    };
+    run(promtool.args(["check", "rules"]).arg(operations("alerts.yml")));
+}
+
+#[test]
+fn every_alert_has_been_seen_to_fire() {
+    assert_eq!(fired(), alerts());
+}
+
+#[test]
+fn alerts_fire_for_what_they_are_about() {
+    let Some(mut promtool) = installed("promtool") else {
+        return;
+    };
+    run(promtool.args(["test", "rules"]).arg(root().join(CASES)));
+}
+
+#[test]
+fn nothing_fires_for_other_programs() {
+    let Some(mut promtool) = installed("promtool") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("strangers.test.yml");
+    fs::write(
+        &path,
+        as_strangers(&fs::read_to_string(root().join(CASES)).unwrap()),
+    )
+    .unwrap();
+    run(promtool.args(["test", "rules"]).arg(&path));
+}
+
+#[test]
+fn what_collects_is_configured_soundly_and_calls_the_job_what_the_rules_do() {
+    for name in ["machines.yml", "kubernetes.yml"] {
+        let said = text(&format!("prometheus/{name}"));
+        let config = YamlLoader::load_from_str(&said).unwrap().remove(0);
+        let scraped = config["scrape_configs"].as_vec().unwrap();
+        assert_eq!(scraped.len(), 1, "{name}");
+        assert_eq!(scraped[0]["job_name"].as_str(), Some("seller-api"), "{name}");
+        let Some(mut promtool) = installed("promtool") else {
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, without_kubernetes(&said, &operations("alerts.yml"))).unwrap();
+        run(promtool.args(["check", "config"]).arg(&path));
+    }
+}
+
+/// Debian's tool is built without what asks Kubernetes: the rest is read with a place in its stead.
+fn without_kubernetes(config: &str, rules: &Path) -> String {
+    let config = config.replace("../alerts.yml", &rules.display().to_string());
+    let Some((before, rest)) = config.split_once("    kubernetes_sd_configs:\n") else {
+        return config;
+    };
+    let (_, after) = rest.split_once("    relabel_configs:\n").unwrap();
+    format!("{before}    static_configs: [{{targets: ['10.0.0.1:8081']}}]\n    relabel_configs:\n{after}")
+}

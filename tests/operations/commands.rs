@@ -1,0 +1,143 @@
+//! The commands of `docs/OPERATIONS.md` for the first start and for each kind of deployment, executed: the program stands in for what
+//! is installed, and shell functions for what leads to it.
+
+use std::process::Command;
+
+use private_postgres::{Cluster, Options};
+use testkit::{TestDatabase, sealing_key};
+use yaml_rust2::YamlLoader;
+
+use crate::{PROGRAM, configured::ConfigFile, operations, root, text, tools::run};
+
+fn page() -> String {
+    std::fs::read_to_string(root().join("docs/OPERATIONS.md")).unwrap()
+}
+
+/// For each kind of deployment what runs the migrations, and what runs any other command.
+fn deployments() -> Vec<(String, String, String)> {
+    let page = page();
+    let (_, table) = page.split_once("### Where commands run\n").unwrap();
+    let rows = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|row| {
+            let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+            let command = |cell: &str| cell.trim_matches('`').to_owned();
+            (cells[0].to_owned(), command(cells[1]), command(cells[2]))
+        })
+        .collect()
+}
+
+/// What leads to the program drops its own words and runs it.
+const WAYS: &str = r#"
+program() { while [ "$1" != seller-api ]; do shift; done; shift; "$PROGRAM" "$@"; }
+sudo() { program "$@"; }
+docker() { program "$@"; }
+kubectl() { while [ "$1" != -- ]; do shift; done; program "$@"; }
+"#;
+
+#[tokio::test]
+async fn commands_run_wherever_the_program_does() {
+    let database = TestDatabase::create().await;
+    let config = ConfigFile::of(&format!("[database]\nurl = \"{}\"\n", database.url()));
+    let deployments = deployments();
+    assert_eq!(deployments.len(), 3);
+    for (kind, _, command) in deployments {
+        let (_, named) = command.split_once("--config ").unwrap();
+        let command = command.replace(named, config.path.to_str().unwrap());
+        let said = run(Command::new("bash")
+            .args(["-eu", "-c", &format!("{WAYS}{command}")])
+            .env("PROGRAM", PROGRAM));
+        assert!(said.starts_with("NO"), "{kind}: {said}");
+    }
+}
+
+#[test]
+fn what_the_commands_name_is_there() {
+    let [systemd, compose, kubernetes] = deployments().try_into().unwrap();
+    let unit = systemd.1.split(' ').next_back().unwrap();
+    let unit = text(&format!("systemd/{unit}.service"));
+    let source = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("LoadCredential=config.toml:"));
+    assert!(systemd.2.ends_with(source.unwrap()), "{}", systemd.2);
+
+    let services = YamlLoader::load_from_str(&text("docker/compose.yaml"))
+        .unwrap()
+        .remove(0)["services"]
+        .clone();
+    let migrating = compose.1.split(' ').next_back().unwrap();
+    assert_eq!(services[migrating]["command"][0].as_str(), Some("migrate"));
+    let service = compose.2.split(' ').nth(3).unwrap();
+    let words = services[service]["command"].as_vec().unwrap();
+    assert!(
+        compose.2.ends_with(words.last().unwrap().as_str().unwrap()),
+        "{}",
+        compose.2
+    );
+
+    let applied = kubernetes.1.split(' ').next_back().unwrap();
+    assert!(operations(&format!("kubernetes/{applied}")).is_file());
+    let deployment = YamlLoader::load_from_str(&text("kubernetes/api.yaml"))
+        .unwrap()
+        .remove(0);
+    let name = deployment["metadata"]["name"].as_str().unwrap();
+    assert!(
+        kubernetes.2.contains(&format!(" deploy/{name} -- seller-api ")),
+        "{}",
+        kubernetes.2
+    );
+    let words = &deployment["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert!(
+        kubernetes
+            .2
+            .ends_with(words.as_vec().unwrap().last().unwrap().as_str().unwrap())
+    );
+}
+
+#[tokio::test]
+async fn the_role_and_the_database_are_all_that_the_first_start_needs() {
+    let page = page();
+    let (_, rest) = page.split_once("```sql\nCREATE ROLE").unwrap();
+    let (statements, _) = rest.split_once("```").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    use std::os::unix::fs::PermissionsExt as _;
+    // The account that PostgreSQL runs under passes through.
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let options = Options::new(folder.path().join("cluster"));
+    let starting = tokio::task::spawn_blocking(|| Cluster::start(options)).await;
+    let cluster = starting
+        .unwrap()
+        .unwrap_or_else(|error| panic!("PostgreSQL: {error}"));
+    let administrator = TestDatabase::elsewhere(&cluster.url("postgres"));
+    let administrator = administrator.connect().await;
+    // One by one: a database is made in no transaction.
+    for statement in format!("CREATE ROLE{statements}").split_inclusive(";\n") {
+        administrator.batch_execute(statement).await.unwrap();
+    }
+    let user = cluster.connection().user();
+    let url = cluster.url("seller_api");
+    let url = if url.contains(&format!("//{user}@")) {
+        url.replacen(&format!("//{user}@"), "//seller_api:secret@", 1)
+    } else {
+        url.replacen(&format!("user={user}"), "user=seller_api", 1)
+    };
+    assert!(
+        url.contains("seller_api:secret@") || url.contains("user=seller_api"),
+        "{url}"
+    );
+    for words in [
+        &["migrate"][..],
+        &["admin", "operator-tokens", "create", "--name", "shop backend"],
+        &["admin", "keys", "status"],
+    ] {
+        run(Command::new(PROGRAM)
+            .args(words)
+            .env("DATABASE_URL", &url)
+            .env("SELLER_API__KEYS__SEALING", sealing_key()));
+    }
+    drop(administrator);
+    tokio::task::spawn_blocking(move || cluster.stop())
+        .await
+        .unwrap()
+        .unwrap();
+}
