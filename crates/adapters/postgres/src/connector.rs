@@ -1,7 +1,10 @@
 //! Opening connections.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -23,6 +26,8 @@ pub(crate) struct Connector {
     /// The place of the host that took the last connection: the next attempt begins there, so that a dead host costs its time
     /// once and not with each connection.
     last: AtomicUsize,
+    /// What to do about the last failure, where that can be told; nothing once a connection was opened.
+    advice: Mutex<Option<&'static str>>,
 }
 
 /// Why a connection could not be opened.
@@ -78,7 +83,17 @@ impl Connector {
             hosts,
             timeout,
             last: AtomicUsize::new(0),
+            advice: Mutex::new(None),
         }
+    }
+
+    /// What to do where the last attempt to open a connection failed for a reason that an operator can mend.
+    pub(crate) fn advice(&self) -> Option<&'static str> {
+        *self.advice.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn advise(&self, advice: Option<&'static str>) {
+        *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = advice;
     }
 
     /// Opens a connection.
@@ -125,6 +140,7 @@ impl Connector {
                 end.saturating_duration_since(Instant::now()) / u32::try_from(untried).unwrap_or(u32::MAX);
             match host.connect(share).await {
                 Ok(reached) => {
+                    self.advise(None);
                     if self.last.swap(place, Ordering::Relaxed) != place {
                         tracing::info!(host = host.name, "the database is now at another host");
                     }
@@ -133,6 +149,7 @@ impl Connector {
                 Err(refusal) => refusals.push(refusal),
             }
         }
+        self.advise(refusals.iter().find_map(Refusal::advice));
         Err(ConnectError::Refused(refusals))
     }
 }

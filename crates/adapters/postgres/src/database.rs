@@ -285,6 +285,12 @@ impl Database {
         schema_state::read(&self.reads("schema")).await
     }
 
+    /// What to do where the last attempt to reach the database failed for a reason that an operator can mend, such as a
+    /// certificate. Never names the server.
+    pub fn advice(&self) -> Option<&'static str> {
+        self.connector.advice()
+    }
+
     /// Clears one small batch of what has had its time, and tells whether more is left.
     pub async fn clear_expired(&self) -> Result<Cleared, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;

@@ -57,12 +57,22 @@ enum Why {
     Silent(Silence),
 }
 
+impl Refusal {
+    /// What to do about it, where that can be told; never names the server.
+    pub(crate) fn advice(&self) -> Option<&'static str> {
+        match &self.why {
+            Why::Refused(error) => tls::advice(error),
+            Why::Silent(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {
             Why::Refused(error) => {
                 write!(f, "{}: {}", self.host, chain(error))?;
-                tls::advice(error).map_or(Ok(()), |advice| write!(f, " ({advice})"))
+                self.advice().map_or(Ok(()), |advice| write!(f, " ({advice})"))
             }
             Why::Silent(silence) => write!(f, "{}: {silence}", self.host),
         }

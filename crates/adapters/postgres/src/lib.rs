@@ -59,8 +59,9 @@ pub use pool_state::PoolState;
 pub use queues::{Backlog, QUEUE_LIMIT, Queues};
 pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
 pub use schema_state::SchemaState;
-pub use sealed::{Resealed, SealedColumn, SealedPlace, SealedValues};
+pub use sealed::{Resealed, SealedColumn, SealedPlace, SealedSample, SealedValues};
 pub use settings::{DatabaseSettings, DatabaseUrlError, Gathering};
+pub use url::check_url;
 
 /// The longest that a read, or the begin of a transaction, waits for the database, opening a connection included.
 pub const ANSWER_WITHIN: std::time::Duration = std::time::Duration::from_millis(2500);

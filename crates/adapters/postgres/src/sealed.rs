@@ -5,21 +5,23 @@
 //! who was interrupted begins again.
 
 mod columns;
+mod statements;
 
 use std::collections::BTreeMap;
 
 use diesel::Queryable;
 use diesel_async::RunQueryDsl;
-use kernel::{Purpose, StoreError};
+use kernel::StoreError;
 
-use self::columns::{
-    Asked, FlashesPage, FlashesPut, LinksPage, LinksPut, New, RememberedPage, RememberedPut, SecretsPage,
-    SecretsPut,
-};
+use self::statements::{Page, Put, Sample};
 use crate::{reads::Reads, sealing::Sealing};
 
 /// Rows of a page: others may have to wait for them while they are written.
 const PAGE: u8 = 200;
+/// Rows of each column that a sample looks at, so that it costs the same however much there is.
+const SAMPLED_ROWS: i64 = 500;
+/// Values of a key in each column that a sample opens: a single one may have been changed.
+const SAMPLED_VALUES: i64 = 3;
 
 /// A column of sealed values. Whatever is sealed and stored is one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,34 +45,13 @@ impl SealedColumn {
         Self::Flashes,
     ];
 
-    /// Table and column.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::WebhookSecrets => "subscriptions.secret",
-            Self::RememberedBodies => "idempotency.body",
-            Self::MailedLinks => "account_mails.url",
-            Self::Flashes => "flashes.sealed",
-        }
-    }
-
-    const fn purpose(self) -> Purpose {
-        match self {
-            Self::WebhookSecrets => Purpose::WebhookSecret,
-            Self::RememberedBodies => Purpose::RememberedBody,
-            Self::MailedLinks => Purpose::MailedLink,
-            Self::Flashes => Purpose::Flash,
-        }
-    }
-
     /// Where its table begins.
     pub fn beginning(self) -> SealedPlace {
-        let nil = || uuid::Uuid::nil().to_string();
-        let (first, second) = match self {
-            Self::WebhookSecrets => (nil(), nil()),
-            Self::RememberedBodies | Self::MailedLinks => (nil(), String::new()),
-            Self::Flashes => (String::new(), nil()),
-        };
-        SealedPlace { first, second }
+        let place = self.place();
+        SealedPlace {
+            first: place.first.beginning.to_owned(),
+            second: place.second.beginning.to_owned(),
+        }
     }
 }
 
@@ -106,6 +87,23 @@ impl Resealed {
     }
 }
 
+/// What became of the values of one key in a sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SealedSample {
+    /// Those that opened.
+    pub opened: u64,
+    /// Those that did not.
+    pub unopened: u64,
+}
+
+#[derive(Queryable)]
+struct Sampled {
+    /// The id of the key that sealed it.
+    key: String,
+    binding: Vec<u8>,
+    sealed: Vec<u8>,
+}
+
 #[derive(Queryable)]
 struct Row {
     first: String,
@@ -137,7 +135,7 @@ impl SealedValues {
         column: SealedColumn,
         after: &SealedPlace,
     ) -> Result<(BTreeMap<String, u64>, Option<SealedPlace>), StoreError> {
-        let rows = self.page(column, Asked::keys(after)).await?;
+        let rows = self.page(Page::keys(column.place(), after)).await?;
         let next = next(&rows);
         let mut counts = BTreeMap::new();
         for row in rows {
@@ -158,9 +156,10 @@ impl SealedValues {
         current: &str,
         dry: bool,
     ) -> Result<(Resealed, Option<SealedPlace>), StoreError> {
-        let rows = self.page(column, Asked::others_than(current, after)).await?;
+        let place = column.place();
+        let rows = self.page(Page::others_than(current, place, after)).await?;
         let next = next(&rows);
-        let (mut outcome, mut new) = (Resealed::default(), New::default());
+        let (mut outcome, mut new) = (Resealed::default(), Put::nothing(place));
         for row in rows {
             let Some(old) = row.sealed else {
                 outcome.current += 1;
@@ -179,48 +178,50 @@ impl SealedValues {
         let written = if dry || opened == 0 {
             opened
         } else {
-            self.put(column, new).await?
+            self.put(new).await?
         };
         outcome.resealed = written;
         outcome.busy = opened.saturating_sub(written);
         Ok((outcome, next))
     }
 
-    async fn page(&self, column: SealedColumn, asked: Asked) -> Result<Vec<Row>, StoreError> {
-        macro_rules! read_page {
-            ($statement:ident) => {{
-                let page = $statement { asked };
-                let read = self
-                    .reads
-                    .ask(|lent| async move { page.get_results::<Row>(&mut lent.connection()).await });
-                read.await
-            }};
+    /// Opens a few values of each key that seals some, among the first rows of each column that come to hand, and tells by the
+    /// keys' ids what became of them. Cheap; what seals little may be missed.
+    pub async fn sample(&self) -> Result<BTreeMap<String, SealedSample>, StoreError> {
+        let sealer = self.sealing.sealer()?;
+        let mut found = BTreeMap::<String, SealedSample>::new();
+        for column in SealedColumn::ALL {
+            let sample = Sample {
+                of: column.place(),
+                rows: SAMPLED_ROWS,
+                values: SAMPLED_VALUES,
+            };
+            let read = self
+                .reads
+                .ask(|lent| async move { sample.get_results::<Sampled>(&mut lent.connection()).await });
+            for value in read.await? {
+                let of_key = found.entry(value.key).or_default();
+                match sealer.open(column.purpose(), &value.binding, &value.sealed) {
+                    Ok(_) => of_key.opened += 1,
+                    Err(_) => of_key.unopened += 1,
+                }
+            }
         }
-        match column {
-            SealedColumn::WebhookSecrets => read_page!(SecretsPage),
-            SealedColumn::RememberedBodies => read_page!(RememberedPage),
-            SealedColumn::MailedLinks => read_page!(LinksPage),
-            SealedColumn::Flashes => read_page!(FlashesPage),
-        }
+        Ok(found)
     }
 
-    async fn put(&self, column: SealedColumn, new: New) -> Result<u64, StoreError> {
-        macro_rules! put_values {
-            ($statement:ident) => {{
-                let put = $statement { new };
-                let written = self
-                    .reads
-                    .ask(|lent| async move { put.execute(&mut lent.connection()).await });
-                written.await?
-            }};
-        }
-        let written = match column {
-            SealedColumn::WebhookSecrets => put_values!(SecretsPut),
-            SealedColumn::RememberedBodies => put_values!(RememberedPut),
-            SealedColumn::MailedLinks => put_values!(LinksPut),
-            SealedColumn::Flashes => put_values!(FlashesPut),
-        };
-        u64::try_from(written).map_err(StoreError::unexpected)
+    async fn page(&self, page: Page) -> Result<Vec<Row>, StoreError> {
+        let read = self
+            .reads
+            .ask(|lent| async move { page.get_results::<Row>(&mut lent.connection()).await });
+        read.await
+    }
+
+    async fn put(&self, new: Put) -> Result<u64, StoreError> {
+        let written = self
+            .reads
+            .ask(|lent| async move { new.execute(&mut lent.connection()).await });
+        u64::try_from(written.await?).map_err(StoreError::unexpected)
     }
 }
 

@@ -43,6 +43,11 @@ pub enum Gathering {
     Router,
 }
 
+/// The parameters that a URL may have, in the order in which people need them.
+const KNOWN_PARAMETERS: &str = "sslmode, sslrootcert, sslcert, sslkey, sslnegotiation, channel_binding, target_session_attrs, \
+    application_name, options, connect_timeout, tcp_user_timeout, keepalives, keepalives_idle, keepalives_interval, \
+    keepalives_retries, hostaddr and load_balance_hosts";
+
 /// What is wrong with a database URL. Never tells what may be a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseUrlError {
@@ -52,6 +57,17 @@ pub enum DatabaseUrlError {
          have to be percent-encoded"
     )]
     Malformed,
+    /// There are quotes or white space around it, as files of variables often bring them in.
+    #[error("stands in quotes or has white space around it: write it without")]
+    Wrapped,
+    /// It has a parameter that nobody knows. Which one is not told: it may be a part of a password.
+    #[error(
+        "has an unknown parameter behind its `?`: known are {KNOWN_PARAMETERS}; a ? in a password has to be percent-encoded"
+    )]
+    Parameter,
+    /// A parameter, or the port, has a value that cannot be.
+    #[error("has a value that cannot be for `{0}`")]
+    Value(String),
     /// It names no host.
     #[error("names no host: write postgres://user:password@host:port/database")]
     NoHost,

@@ -110,19 +110,19 @@ impl TlsWishes {
             Mode::Require => self.root_certificates.is_some(),
             Mode::VerifyCa | Mode::VerifyFull => true,
         };
-        if !checked {
-            return Ok(Arc::new(Anybody(Arc::clone(provider))));
-        }
-        let verifier =
-            WebPkiServerVerifier::builder_with_provider(Arc::new(self.roots()?), Arc::clone(provider));
-        let verifier = verifier
-            .build()
-            .map_err(|error| DatabaseUrlError::Tls(error.to_string()))?;
-        Ok(if self.mode == Mode::VerifyFull {
-            verifier
+        let judge = if checked {
+            let judge =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(self.roots()?), Arc::clone(provider));
+            let judge = judge.build();
+            Some(judge.map_err(|error| DatabaseUrlError::Tls(error.to_string()))?)
         } else {
-            Arc::new(AnyName(verifier))
-        })
+            None
+        };
+        Ok(Arc::new(Verifier {
+            judge,
+            any_name: self.mode != Mode::VerifyFull,
+            provider: Arc::clone(provider),
+        }))
     }
 
     /// Those of the file; without one, those that the machine trusts.
@@ -195,15 +195,31 @@ pub(crate) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             Some("the server's certificate has expired: renew it on the server")
         }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            Some("the server's certificate is not valid yet: compare the clocks of both machines")
+        }
+        // rustls has no word of its own for it, and keeps the library's.
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => Some(
+            "the server shows an authority's own certificate (CA:TRUE) as its own, which psql takes and this program does \
+             not: give the server a certificate that this authority has signed, or a self-signed one made with `openssl req \
+             -x509 -addext basicConstraints=critical,CA:FALSE`, and name the authority's or that one in sslrootcert",
+        ),
         _ => None,
     }
 }
 
-/// Checks who has signed the server's certificate, and not whose it is: `verify-ca`.
+/// Checks the server's certificate as far as `sslmode` asks for it; that the server holds its key is checked always.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct Verifier {
+    /// Who judges by whom a certificate is signed. Nothing takes every certificate (`prefer` and `require`), which keeps
+    /// listeners out and nobody else.
+    judge: Option<Arc<WebPkiServerVerifier>>,
+    /// Whether whose certificate it is does not count (`verify-ca`).
+    any_name: bool,
+    provider: Arc<CryptoProvider>,
+}
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -212,11 +228,14 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // Names are looked at last: whoever has another one is well signed.
-        match self.0.verify_server_cert(certificate, between, name, ocsp, now) {
+        let Some(judge) = &self.judge else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match judge.verify_server_cert(certificate, between, name, ocsp, now) {
+            // Names are looked at last: whoever has another one is well signed.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if self.any_name => Ok(ServerCertVerified::assertion()),
             judged => judged,
         }
     }
@@ -227,7 +246,8 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, known)
     }
 
     fn verify_tls13_signature(
@@ -236,59 +256,13 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, known)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// Takes every certificate whose key the server holds: `prefer` and `require`, which keep listeners out and nobody else.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signature,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signature,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }

@@ -10,14 +10,22 @@ use tokio_postgres::{
 
 use crate::{host::Host, settings::DatabaseUrlError, tls::TlsWishes};
 
+/// Tells what is wrong with a URL, or with a file that it names, without connecting to anything.
+pub fn check_url(url: &str) -> Result<(), DatabaseUrlError> {
+    parse(url).map(drop)
+}
+
 /// Reads a URL into the servers that it names, in its order. What it leaves open is set so that a dead connection is noticed;
 /// of several servers the one that takes writes is wanted, whether it says so or not.
 pub(crate) fn parse(url: &str) -> Result<Vec<Host>, DatabaseUrlError> {
+    if url.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\'' | '"')) != url {
+        return Err(DatabaseUrlError::Wrapped);
+    }
     if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
         return Err(DatabaseUrlError::Malformed);
     }
     let (url, wishes) = without_tls(url)?;
-    let mut config = url.parse::<Config>().map_err(|_| DatabaseUrlError::Malformed)?;
+    let mut config = url.parse::<Config>().map_err(|error| unreadable(&error))?;
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         return Err(DatabaseUrlError::NoHost);
     }
@@ -67,6 +75,20 @@ pub(crate) fn parse(url: &str) -> Result<Vec<Host>, DatabaseUrlError> {
         }
     };
     Ok(places.into_iter().map(host).collect())
+}
+
+/// What the driver cannot read, told without what may be a part of a password.
+fn unreadable(error: &tokio_postgres::Error) -> DatabaseUrlError {
+    let told = std::error::Error::source(error).map(ToString::to_string);
+    let told = told.unwrap_or_default();
+    if told.starts_with("unknown option") {
+        return DatabaseUrlError::Parameter;
+    }
+    // These are the driver's own names.
+    match told.strip_prefix("invalid value for option `") {
+        Some(name) => DatabaseUrlError::Value(name.trim_end_matches('`').to_owned()),
+        None => DatabaseUrlError::Malformed,
+    }
 }
 
 /// The URL without what it says about TLS, of which the driver knows a part, and that.
@@ -176,7 +198,20 @@ mod tests {
             ("", DatabaseUrlError::Malformed),
             ("host=db password=secret", DatabaseUrlError::Malformed),
             ("mysql://u:secret@db/x", DatabaseUrlError::Malformed),
-            ("postgres://u:secret@db:port/x", DatabaseUrlError::Malformed),
+            (
+                "postgres://u:secret@db:port/x",
+                DatabaseUrlError::Value("port".to_owned()),
+            ),
+            (
+                "postgres://u:secret@db/x?connect_timeout=secret",
+                DatabaseUrlError::Value("connect_timeout".to_owned()),
+            ),
+            (
+                "postgres://u:secret@db/x?sslmod=secret",
+                DatabaseUrlError::Parameter,
+            ),
+            ("\"postgres://u:secret@db/x\"", DatabaseUrlError::Wrapped),
+            ("postgres://u:secret@db/x\n", DatabaseUrlError::Wrapped),
             ("postgres://u:secret@db/x?port=1,2", DatabaseUrlError::Malformed),
             (
                 "postgres://u:secret@a,b/x?hostaddr=127.0.0.1",

@@ -1,168 +1,137 @@
-//! The statements over each column of sealed values: how its rows are ordered, and what its values are bound to.
+//! The columns of sealed values: where they lie, how their rows are ordered, and what their values are bound to.
 //!
 //! The bindings are those under which the values are sealed, written in SQL: see `sealing`, `webhooks::subscription_row` and,
 //! among the use cases, `shown_once`.
 
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Nullable, Text};
+use kernel::Purpose;
 
-use super::{PAGE, SealedPlace};
-use crate::statement::statement;
+use super::SealedColumn;
 
-/// What is asked of a page.
-pub(super) struct Asked {
-    /// Whether values are to be read, and not only what seals them.
-    values: bool,
-    /// The id of the key whose values are not needed.
-    besides: String,
-    first: String,
-    second: String,
-    limit: i64,
+/// A column, as SQL.
+pub(super) struct Place {
+    pub(super) table: &'static str,
+    pub(super) column: &'static str,
+    /// What a value is bound to.
+    pub(super) binding: &'static str,
+    /// The table's primary key.
+    pub(super) first: Part,
+    pub(super) second: Part,
 }
 
-impl Asked {
-    /// Which keys seal the values after a place.
-    pub(super) fn keys(after: &SealedPlace) -> Self {
+/// A part of a primary key.
+pub(super) struct Part {
+    pub(super) key: &'static str,
+    /// It as text, in the same order.
+    pub(super) text: &'static str,
+    /// What makes of that text the part again, before and after it.
+    pub(super) open: &'static str,
+    pub(super) close: &'static str,
+    /// Before the first one there is, as text.
+    pub(super) beginning: &'static str,
+}
+
+impl Part {
+    const fn id(key: &'static str, text: &'static str) -> Self {
         Self {
-            values: false,
-            besides: String::new(),
-            first: after.first.clone(),
-            second: after.second.clone(),
-            limit: PAGE.into(),
+            key,
+            text,
+            open: "",
+            close: "::uuid",
+            beginning: "00000000-0000-0000-0000-000000000000",
         }
     }
 
-    /// The values after a place that another key has sealed than the one with this id.
-    pub(super) fn others_than(key: &str, after: &SealedPlace) -> Self {
+    const fn text(text: &'static str) -> Self {
         Self {
-            values: true,
-            besides: key.to_owned(),
-            ..Self::keys(after)
+            key: text,
+            text,
+            open: "",
+            close: "",
+            beginning: "",
         }
     }
 }
 
-/// Values in the place of others.
-#[derive(Default)]
-pub(super) struct New {
-    firsts: Vec<String>,
-    seconds: Vec<String>,
-    olds: Vec<Vec<u8>>,
-    news: Vec<Vec<u8>>,
-}
+const SECRETS: Place = Place {
+    table: "subscriptions",
+    column: "secret",
+    binding: "uuid_send(seller_id) || uuid_send(id)",
+    first: Part::id("seller_id", "seller_id::text"),
+    second: Part::id("id", "id::text"),
+};
 
-impl New {
-    pub(super) fn push(&mut self, (first, second): (String, String), old: Vec<u8>, new: Vec<u8>) {
-        self.firsts.push(first);
-        self.seconds.push(second);
-        self.olds.push(old);
-        self.news.push(new);
+const REMEMBERED: Place = Place {
+    table: "idempotency",
+    column: "body",
+    // Each part after its length in eight bytes.
+    binding: "int8send(16) || uuid_send(seller_id) || int8send(octet_length(key)) || convert_to(key, 'UTF8') \
+              || int8send(octet_length(fingerprint)) || fingerprint || int8send(16) || uuid_send(fence)",
+    first: Part::id("seller_id", "seller_id::text"),
+    second: Part::text("key"),
+};
+
+const LINKS: Place = Place {
+    table: "account_mails",
+    column: "url",
+    binding: "uuid_send(id)",
+    first: Part::id("id", "id::text"),
+    // The key has one part.
+    second: Part::text("''::text"),
+};
+
+const FLASHES: Place = Place {
+    table: "flashes",
+    column: "sealed",
+    binding: "session_hash || uuid_send(form)",
+    first: Part {
+        key: "session_hash",
+        text: "encode(session_hash, 'hex')",
+        open: "decode(",
+        close: ", 'hex')",
+        beginning: "",
+    },
+    second: Part::id("form", "form::text"),
+};
+
+impl SealedColumn {
+    /// Table and column.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WebhookSecrets => "subscriptions.secret",
+            Self::RememberedBodies => "idempotency.body",
+            Self::MailedLinks => "account_mails.url",
+            Self::Flashes => "flashes.sealed",
+        }
     }
 
-    pub(super) fn len(&self) -> u64 {
-        u64::try_from(self.olds.len()).unwrap_or(u64::MAX)
+    pub(super) const fn purpose(self) -> Purpose {
+        match self {
+            Self::WebhookSecrets => Purpose::WebhookSecret,
+            Self::RememberedBodies => Purpose::RememberedBody,
+            Self::MailedLinks => Purpose::MailedLink,
+            Self::Flashes => Purpose::Flash,
+        }
+    }
+
+    pub(super) const fn place(self) -> &'static Place {
+        match self {
+            Self::WebhookSecrets => &SECRETS,
+            Self::RememberedBodies => &REMEMBERED,
+            Self::MailedLinks => &LINKS,
+            Self::Flashes => &FLASHES,
+        }
     }
 }
 
-/// The id of the key that sealed a value: its first byte is the id's length. One that is empty has none.
-macro_rules! key {
-    ($column:literal) => {
-        concat!(
-            "encode(substring(",
-            $column,
-            " from 2 for get_byte(",
-            $column,
-            " || '\\x00'::bytea, 0)), 'escape')"
-        )
-    };
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The two statements over a column. A part of the primary key is written as SQL, as the text of it, and as what stands before
-/// and after that text to make the part of it. The texts have names of their own, so that the order is that of the parts.
-///
-/// Rows that somebody else has locked are left out: with many rows locked in an order of its own, a statement that waited
-/// could be one of two that wait for each other.
-macro_rules! sealed_column {
-    ($page:ident, $put:ident, $table:literal, $column:literal, $binding:literal,
-     ($first:literal, $first_text:literal, $open_first:literal, $close_first:literal),
-     ($second:literal, $second_text:literal, $open_second:literal, $close_second:literal)) => {
-        pub(super) struct $page {
-            pub(super) asked: Asked,
+    #[test]
+    fn columns_are_called_what_they_are() {
+        for column in SealedColumn::ALL {
+            let place = column.place();
+            assert_eq!(column.name(), format!("{}.{}", place.table, place.column));
         }
-
-        statement!($page => (Text, Text, Text, Binary, Nullable<Binary>):
-            concat!("select ", $first_text, " as n_first, ", $second_text, " as n_second, ", key!($column), ", ", $binding, ", case when "),
-            asked.values: Bool,
-            concat!(" and ", key!($column), " <> "),
-            asked.besides: Text,
-            concat!(" then ", $column, " end from ", $table, " where ", $column, " is not null and (", $first, ", ", $second, ") > (",
-                $open_first),
-            asked.first: Text,
-            concat!($close_first, ", ", $open_second),
-            asked.second: Text,
-            concat!($close_second, ") order by ", $first, ", ", $second, " limit "),
-            asked.limit: BigInt, "");
-
-        pub(super) struct $put {
-            pub(super) new: New,
-        }
-
-        statement!($put => ():
-            "with held as materialized (select n_first, n_second, n_old, n_new from unnest(",
-            new.firsts: Array<Text>, ", ",
-            new.seconds: Array<Text>, ", ",
-            new.olds: Array<Binary>, ", ",
-            new.news: Array<Binary>,
-            concat!(") as n (n_first, n_second, n_old, n_new) join ", $table, " on ", $first, " = ", $open_first, "n_first", $close_first,
-                " and ", $second, " = ", $open_second, "n_second", $close_second, " where ", $column,
-                " = n_old for no key update of ", $table, " skip locked) \
-                 update ", $table, " set ", $column, " = n_new from held where ", $first, " = ", $open_first, "n_first", $close_first,
-                " and ", $second, " = ", $open_second, "n_second", $close_second, " and ", $column, " = n_old"));
-    };
+    }
 }
-
-sealed_column!(
-    SecretsPage,
-    SecretsPut,
-    "subscriptions",
-    "secret",
-    "uuid_send(seller_id) || uuid_send(id)",
-    ("seller_id", "seller_id::text", "", "::uuid"),
-    ("id", "id::text", "", "::uuid")
-);
-
-// Each part after its length in eight bytes.
-sealed_column!(
-    RememberedPage,
-    RememberedPut,
-    "idempotency",
-    "body",
-    "int8send(16) || uuid_send(seller_id) || int8send(octet_length(key)) || convert_to(key, 'UTF8') \
-     || int8send(octet_length(fingerprint)) || fingerprint || int8send(16) || uuid_send(fence)",
-    ("seller_id", "seller_id::text", "", "::uuid"),
-    ("key", "key", "", "")
-);
-
-sealed_column!(
-    LinksPage,
-    LinksPut,
-    "account_mails",
-    "url",
-    "uuid_send(id)",
-    ("id", "id::text", "", "::uuid"),
-    ("''::text", "''::text", "", "")
-);
-
-sealed_column!(
-    FlashesPage,
-    FlashesPut,
-    "flashes",
-    "sealed",
-    "session_hash || uuid_send(form)",
-    (
-        "session_hash",
-        "encode(session_hash, 'hex')",
-        "decode(",
-        ", 'hex')"
-    ),
-    ("form", "form::text", "", "::uuid")
-);

@@ -39,6 +39,7 @@ fn loopback() -> String {
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
+    key: String,
 }
 
 impl Authority {
@@ -49,8 +50,9 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let pem = params.self_signed(&key).unwrap().pem();
         Self {
-            issuer: Issuer::new(params, key),
             pem,
+            key: key.serialize_pem(),
+            issuer: Issuer::new(params, key),
         }
     }
 
@@ -72,6 +74,12 @@ struct Server {
 
 impl Server {
     async fn start() -> Self {
+        let params = CertificateParams::new([NAME.to_owned()]).unwrap();
+        Self::showing(|authority| authority.sign(&params)).await
+    }
+
+    /// A server that shows this certificate, which has this key.
+    async fn showing(own: impl FnOnce(&Authority) -> (String, String)) -> Self {
         let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new(AUTHORITY));
         let data_folder = folder.path().join("cluster");
         // A first life makes the data, in which the server's files have their place.
@@ -79,8 +87,7 @@ impl Server {
         let make = options.clone();
         let data = tokio::task::spawn_blocking(move || Cluster::start(make).unwrap().data_folder());
         let data = data.await.unwrap();
-        let params = CertificateParams::new([NAME.to_owned()]).unwrap();
-        let (certificate, key) = authority.sign(&params);
+        let (certificate, key) = own(&authority);
         for (name, content) in [
             ("server.crt", &*certificate),
             ("server.key", &*key),
@@ -162,6 +169,37 @@ async fn a_server_is_checked_as_far_as_the_url_asks() {
     // The server's rules let nobody in who comes without TLS.
     let told = refusal(&server.url("postgres", NAME, "sslmode=disable")).await;
     assert!(told.contains("pg_hba.conf"), "{told}");
+}
+
+#[tokio::test]
+async fn an_authoritys_own_certificate_is_refused_with_what_to_do() {
+    let server = Server::showing(|authority| (authority.pem.clone(), authority.key.clone())).await;
+    for mode in ["verify-full", "verify-ca"] {
+        let database = database(&server.trusting(NAME, mode));
+        assert_eq!(database.advice(), None, "nobody has tried yet");
+        let told = crate::support::told(&database.is_empty().await.unwrap_err());
+        let advice = database.advice().unwrap();
+        for part in ["CA:TRUE", "CA:FALSE", "sslrootcert"] {
+            assert!(told.contains(part) && advice.contains(part), "{told}");
+        }
+        assert!(!advice.contains(NAME), "{advice}");
+    }
+    is_reached(&server.url("postgres", NAME, "sslmode=require")).await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_its_own_signer_and_no_authority_is_trusted_where_it_is_named() {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new([NAME.to_owned()]).unwrap();
+    let own = params.self_signed(&key).unwrap().pem();
+    let server = Server::showing(|_| (own.clone(), key.serialize_pem())).await;
+    let root = server.file("own.crt", &own);
+    let url = server.url(
+        "postgres",
+        NAME,
+        &format!("sslmode=verify-full&sslrootcert={root}"),
+    );
+    is_reached(&url).await;
 }
 
 #[tokio::test]
