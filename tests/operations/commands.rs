@@ -1,7 +1,7 @@
 //! The commands of `docs/OPERATIONS.md` for the first start and for each kind of deployment, executed: the program stands in for what
 //! is installed, and shell functions for what leads to it.
 
-use std::process::Command;
+use std::{os::unix::fs::PermissionsExt as _, process::Command};
 
 use private_postgres::{Cluster, Options};
 use testkit::{TestDatabase, sealing_key};
@@ -100,7 +100,6 @@ async fn the_role_and_the_database_are_all_that_the_first_start_needs() {
     let (_, rest) = page.split_once("```sql\nCREATE ROLE").unwrap();
     let (statements, _) = rest.split_once("```").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    use std::os::unix::fs::PermissionsExt as _;
     // The account that PostgreSQL runs under passes through.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let options = Options::new(folder.path().join("cluster"));

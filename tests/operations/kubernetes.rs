@@ -139,7 +139,7 @@ fn every_pod_is_let_out_to_the_collector_that_the_configuration_could_name() {
     let endpoint = url::Url::parse(endpoint.unwrap().trim_matches('"')).unwrap();
     let namespace = endpoint.host_str().unwrap().split('.').nth(1).unwrap();
     let policies = of_kind("NetworkPolicy");
-    let rules = policies
+    let mut rules = policies
         .iter()
         .filter(|policy| {
             labels(&policy["spec"]["podSelector"]["matchLabels"])
@@ -151,7 +151,7 @@ fn every_pod_is_let_out_to_the_collector_that_the_configuration_could_name() {
         labels(to).values().any(|name| name == namespace)
             && rule["ports"][0]["port"].as_i64() == endpoint.port().map(i64::from)
     };
-    assert!(rules.into_iter().any(leads_there), "{endpoint}");
+    assert!(rules.any(leads_there), "{endpoint}");
 }
 
 #[test]
