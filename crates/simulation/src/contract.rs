@@ -48,6 +48,7 @@ macro_rules! every_rule {
                 first_attempts_come_before_repeated_ones,
                 nobody_gets_more_than_there_is_room_for,
                 a_top_up_prolongs_and_leaves_out_what_runs,
+                a_claim_tells_whether_there_may_be_more,
                 a_suspended_applications_lanes_rest;
             settling: an_end_is_recorded_once_and_under_the_present_claim_alone,
                 a_lane_sleeps_until_something_is_due_in_it,

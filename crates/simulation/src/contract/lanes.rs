@@ -182,6 +182,22 @@ pub async fn a_top_up_prolongs_and_leaves_out_what_runs(stand: &dyn Stand) {
     assert_eq!(lost, [1, 1, 1]);
 }
 
+/// Whoever has seen all that is due is told so, and need not ask again for nothing.
+pub async fn a_claim_tells_whether_there_may_be_more(stand: &dyn Stand) {
+    let claim = async |attempts| {
+        let room = Room { attempts, ..ROOM };
+        let claimed = stand.lanes().claim(id(), room).await.unwrap();
+        (claimed.lanes.len(), claimed.more)
+    };
+    assert_eq!(claim(64).await, (0, false));
+    for _ in 0..3 {
+        queue(stand, lane(stand).await, 1).await;
+    }
+    assert_eq!(claim(1).await, (1, true));
+    assert_eq!(claim(64).await, (2, false));
+    assert_eq!(claim(64).await, (0, false));
+}
+
 async fn moved(
     stand: &dyn Stand,
     client_id: ClientId,

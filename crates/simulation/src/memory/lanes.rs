@@ -126,22 +126,26 @@ fn claim(database: &Database, tx: TxId, fence: Uuid, room: &Room) -> Claimed {
     let sound = waiting(database, tx, now, |row| !row.failing && !left.is_full(row));
     let troubled = waiting(database, tx, now, |row| row.failing && !left.is_full(row));
     let most = usize::from(room.attempts);
+    let most_troubled = most.min(room.failing_attempts.into());
+    let not_all_seen = sound.len() >= most || (1..=troubled.len()).contains(&most_troubled);
     let sound = sound.into_iter().take(most);
-    let troubled = troubled.into_iter().take(most.min(room.failing_attempts.into()));
+    let troubled = troubled.into_iter().take(most_troubled);
     let mut lanes: Vec<_> = sound.chain(troubled).collect();
     lanes.sort_by_key(|(key, row)| (row.wake_at, *key));
     let (live, others): (Vec<_>, Vec<_>) = lanes
         .into_iter()
         .partition(|(_, row)| database.at_once(|stored| lane_state(stored, tx, row)) == LaneState::Live);
-    let claimed = database.at_once(|stored| {
+    let looked_at = live.len();
+    let claimed: Vec<_> = database.at_once(|stored| {
         let given = live
             .into_iter()
             .filter_map(|waiting| give(stored, tx, waiting, (fence, now), &mut left));
         given.collect()
     });
     Claimed {
-        lanes: claimed,
         set_aside: set_aside(database, tx, others, now),
+        more: not_all_seen || claimed.len() < looked_at,
+        lanes: claimed,
     }
 }
 

@@ -167,11 +167,16 @@ impl<'a> Worker<'a> {
             Step::Ended(start, Sent::Postponed) => self.holdings.postpone(&start),
             Step::Claimed(claimed) => {
                 self.under_way.claim = false;
-                let Some(Claimed { lanes, set_aside }) = self.or_wait(claimed) else {
+                let Some(Claimed {
+                    lanes,
+                    set_aside,
+                    more,
+                }) = self.or_wait(claimed)
+                else {
                     return;
                 };
-                // Where there was something, there may be more; and what is set aside hides nobody any longer.
-                self.looks_for_lanes |= !lanes.is_empty() || set_aside > 0;
+                // What is set aside hides nobody any longer.
+                self.looks_for_lanes |= more || set_aside > 0;
                 for lane in lanes {
                     let starts = self.holdings.take(lane);
                     self.start(starts);

@@ -44,6 +44,7 @@ impl Lanes for LanesBySeller {
         let mut waiting = reads
             .ask(|lent| async move { look.get_results::<Candidate>(&mut lent.connection()).await })
             .await?;
+        let not_all_seen = look::may_have_missed_some(&waiting);
         let mut left = Left::of(&room);
         let mut claimed = Vec::new();
         // What the lanes of one go did not need is the next one's.
@@ -69,6 +70,7 @@ impl Lanes for LanesBySeller {
         Ok(Claimed {
             lanes: self.0.lanes(fence, live),
             set_aside,
+            more: not_all_seen || !waiting.is_empty(),
         })
     }
 

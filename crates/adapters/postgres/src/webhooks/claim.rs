@@ -45,7 +45,7 @@ pub(super) struct Claim {
     full_of_failing: Vec<Uuid>,
 }
 
-statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullable<due::Columns>):
+statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Bool, Text, Binary, Bool, Nullable<due::Columns>):
     "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
      sound as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
          wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and not failing \
@@ -83,7 +83,9 @@ statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullab
      lost as (update deliveries d set lost = d.lost + 1 from taken t where t.leased and d.seller_id = t.seller_id \
          and d.subscription_id = t.id and d.id = any(t.in_hand) and d.due_at <= t.wake_at - interval '30 seconds' \
        returning d.seller_id, d.subscription_id, d.id, d.lost) \
-     select l.seller_id, l.id, l.client_id, l.state, l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
+     select l.seller_id, l.id, l.client_id, l.state, (select count(*) from sound) >= least(128, ", attempts: Integer,
+    ") or (select count(*) from troubled) >= greatest(1, least(128, ", failing_attempts: Integer, ", ", attempts: Integer,
+    ")) or exists (select from due d where not exists (select from given g where g.seller_id = d.seller_id and g.lane = d.lane)), l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
      from lanes l left join taken t on t.seller_id = l.seller_id and t.id = l.id \
        left join given g on g.seller_id = l.seller_id and g.lane = l.id \
        left join lost x on x.seller_id = l.seller_id and x.subscription_id = l.id and x.id = g.id \
@@ -127,6 +129,8 @@ pub(super) struct ClaimRow {
     pub(super) id: Uuid,
     pub(super) client_id: Uuid,
     state: String,
+    /// There may be lanes that were not looked at, or there was no room for one: the same in all rows of a claim.
+    pub(super) more: bool,
     pub(super) url: String,
     pub(super) secret: Vec<u8>,
     pub(super) failing: bool,

@@ -30,10 +30,11 @@ pub(crate) struct StoredLanes {
 impl Lanes for StoredLanes {
     async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError> {
         let claim = Claim::new(fence, &room);
-        let rows = self
+        let rows: Vec<ClaimRow> = self
             .reads
             .ask(|lent| async move { claim.get_results::<ClaimRow>(&mut lent.connection()).await })
             .await?;
+        let more = rows.iter().any(|row| row.more);
         let (live, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(ClaimRow::is_live);
         let set_aside = if others.is_empty() {
             0
@@ -43,6 +44,7 @@ impl Lanes for StoredLanes {
         Ok(Claimed {
             lanes: self.lanes(fence, live),
             set_aside,
+            more,
         })
     }
 

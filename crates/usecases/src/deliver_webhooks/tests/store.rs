@@ -234,6 +234,7 @@ impl Lanes for Store {
             return Ok(Claimed {
                 lanes: Vec::new(),
                 set_aside,
+                more: false,
             });
         }
         let (mut attempts, mut failing_attempts) = (room.attempts, room.failing_attempts);
@@ -248,7 +249,7 @@ impl Lanes for Store {
             .filter(|(_, lane)| lane.fence.is_none() && !lane.due.is_empty() && rested(lane))
             .collect();
         waiting.sort_by_key(|(_, lane)| lane.turn);
-        let mut claimed = Vec::new();
+        let (mut claimed, mut passed_over) = (Vec::new(), false);
         for (number, lane) in waiting {
             let client_id = Uuid::from_u128(lane.application.unwrap_or(*number)).into();
             let (used, failing_used) = under_way.entry(client_id).or_default();
@@ -263,6 +264,7 @@ impl Lanes for Store {
             let deliveries = lane.next(&[], limit, (places - 1).max(1));
             let count = u16::try_from(deliveries.len()).unwrap();
             if count == 0 {
+                passed_over = true;
                 continue;
             }
             attempts -= count;
@@ -289,6 +291,7 @@ impl Lanes for Store {
         Ok(Claimed {
             lanes: claimed,
             set_aside: 0,
+            more: passed_over,
         })
     }
 

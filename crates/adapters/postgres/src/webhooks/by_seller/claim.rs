@@ -18,7 +18,7 @@ pub(super) struct Claim {
     repeats: i32,
 }
 
-statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullable<due::Columns>):
+statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Bool, Text, Binary, Bool, Nullable<due::Columns>):
     "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
      locked as materialized (select s.seller_id, s.id, s.client_id, s.connection_generation, s.active, s.leased, s.failing, s.wake_at, \
          s.in_hand, s.url, s.secret from subscriptions s where s.seller_id = ", seller: SqlUuid, " and s.id = ", lane: SqlUuid,
@@ -35,7 +35,7 @@ statement!(Claim => (SqlUuid, SqlUuid, SqlUuid, Text, Text, Binary, Bool, Nullab
     " and d.subscription_id = ", lane: SqlUuid,
     " and d.id = any((select l.in_hand from lane l)::uuid[]) \
          and d.due_at <= (select l.wake_at - interval '30 seconds' from lane l) returning d.id, d.lost) \
-     select l.seller_id, l.id, l.client_id, l.state, l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
+     select l.seller_id, l.id, l.client_id, l.state, false, l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
      from lane l left join given g on true left join lost x on x.id = g.id order by g.place");
 
 impl Claim {

@@ -10,6 +10,9 @@ use webhooks::Room;
 use crate::statement::statement;
 use crate::webhooks::{claim::full_applications, due::lane_state};
 
+/// How many sound lanes, and how many that fail, are looked at: the limits in the statement.
+const LANES_OF_A_KIND: usize = 128;
+
 /// Lanes that are due, those that have waited longest first. Lanes that fail have an index of their own, and lanes of
 /// applications that have their part, or are suspended, are read over: however many the latter have, they come to nobody.
 pub(super) struct Due {
@@ -44,6 +47,12 @@ pub(super) struct Candidate {
     pub(super) id: Uuid,
     pub(super) application: Uuid,
     pub(super) failing: bool,
+}
+
+/// Whether lanes of one kind are as many as are looked at.
+pub(super) fn may_have_missed_some(waiting: &[Candidate]) -> bool {
+    let failing = waiting.iter().filter(|lane| lane.failing).count();
+    failing >= LANES_OF_A_KIND || waiting.len().saturating_sub(failing) >= LANES_OF_A_KIND
 }
 
 /// Lanes that nobody holds and that are not due though one of their deliveries is.
