@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber};
+use reqwest::StatusCode;
 
 use crate::{
     CarrierSettings,
@@ -83,6 +84,19 @@ impl Carriers {
     /// The carriers that are asked, in the contract's order.
     pub fn asked(&self) -> impl Iterator<Item = Carrier> + '_ {
         self.lines.keys().copied()
+    }
+
+    /// What an answer of a carrier says, as a look-up would tell it, without anybody being asked; nothing where the carrier is
+    /// not set up, or there is no such status. Answers are strangers' bytes: this is what they are tried with.
+    pub fn understand(
+        &self,
+        carrier: Carrier,
+        number: &TrackingNumber,
+        status: u16,
+        body: &[u8],
+    ) -> Option<Lookup> {
+        let status = StatusCode::from_u16(status).ok()?;
+        Some(self.lines.get(&carrier)?.understand(number, status, body))
     }
 }
 

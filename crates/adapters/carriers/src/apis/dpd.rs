@@ -38,6 +38,10 @@ const CODES: CodeTable = &[
 /// The most nodes that an answer may have. A parcel's history has some hundreds.
 const MOST_NODES: u32 = 50_000;
 
+/// The most attributes that an answer may have, by their `=`. The reader compares each attribute with those before it, and hands
+/// each declared prefix on to every element within that declares another: a megabyte of them would take minutes, or gigabytes.
+const MOST_ATTRIBUTES: usize = 2_000;
+
 pub(crate) struct Dpd {
     url: Url,
     /// The `authDataV1` element.
@@ -98,6 +102,9 @@ impl Api for Dpd {
 
 fn envelope(body: &[u8]) -> Result<Answer, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::Unreadable("no UTF-8"))?;
+    if text.bytes().filter(|byte| *byte == b'=').count() > MOST_ATTRIBUTES {
+        return Err(Failure::Unreadable("too many attributes"));
+    }
     let options = ParsingOptions {
         allow_dtd: false,
         nodes_limit: MOST_NODES,
@@ -179,12 +186,25 @@ mod tests {
     }
 
     #[test]
-    fn dtds_and_floods_of_nodes_are_refused() {
+    fn dtds_and_floods_of_nodes_and_attributes_are_refused() {
         let bomb = r#"<!DOCTYPE a [<!ENTITY b "c">]><getEventsForWaybillV1Response>&b;</getEventsForWaybillV1Response>"#;
         assert_eq!(envelope(bomb.as_bytes()), Err(Failure::Unreadable("no XML")));
         let deep = "<a>".repeat(300_000);
         assert_eq!(envelope(deep.as_bytes()), Err(Failure::Unreadable("no XML")));
         let wide = format!("<r>{}</r>", "<a/>".repeat(200_000));
         assert_eq!(envelope(wide.as_bytes()), Err(Failure::Unreadable("no XML")));
+        let many = |unit: &str| {
+            (0..40_000)
+                .map(|n| unit.replace('#', &n.to_string()))
+                .collect::<String>()
+        };
+        for flood in [
+            format!("<r {}/>", many("a#='' ")),
+            format!("<r {}/>", many("xmlns:a#='x' ")),
+            many("<a xmlns:b#='x'>"),
+        ] {
+            let answer = envelope(flood.as_bytes());
+            assert_eq!(answer, Err(Failure::Unreadable("too many attributes")));
+        }
     }
 }

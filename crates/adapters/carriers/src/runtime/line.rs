@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use kernel::Clock;
 use orders::{Carrier, Lookup, Sighting, TrackingNumber, TrackingStatus};
+use reqwest::StatusCode;
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
@@ -95,6 +96,15 @@ impl Line {
         let asked = timeout_at(deadline, self.ask(number, deadline)).await;
         let asked = asked.unwrap_or(Err(Failure::Timeout));
         self.settle(ticket, &asked);
+        self.told(asked)
+    }
+
+    /// What an answer of the carrier says, without asking.
+    pub(crate) fn understand(&self, number: &TrackingNumber, status: StatusCode, body: &[u8]) -> Lookup {
+        self.told(self.api.read(number, status, body))
+    }
+
+    fn told(&self, asked: Result<Answer, Failure>) -> Lookup {
         match asked {
             Ok(Answer::Found(reading)) => Lookup::Found(self.sighting(&reading)),
             Ok(Answer::NotFound) => Lookup::NotFound,

@@ -1,0 +1,27 @@
+//! Whatever reads bytes that strangers send, fed with any bytes (`docs/FUZZING.md`).
+//!
+//! A [`Target`] is one reader with what must hold of it whatever it is given: that nothing panics is the least of it. [`TABLE`]
+//! has all of them. Two drivers feed them: [`drive`], which mutates each target's own seeds and needs nothing but this crate, and
+//! libFuzzer in `coverage/`, which follows the code that an input reaches.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "what does not hold is to panic: that is how a driver hears of it"
+)]
+
+mod driver;
+mod growth;
+mod held;
+mod listeners;
+mod mutation;
+mod raw_request;
+mod target;
+mod targets;
+
+pub use driver::{Driven, Found, drive, holds_for};
+pub use growth::{Costs, Shape, costs};
+pub use mutation::Mutator;
+pub use target::{TABLE, Target, named};
