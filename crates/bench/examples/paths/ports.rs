@@ -1,0 +1,176 @@
+//! Ports that answer at once. Those of the paths are written by hand, since mocks cost more than what is counted; nobody asks
+//! the others.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use adapter_http::{HttpSettings, Public, UsageMeter};
+use adapter_sealing::{SystemClock, SystemRandomness};
+use anyhow::Context as _;
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{Keyset, MockIdempotencyClaims, Money, OfferId, Page, PageSize, SellerId, StoreError};
+use oauth::{
+    Admission, BearerToken, Gate, MockApplicationReader, MockClientTokens, MockGrantReader, MockRateCounter,
+    Principal, Quota, ScopeSet, TokenKey, TokenKind,
+};
+use offers::{Offer, OfferFilter, OfferReader, OfferStatus, Price, PriceSource, Stock};
+use orders::{MockCarrierLookup, MockOrderReader};
+use tokio::runtime::Handle;
+use usecases::{MockTransaction, MockUnitOfWork};
+use uuid::Uuid;
+use web::Tasks;
+use webhooks::{AddressPolicy, MockHostCheck, MockSubscriptionReader};
+
+use crate::pieces;
+
+/// The id of every offer.
+pub(crate) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
+
+/// The one token.
+pub(crate) fn token() -> BearerToken {
+    BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32])
+}
+
+/// A fixed instant, to the microsecond.
+pub(crate) fn instant() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_700_000_000, 123_456_000).unwrap_or_default()
+}
+
+/// Lets everybody in.
+struct Open(Principal);
+
+#[async_trait]
+impl Gate for Open {
+    async fn admit(&self, _: TokenKey) -> Result<Option<Admission>, StoreError> {
+        Ok(Some(Admission {
+            principal: self.0.clone(),
+            quota: Quota {
+                limit: 600,
+                place: 3,
+                resets_at: instant() + TimeDelta::seconds(40),
+                counted_at: instant(),
+            },
+        }))
+    }
+}
+
+/// Has one offer, many times.
+struct Shelf(Offer);
+
+#[async_trait]
+impl OfferReader for Shelf {
+    async fn offer(&self, _: SellerId, _: OfferId) -> Result<Option<Offer>, StoreError> {
+        Ok(Some(self.0.clone()))
+    }
+
+    async fn offers(
+        &self,
+        _: SellerId,
+        _: OfferFilter,
+        _: Option<Keyset>,
+        size: PageSize,
+    ) -> Result<Page<Offer>, StoreError> {
+        let items = vec![self.0.clone(); usize::from(size.get()) + 1];
+        let position = |offer: &Offer| Keyset {
+            at: offer.created_at,
+            id: offer.id.uuid(),
+        };
+        Ok(Page::from_one_more(items, size, position))
+    }
+}
+
+fn principal() -> anyhow::Result<Principal> {
+    Ok(Principal {
+        seller: Uuid::from_u128(0xa).into(),
+        seller_no: 17,
+        client_id: Uuid::from_u128(0xb).into(),
+        app_name: "Kettle Sync".to_owned(),
+        scopes: ScopeSet::parse("offers:read offers:write")
+            .ok()
+            .context("no scopes")?,
+        kind: TokenKind::Access,
+        expires_at: Some(instant() + TimeDelta::hours(12)),
+    })
+}
+
+/// The offer.
+fn offer() -> anyhow::Result<Offer> {
+    Ok(Offer {
+        seller: principal()?.seller,
+        id: OFFER.parse()?,
+        title: "Acme cordless drill 18 V, set number 123456".to_owned(),
+        handle: "cordless-drill-123456".to_owned(),
+        status: OfferStatus::Published,
+        price: Some(Price {
+            money: Money::pln(19_900).ok().context("no price")?,
+            source: PriceSource::Manual,
+        }),
+        stock: Some(Stock::new(7).ok().context("no stock")?),
+        ean: Some("5900000123456".to_owned()),
+        brand: Some("Acme".to_owned()),
+        signature: Some("C123456|Acme|5900000123456".to_owned()),
+        thumbnail: Some("https://img.shop.example/t/123456/160.webp".to_owned()),
+        url: "https://shop.example/p/cordless-drill-123456".to_owned(),
+        created_at: instant(),
+        updated_at: instant(),
+    })
+}
+
+/// Transactions that find the offer and save it.
+fn units() -> anyhow::Result<MockUnitOfWork> {
+    let offer = offer()?;
+    let mut units = MockUnitOfWork::new();
+    units.expect_begin().returning(move || {
+        let offer = offer.clone();
+        let mut transaction = MockTransaction::new();
+        transaction.expect_now().returning(instant);
+        transaction
+            .expect_lock_offers()
+            .returning(move |_, _| Ok(vec![offer.clone()]));
+        transaction.expect_save_offers().returning(|_, _| Ok(()));
+        transaction.expect_commit().returning(|| Ok(()));
+        Ok(Box::new(transaction))
+    });
+    Ok(units)
+}
+
+/// A listener's ports.
+pub(crate) fn public() -> anyhow::Result<Public> {
+    let settings = HttpSettings {
+        public_url: "https://api.shop.example".to_owned(),
+        realm: "Shop".to_owned(),
+        default_rate_limit: NonZeroU32::new(600).context("no limit")?,
+        access_token_ttl: TimeDelta::hours(12),
+        refresh_token_ttl: TimeDelta::days(90),
+        token_limit_per_ip: 30,
+        token_limit_per_client: 60,
+        authorize_limit_per_ip: 60,
+        docs_url: "https://docs.shop.example".to_owned(),
+        trusted_proxies: Vec::new(),
+        addresses: AddressPolicy::Public,
+        body_timeout: Duration::from_secs(10),
+        idempotency_lease: Duration::from_mins(1),
+        clock: Arc::new(SystemClock),
+    };
+    Ok(Public {
+        units: Arc::new(units()?),
+        gate: Arc::new(Open(principal()?)),
+        offers: Arc::new(Shelf(offer()?)),
+        orders: Arc::new(MockOrderReader::new()),
+        carriers: Arc::new(MockCarrierLookup::new()),
+        subscriptions: Arc::new(MockSubscriptionReader::new()),
+        hosts: Arc::new(MockHostCheck::new()),
+        claims: Arc::new(MockIdempotencyClaims::new()),
+        applications: Arc::new(MockApplicationReader::new()),
+        client_tokens: Arc::new(MockClientTokens::new()),
+        grants: Arc::new(MockGrantReader::new()),
+        rates: Arc::new(MockRateCounter::new()),
+        usage: UsageMeter::default(),
+        sealer: Arc::new(pieces::ring()?),
+        randomness: Arc::new(SystemRandomness::new()),
+        tasks: Tasks::new(Handle::current()),
+        settings: Arc::new(settings),
+    })
+}
