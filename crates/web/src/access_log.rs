@@ -109,8 +109,7 @@ mod tests {
             duration: Duration::from_nanos(1_500_499),
         };
         tracing::subscriber::with_default(kept.clone(), || line.write());
-        let written = kept.0.lock().unwrap().clone();
-        written
+        kept.0.lock().unwrap().clone()
     }
 
     #[test]
