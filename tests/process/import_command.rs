@@ -6,7 +6,11 @@ use blackbox::{World, offer_line, run};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
-use crate::{PROGRAM, world};
+use crate::{
+    PROGRAM,
+    exit_codes::{interrupted, started},
+    world,
+};
 
 async fn listed(world: &World, token: &str) -> usize {
     world.get(token, "/v1/offers?fields=id").await.expect(200).json()["items"]
@@ -123,5 +127,37 @@ async fn a_missing_file_and_an_unknown_seller_are_named() {
         &environment,
     )
     .await;
-    assert!(unknown.failure().stderr.contains("seller"));
+    assert!(unknown.ended(3).stderr.contains("sellers list"));
+}
+
+#[tokio::test]
+async fn what_was_interrupted_may_be_repeated_from_its_start() {
+    let world = world().await;
+    let seller = world.seller().await;
+    let lines: Vec<_> = (1..=6_000).map(|n| offer_line(n, json!({}))).collect();
+    let lines = lines.join("\n") + "\n";
+    let (seller_id, environment) = (seller.id.as_str(), [("DATABASE_URL", world.database.url())]);
+    let import = ["import", "offers", "-", "--seller", seller_id];
+    let mut importing = started(&import, &environment);
+    let stdin = importing.stdin.as_mut().unwrap();
+    stdin.write_all(lines.as_bytes()).await.unwrap();
+    stdin.flush().await.unwrap();
+    // As many as go in one transaction; the rest waits for more, and is lost with the command.
+    let fed = "select count(*) from offers where seller_id::text = $1";
+    blackbox::eventually("the first transaction", async || {
+        (world.count(fed, seller_id).await == 5_000).then_some(())
+    })
+    .await;
+    interrupted(importing).await;
+    assert_eq!(world.count(fed, seller_id).await, 5_000);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("offers.ndjson");
+    std::fs::write(&path, lines).unwrap();
+    let again = ["import", "offers", path.to_str().unwrap(), "--seller", seller_id];
+    let again = run(PROGRAM, &again, &environment).await.success();
+    assert!(
+        again.stdout.contains("created 1000, updated 0, unchanged 5000"),
+        "{}",
+        again.stdout
+    );
 }

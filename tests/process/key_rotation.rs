@@ -5,9 +5,13 @@ use std::time::Duration;
 use blackbox::{EVENTS, Expect, Finished, Receiver, Visitor, World, local_receivers, offer_line, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Answer, sealing_key};
+use testkit::{Answer, ServerOptions, TestServer, sealing_key};
 
-use crate::{PROGRAM, admin::audit};
+use crate::{
+    PROGRAM,
+    admin::audit,
+    exit_codes::{interrupted, started},
+};
 
 const KEYS: &str = "SELLER_API__KEYS__SEALING";
 /// Every column of sealed values.
@@ -134,7 +138,9 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
         counts,
         "nothing was written"
     );
-    assert!(audit(&world, &["--about", id(&new)]).await.is_empty());
+    let about = ["audit", "list", "--about", id(&new)];
+    let unknown = crate::admin::admin(&world, &about).await.ended(3);
+    assert!(unknown.stderr.contains(id(&new)), "{}", unknown.stderr);
     let told = admin(&world, &both, &["reseal"]).await.success().stdout;
     let noted = audit(&world, &["--about", id(&new)]).await;
     assert_eq!(noted.len(), 1, "{noted:?}");
@@ -201,15 +207,122 @@ async fn what_does_not_open_is_told_and_left_alone() {
         );
         assert!(refused.stderr.contains(&told), "{}", refused.output());
     }
-    // The right id over another key.
-    let forged = format!("{}:{}", id(&old), new.split_once(':').unwrap().1);
-    let refused = admin(&world, &format!("{new},{forged}"), &["reseal"])
-        .await
-        .failure();
-    assert!(refused.stderr.contains("though it is in"), "{}", refused.output());
     assert_eq!(sealed_by(&world, &old, &old).await.0, before);
     let without = admin(&world, "", &["status"]).await.failure();
     assert!(without.stderr.contains("keys.sealing"), "{}", without.output());
+}
+
+/// Another key under the id of this one.
+fn forged(key: &str) -> String {
+    format!("{}:{}", id(key), sealing_key().split_once(':').unwrap().1)
+}
+
+#[tokio::test]
+async fn nothing_is_sealed_by_another_key_under_an_id_that_is_taken() {
+    let (old, new) = (sealing_key(), sealing_key());
+    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
+    Sealed::by(&world).await;
+    let before = sealed_by(&world, &old, &old).await.0;
+    let wrong = forged(&old);
+    let told = format!("under its id \"{}\"", id(&old));
+    let options = ServerOptions::new(PROGRAM).set(KEYS, &wrong);
+    let server = TestServer::listen(&options, world.database.url()).await;
+    server.not_ready().await;
+    let url = format!("{}/readyz", server.backoffice_url);
+    let answer = world.client.get(&url).send().await;
+    assert_eq!(answer.status, 503);
+    let reason = String::from_utf8(answer.bytes).unwrap();
+    assert!(
+        reason.contains("under its id") && reason.contains(id(&old)),
+        "{reason}"
+    );
+    server
+        .log_with(|log| log.contains("not ready") && log.contains("under its id"))
+        .await;
+    let is_wrong = (before.clone(), "wrong".to_owned());
+    assert_eq!(sealed_by(&world, &wrong, &old).await, is_wrong);
+    for command in [&["reseal"][..], &["reseal", "--dry-run"]] {
+        let refused = admin(&world, &wrong, command).await.ended(1);
+        assert!(refused.stderr.contains(&told), "{}", refused.output());
+    }
+
+    // Behind a right one it seals nothing, and is told of.
+    let behind = format!("{new},{wrong}");
+    let options = ServerOptions::new(PROGRAM).set(KEYS, &behind);
+    let server = TestServer::listen(&options, world.database.url()).await;
+    server.ready().await;
+    let named =
+        |log: &str| log.contains("do not open what is stored under their ids") && log.contains(id(&old));
+    server.log_with(named).await;
+    assert_eq!(sealed_by(&world, &behind, &old).await, is_wrong);
+    let refused = admin(&world, &behind, &["reseal"]).await.ended(1);
+    assert!(refused.stderr.contains("though it is in"), "{}", refused.output());
+    assert_eq!(sealed_by(&world, &old, &old).await, (before, "seals".to_owned()));
+    world.office_get("/sellers").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_single_value_that_was_changed_makes_no_other_key() {
+    let (old, new) = (sealing_key(), sealing_key());
+    let both = format!("{new},{old}");
+    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
+    Sealed::by(&world).await;
+    let client = world.database.connect().await;
+    let ready = ServerOptions::new(PROGRAM).set(KEYS, &old);
+    let changed = "update subscriptions set secret = set_byte(secret, length(secret) - 1, 255 - get_byte(secret, length(secret) - 1))";
+    client.batch_execute(changed).await.unwrap();
+    let server = TestServer::listen(&ready, world.database.url()).await;
+    server.ready().await;
+    let refused = admin(&world, &both, &["reseal"]).await.failure();
+    assert!(refused.stderr.contains("though it is in"), "{}", refused.output());
+    let (counts, state) = sealed_by(&world, &both, &old).await;
+    // It is all that is left under it.
+    assert_eq!((counts, state.as_str()), (vec![1, 0, 0, 0], "wrong"));
+}
+
+#[tokio::test]
+async fn a_key_that_is_missing_is_named_at_the_start_and_stops_nothing() {
+    let (old, new) = (sealing_key(), sealing_key());
+    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
+    Sealed::by(&world).await;
+    let options = ServerOptions::new(PROGRAM).set(KEYS, &new);
+    let server = TestServer::listen(&options, world.database.url()).await;
+    server.ready().await;
+    let named = |log: &str| log.contains("not in `keys.sealing`") && log.contains(id(&old));
+    server.log_with(named).await;
+    // Whoever has both has nothing to be told.
+    let options = ServerOptions::new(PROGRAM).set(KEYS, format!("{new},{old}"));
+    let server = TestServer::listen(&options, world.database.url()).await;
+    server.ready().await;
+    let log = server.log_with(|log| log.contains("ready")).await;
+    assert!(!log.contains("not in `keys.sealing`"), "{log}");
+}
+
+#[tokio::test]
+async fn sealing_anew_that_was_interrupted_is_run_again() {
+    let (old, new) = (sealing_key(), sealing_key());
+    let both = format!("{new},{old}");
+    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
+    Sealed::by(&world).await;
+    let before = sealed_by(&world, &both, &old).await.0;
+    let mut holder = world.database.connect().await;
+    // The command waits for this one, and has begun by then.
+    let held = holder.transaction().await.unwrap();
+    held.execute("select from subscriptions for update", &[])
+        .await
+        .unwrap();
+    let environment = [("DATABASE_URL", world.database.url()), (KEYS, both.as_str())];
+    let resealing = started(&["admin", "keys", "reseal"], &environment);
+    let begun = "select count(*) from audit_log where action = 'keys.resealing_begun' and $1 <> ''";
+    blackbox::eventually("sealing anew begins", async || {
+        (world.count(begun, id(&new)).await == 1).then_some(())
+    })
+    .await;
+    interrupted(resealing).await;
+    held.rollback().await.unwrap();
+    assert_eq!(sealed_by(&world, &both, &old).await.0, before);
+    admin(&world, &both, &["reseal"]).await.success();
+    assert_eq!(sealed_by(&world, &both, &old).await.0, [0; 4]);
 }
 
 #[tokio::test]

@@ -69,7 +69,11 @@ pub(crate) fn run() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         output::complain(&error);
-        Exit::of(&error).into()
+        let exit = Exit::of(&error);
+        if exit == Exit::Unknown {
+            output::note("it may be done and it may not: look whether it is before you repeat it");
+        }
+        exit.into()
     })
 }
 

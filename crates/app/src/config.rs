@@ -57,7 +57,7 @@ pub struct Config {
     #[schemars(extend("x-read-by" = "every command that needs it"))]
     pub database: DatabaseConfig,
     /// Keys of the service's own.
-    #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox, admin keys status, admin keys reseal"))]
     pub keys: KeysConfig,
     /// The OAuth endpoints.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]

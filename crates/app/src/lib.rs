@@ -13,6 +13,7 @@ mod probes;
 mod readiness;
 mod running;
 mod sandbox;
+mod sealing_keys;
 mod serve;
 mod signals;
 mod supervisor;

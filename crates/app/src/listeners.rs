@@ -76,6 +76,10 @@ fn explained(error: io::Error, address: SocketAddr, flag: &str) -> anyhow::Error
         io::ErrorKind::PermissionDenied => {
             anyhow!("this user may not listen at {address}: choose a port from 1024 on with {flag}")
         }
+        io::ErrorKind::AddrNotAvailable => anyhow!(
+            "this machine has no address {}: choose one of its own with {flag}, or 0.0.0.0 for all that it has",
+            address.ip()
+        ),
         _ => anyhow::Error::new(error).context(format!("cannot listen at {address} ({flag})")),
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the service can do its work: the schema is there, and nobody has asked it to stop.
+//! Whether the service can do its work: the schema is there, the keys are the right ones, and nobody has asked it to stop.
 
 use std::{
     sync::{
@@ -10,17 +10,21 @@ use std::{
 
 use adapter_backoffice::{Health, NotReady};
 use adapter_postgres::{Database, SchemaState};
+use adapter_sealing::KeyRing;
 use async_trait::async_trait;
+use kernel::StoreError;
 use tokio::{
-    sync::watch,
+    sync::{OnceCell, watch},
     time::{sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{causes, meters::note_readiness, supervisor};
+use crate::{causes, meters::note_readiness, sealing_keys, supervisor};
 
 /// Longest wait for the database's answer: whoever asks is to be answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_900);
+/// How much of that comparing the keys may take. It is a handful of short statements, and done once.
+const PATIENCE_WITH_KEYS: Duration = Duration::from_millis(900);
 /// Pause between two looks at the schema.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -28,6 +32,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Readiness {
     database: Database,
+    sealer: Arc<KeyRing>,
+    /// Set once the keys were found to be the right ones.
+    compared: Arc<OnceCell<()>>,
     stopping: Arc<AtomicBool>,
     reached: Arc<watch::Sender<bool>>,
 }
@@ -51,9 +58,12 @@ pub(crate) struct TooOld {
 }
 
 impl Readiness {
-    pub(crate) fn new(database: Database) -> Self {
+    /// The database has to be one with the sealer.
+    pub(crate) fn new(database: Database, sealer: Arc<KeyRing>) -> Self {
         Self {
             database,
+            sealer,
+            compared: Arc::default(),
             stopping: Arc::default(),
             reached: Arc::default(),
         }
@@ -108,10 +118,44 @@ impl Readiness {
     }
 
     async fn look(&self) -> State {
-        match timeout(PATIENCE, self.database.schema_state()).await {
-            Ok(Ok(state)) => state.into(),
-            Ok(Err(error)) => State::Away(causes::told(&error)),
-            Err(_) => State::Away("no answer".to_owned()),
+        match timeout(PATIENCE, self.look_at_leisure()).await {
+            Ok(Ok(state)) => state,
+            Ok(Err(error)) => self.away(causes::told(&error)),
+            Err(_) => self.away("no answer".to_owned()),
+        }
+    }
+
+    async fn look_at_leisure(&self) -> Result<State, StoreError> {
+        let state = State::from(self.database.schema_state().await?);
+        if state != State::Ready {
+            return Ok(state);
+        }
+        let compared = self.compared.get_or_try_init(|| self.compare_keys()).await;
+        Ok(compared.err().unwrap_or(state))
+    }
+
+    /// Holds the keys against a few of the values that are stored, at the start and never again: what others seal later, with
+    /// keys that this process lacks, is told where it does not open.
+    async fn compare_keys(&self) -> Result<(), State> {
+        let values = self.database.sealed_values();
+        let Ok(compared) = timeout(PATIENCE_WITH_KEYS, sealing_keys::compare(&values, &self.sealer)).await
+        else {
+            tracing::warn!(
+                "the sealing keys could not be compared in time: ask `seller-api admin keys status`"
+            );
+            return Ok(());
+        };
+        let compared = compared.map_err(|error| self.away(causes::told(&error)))?;
+        let refused = compared.refuse_sealing(&self.sealer);
+        refused.map_err(|other| State::OtherKey(other.to_string()))?;
+        compared.tell();
+        Ok(())
+    }
+
+    fn away(&self, cause: String) -> State {
+        State::Away {
+            cause,
+            advice: self.database.advice(),
         }
     }
 }
@@ -136,9 +180,17 @@ enum State {
     StatementsForgotten,
     ReadOnly,
     Missing,
-    Behind { pending: usize },
-    TooOld { oldest: String },
-    Away(String),
+    Behind {
+        pending: usize,
+    },
+    TooOld {
+        oldest: String,
+    },
+    OtherKey(String),
+    Away {
+        cause: String,
+        advice: Option<&'static str>,
+    },
 }
 
 impl From<SchemaState> for State {
@@ -168,7 +220,11 @@ impl State {
             Self::TooOld { oldest } => Some(format!(
                 "the database's schema needs seller-api {oldest} or newer"
             )),
-            Self::Away(_) => Some("the database cannot be reached".to_owned()),
+            Self::OtherKey(why) => Some(why.clone()),
+            Self::Away { advice: None, .. } => Some("the database cannot be reached".to_owned()),
+            Self::Away {
+                advice: Some(advice), ..
+            } => Some(format!("the database cannot be reached: {advice}")),
         }
     }
 
@@ -180,7 +236,7 @@ impl State {
         supervisor::status(status.as_deref().unwrap_or("ready"));
         match (self, reason) {
             (_, None) => tracing::info!("ready"),
-            (Self::Away(cause), Some(reason)) => tracing::warn!(reason, cause, "not ready: waiting"),
+            (Self::Away { cause, .. }, Some(reason)) => tracing::warn!(reason, cause, "not ready: waiting"),
             (_, Some(reason)) => tracing::warn!(reason, "not ready: waiting"),
         }
     }
@@ -188,7 +244,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use kernel::StoreError;
+    use adapter_sealing::SystemRandomness;
 
     use super::*;
 
@@ -196,7 +252,9 @@ mod tests {
     async fn nobody_watches_on_once_nobody_waits() {
         let settings = crate::config::DatabaseConfig::default()
             .settings("postgres://nobody@127.0.0.1:1/nothing", std::num::NonZeroU32::MIN);
-        let readiness = Readiness::new(Database::new(settings).unwrap());
+        let keys = [KeyRing::generate(&SystemRandomness::new()).into()];
+        let ring = Arc::new(KeyRing::parse(&keys).unwrap());
+        let readiness = Readiness::new(Database::new(settings).unwrap(), ring);
         assert!(
             timeout(Duration::from_millis(100), readiness.watch())
                 .await
@@ -232,6 +290,15 @@ mod tests {
     fn the_causes_of_an_outage_are_for_the_log_alone() {
         let cause = causes::told(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
         assert!(cause.ends_with("connection to 10.0.0.7 refused"), "{cause}");
-        assert!(!State::Away(cause).not_ready().unwrap().contains("10.0.0.7"));
+        let away = |advice| State::Away {
+            cause: cause.clone(),
+            advice,
+        };
+        assert!(!away(None).not_ready().unwrap().contains("10.0.0.7"));
+        let advised = away(Some("renew it")).not_ready().unwrap();
+        assert!(
+            advised.ends_with(": renew it") && !advised.contains("10.0.0.7"),
+            "{advised}"
+        );
     }
 }

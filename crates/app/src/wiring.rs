@@ -52,7 +52,8 @@ pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
          postgres://user:password@host:5432/name",
     )?;
     let settings = config.database.settings(url.expose(), config.rate_limit.default);
-    let database = Database::new(settings).context("configuration key `database.url` cannot be used")?;
+    let database =
+        Database::new(settings).map_err(|error| anyhow!("configuration key `database.url` {error}"))?;
     Ok(database.with_polling(poll_schedule(config)))
 }
 
@@ -77,12 +78,12 @@ impl Shared {
         let database = database(config)?.with_sealer(sealer.clone());
         Ok(Self {
             public_url,
+            readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
             passwords: Arc::new(Argon2Hasher::new(config.panel.hashing())),
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),
-            readiness: Readiness::new(database.clone()),
             stopping: Arc::default(),
             meters: meters.of(&database),
             config: Arc::new(config.clone()),

@@ -25,8 +25,9 @@ use crate::{
 
 /// Look after sellers, applications, tokens, webhooks and keys, and read the audit log
 ///
-/// Works on the database itself, so it needs its URL and no running `serve`. What is changed is noted in the audit log, and
-/// seen by the next request to every process.
+/// Works on the database itself and needs no running `serve`: `database.url` (or `DATABASE_URL`) is enough, but for `keys status` and
+/// `keys reseal`, which need `keys.sealing` too, and `keys generate`, which needs nothing. What is changed is noted in the audit
+/// log, and seen by the next request to every process.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]

@@ -57,10 +57,14 @@ impl Exit {
     pub(super) const fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Failed => "failed or refused; nothing was changed by a command that changes one thing",
+            Self::Failed => {
+                "failed or refused, by a wrong configuration too; nothing was changed by a command that changes one thing"
+            }
             Self::Usage => "the command line is wrong, or --yes is missing where there is nobody to ask",
             Self::NotFound => "what the command is about is not there",
-            Self::Unavailable => "the database cannot be reached, or its schema does not fit this program",
+            Self::Unavailable => {
+                "the database cannot be reached, takes no writes, or has a schema that does not fit this program"
+            }
             Self::Unknown => {
                 "the database was lost at the very end: look whether it was done before repeating it"
             }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use adapter_backoffice::{ImportReport, Importer};
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use kernel::SellerId;
@@ -19,7 +19,7 @@ use tokio::{
 use uuid::Uuid;
 use web::Tasks;
 
-use super::{block_on, output, quiet, schema, values};
+use super::{block_on, exit::Stopped, output, quiet, schema, values};
 use crate::{config::Loaded, logging, wiring::database};
 
 /// Import data
@@ -35,7 +35,8 @@ enum Command {
     ///
     /// Reads one JSON object a line, as the marketplace's interface takes them (`POST /sellers/{seller}/offers:import`), at
     /// any size. Lines that are refused are reported on stderr with their number; the others are fed, and counted on
-    /// stdout. Exits with 1 where a line was refused.
+    /// stdout. Exits with 1 where a line was refused. Ended half-way, by Ctrl-C or a lost database, it may be repeated from its
+    /// start: what was fed is unchanged then.
     #[command(after_long_help = "\
 Examples:
   seller-api import offers catalogue.ndjson --seller 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e
@@ -78,7 +79,8 @@ async fn offers(loaded: &Loaded, file: &Path, seller: SellerId) -> anyhow::Resul
     let database = database(&loaded.config)?;
     schema::require(&database).await?;
     if database.sellers().seller(seller).await?.is_none() {
-        bail!("there is no seller {seller}");
+        let none = format!("there is no seller {seller}: `seller-api admin sellers list` shows all");
+        return Err(Stopped::NotFound(none).into());
     }
     let importer = Importer::new(database.units(), Tasks::new(Handle::current()), seller);
     if file == Path::new("-") {

@@ -12,7 +12,8 @@ use crate::{config::Loaded, logging};
 ///
 /// Applies the migrations that this version has and the database lacks, each in a transaction of its own, under a lock:
 /// two at once are harmless. Refuses a schema that needs a newer program. Uses `database.direct_url` where it is set, so that no pooler is between, else the database's
-/// URL. A running `serve` of the version before goes on working.
+/// URL; needs no `keys.sealing`. A running `serve` of the version before goes on working. Ended half-way, by Ctrl-C or a lost
+/// database, it may be run again: a migration is applied as a whole or not at all.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {}

@@ -42,7 +42,8 @@ enum Workers {
 const EXAMPLES: &str = "\
 Examples:
   export DATABASE_URL=postgres://seller_api:secret@db.internal/seller_api
-  export SELLER_API__KEYS__SEALING=$(seller-api admin keys generate)
+  (umask 077; set -C; seller-api admin keys generate > sealing.key)   once; keep it
+  export SELLER_API__KEYS__SEALING=\"$(cat sealing.key)\"
   seller-api migrate && seller-api serve
   seller-api serve --bind 0.0.0.0:8080 --backoffice-bind 10.0.0.5:8081
   seller-api serve --workers none";

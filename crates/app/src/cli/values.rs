@@ -11,6 +11,24 @@ pub(super) fn id(text: &str) -> Result<Uuid, String> {
         .map_err(|_| "must be an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e".to_owned())
 }
 
+/// What the audit log can tell of: it has ids of several forms, and none of them has white space.
+pub(super) fn subject(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if text.is_empty() || !text.bytes().all(fits) {
+        return Err(
+            "must be an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, a client_id such as \
+             psa_0197a5c48b1e7c3a9d2f4e5b6a7c8d9e, or the id of a sealing key"
+                .to_owned(),
+        );
+    }
+    Ok(text.to_owned())
+}
+
+/// True for the id of a thing in the database, which may be there without the log telling of it.
+pub(super) fn is_id(text: &str) -> bool {
+    text.parse::<Uuid>().is_ok() || text.parse::<ClientId>().is_ok()
+}
+
 /// A seller, as people name one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SellerName {

@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use adapter_postgres::{DatabaseSettings, Gathering};
+use adapter_postgres::{DatabaseSettings, Gathering, check_url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,14 @@ impl Default for DatabaseConfig {
 impl DatabaseConfig {
     pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
+        for (key, url) in [
+            ("database.url", &self.url),
+            ("database.direct_url", &self.direct_url),
+        ] {
+            if let Some(Err(error)) = url.as_ref().map(|url| check_url(url.expose())) {
+                problems.push((key, error.to_string()));
+            }
+        }
         if !(1..=1_000).contains(&self.pool_size) {
             problems.push(("database.pool_size", "must be from 1 to 1000".to_owned()));
         }

@@ -2,7 +2,11 @@
 
 use std::{fmt, path::PathBuf};
 
-use figment::error::{Actual, Kind};
+use figment::{
+    Figment,
+    error::{Actual, Kind},
+    value::Value,
+};
 
 use super::reference::sections;
 
@@ -57,13 +61,14 @@ fn joined(problems: &[Problem]) -> String {
         .join("\n")
 }
 
-impl From<figment::Error> for ConfigError {
-    fn from(errors: figment::Error) -> Self {
-        Self::Problems(errors.into_iter().map(problem).collect())
+impl ConfigError {
+    /// Why the layers make no configuration.
+    pub(super) fn refused(errors: figment::Error, layers: &Figment) -> Self {
+        Self::Problems(errors.into_iter().map(|error| problem(error, layers)).collect())
     }
 }
 
-fn problem(error: figment::Error) -> Problem {
+fn problem(error: figment::Error, layers: &Figment) -> Problem {
     let key = error.path.join(".");
     let secret = is_secret(&key);
     let reason = match error.kind {
@@ -72,7 +77,7 @@ fn problem(error: figment::Error) -> Problem {
         Kind::UnknownField(_, known) => unknown(&key, known),
         Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
         Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) if secret => {
-            format!("must be {expected}")
+            format!("must be {}", wanted(&expected))
         }
         Kind::InvalidType(found, expected) | Kind::InvalidValue(found, expected) => {
             format!("must be {}, not {}", wanted(&expected), given(&found))
@@ -81,10 +86,31 @@ fn problem(error: figment::Error) -> Problem {
         other => format!("cannot be used: {other}"),
     };
     Problem {
+        reason: with_given(layers, &key, reason),
         key,
-        reason,
         source: error.metadata.map(|metadata| metadata.name.into_owned()),
     }
+}
+
+/// The longest value that is repeated.
+const SHOWN: usize = 80;
+
+/// The reason with the value that was given, where it says what there must be and not what there is. Never a secret, nor what
+/// may hold one, as addresses of services do before their `@`.
+pub(super) fn with_given(layers: &Figment, key: &str, reason: String) -> String {
+    let asks =
+        reason.starts_with("must be ") && !reason.starts_with("must be set") && !reason.contains(", not ");
+    if !asks || is_secret(key) {
+        return reason;
+    }
+    let shown = match layers.find_value(key) {
+        Ok(Value::String(_, text)) if text.is_empty() => "an empty text".to_owned(),
+        Ok(Value::String(_, text)) if text.len() <= SHOWN && !text.contains(['@', '\n']) => {
+            format!("`{text}`")
+        }
+        _ => return reason,
+    };
+    format!("{reason}, not {shown}")
 }
 
 /// How alike an unknown name and a known one have to be, from 0 to 1, for the known one to have been meant.
@@ -118,6 +144,7 @@ fn meant(key: &str, known: &[&str]) -> Option<String> {
 fn is_secret(key: &str) -> bool {
     let (section, name) = key.rsplit_once('.').unwrap_or((key, ""));
     section.starts_with("keys")
+        || key.starts_with("tracing.headers")
         || matches!(key, "database.url" | "database.direct_url")
         || matches!(
             name,
@@ -131,6 +158,11 @@ const ADDRESS: &str = "an address with a port such as 127.0.0.1:8080";
 fn wanted(expected: &str) -> &str {
     match expected {
         "a nonzero u16" => "a whole number from 1 to 65535",
+        "a boolean" => "true or false",
+        "a string" => "a text",
+        section if section.starts_with("struct ") => "a section with keys in it",
+        "a nonzero u32" => "a whole number from 1 to 4294967295",
+        "u16" => "a whole number from 0 to 65535",
         "u32" => "a whole number from 0 to 4294967295",
         "usize" => "a whole number from 0 on",
         "socket address" => ADDRESS,
@@ -143,6 +175,7 @@ fn given(found: &Actual) -> String {
         Actual::Unsigned(number) => number.to_string(),
         Actual::Signed(number) => number.to_string(),
         Actual::Float(number) => number.to_string(),
+        Actual::Str(text) if text.is_empty() => "an empty text".to_owned(),
         Actual::Str(text) => format!("`{text}`"),
         other => other.to_string(),
     }

@@ -21,7 +21,7 @@ impl KeysConfig {
         match self.ring() {
             // Not every command needs keys: those that do say so.
             Ok(_) | Err(KeyError::None) => Vec::new(),
-            Err(error) => vec![("keys.sealing", error.to_string())],
+            Err(error) => vec![("keys.sealing", format!("cannot be used: {error}"))],
         }
     }
 

@@ -8,7 +8,10 @@ use figment::{
     value::{Dict, Map, Value},
 };
 
-use super::ConfigError;
+use super::{
+    ConfigError,
+    reference::{Key, sections},
+};
 
 /// What the variables of the environment begin with.
 const PREFIX: &str = "SELLER_API__";
@@ -30,8 +33,8 @@ impl Layer {
         let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
         let values = Toml::from_str(&text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start));
-            let line = before.map_or(1, |before| before.lines().count().max(1));
-            refused(format!("line {line}: {}", error.message()))
+            let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+            refused(format!("line {line}: {}", error.message().replace('\n', ", ")))
         })?;
         Ok(Self {
             name: format!("the file {}", path.display()),
@@ -53,6 +56,25 @@ impl Layer {
             &path,
             value.into(),
         ))
+    }
+
+    /// The variable that was probably meant by one that is none of ours, but looks like one: with too few underscores, or in
+    /// small letters. Those that an orchestrator sets for a service of this name are others.
+    pub(super) fn meant_variable(name: &str, value: &str) -> Option<Key> {
+        let bare = |name: &str| {
+            name.to_uppercase()
+                .split('_')
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join("_")
+        };
+        let named = bare(name);
+        if !named.starts_with("SELLER_API_") || value.contains("://") || Self::variable(name, value).is_some()
+        {
+            return None;
+        }
+        let mut keys = sections().into_iter().flat_map(|section| section.keys);
+        keys.find(|key| bare(&key.variable()) == named)
     }
 
     /// The value of the flag `name` for a key such as `server.bind`.

@@ -4,7 +4,7 @@ use std::{env, fmt, path::PathBuf};
 
 use figment::Figment;
 
-use super::{Config, ConfigError, Layer, Problem};
+use super::{Config, ConfigError, Layer, Problem, error::with_given};
 
 /// Where a configuration comes from, from the lowest layer to the highest.
 #[derive(Clone, Default)]
@@ -68,26 +68,40 @@ impl Sources {
             figment = figment.merge(layer);
         }
         let loaded = Loaded {
-            config: figment.extract_lossy()?,
+            config: figment
+                .extract_lossy()
+                .map_err(|errors| ConfigError::refused(errors, &figment))?,
             figment,
         };
         let mut problems = loaded.config.problems();
         let variables = self.environment.iter().map(|(name, _)| name.as_str());
         problems.extend(loaded.config.tracing.foreign(variables));
+        let named = |(key, reason): (&str, String)| loaded.problem(key, reason);
+        let mut problems = problems.into_iter().map(named).collect::<Vec<_>>();
+        problems.extend(self.environment.iter().filter_map(misspelled));
         if problems.is_empty() {
             return Ok(loaded);
         }
-        let named = |(key, reason): (&str, String)| loaded.problem(key, reason);
-        Err(ConfigError::Problems(problems.into_iter().map(named).collect()))
+        Err(ConfigError::Problems(problems))
     }
 }
 
+/// A variable that would be passed over, though it was meant for us.
+fn misspelled((name, value): &(String, String)) -> Option<Problem> {
+    let key = Layer::meant_variable(name, value)?;
+    Some(Problem {
+        reason: format!("is set by {}", key.variable()),
+        key: key.name,
+        source: Some(format!("the environment variable {name}")),
+    })
+}
+
 impl Loaded {
-    /// What is wrong with a key, with the place that its value comes from.
+    /// What is wrong with a key, with its value and the place that this comes from.
     pub fn problem(&self, key: &str, reason: impl Into<String>) -> Problem {
         Problem {
             key: key.to_owned(),
-            reason: reason.into(),
+            reason: with_given(&self.figment, key, reason.into()),
             source: self.source(key),
         }
     }

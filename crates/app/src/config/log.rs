@@ -35,13 +35,22 @@ impl Default for LogConfig {
 
 impl LogConfig {
     pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
-        match EnvFilter::try_new(&self.level) {
-            Ok(_) if !self.level.trim().is_empty() => Vec::new(),
-            _ => vec![(
-                "log.level",
-                "must be error, warn, info, debug, trace, or directives such as `info,usecases=debug`"
-                    .to_owned(),
-            )],
+        let (text, filter) = (self.level.trim(), EnvFilter::try_new(&self.level));
+        // The filter takes a lone word for a part of the program, and nothing else is logged then.
+        let is_fine = filter.is_ok() && !text.is_empty() && !text.split(',').any(is_lone_word);
+        if is_fine {
+            return Vec::new();
         }
+        let rule =
+            "must be error, warn, info, debug, trace, off, or directives such as `info,usecases=debug`";
+        vec![("log.level", rule.to_owned())]
     }
+}
+
+/// True for a directive that is neither a level nor says which one it is about.
+fn is_lone_word(directive: &str) -> bool {
+    const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+    let directive = directive.trim();
+    let is_level = LEVELS.iter().any(|level| directive.eq_ignore_ascii_case(level));
+    !is_level && !directive.contains(['=', '[', ']', '{', '}'])
 }

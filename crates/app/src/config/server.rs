@@ -151,6 +151,18 @@ impl ServerConfig {
             "server.threads",
             "must be from 1 to 512",
         );
+        if self.bind.port() != 0 && self.bind.port() == self.backoffice_bind.port() {
+            let (own, other) = (self.bind.ip(), self.backoffice_bind.ip());
+            if own == other || own.is_unspecified() || other.is_unspecified() {
+                problems.push((
+                    "server.backoffice_bind",
+                    format!(
+                        "must have another port than `server.bind`, which is {}",
+                        self.bind
+                    ),
+                ));
+            }
+        }
         problems.extend(self.tls.problem(["server.tls.certificate", "server.tls.key"]));
         let backoffice = ["server.backoffice_tls.certificate", "server.backoffice_tls.key"];
         problems.extend(self.backoffice_tls.problem(backoffice));

@@ -24,8 +24,14 @@ impl TlsConfig {
         self.certificate.as_deref().zip(self.key.as_deref())
     }
 
-    /// What is wrong where only one of the two is set: `certificate` and `key` are the whole names of both.
+    /// What is wrong where one of the two names nothing, or is not set: `certificate` and `key` are the whole names of both.
     pub(super) fn problem(&self, [certificate, key]: [&'static str; 2]) -> Option<(&'static str, String)> {
+        // An empty variable must not take TLS away.
+        for (name, file) in [(certificate, &self.certificate), (key, &self.key)] {
+            if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
+                return Some((name, "must be the path of a file".to_owned()));
+            }
+        }
         let (missing, given) = match (&self.certificate, &self.key) {
             (Some(_), None) => (key, certificate),
             (None, Some(_)) => (certificate, key),

@@ -14,8 +14,7 @@ use url::Url;
 pub(crate) const HIDDEN: &str = "(hidden)";
 
 /// A duration, written `500ms`, `1m`, `12h`, `90d`, or several of them in a row (`1h 30m`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Period(pub Duration);
 
 impl Period {
@@ -25,13 +24,36 @@ impl Period {
     }
 }
 
-impl TryFrom<String> for Period {
+const DURATION: &str = "a duration such as 500ms, 1m or 12h";
+
+impl TryFrom<&str> for Period {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        let read = humantime::parse_duration(&text);
+    fn try_from(text: &str) -> Result<Self, String> {
+        let read = humantime::parse_duration(text);
         read.map(Self)
-            .map_err(|reason| format!("must be a duration such as 500ms, 1m or 12h ({reason})"))
+            .map_err(|reason| format!("must be {DURATION} ({reason})"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Period {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(PeriodVisitor)
+    }
+}
+
+/// Says of a number without a unit what it should be.
+struct PeriodVisitor;
+
+impl Visitor<'_> for PeriodVisitor {
+    type Value = Period;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(DURATION)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Period, E> {
+        Period::try_from(text).map_err(E::custom)
     }
 }
 
@@ -209,7 +231,7 @@ mod tests {
             "1d 1h 1m 1s 1ms 1us 1ns",
             "0s",
         ] {
-            let period = Period::try_from(text.to_owned()).unwrap();
+            let period = Period::try_from(text).unwrap();
             assert_eq!(period.to_string(), text);
         }
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    super::{output, values},
+    super::{exit::Stopped, output, values},
     office::Office,
 };
 
@@ -34,8 +34,8 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
-    /// Only what this one did, or what was done to it: the id of a seller, token, application or order
-    #[arg(long, value_name = "ID")]
+    /// Only what this one did, or what was done to it: the id of a seller, token, application, order or sealing key
+    #[arg(long, value_name = "ID", value_parser = values::subject)]
     about: Option<String>,
     /// How many entries at most, 1 to 1000
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -52,7 +52,17 @@ impl Command {
     pub(super) async fn run(self, office: &Office) -> anyhow::Result<()> {
         let Self::List(list) = self;
         let log = office.database.audit();
-        let entries = log.entries(list.about, list.before, list.limit).await?;
+        let entries = log.entries(list.about.clone(), list.before, list.limit).await?;
+        if let Some(about) = list.about.filter(|about| !values::is_id(about))
+            && entries.is_empty()
+            && list.before.is_none()
+        {
+            return Err(Stopped::NotFound(format!(
+                "the audit log tells of no {about:?}: sellers, tokens and orders are named by ids such as \
+                 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, applications by their client_id, sealing keys by what stands before their colon"
+            ))
+            .into());
+        }
         if !list.json {
             output::print(row(["TIME", "ACTOR", "FROM", "ACTION", "SUBJECT", "ID"]))?;
         }

@@ -15,6 +15,7 @@ use usecases::{ActingOperator, Transaction, UnitOfWorkError, Work, transact};
 use super::super::{block_on, output, schema};
 use crate::{
     config::{Loaded, Sources},
+    sealing_keys::{Comparison, compare},
     wiring::{database, sealer},
 };
 
@@ -29,18 +30,28 @@ const TELL_EVERY: Duration = Duration::from_secs(5);
 pub(super) enum Command {
     /// Make a key for `keys.sealing`
     ///
+    /// The key is printed and kept nowhere: save it, readable by the service alone, and apart from the database and its backups.
+    /// What was sealed by a key that is lost stays unreadable.
+    ///
     /// To replace a key: put the new one behind the old one and restart every process, so that all can open what it seals; put
     /// it in front and restart them again; then `reseal`. Once `status` shows nothing under the old one, and a day has passed
     /// for what clients carry (cursors), take that out.
     #[command(after_long_help = "\
 Examples:
-  seller-api admin keys generate
-  SELLER_API__KEYS__SEALING=$(seller-api admin keys generate),$OLD_KEYS seller-api serve")]
+  (umask 077; set -C; seller-api admin keys generate > sealing.key)       save a key; -C spares one that is there
+  SELLER_API__KEYS__SEALING=\"$(cat sealing.key)\" seller-api serve
+
+  (umask 077; set -C; seller-api admin keys generate > sealing.key.new)   a second one, behind the first
+  SELLER_API__KEYS__SEALING=\"$(cat sealing.key),$(cat sealing.key.new)\" seller-api serve")]
     Generate,
     /// Tell how many stored values each key still seals
     ///
     /// A key that seals none may be taken out, once what clients carry for us is not needed any more either: cursors have no
     /// end of their own, a day is enough for a client that goes through a list.
+    ///
+    /// What a key is to this configuration: `seals` is the first of `keys.sealing`, `opens` another one of it, `missing` is not in
+    /// it, and `wrong` is the id of one in it that opens nothing of what was looked at under this id. Needs the database and
+    /// `keys.sealing`.
     #[command(after_long_help = "\
 Examples:
   seller-api admin keys status
@@ -54,7 +65,8 @@ Examples:
     ///
     /// Runs beside processes that serve: a value is replaced only where it is still the same. Restart all of them with the
     /// new key in front before, or they go on sealing with the old one. Interrupted, it may simply be run again. Fails where
-    /// values are left that do not open, or that others kept in their hands.
+    /// values are left that do not open, or that others kept in their hands, and does nothing where the first key is another
+    /// one than its id says. Needs the database and `keys.sealing`.
     #[command(after_long_help = "\
 Examples:
   seller-api admin keys reseal --dry-run
@@ -76,16 +88,18 @@ impl Command {
     }
 }
 
-/// The database, with the configured keys.
-async fn opened(loaded: &Loaded) -> anyhow::Result<(Arc<KeyRing>, SealedValues)> {
+/// The database, with the configured keys and what is wrong with them.
+async fn opened(loaded: &Loaded) -> anyhow::Result<(Arc<KeyRing>, SealedValues, Comparison)> {
     let ring = sealer(&loaded.config)?;
     let database = database(&loaded.config)?.with_sealer(ring.clone());
     schema::require(&database).await?;
-    Ok((ring, database.sealed_values()))
+    let values = database.sealed_values();
+    let compared = compare(&values, &ring).await?;
+    Ok((ring, values, compared))
 }
 
 async fn status(loaded: &Loaded, json: bool) -> anyhow::Result<()> {
-    let (ring, values) = opened(loaded).await?;
+    let (ring, values, compared) = opened(loaded).await?;
     let mut counts = BTreeMap::<String, BTreeMap<SealedColumn, u64>>::new();
     for id in ring.ids() {
         counts.entry(id.to_owned()).or_default();
@@ -106,7 +120,11 @@ async fn status(loaded: &Loaded, json: bool) -> anyhow::Result<()> {
         output::print(row("KEY", "STATE", "COLUMN", "VALUES"))?;
     }
     for (key, by_column) in counts {
-        let state = state(&ring, &key);
+        let state = if compared.others.contains(&key) {
+            "wrong"
+        } else {
+            state(&ring, &key)
+        };
         for column in SealedColumn::ALL {
             let count = by_column.get(&column).copied().unwrap_or_default();
             output::print(if json {
@@ -136,7 +154,8 @@ fn row(key: &str, state: &str, column: &str, values: &str) -> String {
 }
 
 async fn reseal(loaded: &Loaded, dry: bool) -> anyhow::Result<()> {
-    let (ring, values) = opened(loaded).await?;
+    let (ring, values, compared) = opened(loaded).await?;
+    compared.refuse_sealing(&ring)?;
     if !dry {
         let database = database(&loaded.config)?;
         transact(database.units().as_ref(), &Begin(ring.first_id().to_owned())).await?;

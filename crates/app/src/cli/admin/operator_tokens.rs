@@ -1,7 +1,6 @@
 //! `seller-api admin operator-tokens`.
 
 use adapter_sealing::SystemRandomness;
-use anyhow::Context as _;
 use clap::Subcommand;
 use oauth::OperatorTokenRow;
 use serde_json::{Value, json};
@@ -68,7 +67,8 @@ impl Command {
         match self {
             Self::Create { name } => {
                 let name = name.positional.or(name.flag).unwrap_or_default();
-                let name = operator_token_name(name).context("the name")?;
+                let name = operator_token_name(name)
+                    .map_err(|error| Stopped::Usage(format!("the name {}", error)))?;
                 let creation = OperatorTokenCreation {
                     randomness: &SystemRandomness::new(),
                     name: &name,

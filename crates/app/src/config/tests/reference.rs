@@ -84,7 +84,7 @@ fn beyond(bound: &str, greater: bool) -> Option<String> {
         };
         return beyond.map(|number| number.to_string());
     }
-    let Period(duration) = Period::try_from(bound.to_owned()).unwrap();
+    let Period(duration) = Period::try_from(bound).unwrap();
     let little = std::time::Duration::from_nanos(1);
     let beyond = if greater {
         duration.checked_add(little)

@@ -155,8 +155,161 @@ fn a_number_that_is_out_of_range_is_answered_with_the_range() {
 }
 
 #[test]
+fn what_was_given_is_repeated_unless_it_may_be_a_secret() {
+    for (name, value, told) in [
+        ("SELLER_API__SERVER__BIND", "localhost", "8080, not `localhost`"),
+        ("SELLER_API__SERVER__DRAIN", "5", "not `5`"),
+        ("SELLER_API__SERVER__DRAIN", "2h", "1h, not `2h`"),
+        ("SELLER_API__DATABASE__POOL_SIZE", "", "not an empty text"),
+        (
+            "SELLER_API__CARRIERS__INPOST__ENABLED",
+            "",
+            "must be true or false, not an empty text",
+        ),
+        (
+            "SELLER_API__SERVER__PUBLIC_URL",
+            "api.example",
+            "not `api.example`",
+        ),
+    ] {
+        let message = refusal(&[(name, value)]);
+        assert!(message.contains(told), "{name}={value}: {message}");
+    }
+    for (name, value) in [
+        ("SELLER_API__SERVER__PUBLIC_URL", "https://u:hush@api.example"),
+        ("SELLER_API__KEYS__SEALING", "k1:hush"),
+        ("SELLER_API__TRACING__HEADERS", "hush"),
+        ("DATABASE_URL", "postgres://u:hush@db/x?hush=hush"),
+        ("SELLER_API__DATABASE__DIRECT_URL", "hush"),
+    ] {
+        let message = refusal(&[(name, value)]);
+        assert!(!message.contains("hush") && message.contains(name), "{message}");
+    }
+    let message = load_file("[server]\ndrain = 5\n").unwrap_err().to_string();
+    assert!(
+        message.contains("must be a duration such as 500ms, 1m or 12h, not 5"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_url_of_the_database_is_looked_at_wherever_it_is_set() {
+    for (name, key) in [
+        ("DATABASE_URL", "`database.url` "),
+        ("SELLER_API__DATABASE__DIRECT_URL", "`database.direct_url` "),
+    ] {
+        for (url, told) in [
+            ("mysql://u:hush@db/x", "is no URL of the form"),
+            ("'postgres://u:hush@db/x'", "stands in quotes"),
+            ("postgres://u:hush@db:port/x", "cannot be for `port`"),
+            ("postgres://u:hush@db/x?sslmod=require", "unknown parameter"),
+            ("postgres://u:hush@db/x?sslmode=allow", "has an sslmode that"),
+            (
+                "postgres://u:hush@db/x?sslmode=verify-ca&sslrootcert=/nowhere.pem",
+                "/nowhere.pem",
+            ),
+        ] {
+            let message = refusal(&[(name, url)]);
+            assert!(
+                message.contains(key) && message.contains(told),
+                "{url}: {message}"
+            );
+            assert!(
+                message.contains(&format!("the environment variable {name}")),
+                "{message}"
+            );
+            assert!(!message.contains("hush"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_variable_that_was_meant_for_us_is_not_passed_over() {
+    for name in ["SELLER_API_SERVER__BIND", "seller_api__server__bind"] {
+        let message = refusal(&[(name, "127.0.0.1:1")]);
+        assert!(message.contains("SELLER_API__SERVER__BIND"), "{message}");
+        assert!(
+            message.contains(&format!("the environment variable {name}")),
+            "{message}"
+        );
+    }
+    // Kubernetes sets such ones for services that are called seller-api and seller-api-mail.
+    let of_others = [
+        ("SELLER_API_PORT", "tcp://10.0.0.1:8080"),
+        ("SELLER_API_SERVICE_HOST", "10.0.0.1"),
+        ("SELLER_API_MAIL_PORT", "tcp://10.0.0.1:25"),
+    ];
+    assert!(load(&of_others).is_ok());
+}
+
+#[test]
+fn two_listeners_do_not_share_a_port() {
+    let both = |own, other| {
+        load(&[
+            ("SELLER_API__SERVER__BIND", own),
+            ("SELLER_API__SERVER__BACKOFFICE_BIND", other),
+        ])
+    };
+    for (own, other) in [
+        ("127.0.0.1:80", "127.0.0.1:80"),
+        ("0.0.0.0:80", "127.0.0.1:80"),
+        ("127.0.0.1:80", "[::]:80"),
+    ] {
+        let message = both(own, other).unwrap_err().to_string();
+        assert!(
+            message.contains("`server.backoffice_bind` must have another port"),
+            "{message}"
+        );
+    }
+    assert!(both("127.0.0.1:80", "10.0.0.1:80").is_ok());
+    assert!(both("127.0.0.1:0", "127.0.0.1:0").is_ok());
+}
+
+#[test]
+fn what_would_be_taken_for_something_else_is_refused() {
+    for (name, value, told) in [
+        ("SELLER_API__LOG__LEVEL", "verbose", "must be error, warn"),
+        ("SELLER_API__LOG__LEVEL", "info,usecases", "must be error, warn"),
+        (
+            "SELLER_API__SERVER__TLS__KEY",
+            "",
+            "`server.tls.key` must be the path of a file",
+        ),
+        (
+            "SELLER_API__SERVER__TLS__CERTIFICATE",
+            "",
+            "`server.tls.certificate` must be the path",
+        ),
+    ] {
+        let message = refusal(&[(name, value)]);
+        assert!(message.contains(told), "{name}={value}: {message}");
+    }
+    for level in ["WARN", "off", "info,usecases=debug", "warn,[request]=trace"] {
+        assert!(load(&[("SELLER_API__LOG__LEVEL", level)]).is_ok(), "{level}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_named_with_the_line() {
+    let message = load_file("[server]\nbind = \"127.0.0.1:1\"\nbind = \"127.0.0.1:2\"\n");
+    let message = message.unwrap_err().to_string();
+    assert!(message.contains("line 3: duplicate key"), "{message}");
+    let message = load_file("[database]\nurl = postgres://u:hush@db/x\n");
+    let message = message.unwrap_err().to_string();
+    assert!(
+        message.contains("line 2: ") && !message.contains("hush"),
+        "{message}"
+    );
+    assert_eq!(message.lines().count(), 1, "{message}");
+}
+
+#[test]
 fn a_section_is_no_value_and_a_value_no_section() {
-    assert!(refusal(&[("SELLER_API__SERVER", "x")]).contains("`server` "));
+    let message = refusal(&[("SELLER_API__SERVER", "x")]);
+    assert!(
+        message.contains("`server` must be a section with keys in it"),
+        "{message}"
+    );
     assert!(refusal(&[("SELLER_API__SERVER__BIND__PORT", "1")]).contains("`server.bind` "));
 }
 

@@ -59,15 +59,15 @@ fn database_url_is_honoured_below_the_keys_own_variable() {
             .map(|url| url.expose().to_owned())
     };
     assert_eq!(
-        url(&[("DATABASE_URL", "postgres://a")]).as_deref(),
-        Some("postgres://a")
+        url(&[("DATABASE_URL", "postgres://a/x")]).as_deref(),
+        Some("postgres://a/x")
     );
     assert_eq!(url(&[("DATABASE_URL", "")]), None);
     let both = [
-        ("SELLER_API__DATABASE__URL", "postgres://b"),
-        ("DATABASE_URL", "postgres://a"),
+        ("SELLER_API__DATABASE__URL", "postgres://b/x"),
+        ("DATABASE_URL", "postgres://a/x"),
     ];
-    assert_eq!(url(&both).as_deref(), Some("postgres://b"));
+    assert_eq!(url(&both).as_deref(), Some("postgres://b/x"));
 }
 
 #[test]
