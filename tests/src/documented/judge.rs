@@ -13,7 +13,14 @@ use super::{Document, Operation, schemas::Members};
 use crate::Received;
 
 /// What answers have by HTTP itself, which the document does not repeat.
-const OF_HTTP: [&str; 4] = ["connection", "content-length", "content-type", "date"];
+const OF_HTTP: [&str; 5] = [
+    "connection",
+    "content-length",
+    "content-type",
+    "date",
+    // Of every answer, for browsers.
+    "x-content-type-options",
+];
 
 /// What requests have by HTTP itself.
 const OF_HTTP_REQUESTS: [&str; 3] = ["host", "content-length", "content-type"];
