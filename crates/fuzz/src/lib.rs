@@ -8,7 +8,6 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::missing_panics_doc,
     reason = "what does not hold is to panic: that is how a driver hears of it"
 )]
 

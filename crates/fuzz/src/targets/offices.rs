@@ -195,7 +195,7 @@ fn office(runtime: Handle) -> BackOffice {
             trusted_proxies: TrustedProxies::default(),
             default_rate_limit: NonZeroU32::MIN,
             body_timeout: Duration::from_secs(1),
-            idempotency_lease: Duration::from_secs(60),
+            idempotency_lease: Duration::from_mins(1),
         }),
     }
 }

@@ -74,7 +74,6 @@ mod tests {
     #[ignore = "it makes the seed anew"]
     fn sealed_anew() {
         let sealed = ring().seal(Purpose::Cursor, LIST, PLAIN);
-        let digits: String = sealed.iter().map(|byte| format!("{byte:02x}")).collect();
-        panic!("{digits}");
+        panic!("{sealed:02x?}");
     }
 }

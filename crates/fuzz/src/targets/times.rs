@@ -50,11 +50,14 @@ fn run(bytes: &[u8]) {
     let last = "9999-12-31T23:59:59.999999Z".parse().unwrap();
     // A leap second is written as the last microsecond before it.
     let leap = at.nanosecond() >= 1_000_000_000;
-    let lost = at.clamp(first, last) - again;
+    let missing = at.clamp(first, last) - again;
     let most = if leap {
         TimeDelta::seconds(1)
     } else {
         TimeDelta::microseconds(1)
     };
-    assert!(lost.abs() < most || lost == TimeDelta::zero(), "{at} {again}");
+    assert!(
+        missing.abs() < most || missing == TimeDelta::zero(),
+        "{at} {again}"
+    );
 }
