@@ -12,6 +12,7 @@ mod admin_applications;
 mod admin_sellers;
 mod admin_tokens;
 mod admin_webhooks;
+mod any_bytes;
 mod configuration;
 mod connections;
 mod crashes;

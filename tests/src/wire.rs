@@ -59,6 +59,20 @@ impl Wire {
         answer
     }
 
+    /// Sends whatever bytes on a fresh connection and, once an answer begins or none seems to come, that these were all; none where
+    /// the connection ends without a whole answer.
+    pub async fn tried(base_url: &str, bytes: &[u8]) -> Option<Answer> {
+        let mut wire = Self::connect(base_url).await;
+        wire.send(bytes).await;
+        // Who announces more than is sent is waited for. Whether anything has come is looked at below.
+        drop(tokio::time::timeout(Duration::from_millis(500), wire.more()).await);
+        // The other side may be gone by now.
+        drop(wire.stream.shutdown().await);
+        let answer = wire.answer().await?;
+        documented::sent_raw(base_url, bytes, &answer);
+        Some(answer)
+    }
+
     /// A connection to the back office on which an import has begun: its lines follow as chunks.
     pub async fn importing(server: &TestServer, seller: &str) -> Self {
         let bearer = format!("Bearer {}", server.operator_token);
