@@ -17,7 +17,7 @@ use testkit::{Answer, Client, OwnPostgres, ServerOptions};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::PROGRAM;
+use crate::{PROGRAM, outage::comes_again};
 
 const WRITERS: usize = 8;
 /// How many writes a server answers before it is killed, at most.
@@ -75,6 +75,20 @@ impl Door {
             None => request,
         };
         request.try_send().await.ok()
+    }
+
+    /// Asks until the answer is one: a server that is short of time, or a transaction of a dead one that is still ending in the
+    /// database, puts the asker off.
+    async fn settle(&self, intent: &Intent) -> Answer {
+        eventually("an answer to the repeat", async || {
+            let answer = self.send(intent).await?;
+            let codes = answer.errors();
+            let put_off = codes
+                .iter()
+                .any(|(code, _)| matches!(code.as_str(), "idempotency_in_progress" | "internal_error"));
+            (!put_off).then_some(answer)
+        })
+        .await
     }
 }
 
@@ -160,6 +174,11 @@ impl Writer {
 
     async fn step(&mut self, intent: Intent, status: u16) -> Result<Answer, Intent> {
         match self.door.send(&intent).await {
+            // It says itself that nobody knows, and that the asker may come again.
+            Some(answer) if answer.status == 500 => {
+                comes_again(&answer);
+                Err(intent)
+            }
             Some(answer) => {
                 self.done.acknowledged += 1;
                 self.answers.fetch_add(1, Ordering::Relaxed);
@@ -279,23 +298,14 @@ async fn killed_at_any_point_nothing_is_lost_and_nothing_done_twice() {
         let mut all = Vec::new();
         for writer in running {
             let (done, unanswered) = writer.await.unwrap();
-            let settled = eventually("an answer to the repeat", async || {
-                let answer = door.send(&unanswered).await?;
-                // A transaction of the dead one may still be ending in the database.
-                let pending = answer
-                    .errors()
-                    .iter()
-                    .any(|(code, _)| code == "idempotency_in_progress");
-                (!pending).then_some(answer)
-            })
-            .await;
+            let settled = door.settle(&unanswered).await;
             assert!(
                 matches!(settled.status, 200 | 201),
                 "round {round}: {unanswered:?}: {settled:?}"
             );
             seen.unanswered(&unanswered, &settled);
             if let Some((intent, answer)) = &done.last {
-                let again = door.send(intent).await.expect("an answer");
+                let again = door.settle(intent).await;
                 assert_eq!(
                     (again.status, &again.bytes),
                     (answer.status, &answer.bytes),

@@ -11,7 +11,7 @@ use crate::{PROGRAM, world};
 
 const IN_TIME: Duration = Duration::from_secs(3);
 
-async fn in_time(request: Request) -> Answer {
+pub(crate) async fn in_time(request: Request) -> Answer {
     let began = Instant::now();
     let answer = request.send().await;
     assert!(
@@ -22,7 +22,7 @@ async fn in_time(request: Request) -> Answer {
     answer
 }
 
-fn comes_again(answer: &Answer) {
+pub(crate) fn comes_again(answer: &Answer) {
     assert!((1..=60).contains(&answer.number("retry-after")), "{answer:?}");
 }
 
@@ -46,7 +46,7 @@ fn requests(world: &World, token: &str, seller: &str) -> Vec<Request> {
 }
 
 /// What has to hold while the database cannot be used.
-async fn holds_out(world: &World, token: &str, seller: &str) {
+pub(crate) async fn holds_out(world: &World, token: &str, seller: &str) {
     world.server.not_ready().await;
     assert_eq!(in_time(world.office(Method::GET, "/healthz")).await.status, 200);
     assert_eq!(in_time(world.office(Method::GET, "/readyz")).await.status, 503);

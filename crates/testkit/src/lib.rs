@@ -23,6 +23,7 @@ mod link;
 mod own_postgres;
 mod pgbouncer;
 mod server;
+mod small_disk;
 mod topology;
 mod worker;
 
@@ -30,8 +31,9 @@ pub use balancer::Balancer;
 pub use client::{Answer, Client, Request, Witness, show_answers_to};
 pub use clock::TestClock;
 pub use database::TestDatabase;
-pub use link::{Link, LostCommit};
+pub use link::{Link, LostCommit, Pace};
 pub use own_postgres::OwnPostgres;
 pub use pgbouncer::PgBouncer;
 pub use server::{ServerOptions, TestServer, sealing_key};
+pub use small_disk::SmallDisk;
 pub use worker::TestWorker;

@@ -1,22 +1,28 @@
-//! A way to a database that a test can block, for a server that is there but does not answer, and on which it can lose what
-//! is said at a COMMIT.
+//! A way to a database that a test can block, for a server that is there but does not answer, that it can make long and narrow,
+//! and on which it can lose what is said at a COMMIT.
 
 use std::{
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{UnixListener, UnixStream},
-    sync::watch,
+    sync::{mpsc, watch},
+    time::Instant,
 };
 
 use crate::TestDatabase;
+
+/// What one direction of a connection holds at most before somebody has to wait.
+const UNDER_WAY: usize = 1 << 20;
 
 /// A connection that breaks at its COMMIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +46,18 @@ pub struct Link {
 struct Way {
     open: Arc<watch::Sender<bool>>,
     losing: Arc<watch::Sender<Option<Losing>>>,
+    pace: Arc<watch::Sender<Pace>>,
+}
+
+/// How slow a way is, in each direction.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pace {
+    /// How long everything is under way.
+    pub delay: Duration,
+    /// How much longer some of it is, at most.
+    pub jitter: Duration,
+    /// How many bytes a second go through on each connection; any number where there is none.
+    pub bandwidth: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +89,7 @@ impl Link {
         let way = Way {
             open: Arc::new(watch::Sender::new(true)),
             losing: Arc::new(watch::Sender::new(None)),
+            pace: Arc::default(),
         };
         tokio::spawn(accept(listener, target, way.clone()));
         Self {
@@ -93,6 +112,11 @@ impl Link {
     /// Lets everything through that has waited.
     pub fn unblock(&self) {
         self.way.open.send_replace(true);
+    }
+
+    /// From now on the way is as slow as this.
+    pub fn slow_down(&self, pace: Pace) {
+        self.way.pace.send_replace(pace);
     }
 
     /// Breaks the connection that sends the next COMMIT.
@@ -153,11 +177,50 @@ async fn forward(client: UnixStream, target: PathBuf, way: Way) {
         return;
     };
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+    let (to_client, to_server) = (slowly(to_client, way.clone()), slowly(to_server, way.clone()));
     let lost = AtomicBool::new(false);
     tokio::select! {
         () = ask(from_client, to_server, &way, &lost) => {}
         () = answer(from_server, to_client, &way, &lost) => {}
     }
+}
+
+/// One end of a way on which what is said is under way for a while: it takes everything at once, and hands it on in its order.
+fn slowly(mut to: impl AsyncWrite + Unpin + Send + 'static, way: Way) -> impl AsyncWrite + Unpin {
+    let (near, mut far) = tokio::io::duplex(UNDER_WAY);
+    let (sent, mut arriving) = mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
+    tokio::spawn(async move {
+        let mut free = Instant::now();
+        loop {
+            let mut bytes = Vec::with_capacity(16 * 1024);
+            if !matches!(far.read_buf(&mut bytes).await, Ok(1..)) {
+                return;
+            }
+            let pace = *way.pace.borrow();
+            let chance = RandomState::new().build_hasher().finish() % 1_000;
+            let late = pace
+                .jitter
+                .mul_f64(f64::from(u32::try_from(chance).unwrap_or(0)) / 1_000.0);
+            let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+            let passing = pace
+                .bandwidth
+                .map_or(Duration::ZERO, |most| Duration::from_secs(1) * length / most);
+            // What came before has to be through, and nothing overtakes.
+            free = free.max(Instant::now()) + passing;
+            if sent.send((free + pace.delay + late, bytes)).is_err() {
+                return;
+            }
+        }
+    });
+    tokio::spawn(async move {
+        while let Some((due, bytes)) = arriving.recv().await {
+            tokio::time::sleep_until(due).await;
+            if to.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    });
+    near
 }
 
 /// Copies what a client says until either side ends.

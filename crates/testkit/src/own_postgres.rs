@@ -1,5 +1,11 @@
 //! A PostgreSQL of one test's own, which it may break: durable, with `fsync`, unlike the one that the tests share.
 
+use std::{
+    fs::{Permissions, set_permissions},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+};
+
 use private_postgres::{Cluster, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -16,11 +22,19 @@ pub struct OwnPostgres {
 impl OwnPostgres {
     /// Starts a server with other options than the usual ones, and migrates its database.
     pub async fn start(options: impl FnOnce(Options) -> Options) -> Self {
-        let folder = tempfile::tempdir().expect("a folder for the cluster");
+        Self::start_on(&std::env::temp_dir(), options).await
+    }
+
+    /// The same with all its data under a folder.
+    pub async fn start_on(disk: &Path, options: impl FnOnce(Options) -> Options) -> Self {
+        let folder = tempfile::tempdir_in(disk).expect("a folder for the cluster");
+        // The server's account passes through.
+        set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("the folder is opened");
         let options = options(Options::new(folder.path()).throw_away(true));
         let started = tokio::task::spawn_blocking(move || {
             let cluster = Cluster::start(options).unwrap_or_else(|e| panic!("PostgreSQL: {e}"));
-            adapter_postgres::migrate(&cluster.url("postgres"), &mut |_| {}).expect("the database is migrated");
+            adapter_postgres::migrate(&cluster.url("postgres"), &mut |_| {})
+                .expect("the database is migrated");
             cluster
         });
         Self {
@@ -52,15 +66,27 @@ impl OwnPostgres {
     /// The server first, so that it has no new children behind our back.
     fn signal(&self, signal: Signal) {
         let server = self.cluster.server_process().expect("the server runs");
-        let children = std::fs::read_to_string(format!("/proc/{server}/task/{server}/children"))
-            .expect("the server's processes are listed");
-        let children = children
-            .split_whitespace()
-            .map(|id| id.parse().expect("a process id"));
-        for id in std::iter::once(server).chain(children) {
+        let send = |id: u32| {
             let id = i32::try_from(id).ok().and_then(Pid::from_raw);
             // A child may have ended meanwhile.
-            drop(kill_process(id.expect("a process id"), signal));
-        }
+            kill_process(id.expect("a process id"), signal).unwrap_or_default();
+        };
+        send(server);
+        children(server).into_iter().for_each(send);
     }
+}
+
+/// The children of a process (proc(5)).
+fn children(of: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").expect("processes are listed");
+    let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    ids.filter(|id| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // After the name, which may have anything in it: the state, and the parent.
+        let parent = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.split(' ').nth(1));
+        parent.is_some_and(|parent| parent == of.to_string())
+    })
+    .collect()
 }

@@ -58,16 +58,19 @@ fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> boo
     information.message().contains("current transaction is aborted")
 }
 
-/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53300 and for what PgBouncer says when it has no server. Diesel keeps
-/// these codes to itself, so this goes by the words. A server that speaks another language than English makes such a failure
-/// an unexpected one: answered as a 500 all the same, without the advice to come back.
+/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53100 to 53300 and for what PgBouncer says when it has no server. Diesel
+/// keeps these codes to itself, so this goes by the words. A server that speaks another language than English makes such a
+/// failure an unexpected one: answered as a 500 all the same, without the advice to come back.
 fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    const WORDS: [&str; 10] = [
+    const WORDS: [&str; 13] = [
         "canceling statement due to",
         "terminating connection",
         "the database system is",
         "too many clients",
         "remaining connection slots",
+        "No space left on device",
+        "out of memory",
+        "out of shared memory",
         "is not currently accepting connections",
         "connection to server lost",
         "query_wait_timeout",

@@ -1,0 +1,73 @@
+//! A disk of a few megabytes that a test can fill to the last byte.
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
+
+/// A file system in memory. It is unmounted with the value, so whoever uses it has to be gone by then.
+#[derive(Debug)]
+pub struct SmallDisk {
+    folder: TempDir,
+}
+
+impl SmallDisk {
+    /// Mounts one, which takes root. Elsewhere there is none, and whoever asked tells that the test is skipped; where `CI` is
+    /// set, nothing may be skipped.
+    pub fn mount(megabytes: u32) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder to mount on");
+        let mut mount = Command::new("mount");
+        mount
+            .args([
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={megabytes}m,mode=755"),
+                "tmpfs",
+            ])
+            .arg(folder.path());
+        if mount.output().is_ok_and(|output| output.status.success()) {
+            return Some(Self { folder });
+        }
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "no disk can be mounted, and nothing is skipped here"
+        );
+        None
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Leaves not one byte.
+    pub fn fill(&self) {
+        let mut ballast = File::create(self.ballast()).expect("a file");
+        for size in [1 << 20, 1 << 12, 1] {
+            let block = vec![0; size];
+            // What was written in part of a block stays.
+            while ballast.write_all(&block).is_ok() {}
+        }
+    }
+
+    /// Gives the space back.
+    pub fn free(&self) {
+        fs::remove_file(self.ballast()).expect("the ballast is removed");
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.path().join("ballast")
+    }
+}
+
+impl Drop for SmallDisk {
+    /// Lazily: what is still open ends with its owner.
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg("-l").arg(self.path()).output());
+    }
+}

@@ -1,0 +1,92 @@
+//! The clock of a process is hours away from the database's, and steps while it runs: what is compared is the database's time.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use blackbox::{Receiver, World, listen, local_receivers};
+use chrono::Utc;
+use testkit::{OwnPostgres, ServerOptions};
+
+use crate::{PROGRAM, ledger::Ledger};
+
+/// Where Debian puts the library that gives one process another clock.
+const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+
+/// The settings under which a process has the clock that a file names. The clock by which it waits stays as it is, as it does
+/// when a machine's time is set.
+fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
+    options
+        .set("LD_PRELOAD", LIBRARY)
+        .set("FAKETIME_TIMESTAMP_FILE", file.display())
+        .set("FAKETIME_NO_CACHE", 1)
+        .set("DONT_FAKE_MONOTONIC", 1)
+}
+
+/// True where the library is there; without it the test is skipped, which is told, and under `CI` fails.
+#[expect(clippy::print_stderr, reason = "what is skipped is told")]
+fn can_step() -> bool {
+    let is_there = Path::new(LIBRARY).exists();
+    assert!(
+        is_there || std::env::var_os("CI").is_none(),
+        "{LIBRARY} is not there, and nothing is skipped here"
+    );
+    if !is_there {
+        eprintln!("SKIPPED: without {LIBRARY} (faketime) no clock steps");
+    }
+    is_there
+}
+
+#[tokio::test]
+async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
+    if !can_step() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("clock");
+    fs::write(&file, "+0s").unwrap();
+    let postgres = OwnPostgres::start(|options| options).await;
+    let mut world = World::over(PROGRAM, postgres.database(), local_receivers).await;
+    let operator_token = world.server.operator_token.clone();
+    let options = with_clock(world.options.clone(), &file);
+    world.server = listen(&options, world.database.url()).await;
+    world.server.operator_token = operator_token;
+    world.server.ready().await;
+
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let hook = world.hook(&own.token, &receiver).await;
+    let mut ledger = Ledger::open(&world).await;
+    let mut deliveries = 0;
+    for step in ["+0s", "+6h", "-6h", "+400d", "+0s"] {
+        fs::write(&file, step).unwrap();
+        // Tokens: one from before the step, and one from after it, which lives twelve hours from now.
+        world.get(&own.token, "/v1/me").await.expect(200);
+        let token = world.token(&own.application).await;
+        let me = world.get(&token, "/v1/me").await.expect(200);
+        // The window of the limit is the database's, and ends within a minute from now.
+        let reset: i64 = me.header("x-ratelimit-reset").unwrap().parse().unwrap();
+        assert!(
+            (0..=60).contains(&(reset - Utc::now().timestamp())),
+            "{step}: {reset}"
+        );
+        let expires = &me.json()["token"]["expires_at"];
+        let expires: chrono::DateTime<Utc> = expires.as_str().unwrap().parse().unwrap();
+        let left = (expires - Utc::now()).num_seconds();
+        assert!((43_100..=43_200).contains(&left), "{step}: {left} s");
+        // Keys: what was done is remembered, and not for longer or shorter.
+        assert_eq!(ledger.write(&world, 4).await, 4, "{step}");
+        // Deliveries are due by the database's time, and signed.
+        let order = world.any_order(&own.seller).await;
+        deliveries += 1;
+        let arrived = receiver.has(deliveries).await;
+        arrived[deliveries - 1].is_signed_by(&hook.secret).await;
+        assert_eq!(arrived[deliveries - 1].json()["data"]["order_id"], order.id);
+    }
+    // That the clock had really been another one is told by the log.
+    let log = world.server.log();
+    let hours: BTreeSet<_> = log
+        .lines()
+        .filter_map(|line| line.strip_prefix("{\"timestamp\":\"")?.get(..13))
+        .collect();
+    assert!(hours.len() >= 4, "{hours:?}");
+    ledger.holds(&world).await;
+    assert_eq!(receiver.count(), deliveries, "none came twice");
+}

@@ -1,0 +1,117 @@
+//! PostgreSQL's disk is full: what cannot be written is refused cleanly, what was answered stays, and once there is space again
+//! all goes on without a restart of the program.
+
+use std::os::unix::fs::{MetadataExt as _, chown};
+
+use blackbox::{World, eventually};
+use reqwest::Method;
+use testkit::{OwnPostgres, SmallDisk};
+
+use crate::{
+    PROGRAM,
+    ledger::{Ledger, in_time as in_time_by_log},
+    outage::{holds_out, in_time},
+};
+
+/// A small disk, or the word that the test is skipped for want of one.
+#[expect(clippy::print_stderr, reason = "what is skipped is told")]
+pub(crate) fn small_disk(megabytes: u32) -> Option<SmallDisk> {
+    let disk = SmallDisk::mount(megabytes);
+    if disk.is_none() {
+        eprintln!("SKIPPED: only root can mount a small disk to fill");
+    }
+    disk
+}
+
+#[tokio::test]
+async fn tables_that_cannot_grow_refuse_writes_and_lose_nothing() {
+    let Some(disk) = small_disk(96) else { return };
+    let postgres = OwnPostgres::start(|options| options).await;
+    let space = disk.path().join("space");
+    std::fs::create_dir(&space).unwrap();
+    let owner = std::fs::metadata(postgres.cluster().data_folder()).unwrap();
+    chown(&space, Some(owner.uid()), Some(owner.gid())).unwrap();
+    let elsewhere = testkit::TestDatabase::elsewhere(&postgres.cluster().url("template1"));
+    let admin = elsewhere.connect().await;
+    for statement in [
+        format!("create tablespace small location '{}'", space.display()),
+        "alter database postgres set tablespace small".to_owned(),
+    ] {
+        admin.batch_execute(&statement).await.unwrap();
+    }
+    let world = World::over(PROGRAM, postgres.database(), |options| options).await;
+    let (seller, token) = world.reader().await;
+    world.offer(&seller, 1, serde_json::json!({})).await;
+    let mut ledger = Ledger::open(&world).await;
+    assert_eq!(ledger.write(&world, 8).await, 8);
+
+    disk.fill();
+    // Pages that are there have room for a while.
+    eventually("the end of the space", async || {
+        (ledger.write(&world, 8).await == 0).then_some(())
+    })
+    .await;
+    // What needs no space goes on.
+    for _ in 0..20 {
+        in_time(world.client.get(&world.url("/v1/offers")).bearer(&token))
+            .await
+            .expect(200);
+        in_time(world.office(Method::GET, &format!("/sellers/{}", seller.id)))
+            .await
+            .expect(200);
+    }
+    assert_eq!(in_time(world.office(Method::GET, "/readyz")).await.status, 200);
+
+    disk.free();
+    eventually("a write", async || {
+        (ledger.write(&world, 1).await == 1).then_some(())
+    })
+    .await;
+    world.server.ready().await;
+    ledger.holds(&world).await;
+    in_time_by_log(&world);
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_grow_ends_the_server_and_loses_nothing() {
+    let Some(disk) = small_disk(256) else { return };
+    let postgres = OwnPostgres::start_on(disk.path(), |options| {
+        // A server that ends by itself is to find its data again.
+        options
+            .throw_away(false)
+            .setting("min_wal_size", "32MB")
+            .setting("max_wal_size", "48MB")
+    })
+    .await;
+    let world = World::over(PROGRAM, postgres.database(), |options| options).await;
+    let (seller, token) = world.reader().await;
+    world.offer(&seller, 1, serde_json::json!({})).await;
+    let mut ledger = Ledger::open(&world).await;
+    assert_eq!(ledger.write(&world, 8).await, 8);
+    let admin = postgres.database().connect().await;
+
+    disk.fill();
+    // On to the next file of the log until there is none to be had, which ends the server.
+    while admin.batch_execute("select pg_switch_wal()").await.is_ok() {
+        ledger.write(&world, 4).await;
+    }
+    eventually("the end of the server", async || {
+        (!postgres.cluster().is_running()).then_some(())
+    })
+    .await;
+    holds_out(&world, &token, &seller.id).await;
+    assert_eq!(ledger.write(&world, 8).await, 0);
+
+    disk.free();
+    // What an init system does.
+    let postgres = tokio::task::spawn_blocking(move || {
+        assert!(postgres.cluster().restart_if_dead().unwrap());
+        postgres
+    });
+    let postgres = postgres.await.unwrap();
+    world.server.ready().await;
+    ledger.holds(&world).await;
+    in_time_by_log(&world);
+    drop(world);
+    drop(postgres);
+}

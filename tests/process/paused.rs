@@ -1,0 +1,149 @@
+//! Processes that are stopped in their tracks for longer than anybody waits for them, and then go on as if nothing had been.
+
+use std::time::Duration;
+
+use blackbox::{Receiver, Reply, World, eventually};
+use chrono::TimeDelta;
+use rustix::process::Signal;
+use serde_json::json;
+use testkit::{OwnPostgres, TestWorker};
+
+use crate::{
+    PROGRAM,
+    deliveries::{doomed, without_workers},
+    ledger::{Ledger, within},
+    outage::holds_out,
+};
+
+/// Longer than a worker's claim on what it was given.
+const LEASE: TimeDelta = TimeDelta::seconds(31);
+
+/// How long it is asked what became of a transaction, and a last statement besides.
+const OUTCOME_WITHIN: Duration = Duration::from_secs(18);
+
+#[tokio::test]
+async fn a_database_that_was_paused_goes_on_and_nothing_is_done_twice() {
+    let postgres = OwnPostgres::start(|options| options).await;
+    let world = World::over(PROGRAM, postgres.database(), |options| options).await;
+    let (seller, token) = world.reader().await;
+    world.offer(&seller, 1, json!({})).await;
+    let mut ledger = Ledger::open(&world).await;
+    assert_eq!(ledger.write(&world, 8).await, 8);
+    for pause in [0, 30, 100] {
+        // In the midst of writes, earlier and later ones.
+        let (_, ()) = tokio::join!(ledger.write(&world, 8), async {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            postgres.pause();
+        });
+        if pause == 0 {
+            holds_out(&world, &token, &seller.id).await;
+        }
+        postgres.resume();
+        world.server.ready().await;
+    }
+    ledger.holds(&world).await;
+    // Whoever waits for the outcome of a COMMIT waits for as long as that may come.
+    within(&world, OUTCOME_WITHIN);
+}
+
+#[tokio::test]
+async fn a_worker_that_was_paused_beyond_its_claim_changes_nothing_more() {
+    let world = World::with(PROGRAM, without_workers).await;
+    let clock = world.database.control_clock().await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let hook = world.hook(&own.token, &receiver).await;
+    // The first attempt fails, and its end is told to a worker that is not awake.
+    receiver.answers_first(&[Reply::Late(500, Duration::from_millis(300))]);
+    world.any_order(&own.seller).await;
+    let sleeper = doomed(&world);
+    receiver.has(1).await;
+    sleeper.signal(Signal::STOP);
+    // What it had asked the database for at that moment must not be carried out at a time that only comes afterwards.
+    eventually("rest in the database", async || {
+        let busy =
+            "select count(*) from pg_stat_activity where application_name = 'doomed' and state <> 'idle'
+            and datname = current_database() and $1 = ''";
+        (world.count(busy, "").await == 0).then_some(())
+    })
+    .await;
+    clock.advance(LEASE).await;
+    let _another = TestWorker::start(&world.options, &world.database);
+    let delivery = world.attempted(&own.token, &hook, 1).await;
+    assert!(delivery["delivered_at"].is_string(), "{delivery}");
+    let before = world.history(&own.token, &hook.id).await;
+    sleeper.signal(Signal::CONT);
+    // It comes to work again, on what it is given anew.
+    for _ in 0..10 {
+        world.any_order(&own.seller).await;
+    }
+    eventually("the end of all deliveries", async || {
+        (world.waiting(&hook.id).await == 0).then_some(())
+    })
+    .await;
+    let after = world.history(&own.token, &hook.id).await;
+    assert_eq!(after.len(), 11);
+    assert_eq!(after[10], before[0], "what was recorded stays");
+    assert!(
+        after
+            .iter()
+            .all(|delivery| delivery["attempt"] == 1 && delivery["response_status"] == 204)
+    );
+    // Twice the one that was in the sleeper's hand, and the others once.
+    assert_eq!(receiver.count(), 12);
+    let first = receiver.received()[0].delivery().to_owned();
+    assert_eq!(
+        receiver
+            .received()
+            .iter()
+            .filter(|one| one.delivery() == first)
+            .count(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_went_on() {
+    let mut world = World::with(PROGRAM, without_workers).await;
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({"stock": 7})).await;
+    let clock = world.database.control_clock().await;
+    let another = world.another().await;
+    let sleeper = std::mem::replace(&mut world.server, another);
+    let awake = &world;
+    let patch = |base: &str| {
+        let url = format!("{base}/v1/offers/{offer}");
+        let request = awake
+            .client
+            .request(reqwest::Method::PATCH, &url)
+            .bearer(&trader.token);
+        request.header("idempotency-key", "k").json(&json!({"stock": 3}))
+    };
+    // The row is held, so that the transaction waits in its middle.
+    let mut holder = world.database.connect().await;
+    let held = holder.transaction().await.unwrap();
+    held.execute("select 1 from offers where id::text = $1 for update", &[&offer])
+        .await
+        .unwrap();
+    let asleep = tokio::spawn(patch(&sleeper.base_url).send());
+    eventually("a transaction that waits", async || {
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and $1 = ''";
+        (world.count(waiting, "").await == 1).then_some(())
+    })
+    .await;
+    sleeper.signal(Signal::STOP);
+    held.rollback().await.unwrap();
+    clock.advance(TimeDelta::seconds(61)).await;
+    // Until the server ends the sleeper's transaction, its lock is there.
+    let answer = eventually("an answer to the repeat", async || {
+        let answer = patch(&world.server.base_url).send().await;
+        (answer.status == 200).then_some(answer)
+    })
+    .await;
+    sleeper.signal(Signal::CONT);
+    let late = asleep.await.unwrap();
+    assert!(
+        late.status == 500 || (late.status, &late.bytes) == (200, &answer.bytes),
+        "{late:?}"
+    );
+    assert_eq!(world.told("offer.stock_changed", &offer).await, 1);
+}

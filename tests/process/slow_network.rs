@@ -1,0 +1,55 @@
+//! A network between program and database that is slow, but not silent: below the deadlines everything goes on, only slower;
+//! above them the same holds as for a database that is silent.
+
+use std::time::Duration;
+
+use blackbox::{World, line, order_body, parcel};
+use serde_json::json;
+use testkit::Pace;
+
+use crate::{
+    PROGRAM,
+    ledger::{Ledger, in_time},
+};
+
+fn pace(delay: u64, jitter: u64, bandwidth: Option<u32>) -> Pace {
+    Pace {
+        delay: Duration::from_millis(delay),
+        jitter: Duration::from_millis(jitter),
+        bandwidth,
+    }
+}
+
+#[tokio::test]
+async fn a_slow_way_to_the_database_slows_and_breaks_nothing() {
+    let (world, link) = World::over_a_link(PROGRAM, |options| options).await;
+    let mut ledger = Ledger::open(&world).await;
+    let trader = ledger.trader().clone();
+    let offer = world.any_offer(&trader.seller, json!({"stock": 100})).await;
+    for slow in [
+        pace(10, 0, None),
+        // Across a continent, over a bad line.
+        pace(30, 30, Some(200_000)),
+    ] {
+        link.slow_down(slow);
+        assert_eq!(ledger.write(&world, 8).await, 8, "{slow:?}");
+        let order = world.paid(&[line(&trader.seller, &offer, 1)], json!({})).await;
+        let shipped = world.ship(&trader.token, &order.id, &parcel("SLOW-1")).await;
+        shipped.expect(201);
+        world.get(&trader.token, "/v1/offers").await.expect(200);
+        world.server.ready().await;
+    }
+
+    // Each statement takes longer than one may.
+    link.slow_down(pace(1_600, 0, None));
+    assert_eq!(ledger.write(&world, 8).await, 0);
+    world.server.not_ready().await;
+    link.slow_down(Pace::default());
+    world.server.ready().await;
+    ledger.holds(&world).await;
+    world
+        .place(&order_body(&[line(&trader.seller, &offer, 1)], json!({})))
+        .await
+        .expect(201);
+    in_time(&world);
+}
