@@ -101,7 +101,8 @@ fn line(goal: Goal) -> Line {
                 at_most,
                 1.05,
                 ratio_spread,
-                "Both are one range of the same index; the difference is the opening of the cursor.",
+                "Opening the cursor costs the server about 4 % of a page's instructions (Instructions); what is beyond that is PostgreSQL's \
+             reading from another place of the index.",
             ),
             Goal::Patch => (
                 "keyed `PATCH` ÷ pgbench's same writes",
@@ -144,14 +145,14 @@ fn line(goal: Goal) -> Line {
                 at_most,
                 5.0,
                 ratio_spread,
-                "Waiting for a core: three processes share two.",
+                "Waiting for a core: the load generator, the server and PostgreSQL share them.",
             ),
             Goal::PageLatency => (
                 "p99 of a page of 50 at half load, ms",
                 at_most,
                 5.0,
                 ratio_spread,
-                "Waiting for a core: three processes share two.",
+                "Waiting for a core: the load generator, the server and PostgreSQL share them.",
             ),
             Goal::Memory => (
                 "resident with 10 000 keep-alive connections, MB",
@@ -185,10 +186,10 @@ pub(crate) fn render(mut all: Vec<Found>) -> anyhow::Result<String> {
     for Found { goal, found, but } in all {
         let line = line(goal);
         let mark = (line.test)(found.median, line.limit);
-        let (reached, hindrance) = if mark.reached() {
-            ("reached", "")
-        } else {
-            ("**not reached**", line.hindrance)
+        let (reached, hindrance) = match (&but, mark.reached()) {
+            (Some(_), _) => ("not measured as the goal says it", ""),
+            (None, true) => ("reached", ""),
+            (None, false) => ("**not reached**", line.hindrance),
         };
         let but = but.map(|but| format!(" {but}")).unwrap_or_default();
         writeln!(
@@ -222,7 +223,8 @@ mod tests {
             "{text}"
         );
         assert!(
-            lines[1].ends_with("| ≥ 0.9 | 0.95 (0.91–0.99) with 100 000 | reached |  |"),
+            lines[1]
+                .ends_with("| ≥ 0.9 | 0.95 (0.91–0.99) with 100 000 | not measured as the goal says it |  |"),
             "{text}"
         );
     }
