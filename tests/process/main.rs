@@ -49,6 +49,7 @@ mod slow_clients;
 mod slow_network;
 mod smuggling;
 mod starts;
+mod statements;
 mod stops;
 mod supervised;
 mod tls;
