@@ -1,8 +1,7 @@
 //! Whatever reads bytes that strangers send, fed with any bytes (`docs/FUZZING.md`).
 //!
 //! A [`Target`] is one reader with what must hold of it whatever it is given: that nothing panics is the least of it. [`TABLE`]
-//! has all of them. Two drivers feed them: [`drive`], which mutates each target's own seeds and needs nothing but this crate, and
-//! libFuzzer in `coverage/`, which follows the code that an input reaches.
+//! has all of them, and [`drive`] feeds them with what it makes of each target's own seeds.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
