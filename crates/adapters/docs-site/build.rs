@@ -13,10 +13,12 @@ const EXAMPLES: &str = "docs/examples";
 /// What is made below the examples when they are installed, built or run.
 const MADE: [&str; 3] = ["node_modules", "dist", "__pycache__"];
 const RELEASED: &str = "docs/released";
+/// The pictures of pages.
+const PICTURES: &str = "docs/performance";
 
 fn main() -> io::Result<()> {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join(ROOT);
-    for folder in ["docs/guide", EXAMPLES, RELEASED] {
+    for folder in ["docs/guide", EXAMPLES, RELEASED, PICTURES] {
         println!("cargo::rerun-if-changed={ROOT}/{folder}");
     }
     let list = fs::read_to_string(root.join(LIST))?;
@@ -37,7 +39,14 @@ fn main() -> io::Result<()> {
     }
     released.retain(|file| Path::new(file).extension().is_some_and(|kind| kind == "json"));
     released.sort();
-    embed(&root, "released.rs", &released)
+    embed(&root, "released.rs", &released)?;
+    let mut pictures = Vec::new();
+    for entry in fs::read_dir(root.join(PICTURES))? {
+        pictures.push(format!("{PICTURES}/{}", entry?.file_name().to_string_lossy()));
+    }
+    pictures.retain(|file| Path::new(file).extension().is_some_and(|kind| kind == "svg"));
+    pictures.sort();
+    embed(&root, "pictures.rs", &pictures)
 }
 
 /// Whether a file is shown as a page.

@@ -4,10 +4,15 @@
 use std::collections::HashMap;
 use std::iter::once;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pulldown_cmark::html::push_html;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::{guides, highlight, sequence};
+
+/// The pictures of pages, found when the program is built: path in the repository and content.
+const PICTURES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pictures.rs"));
 
 /// A text that was rendered.
 #[derive(Debug, Default)]
@@ -60,6 +65,16 @@ impl Links {
             return Some(link.to_owned());
         }
         let (file, anchor) = link.find('#').map_or((link, ""), |at| link.split_at(at));
+        Some(format!("{}{anchor}", guides::page_of(&self.path_of(file))?))
+    }
+
+    /// What a picture's link stands for: the picture itself, within the page.
+    fn picture(&self, link: &str) -> Option<String> {
+        embedded(PICTURES, &self.path_of(link))
+    }
+
+    /// The path in the repository that a relative link names.
+    fn path_of(&self, file: &str) -> String {
         let mut parts: Vec<&str> = self.folder.split('/').filter(|part| !part.is_empty()).collect();
         for part in file.split('/') {
             match part {
@@ -68,8 +83,14 @@ impl Links {
                 name => parts.push(name),
             }
         }
-        Some(format!("{}{anchor}", guides::page_of(&parts.join("/"))?))
+        parts.join("/")
     }
+}
+
+/// The address of a picture that is within the page itself.
+fn embedded(pictures: &[(&str, &str)], path: &str) -> Option<String> {
+    let (_, svg) = pictures.iter().find(|(file, _)| *file == path)?;
+    Some(format!("data:image/svg+xml;base64,{}", STANDARD.encode(svg)))
 }
 
 /// Renders a whole file.
@@ -178,6 +199,24 @@ impl<'a> Writer<'a> {
                 if self.shown_links.pop() == Some(true) {
                     self.put(Event::End(TagEnd::Link));
                 }
+            }
+            Event::Start(Tag::Image {
+                link_type,
+                dest_url,
+                title,
+                id,
+            }) => {
+                let shown = self.links.picture(&dest_url);
+                if shown.is_none() {
+                    self.done.unlinked.push(self.links.path_of(&dest_url));
+                }
+                let dest_url = shown.map_or(dest_url, Into::into);
+                self.put(Event::Start(Tag::Image {
+                    link_type,
+                    dest_url,
+                    title,
+                    id,
+                }));
             }
             // The files have no HTML of their own: what looks like it is meant as text.
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
@@ -323,6 +362,20 @@ mod tests {
              <a href=\"https://x.example/y\">e</a></p>\n"
         );
         assert_eq!(page.unlinked, ["../../LICENSE"]);
+    }
+
+    #[test]
+    fn pictures_are_in_the_page_itself() {
+        let pictures = [("docs/performance/x.svg", "<svg/>")];
+        assert_eq!(
+            embedded(&pictures, "docs/performance/x.svg").unwrap(),
+            "data:image/svg+xml;base64,PHN2Zy8+"
+        );
+        let page = render(
+            "![x](performance/none.svg)",
+            &Links::from_file("docs/PERFORMANCE.md"),
+        );
+        assert_eq!(page.unlinked, ["docs/performance/none.svg"]);
     }
 
     #[test]
