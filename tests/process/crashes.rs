@@ -177,6 +177,8 @@ impl Writer {
             // It says itself that nobody knows, and that the asker may come again.
             Some(answer) if answer.status == 500 => {
                 comes_again(&answer);
+                // Who has ended is not waited for.
+                self.answers.fetch_add(usize::MAX / 2 / WRITERS, Ordering::Relaxed);
                 Err(intent)
             }
             Some(answer) => {
