@@ -36,6 +36,10 @@ fn can_step() -> bool {
 }
 
 #[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the true time, which the process does not have"
+)]
 async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
     if !can_step() {
         return;

@@ -57,8 +57,8 @@ async fn a_server_without_free_connections_is_survived() {
     // Every thread has its own connection for reads from its first one on.
     let reads =
         (0..20).map(|_| tokio::spawn(in_time(world.client.get(&world.url("/v1/offers")).bearer(&token))));
-    for read in reads.collect::<Vec<_>>() {
-        read.await.unwrap().expect(200);
+    for answer in reads.collect::<Vec<_>>() {
+        answer.await.unwrap().expect(200);
     }
 
     // All other places are taken: what the program has it keeps, and works with.

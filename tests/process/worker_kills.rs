@@ -90,8 +90,8 @@ async fn every_event_arrives_under_one_id_however_often_workers_are_killed() {
         .await;
     }
 
-    let received = receiver.received();
-    let arrived: BTreeSet<_> = received.iter().map(|one| one.delivery().to_owned()).collect();
+    let came = receiver.received();
+    let arrived: BTreeSet<_> = came.iter().map(|one| one.delivery().to_owned()).collect();
     let looking = world.database.connect().await;
     let rows = looking
         .query(
@@ -118,7 +118,7 @@ async fn every_event_arrives_under_one_id_however_often_workers_are_killed() {
     );
     // Repeats carry the same id, so each event has come under as many ids as there are subscriptions.
     let (mut seen, mut of_events) = (BTreeSet::new(), BTreeMap::<_, usize>::new());
-    for one in &received {
+    for one in &came {
         if seen.insert(one.delivery().to_owned()) {
             *of_events
                 .entry(one.json()["data"]["order_id"].to_string())
@@ -131,6 +131,6 @@ async fn every_event_arrives_under_one_id_however_often_workers_are_killed() {
         "{} workers killed, {events} events, {} deliveries, {} requests to the receivers, {again} with a failed attempt, {failed} given up",
         moments.len(),
         rows.len(),
-        received.len(),
+        came.len(),
     );
 }

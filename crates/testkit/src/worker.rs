@@ -56,7 +56,8 @@ impl TestWorker {
             std::thread::spawn(move || {
                 for line in BufReader::new(stream).lines().map_while(Result::ok) {
                     let event = serde_json::from_str::<serde_json::Value>(&line).unwrap_or_default();
-                    if let Some(address) = event["fields"]["probes"].as_str() {
+                    let probes = event.pointer("/fields/probes");
+                    if let Some(address) = probes.and_then(serde_json::Value::as_str) {
                         drop(said.send(address.to_owned()));
                     }
                     let mut log = log.lock().expect("the log is whole");
