@@ -69,49 +69,10 @@ async fn written_ahead(world: &World, from: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-#[tokio::test]
-async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
-    let (keys, collector, folder) = (
-        sealing_key(),
-        Collector::start().await,
-        tempfile::tempdir().unwrap(),
-    );
-    let mail = folder.path().join("mail");
-    let database = TestDatabase::create().await;
-    let url = database
-        .url()
-        .replacen("postgres@", &format!("postgres:{DATABASE_PASSWORD}@"), 1);
-    assert!(url.contains(DATABASE_PASSWORD), "{url}");
-    let client = database.connect().await;
-    let from: String = client
-        .query_one("select pg_current_wal_insert_lsn()::text", &[])
-        .await
-        .unwrap()
-        .get(0);
-    let world = World::over(PROGRAM, database, |options| {
-        local_receivers(options)
-            .in_one_process()
-            .set("DATABASE_URL", &url)
-            .set("SELLER_API__KEYS__SEALING", &keys)
-            .set("SELLER_API__LOG__LEVEL", "trace")
-            .set("SELLER_API__SERVER__WORKERS", "none")
-            .set("SELLER_API__TRACING__OTLP_ENDPOINT", &collector.url)
-            .set("SELLER_API__TRACING__SAMPLE_RATIO", 1)
-            .set("SELLER_API__CARRIERS__DHL__API_KEY", CARRIER_KEY)
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 1_000_000)
-            .set("SELLER_API__MAIL__FOLDER", mail.display())
-            .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
-            .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
-    })
-    .await;
-    let mut secrets = busy(&world, &keys).await;
-    let (worker, probes) = TestWorker::listening(&world.options, &world.database).await;
-    let mailed = eventually("the mails", async || {
-        Some(links(&mail)).filter(|links| links.len() >= 2)
-    })
-    .await;
+/// Opens links out of mails, and answers an invitation.
+async fn open(world: &World, mailed: &[String], secrets: &mut Secrets) {
     let mut browser = world.visitor();
-    for link in &mailed {
+    for link in mailed {
         let page = browser.open(link).await.expect(200);
         let secret = link.rsplit_once('/').unwrap().1.to_owned();
         if link.starts_with("/panel/invitation/") {
@@ -125,16 +86,13 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
         }
         secrets.push(("a mailed link", secret));
     }
-    secrets.extend([
-        ("the database's password", DATABASE_PASSWORD.to_owned()),
-        ("a carrier's key", CARRIER_KEY.to_owned()),
-    ]);
-    misplace(&world, &secrets).await;
+}
 
-    // Commands, in which secrets are printed where they are asked for and nowhere else.
+/// Runs commands, in which secrets are printed where they are asked for and nowhere else: all that they say but a new token.
+async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
     let environment = [
-        ("DATABASE_URL", url.as_str()),
-        ("SELLER_API__KEYS__SEALING", keys.as_str()),
+        ("DATABASE_URL", url),
+        ("SELLER_API__KEYS__SEALING", keys),
         ("SELLER_API__CARRIERS__DHL__API_KEY", CARRIER_KEY),
         ("SELLER_API__LOG__LEVEL", "trace"),
     ];
@@ -188,6 +146,58 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
         .await
         .failure()
         .output();
+    told
+}
+
+#[tokio::test]
+async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
+    let (keys, collector, folder) = (
+        sealing_key(),
+        Collector::start().await,
+        tempfile::tempdir().unwrap(),
+    );
+    let mail = folder.path().join("mail");
+    let database = TestDatabase::create().await;
+    let url = database
+        .url()
+        .replacen("postgres@", &format!("postgres:{DATABASE_PASSWORD}@"), 1);
+    assert!(url.contains(DATABASE_PASSWORD), "{url}");
+    let client = database.connect().await;
+    let from: String = client
+        .query_one("select pg_current_wal_insert_lsn()::text", &[])
+        .await
+        .unwrap()
+        .get(0);
+    let world = World::over(PROGRAM, database, |options| {
+        local_receivers(options)
+            .in_one_process()
+            .set("DATABASE_URL", &url)
+            .set("SELLER_API__KEYS__SEALING", &keys)
+            .set("SELLER_API__LOG__LEVEL", "trace")
+            .set("SELLER_API__SERVER__WORKERS", "none")
+            .set("SELLER_API__TRACING__OTLP_ENDPOINT", &collector.url)
+            .set("SELLER_API__TRACING__SAMPLE_RATIO", 1)
+            .set("SELLER_API__CARRIERS__DHL__API_KEY", CARRIER_KEY)
+            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 1_000_000)
+            .set("SELLER_API__MAIL__FOLDER", mail.display())
+            .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
+            .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
+    })
+    .await;
+    let mut secrets = busy(&world, &keys).await;
+    let (worker, probes) = TestWorker::listening(&world.options, &world.database).await;
+    let mailed = eventually("the mails", async || {
+        Some(links(&mail)).filter(|links| links.len() >= 2)
+    })
+    .await;
+    open(&world, &mailed, &mut secrets).await;
+    secrets.extend([
+        ("the database's password", DATABASE_PASSWORD.to_owned()),
+        ("a carrier's key", CARRIER_KEY.to_owned()),
+    ]);
+    misplace(&world, &secrets).await;
+
+    let told = commanded(&url, &keys, &mut secrets).await;
 
     let metrics = [
         format!("{}/metrics", world.server.backoffice_url),

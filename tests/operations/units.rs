@@ -175,13 +175,13 @@ fn the_addition_for_tls_is_understood_and_keeps_the_rest_locked_down() {
 #[test]
 fn the_addition_for_tls_has_a_port_a_key_and_a_reload() {
     let addition = text("systemd/tls.conf");
-    let config: String = addition
+    let config = addition
         .lines()
         .filter_map(|line| line.strip_prefix("#   "))
         .skip_while(|line| *line != "[server]")
         .take_while(|line| !line.starts_with("groupadd"))
-        .map(|line| format!("{line}\n"))
-        .collect();
+        .collect::<Vec<_>>()
+        .join("\n");
     let folder = "/etc/seller-api/tls/";
     let effective = ConfigFile::of(&config).with(&[]);
     assert!(effective.server.bind.port() < 1_024, "{config}");

@@ -178,7 +178,8 @@ impl Writer {
             Some(answer) if answer.status == 500 => {
                 comes_again(&answer);
                 // Who has ended is not waited for.
-                self.answers.fetch_add(usize::MAX / 2 / WRITERS, Ordering::Relaxed);
+                self.answers
+                    .fetch_add(usize::MAX / 2 / WRITERS, Ordering::Relaxed);
                 Err(intent)
             }
             Some(answer) => {

@@ -61,15 +61,15 @@ async fn a_server_without_free_connections_is_survived() {
         answer.await.unwrap().expect(200);
     }
 
-    // All other places are taken: what the program has it keeps, and works with.
-    let mut taken = Vec::new();
-    take_the_rest(&url, &mut taken).await;
-    assert!(!taken.is_empty());
+    // All other places are occupied: what the program has it keeps, and works with.
+    let mut occupied = Vec::new();
+    take_the_rest(&url, &mut occupied).await;
+    assert!(!occupied.is_empty());
     for _ in 0..5 {
         assert_eq!(ledger.write(&world, 1).await, 1);
     }
-    let crowd = ledger.write(&world, 40).await;
-    assert!(crowd > 0, "of many at once some find a connection");
+    let written = ledger.write(&world, 40).await;
+    assert!(written > 0, "of many at once some find a connection");
     in_time(world.client.get(&world.url("/v1/offers")).bearer(&token))
         .await
         .expect(200);
@@ -97,7 +97,7 @@ async fn a_server_without_free_connections_is_survived() {
         .await
         .unwrap();
     // As soon as some places are free.
-    drop(taken);
+    drop(occupied);
     world.server.ready().await;
     another.ready().await;
     ledger.holds(&world).await;

@@ -68,113 +68,123 @@ struct Line {
     hindrance: &'static str,
 }
 
+impl Line {
+    const fn new(
+        title: &'static str,
+        test: fn(f64, f64) -> Mark,
+        limit: f64,
+        show: fn(Spread) -> String,
+        hindrance: &'static str,
+    ) -> Self {
+        Self {
+            title,
+            test,
+            limit,
+            show,
+            hindrance,
+        }
+    }
+}
+
 /// The goals as they were set, and by hand what stands in the way of those that are hard to reach.
 fn line(goal: Goal) -> Line {
-    let (title, test, limit, show, hindrance): (_, fn(f64, f64) -> Mark, _, fn(Spread) -> String, _) =
-        match goal {
-            Goal::Offer => (
-                "`GET /v1/offers/{id}` ÷ pgbench's row, the whole pipeline on",
-                at_least,
-                0.75,
-                ratio_spread,
-                "An exchange over TCP and HTTP in a process of its own, where pgbench is its own client on a unix socket; and a row \
+    match goal {
+        Goal::Offer => Line::new(
+            "`GET /v1/offers/{id}` ÷ pgbench's row, the whole pipeline on",
+            at_least,
+            0.75,
+            ratio_spread,
+            "An exchange over TCP and HTTP in a process of its own, where pgbench is its own client on a unix socket; and a row \
              that is written for each request, the exact rate count, where pgbench only reads (Reads, CPU time).",
-            ),
-            Goal::OfferCpu => (
-                "PostgreSQL's CPU time for one offer ÷ for pgbench's row",
-                at_most,
-                0.5,
-                ratio_spread,
-                "The gate's statement writes the rate count: it costs more than the offer's own (compare `GET /v1/me`, which has \
+        ),
+        Goal::OfferCpu => Line::new(
+            "PostgreSQL's CPU time for one offer ÷ for pgbench's row",
+            at_most,
+            0.5,
+            ratio_spread,
+            "The gate's statement writes the rate count: it costs more than the offer's own (compare `GET /v1/me`, which has \
              no other statement).",
-            ),
-            Goal::Page => (
-                "page of 50 ÷ pgbench's rows of a page",
-                at_least,
-                0.6,
-                ratio_spread,
-                "50 offers become some 20 kB of JSON in the server and cross TCP once more to the client; pgbench throws the rows \
+        ),
+        Goal::Page => Line::new(
+            "page of 50 ÷ pgbench's rows of a page",
+            at_least,
+            0.6,
+            ratio_spread,
+            "50 offers become some 20 kB of JSON in the server and cross TCP once more to the client; pgbench throws the rows \
              away as they come.",
-            ),
-            Goal::Deep => (
-                "cost of a page at 90 % depth ÷ of the first",
-                at_most,
-                1.05,
-                ratio_spread,
-                "Opening the cursor costs the server about 4 % of a page's instructions (Instructions); what is beyond that is PostgreSQL's \
+        ),
+        Goal::Deep => Line::new(
+            "cost of a page at 90 % depth ÷ of the first",
+            at_most,
+            1.05,
+            ratio_spread,
+            "Opening the cursor costs the server about 4 % of a page's instructions (Instructions); what is beyond that is PostgreSQL's \
              reading from another place of the index.",
-            ),
-            Goal::Patch => (
-                "keyed `PATCH` ÷ pgbench's same writes",
-                at_least,
-                0.8,
-                ratio_spread,
-                "Beside the writes: the gate's statement, setting the transaction's time limits, and the seal of the answer; both \
+        ),
+        Goal::Patch => Line::new(
+            "keyed `PATCH` ÷ pgbench's same writes",
+            at_least,
+            0.8,
+            ratio_spread,
+            "Beside the writes: the gate's statement, setting the transaction's time limits, and the seal of the answer; both \
              wait for the same commit.",
-            ),
-            Goal::Tokens => (
-                "clients' tokens a second",
-                at_least,
-                3_000.0,
-                whole_spread,
-                "Four statements one after another, shared by the calls in flight.",
-            ),
-            Goal::Deliveries => (
-                "webhook deliveries a second, all subscriptions",
-                at_least,
-                3_000.0,
-                whole_spread,
-                "The receiver and PostgreSQL share the cores with the worker.",
-            ),
-            Goal::DeliveryStatements => (
-                "statements for each delivery, all subscriptions",
-                at_most,
-                1.0,
-                ratio_spread,
-                "A lane with little to do takes its statements for few deliveries.",
-            ),
-            Goal::Growth => (
-                "throughput of `GET /v1/offers/{id}` with 10 000 000 offers ÷ with 10 000",
-                at_least,
-                0.9,
-                ratio_spread,
-                "The large table does not fit into `shared_buffers`: its pages are copied from the system's cache.",
-            ),
-            Goal::OfferLatency => (
-                "p99 of `GET /v1/offers/{id}` at half load, ms",
-                at_most,
-                5.0,
-                ratio_spread,
-                "Waiting for a core: the load generator, the server and PostgreSQL share them.",
-            ),
-            Goal::PageLatency => (
-                "p99 of a page of 50 at half load, ms",
-                at_most,
-                5.0,
-                ratio_spread,
-                "Waiting for a core: the load generator, the server and PostgreSQL share them.",
-            ),
-            Goal::Memory => (
-                "resident with 10 000 keep-alive connections, MB",
-                at_most,
-                100.0,
-                whole_spread,
-                "What each connection keeps: its buffers and the HTTP state.",
-            ),
-            Goal::Ready => (
-                "`serve` ready, ms",
-                at_most,
-                300.0,
-                whole_spread,
-                "Connecting to PostgreSQL and looking at the schema.",
-            ),
-        };
-    Line {
-        title,
-        test,
-        limit,
-        show,
-        hindrance,
+        ),
+        Goal::Tokens => Line::new(
+            "clients' tokens a second",
+            at_least,
+            3_000.0,
+            whole_spread,
+            "Four statements one after another, shared by the calls in flight.",
+        ),
+        Goal::Deliveries => Line::new(
+            "webhook deliveries a second, all subscriptions",
+            at_least,
+            3_000.0,
+            whole_spread,
+            "The receiver and PostgreSQL share the cores with the worker.",
+        ),
+        Goal::DeliveryStatements => Line::new(
+            "statements for each delivery, all subscriptions",
+            at_most,
+            1.0,
+            ratio_spread,
+            "A lane with little to do takes its statements for few deliveries.",
+        ),
+        Goal::Growth => Line::new(
+            "throughput of `GET /v1/offers/{id}` with 10 000 000 offers ÷ with 10 000",
+            at_least,
+            0.9,
+            ratio_spread,
+            "The large table does not fit into `shared_buffers`: its pages are copied from the system's cache.",
+        ),
+        Goal::OfferLatency => Line::new(
+            "p99 of `GET /v1/offers/{id}` at half load, ms",
+            at_most,
+            5.0,
+            ratio_spread,
+            "Waiting for a core: the load generator, the server and PostgreSQL share them.",
+        ),
+        Goal::PageLatency => Line::new(
+            "p99 of a page of 50 at half load, ms",
+            at_most,
+            5.0,
+            ratio_spread,
+            "Waiting for a core: the load generator, the server and PostgreSQL share them.",
+        ),
+        Goal::Memory => Line::new(
+            "resident with 10 000 keep-alive connections, MB",
+            at_most,
+            100.0,
+            whole_spread,
+            "What each connection keeps: its buffers and the HTTP state.",
+        ),
+        Goal::Ready => Line::new(
+            "`serve` ready, ms",
+            at_most,
+            300.0,
+            whole_spread,
+            "Connecting to PostgreSQL and looking at the schema.",
+        ),
     }
 }
 

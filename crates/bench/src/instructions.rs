@@ -4,6 +4,7 @@
 
 mod recorded;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -123,7 +124,7 @@ fn table(counts: &Counts) -> anyhow::Result<String> {
         let count = counts
             .get(path)
             .with_context(|| format!("{path} was not counted"))?;
-        text.push_str(&format!("| {title} | {} |\n", whole(real(*count))));
+        writeln!(text, "| {title} | {} |", whole(real(*count)))?;
     }
     Ok(text)
 }

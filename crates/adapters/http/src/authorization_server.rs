@@ -79,7 +79,9 @@ impl Endpoint {
 
 /// Every endpoint as a test can walk it: method and path.
 pub fn endpoints() -> impl Iterator<Item = (&'static str, &'static str)> {
-    Endpoint::ALL.into_iter().map(|endpoint| (endpoint.method(), endpoint.path()))
+    Endpoint::ALL
+        .into_iter()
+        .map(|endpoint| (endpoint.method(), endpoint.path()))
 }
 
 /// Answers a request under `/oauth`.

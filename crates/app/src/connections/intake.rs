@@ -255,7 +255,7 @@ fn step(chunk: Chunk, byte: u8) -> Option<Chunk> {
             let _: () = text(byte)?;
             Chunk::Extension(size)
         }
-        (Chunk::SizeFeed(0), b'\n') => Chunk::TrailerLine,
+        (Chunk::SizeFeed(0) | Chunk::TrailerFeed, b'\n') => Chunk::TrailerLine,
         (Chunk::SizeFeed(size), b'\n') => Chunk::Data(size),
         (Chunk::DataReturn, b'\r') => Chunk::DataFeed,
         (Chunk::DataFeed, b'\n') => Chunk::FirstDigit,
@@ -265,7 +265,6 @@ fn step(chunk: Chunk, byte: u8) -> Option<Chunk> {
             let _: () = text(byte)?;
             Chunk::Trailer
         }
-        (Chunk::TrailerFeed, b'\n') => Chunk::TrailerLine,
         (Chunk::LastFeed, b'\n') => Chunk::Over,
         _ => return None,
     })

@@ -568,7 +568,7 @@ impl Meter {
                 OneOf(values) => values,
                 Routes | Statuses | Version => &[],
             };
-            let with = |value: &&'static str| metrics::Label::from_static_parts(label.name, *value);
+            let with = |value: &&'static str| metrics::Label::from_static_parts(label.name, value);
             combined
                 .iter()
                 .flat_map(|before| values.iter().map(move |value| (before, value)))

@@ -21,7 +21,7 @@ use crate::requests::{Requests, of_connection};
 /// Connections, so many that requests rarely wait for a free one.
 const CONNECTIONS: usize = 256;
 /// How long what was due may take to be answered in the end.
-const LAST: Duration = Duration::from_secs(60);
+const LAST: Duration = Duration::from_mins(1);
 
 /// What came of it.
 #[derive(Debug)]

@@ -51,9 +51,9 @@ impl Canvas {
     /// A line through points, with a mark at each where `marked`; broken where `dashed`.
     pub(super) fn polyline(&mut self, points: &[(f64, f64)], stroke: &str, marked: bool, dashed: bool) {
         let path: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-        let dashes = if dashed { r#" stroke-dasharray="6 4""# } else { "" };
+        let broken = if dashed { r#" stroke-dasharray="6 4""# } else { "" };
         self.add(format_args!(
-            r#"<path d="M{}" stroke="{stroke}" stroke-width="2" fill="none"{dashes}/>"#,
+            r#"<path d="M{}" stroke="{stroke}" stroke-width="2" fill="none"{broken}/>"#,
             path.join("L")
         ));
         for (x, y) in points.iter().filter(|_| marked) {

@@ -52,7 +52,7 @@ pub(crate) fn lines(title: &str, axis: &Axis, all: &[Line]) -> String {
     for (place, name) in (0_u32..).zip(&axis.ticks) {
         canvas.words(x(f64::from(place)), bottom + 16.0, Held::Middle, name);
     }
-    canvas.words((LEFT + right) / 2.0, bottom + 34.0, Held::Middle, &axis.name);
+    canvas.words(LEFT.midpoint(right), bottom + 34.0, Held::Middle, &axis.name);
     let mut names: Vec<String> = Vec::new();
     for line in all {
         if !line.dashed {

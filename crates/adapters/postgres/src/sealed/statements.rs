@@ -11,7 +11,9 @@ use super::{PAGE, SealedPlace, columns::Place};
 
 /// Pieces of SQL one after another.
 fn push(out: &mut AstPass<'_, '_, Pg>, pieces: &[&str]) {
-    pieces.iter().for_each(|piece| out.push_sql(piece));
+    for piece in pieces {
+        out.push_sql(piece);
+    }
 }
 
 /// The id of the key that sealed a value: its first byte is the id's length. One that is empty has none.

@@ -10,7 +10,7 @@ use kernel::StoreError;
 use tokio::time::Instant;
 
 /// How often they are told of at most.
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_mins(1);
 
 /// What one process has told of them.
 #[derive(Default)]

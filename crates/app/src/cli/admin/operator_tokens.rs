@@ -67,8 +67,8 @@ impl Command {
         match self {
             Self::Create { name } => {
                 let name = name.positional.or(name.flag).unwrap_or_default();
-                let name = operator_token_name(name)
-                    .map_err(|error| Stopped::Usage(format!("the name {}", error)))?;
+                let name =
+                    operator_token_name(name).map_err(|error| Stopped::Usage(format!("the name {error}")))?;
                 let creation = OperatorTokenCreation {
                     randomness: &SystemRandomness::new(),
                     name: &name,
