@@ -81,6 +81,80 @@ async fn commands_without_a_schema_say_what_to_run() {
     }
 }
 
+/// Why a server that runs is not ready.
+async fn reason(server: &TestServer) -> String {
+    let answer = Client::new()
+        .get(&format!("{}/readyz", server.backoffice_url))
+        .send()
+        .await;
+    assert_eq!(answer.status, 503);
+    answer.json()["reason"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Where it is refused: by commands, and by a server that waits.
+async fn refused_everywhere(url: &str, commands: &[&[&str]], words: &[&str]) {
+    for command in commands {
+        let refused = run(PROGRAM, command, &[("DATABASE_URL", url)]).await.ended(4);
+        for word in words {
+            assert!(refused.stderr.contains(word), "{command:?}: {}", refused.stderr);
+        }
+    }
+    let server = blackbox::listen(&ServerOptions::new(PROGRAM), url).await;
+    server.not_ready().await;
+    let reason = reason(&server).await;
+    assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_hold_every_name_is_refused() {
+    let database = TestDatabase::empty().await;
+    let client = database.connect().await;
+    let name = database
+        .url()
+        .rsplit('/')
+        .next()
+        .unwrap()
+        .split('?')
+        .next()
+        .unwrap();
+    for encoding in ["LATIN1", "SQL_ASCII"] {
+        let other = format!("{name}_{}", encoding.to_lowercase());
+        let create = format!("create database {other} template template0 encoding '{encoding}' locale 'C'");
+        client.batch_execute(&create).await.unwrap();
+        let url = database.url().replace(name, &other);
+        let commands: [&[&str]; 2] = [&["migrate"], &["admin", "sellers", "list"]];
+        refused_everywhere(&url, &commands, &[encoding, "ENCODING 'UTF8'"]).await;
+        let drop = format!("drop database {other} with (force)");
+        client.batch_execute(&drop).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_role_without_rights_is_told_what_it_lacks() {
+    let database = TestDatabase::create().await;
+    // A role that every server has, and that owns nothing.
+    let url = |database: &TestDatabase| format!("{}?options=-c%20role%3Dpg_monitor", database.url());
+    let commands: [&[&str]; 2] = [&["migrate"], &["admin", "sellers", "list"]];
+    refused_everywhere(&url(&database), &commands, &["the role may not read", "grant"]).await;
+    let empty = TestDatabase::empty().await;
+    let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", &url(&empty))])
+        .await
+        .ended(4);
+    assert!(
+        refused.stderr.contains("may not change the schema"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[tokio::test]
+async fn a_role_that_is_not_let_in_is_told_why() {
+    let database = TestDatabase::create().await;
+    let url = database.url().replacen("//postgres@", "//nobody_at_all@", 1);
+    assert_ne!(url, database.url());
+    refused_everywhere(&url, &[&["admin", "sellers", "list"]], &["the role"]).await;
+}
+
 #[tokio::test]
 async fn without_a_database_it_waits_and_goes_on_once_that_is_there() {
     let database = TestDatabase::create().await;

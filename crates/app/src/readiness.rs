@@ -47,6 +47,26 @@ pub(crate) const STATEMENTS_FORGOTTEN: &str = "the pooler before the database fo
 pub(crate) const READ_ONLY: &str = "the database takes no writes, as a standby does: let its URL lead to the primary, or name all \
     hosts in it with `target_session_attrs=read-write`";
 
+/// What to do about a role that may not read the tables.
+pub(crate) const FORBIDDEN: &str = "the role may not read the database's tables: migrate as the role that serves \
+    (`database.direct_url` and `database.url` name the same one), or grant it the tables";
+
+/// What to do about a database that cannot hold every name.
+pub(crate) fn not_unicode(encoding: &str) -> String {
+    format!(
+        "the database has the encoding {encoding} and not UTF8, so that it cannot hold every name: create one with TEMPLATE template0 \
+         ENCODING 'UTF8'"
+    )
+}
+
+/// What to do about a server that speaks another language.
+pub(crate) fn not_english(locale: &str) -> String {
+    format!(
+        "the server's messages are in {locale:?} and have to be in English, since some failures are told apart by them: set lc_messages \
+         to 'C' for the role (ALTER ROLE … SET lc_messages = 'C'), then restart this process and any pooler"
+    )
+}
+
 /// The schema can only be used by a newer version of the program.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -179,6 +199,13 @@ enum State {
     Ready,
     StatementsForgotten,
     ReadOnly,
+    NotUnicode {
+        encoding: String,
+    },
+    NotEnglish {
+        locale: String,
+    },
+    Forbidden,
     Missing,
     Behind {
         pending: usize,
@@ -199,6 +226,9 @@ impl From<SchemaState> for State {
             SchemaState::Ready => Self::Ready,
             SchemaState::StatementsForgotten => Self::StatementsForgotten,
             SchemaState::ReadOnly => Self::ReadOnly,
+            SchemaState::NotUnicode { encoding } => Self::NotUnicode { encoding },
+            SchemaState::NotEnglish { locale } => Self::NotEnglish { locale },
+            SchemaState::Forbidden => Self::Forbidden,
             SchemaState::Missing => Self::Missing,
             SchemaState::Behind { pending } => Self::Behind { pending },
             SchemaState::NeedsNewerBinary { oldest } => Self::TooOld { oldest },
@@ -213,6 +243,9 @@ impl State {
             Self::Ready => None,
             Self::StatementsForgotten => Some(STATEMENTS_FORGOTTEN.to_owned()),
             Self::ReadOnly => Some(READ_ONLY.to_owned()),
+            Self::NotUnicode { encoding } => Some(not_unicode(encoding)),
+            Self::NotEnglish { locale } => Some(not_english(locale)),
+            Self::Forbidden => Some(FORBIDDEN.to_owned()),
             Self::Missing => Some("the database has no schema yet: run `seller-api migrate`".to_owned()),
             Self::Behind { pending } => Some(format!(
                 "the database lacks {pending} migrations: run `seller-api migrate`"
@@ -283,6 +316,14 @@ mod tests {
         assert!(forgotten.contains("`max_prepared_statements`"), "{forgotten}");
         let read_only = State::from(SchemaState::ReadOnly).not_ready().unwrap();
         assert!(read_only.contains("target_session_attrs"), "{read_only}");
+        let locale = "pl_PL.UTF-8".to_owned();
+        let polish = State::from(SchemaState::NotEnglish { locale })
+            .not_ready()
+            .unwrap();
+        assert!(
+            polish.contains("pl_PL.UTF-8") && polish.contains("lc_messages"),
+            "{polish}"
+        );
         assert!(State::Missing.not_ready().unwrap().contains("seller-api migrate"));
     }
 

@@ -114,6 +114,15 @@ fn is_unmigrated(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> 
     lacks && message.ends_with("does not exist")
 }
 
+/// True for SQLSTATE 42501, by the words that an English server has for it: the role may not do what was asked, or something
+/// belongs to another role.
+pub(crate) fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| {
+        let told = error.to_string();
+        told.contains("permission denied for") || told.contains("must be owner of")
+    })
+}
+
 /// The schema is not there, or is older than this program; the program waits for it.
 #[derive(Debug, thiserror::Error)]
 #[error("the database's schema is missing or older than this program")]

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use futures_util::future::BoxFuture;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config, NoTls, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::{error::Silence, tls};
@@ -61,7 +61,7 @@ impl Refusal {
     /// What to do about it, where that can be told; never names the server.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         match &self.why {
-            Why::Refused(error) => tls::advice(error),
+            Why::Refused(error) => tls::advice(error).or_else(|| error.code().and_then(not_let_in)),
             Why::Silent(_) => None,
         }
     }
@@ -79,8 +79,46 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// What to do about a server that is there and does not let the role in.
+fn not_let_in(code: &SqlState) -> Option<&'static str> {
+    let advice = [
+        (
+            SqlState::INVALID_PASSWORD,
+            "the server refuses the role's name or password: compare those in the URL with the server's",
+        ),
+        (
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+            "the server does not let the role in from here: look at the role's name in the URL and at the server's pg_hba.conf",
+        ),
+        (
+            SqlState::INVALID_CATALOG_NAME,
+            "the server has no database of that name: create it, or correct the name in the URL",
+        ),
+        (
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            "the role may not connect to the database: grant it CONNECT",
+        ),
+    ];
+    let found = advice.into_iter().find(|(known, _)| known == code);
+    found.map(|(_, advice)| advice)
+}
+
 /// An error with its causes, in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_not_let_in_is_told_what_to_look_at() {
+        let password = not_let_in(&SqlState::INVALID_PASSWORD).unwrap();
+        assert!(password.contains("password"), "{password}");
+        let name = not_let_in(&SqlState::INVALID_CATALOG_NAME).unwrap();
+        assert!(name.contains("database of that name"), "{name}");
+        assert_eq!(not_let_in(&SqlState::TOO_MANY_CONNECTIONS), None);
+    }
 }

@@ -12,6 +12,7 @@ use tokio::runtime;
 
 use crate::{
     connector::{ConnectError, Connector},
+    error::is_forbidden,
     settings::DatabaseUrlError,
     url,
 };
@@ -54,6 +55,12 @@ pub enum MigrateError {
     /// The database cannot be reached, or the lock not be taken.
     #[error("the database cannot be reached")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The role may not change the schema.
+    #[error(
+        "the role may not change the schema: let the URL of the migrations (`database.direct_url`, else `database.url`) name the role that \
+         owns the database and its tables"
+    )]
+    Forbidden(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A migration failed and was rolled back.
     #[error("the migration {name} failed")]
     Failed {
@@ -119,9 +126,12 @@ fn apply(
     harness: &mut impl MigrationHarness<Pg>,
     steps: &mpsc::Sender<MigrationStep>,
 ) -> Result<MigrationReport, MigrateError> {
-    let pending = harness
-        .pending_migrations(MIGRATIONS)
-        .map_err(MigrateError::Internal)?;
+    let pending = harness.pending_migrations(MIGRATIONS).map_err(|cause| {
+        if is_forbidden(cause.as_ref()) {
+            return MigrateError::Forbidden(cause);
+        }
+        MigrateError::Internal(cause)
+    })?;
     let of = pending.len();
     let mut report = MigrationReport {
         applied: Vec::with_capacity(of),
@@ -134,12 +144,15 @@ fn apply(
             number: n + 1,
             of,
         });
-        harness
-            .run_migration(migration)
-            .map_err(|cause| MigrateError::Failed {
+        harness.run_migration(migration).map_err(|cause| {
+            if is_forbidden(cause.as_ref()) {
+                return MigrateError::Forbidden(cause);
+            }
+            MigrateError::Failed {
                 name: name.clone(),
                 cause,
-            })?;
+            }
+        })?;
         report.applied.push(name);
     }
     Ok(report)

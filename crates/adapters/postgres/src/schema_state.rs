@@ -4,7 +4,7 @@ use diesel::sql_types::{Bool, Nullable, Text};
 use diesel_async::RunQueryDsl;
 use kernel::StoreError;
 
-use crate::{migrations::embedded_versions, reads::Reads, statement::statement};
+use crate::{error::is_forbidden, migrations::embedded_versions, reads::Reads, statement::statement};
 
 /// How the database's schema stands to this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,18 @@ pub enum SchemaState {
     StatementsForgotten,
     /// It cannot be worked on: the server takes no writes, as a standby does.
     ReadOnly,
+    /// It cannot hold every text: its encoding is not UTF8.
+    NotUnicode {
+        /// Its encoding.
+        encoding: String,
+    },
+    /// The server's messages are not in English, by which some failures are told apart.
+    NotEnglish {
+        /// `lc_messages`.
+        locale: String,
+    },
+    /// The role may not read it.
+    Forbidden,
     /// There is none.
     Missing,
     /// Migrations that this program brings have not been applied.
@@ -29,11 +41,12 @@ pub enum SchemaState {
     },
 }
 
-/// Whether writes are taken, and whether there is a schema.
+/// Whether writes are taken, which encoding and language are spoken, and whether there is a schema.
 struct IsThere;
 
-statement!(IsThere => (Bool, Bool):
+statement!(IsThere => (Bool, Text, Text, Bool):
     "select not current_setting('transaction_read_only')::boolean, \
+       current_setting('server_encoding'), current_setting('lc_messages'), \
        to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null");
 
 struct Applied;
@@ -43,18 +56,34 @@ statement!(Applied => (Text, Nullable<Text>):
 
 /// Reads the state.
 pub(crate) async fn read(reads: &Reads) -> Result<SchemaState, StoreError> {
-    let (takes_writes, is_there) = reads
-        .ask(|lent| async move { IsThere.get_result::<(bool, bool)>(&mut lent.connection()).await })
+    let (takes_writes, encoding, locale, is_there) = reads
+        .ask(|lent| async move {
+            IsThere
+                .get_result::<(bool, String, String, bool)>(&mut lent.connection())
+                .await
+        })
         .await?;
     if !takes_writes {
         return Ok(SchemaState::ReadOnly);
+    }
+    if encoding != "UTF8" {
+        return Ok(SchemaState::NotUnicode { encoding });
+    }
+    if !is_english(&locale) {
+        return Ok(SchemaState::NotEnglish { locale });
     }
     if !is_there {
         return Ok(SchemaState::Missing);
     }
     let applied = reads
         .ask(|lent| async move { Applied.get_results(&mut lent.connection()).await })
-        .await?;
+        .await;
+    let applied = match applied {
+        Err(StoreError::Unexpected(error)) if is_forbidden(error.as_ref()) => {
+            return Ok(SchemaState::Forbidden);
+        }
+        applied => applied?,
+    };
     let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
     Ok(judge(&embedded, &applied, env!("CARGO_PKG_VERSION")))
 }
@@ -80,6 +109,12 @@ fn judge(embedded: &[String], applied: &[(String, Option<String>)], own: &str) -
         all if all == embedded.len() => SchemaState::Missing,
         pending => SchemaState::Behind { pending },
     }
+}
+
+/// Whether a locale's messages are in English. An empty one is that of the server's environment, which nobody can know from here.
+fn is_english(locale: &str) -> bool {
+    let language = locale.split(['.', '_', '@', '-']).next().unwrap_or_default();
+    ["", "c", "posix", "en", "english"].contains(&language.to_ascii_lowercase().as_str())
 }
 
 /// The three numbers of a version; what is no number counts as the highest, so that doubt keeps an old program out.
@@ -108,6 +143,25 @@ mod tests {
             SchemaState::Behind { pending: 1 }
         );
         assert_eq!(judged(&["1", "2"], &[], "0.1.0"), SchemaState::Missing);
+    }
+
+    #[test]
+    fn english_has_many_names() {
+        for locale in [
+            "",
+            "C",
+            "POSIX",
+            "C.UTF-8",
+            "en_US.UTF-8",
+            "en_GB@euro",
+            "en",
+            "English_United States.1252",
+        ] {
+            assert!(is_english(locale), "{locale}");
+        }
+        for locale in ["pl_PL.UTF-8", "de_DE", "ca_ES", "cs", "Polish_Poland.1250"] {
+            assert!(!is_english(locale), "{locale}");
+        }
     }
 
     #[test]

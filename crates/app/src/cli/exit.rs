@@ -63,7 +63,7 @@ impl Exit {
             Self::Usage => "the command line is wrong, or --yes is missing where there is nobody to ask",
             Self::NotFound => "what the command is about is not there",
             Self::Unavailable => {
-                "the database cannot be reached, takes no writes, or has a schema that does not fit this program"
+                "the database cannot be reached, takes no writes, lacks rights for the role, or does not fit this program"
             }
             Self::Unknown => {
                 "the database was lost at the very end: look whether it was done before repeating it"
@@ -87,7 +87,7 @@ impl Exit {
         if error.is::<TooOld>()
             || matches!(
                 error.downcast_ref::<MigrateError>(),
-                Some(MigrateError::Unreachable(_))
+                Some(MigrateError::Unreachable(_) | MigrateError::Forbidden(_))
             )
         {
             return Some(Self::Unavailable);
@@ -134,6 +134,7 @@ mod tests {
             (UnitOfWorkError::Store(away()).into(), Exit::Unavailable),
             (UnitOfWorkError::Unknown(away()).into(), Exit::Unknown),
             (MigrateError::Unreachable("x".into()).into(), Exit::Unavailable),
+            (MigrateError::Forbidden("x".into()).into(), Exit::Unavailable),
         ] {
             let error = Err::<(), anyhow::Error>(error).context("cannot").unwrap_err();
             assert_eq!(Exit::of(&error), exit, "{error:?}");

@@ -3,14 +3,17 @@
 use adapter_postgres::{Database, SchemaState};
 
 use super::exit::Stopped;
-use crate::readiness::{READ_ONLY, STATEMENTS_FORGOTTEN, TooOld};
+use crate::readiness::{FORBIDDEN, READ_ONLY, STATEMENTS_FORGOTTEN, TooOld, not_english, not_unicode};
 
 /// Refuses a database whose schema this program cannot work with, and says what to do.
 pub(super) async fn require(database: &Database) -> anyhow::Result<()> {
     match database.schema_state().await? {
         SchemaState::Ready => Ok(()),
-        SchemaState::StatementsForgotten => Err(forgotten()),
-        SchemaState::ReadOnly => Err(read_only()),
+        SchemaState::StatementsForgotten => Err(unfit(STATEMENTS_FORGOTTEN)),
+        SchemaState::ReadOnly => Err(unfit(READ_ONLY)),
+        SchemaState::NotUnicode { encoding } => Err(unfit(not_unicode(&encoding))),
+        SchemaState::NotEnglish { locale } => Err(unfit(not_english(&locale))),
+        SchemaState::Forbidden => Err(unfit(FORBIDDEN)),
         SchemaState::Missing => Err(needs_migration("has no schema yet")),
         SchemaState::Behind { pending } => Err(needs_migration(&format!("lacks {pending} migrations"))),
         SchemaState::NeedsNewerBinary { oldest } => Err(TooOld { oldest }.into()),
@@ -18,23 +21,22 @@ pub(super) async fn require(database: &Database) -> anyhow::Result<()> {
 }
 
 fn needs_migration(why: &str) -> anyhow::Error {
-    Stopped::Schema(format!("the database {why}: run `seller-api migrate`")).into()
+    unfit(format!("the database {why}: run `seller-api migrate`"))
 }
 
-fn forgotten() -> anyhow::Error {
-    Stopped::Schema(STATEMENTS_FORGOTTEN.to_owned()).into()
+fn unfit(why: impl Into<String>) -> anyhow::Error {
+    Stopped::Schema(why.into()).into()
 }
 
-fn read_only() -> anyhow::Error {
-    Stopped::Schema(READ_ONLY.to_owned()).into()
-}
-
-/// Refuses a database whose schema has moved on beyond this program.
+/// Refuses a database that no migration makes one to work with, such as one whose schema has moved on beyond this program.
 pub(super) async fn refuse_newer(database: &Database) -> anyhow::Result<()> {
     match database.schema_state().await? {
         SchemaState::NeedsNewerBinary { oldest } => Err(TooOld { oldest }.into()),
-        SchemaState::StatementsForgotten => Err(forgotten()),
-        SchemaState::ReadOnly => Err(read_only()),
+        SchemaState::StatementsForgotten => Err(unfit(STATEMENTS_FORGOTTEN)),
+        SchemaState::ReadOnly => Err(unfit(READ_ONLY)),
+        SchemaState::NotUnicode { encoding } => Err(unfit(not_unicode(&encoding))),
+        SchemaState::NotEnglish { locale } => Err(unfit(not_english(&locale))),
+        SchemaState::Forbidden => Err(unfit(FORBIDDEN)),
         SchemaState::Ready | SchemaState::Missing | SchemaState::Behind { .. } => Ok(()),
     }
 }
