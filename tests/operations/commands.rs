@@ -113,6 +113,10 @@ async fn the_role_and_the_database_are_all_that_the_first_start_needs() {
     for statement in format!("CREATE ROLE{statements}").split_inclusive(";\n") {
         administrator.batch_execute(statement).await.unwrap();
     }
+    let asked = "select pg_encoding_to_char(encoding)::text, datcollate::text, datctype::text from pg_database where datname = 'seller_api'";
+    let made = administrator.query_one(asked, &[]).await.unwrap();
+    let made = [made.get::<_, String>(0), made.get(1), made.get(2)];
+    assert_eq!(made, ["UTF8", "C", "C.UTF-8"]);
     let user = cluster.connection().user();
     let url = cluster.url("seller_api");
     let url = if url.contains(&format!("//{user}@")) {

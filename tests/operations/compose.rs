@@ -109,6 +109,26 @@ fn containers_can_read_the_secrets_and_nobody_else_of_the_machine_can() {
 }
 
 #[test]
+fn no_command_line_shows_a_secret() {
+    let head = text("docker/compose.yaml");
+    let mut commands = head.lines().filter_map(|line| line.strip_prefix("#   "));
+    let shown = commands.find(|line| line.starts_with("sed ") || line.contains(" -e "));
+    assert_eq!(shown, None);
+}
+
+#[test]
+fn the_cluster_is_made_as_the_page_has_it() {
+    let compose = compose();
+    let arguments = &compose["services"]["postgres"]["environment"]["POSTGRES_INITDB_ARGS"];
+    assert_eq!(
+        arguments.as_str(),
+        Some("--encoding=UTF8 --locale=C.UTF-8 --lc-collate=C")
+    );
+    let page = std::fs::read_to_string(crate::root().join("docs/OPERATIONS.md")).unwrap();
+    assert!(page.contains("ENCODING 'UTF8'\n  LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C.UTF-8';"));
+}
+
+#[test]
 fn the_machine_is_a_trusted_proxy_and_nobody_else() {
     let network = &compose()["networks"]["outside"]["ipam"]["config"][0];
     let machine = network["gateway"].as_str().unwrap();

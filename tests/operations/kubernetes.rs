@@ -1,12 +1,16 @@
 //! The manifests for Kubernetes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+};
 
 use seller_api::config::Config;
 use testkit::TestDatabase;
 use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::{
+    PROGRAM,
     configured::{ConfigFile, stop, variables},
     image, operations,
     started::{Started, ends_well},
@@ -272,17 +276,41 @@ fn ports_are_those_that_are_listened_on() {
     }
 }
 
+/// Executes what the first lines of the configuration say is done once, with the program itself, and without a cluster; gives the file
+/// that the Secret is made of, which nobody else may read and no command line shows.
+fn secret() -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let head = text("kubernetes/config.yaml");
+    assert!(!head.contains("--from-literal"), "a command line shows it");
+    let commands: Vec<_> = head
+        .lines()
+        .filter_map(|line| line.strip_prefix("#   "))
+        .collect();
+    let kubectl = "kubectl() { words=\"$*\"; case \"$words\" in *--from-env-file=*) cp --preserve=mode \"${words##*=}\" given;; esac; }";
+    let program = format!("seller-api() {{ {PROGRAM} \"$@\"; }}");
+    let script = format!("{kubectl}\n{program}\n{}", commands.join("\n"));
+    run(Command::new("bash")
+        .args(["-eu", "-c", &script])
+        .current_dir(folder.path()));
+    let given = folder.path().join("given");
+    for file in [&given, &folder.path().join("sealing.key")] {
+        assert_eq!(
+            std::fs::metadata(file).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+    assert!(!folder.path().join("secret.env").exists());
+    std::fs::read_to_string(given).unwrap()
+}
+
 #[test]
 fn secrets_come_from_a_secret_and_their_names_are_variables() {
-    let (head, known) = (text("kubernetes/config.yaml"), variables());
-    let named: Vec<_> = head
-        .split("--from-literal=")
-        .skip(1)
-        .map(|rest| rest.split('=').next().unwrap())
-        .collect();
+    let (given, known) = (secret(), variables());
+    let named: Vec<_> = given.lines().map(|line| line.split_once('=').unwrap()).collect();
     assert_eq!(named.len(), 3);
-    for name in named {
-        assert!(known.contains(name), "{name}");
+    for (name, value) in named {
+        assert!(known.contains(name) && !value.is_empty(), "{name}");
     }
     let data = of_kind("ConfigMap")[0]["data"].clone();
     for workload in workloads() {

@@ -15,7 +15,7 @@ pub struct DatabaseConfig {
     /// The database, `postgres://user:password@host:port/name`; may lead through `PgBouncer` (1.21 or newer) in transaction
     /// mode.
     pub url: Option<Secret>,
-    /// The same database without a pooler between, for migrations. Without it: `url`.
+    /// The same database and role without a pooler between, for migrations. Without it: `url`.
     #[schemars(extend("x-read-by" = "migrate"))]
     pub direct_url: Option<Secret>,
     /// Connections for transactions, 1 to 1000. Each server thread has eight more, for reads and for the token endpoint.
@@ -28,7 +28,8 @@ pub struct DatabaseConfig {
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     pub acquire_timeout: Period,
     /// How long one statement may take. A server that is silent is given half a second more; with the default every request
-    /// is answered within 3 s all the same.
+    /// is answered within 3 s all the same, but for one whose COMMIT got no answer, which waits for its outcome: up to 17.5 s with an
+    /// idempotency key, half a minute at the token endpoint.
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     pub statement_timeout: Period,
     /// Whether statements of requests in flight are gathered into one.
