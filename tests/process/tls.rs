@@ -204,6 +204,17 @@ async fn a_certificate_is_replaced_while_connections_are_open() {
         .log_with(|log| log.contains("is not that of the first certificate"))
         .await;
     assert!(log.contains("the one before is served on"), "{log}");
+    let metrics = format!("{}/metrics", world.server.backoffice_url);
+    let metrics = world.client.get(&metrics).send().await.expect(200);
+    let metrics = String::from_utf8(metrics.bytes).unwrap();
+    assert!(
+        !metrics.contains("tls_reload_failures_total{listener=\"api\"} 0\n"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("tls_certificate_expiry_time_seconds{listener=\"api\"} "),
+        "{metrics}"
+    );
     let mut later = connected(base, &second).await;
     assert_eq!(status(&mut later, "/v1/me").await, 401);
     assert_eq!(status(&mut open, "/v1/me").await, 401);

@@ -32,6 +32,17 @@ struct Files {
     key: PathBuf,
 }
 
+impl Files {
+    /// The listener's name in metrics.
+    fn listener(&self) -> &'static str {
+        if self.section == "server.tls" {
+            "api"
+        } else {
+            "backoffice"
+        }
+    }
+}
+
 /// TLS of one listener.
 struct Tls {
     acceptor: TlsAcceptor,

@@ -63,7 +63,7 @@ impl Exit {
             Self::Usage => "the command line is wrong, or --yes is missing where there is nobody to ask",
             Self::NotFound => "what the command is about is not there",
             Self::Unavailable => {
-                "the database cannot be reached, takes no writes, lacks rights for the role, or does not fit this program"
+                "the database cannot be reached, takes no writes, refuses the role, or does not fit this program"
             }
             Self::Unknown => {
                 "the database was lost at the very end: look whether it was done before repeating it"

@@ -115,6 +115,18 @@ const HTTP: &[Meter] = &[
         ],
     ),
     meter(
+        "tls_certificate_expiry_time_seconds",
+        Gauge,
+        "When the certificate that a listener serves expires, in seconds since 1970.",
+        &[label("listener", &["api", "backoffice"])],
+    ),
+    meter(
+        "tls_reload_failures_total",
+        Counter,
+        "Looks at a listener's certificate and key that found files which cannot be served, once a minute while they stay so.",
+        &[label("listener", &["api", "backoffice"])],
+    ),
+    meter(
         "http_untrusted_forwarding_total",
         Counter,
         "Requests of peers outside of server.trusted_proxies that speak for somebody else.",

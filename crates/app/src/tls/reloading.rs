@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Clock;
 use rustls::{
     server::{ClientHello, ResolvesServerCert},
@@ -24,12 +25,15 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     Files,
     pair::{Pair, Read},
-    validity::{Validity, validity},
+    validity::{Validity, expiry, validity},
 };
 use crate::causes;
 
 /// How soon a change of the files is seen without a signal.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
+
+/// How long before its end a certificate is warned of, once a day.
+const WARNED_AHEAD: TimeDelta = TimeDelta::days(14);
 
 /// The certificate that new connections are served with.
 #[derive(Debug)]
@@ -62,7 +66,11 @@ pub(super) struct Look {
     served: Arc<Served>,
     clock: Arc<dyn Clock>,
     seen: u64,
+    /// What the files hold cannot be served.
+    refused: bool,
     told: Validity,
+    /// When its coming end was last warned of.
+    warned: Option<DateTime<Utc>>,
 }
 
 impl Look {
@@ -73,9 +81,12 @@ impl Look {
             served,
             clock,
             seen: print(read),
+            refused: false,
             told: Validity::Fine,
+            warned: None,
         };
         look.tell_validity();
+        look.tell_expiry();
         look
     }
 
@@ -90,6 +101,7 @@ impl Look {
             match Pair::of(&self.files, &read) {
                 Ok(pair) => {
                     self.served.set(pair);
+                    self.refused = false;
                     self.told = Validity::Fine;
                     taken = true;
                     tracing::info!(
@@ -98,13 +110,36 @@ impl Look {
                     );
                 }
                 Err(error) => {
+                    self.refused = true;
                     let error = causes::told(&error);
                     tracing::error!(section, %error, "the new certificate cannot be used: the one before is served on");
                 }
             }
         }
+        if self.refused {
+            metrics::counter!("tls_reload_failures_total", "listener" => self.files.listener()).increment(1);
+        }
         self.tell_validity();
+        self.tell_expiry();
         taken
+    }
+
+    /// Tells the meters when the certificate ends, and warns once a day where that is soon.
+    fn tell_expiry(&mut self) {
+        let Some(end) = expiry(&self.served.get().cert) else {
+            return;
+        };
+        let since_1970 = Duration::from_secs(end.timestamp().try_into().unwrap_or_default());
+        metrics::gauge!("tls_certificate_expiry_time_seconds", "listener" => self.files.listener())
+            .set(since_1970.as_secs_f64());
+        let now = self.clock.now();
+        let is_near = now < end && end - now <= WARNED_AHEAD;
+        let is_told = self.warned.is_some_and(|last| now - last < TimeDelta::days(1));
+        if is_near && !is_told {
+            self.warned = Some(now);
+            let (section, certificate) = (self.files.section, self.files.certificate.display());
+            tracing::warn!(section, %certificate, %end, "the certificate expires soon: renew it");
+        }
     }
 
     /// Warns of a certificate whose time has not come or is over, once.

@@ -4,12 +4,13 @@ use std::{fs, path::Path};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::MockClock;
+use metrics_exporter_prometheus::PrometheusBuilder;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
 use super::{
     pair::PairError,
-    validity::{Validity, validity},
+    validity::{Validity, expiry, validity},
     *,
 };
 
@@ -92,6 +93,53 @@ async fn a_certificate_is_judged_by_its_time() {
         (2035, Validity::Over),
     ] {
         assert_eq!(validity(&pair.cert, in_year(year)), expected, "{year}");
+    }
+    let end = expiry(&pair.cert).unwrap();
+    assert_eq!(end.to_rfc3339(), "2030-01-01T00:00:00+00:00");
+    assert_eq!(expiry(&[]), None);
+}
+
+#[tokio::test]
+async fn its_end_and_files_that_cannot_be_used_are_measured() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let folder = TempDir::new().unwrap();
+    let (certificate, key) = issued(2020, 2030);
+    let files = written(folder.path(), &certificate, &key);
+    let read = files.read().await;
+    let served = Arc::new(Served::new(Pair::of(&files, &read).unwrap()));
+    let mut look = Look::new(files, &read, served, clock());
+    let measured = || handle.render();
+    let end = "tls_certificate_expiry_time_seconds{listener=\"api\"} 1893456000\n";
+    assert!(measured().contains(end), "{}", measured());
+    assert!(
+        !measured().contains("tls_reload_failures_total"),
+        "{}",
+        measured()
+    );
+
+    let (longer, its_key) = issued(2020, 2031);
+    written(folder.path(), &longer, &key);
+    for failures in 1..=3 {
+        look.again(false).await;
+        let count = format!("tls_reload_failures_total{{listener=\"api\"}} {failures}\n");
+        assert!(
+            measured().contains(&count) && measured().contains(end),
+            "{}",
+            measured()
+        );
+    }
+    written(folder.path(), &longer, &its_key);
+    for _ in 0..2 {
+        look.again(false).await;
+        let later = "tls_certificate_expiry_time_seconds{listener=\"api\"} 1924992000\n";
+        assert!(measured().contains(later), "{}", measured());
+        assert!(
+            measured().contains("tls_reload_failures_total{listener=\"api\"} 3\n"),
+            "{}",
+            measured()
+        );
     }
 }
 
