@@ -137,7 +137,8 @@ async fn a_role_without_rights_is_told_what_it_lacks() {
     let commands: [&[&str]; 2] = [&["migrate"], &["admin", "sellers", "list"]];
     refused_everywhere(&url(&database), &commands, &["the role may not read", "grant"]).await;
     let empty = TestDatabase::empty().await;
-    let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", &url(&empty))])
+    let url = url(&empty);
+    let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", url.as_str())])
         .await
         .ended(4);
     assert!(
