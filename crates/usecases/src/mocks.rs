@@ -72,7 +72,7 @@ mock! {
         async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
         async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
         async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError>;
-        async fn revoke_access_token(&self, key: TokenKey) -> Result<(), StoreError>;
+        async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
         async fn lock_consent(&self, id: ConsentId, viewer: Viewer, expires_at: DateTime<Utc>) -> Result<Consent, StoreError>;
         async fn save_consent(&self, consent: Consent) -> Result<(), StoreError>;
         async fn release_consent(&self, id: ConsentId, viewer: Viewer) -> Result<bool, StoreError>;

@@ -1,8 +1,8 @@
 //! An operator revokes tokens: one that was found somewhere, or all of an application or a seller.
 
 use oauth::{
-    Action, BearerToken, Credential, CredentialKind, FamiliesOf, FamilyId, GrantStore, PanelStore, TokenKey,
-    TokenKind,
+    Action, BearerToken, Credential, CredentialKind, FamiliesOf, Family, FamilyId, GrantStore, PanelStore,
+    TokenKey, TokenKind,
 };
 
 use crate::{ActingOperator, Failure, failure::refuse};
@@ -40,7 +40,7 @@ pub enum Refusal {
     NoSuchToken,
 }
 
-/// Revokes a token, from the commit on, and returns its family's id. Revoking it again is harmless.
+/// Revokes a token, from the commit on, and returns its family's id. Revoking it again is harmless, and not noted.
 pub async fn revoke_found(
     (grants, panel): (&dyn GrantStore, &dyn PanelStore),
     by: ActingOperator,
@@ -51,29 +51,29 @@ pub async fn revoke_found(
             let Some((family, Some(_))) = grants.lock_refresh_token(key).await? else {
                 return refuse(Refusal::NoSuchToken);
             };
+            family
+        }
+        Found::Access(key) | Found::Personal(key) => holding(grants, key).await?,
+    };
+    let lived = !family.standing.revoked;
+    let ended = match token {
+        Found::Access(key) => grants.revoke_access_token(key).await? && lived,
+        Found::Personal(_) | Found::Refresh(_) => {
             grants.revoke_family(family.id).await?;
-            family.id
-        }
-        Found::Access(key) => {
-            let family = holding(grants, key).await?;
-            grants.revoke_access_token(key).await?;
-            family
-        }
-        Found::Personal(key) => {
-            let family = holding(grants, key).await?;
-            grants.revoke_family(family).await?;
-            family
+            lived
         }
     };
-    by.note(panel, Action::TokenRevoked, family).await?;
-    Ok(family)
+    if ended {
+        by.note(panel, Action::TokenRevoked, family.id).await?;
+    }
+    Ok(family.id)
 }
 
 /// The family that holds a token, locked.
-async fn holding(grants: &dyn GrantStore, key: TokenKey) -> Result<FamilyId, Failure<Refusal>> {
+async fn holding(grants: &dyn GrantStore, key: TokenKey) -> Result<Family, Failure<Refusal>> {
     let family = grants.lock_family(key.family).await?;
     match family {
-        Some(family) if grants.has_access_token(key).await? => Ok(family.id),
+        Some(family) if grants.has_access_token(key).await? => Ok(family),
         _ => refuse(Refusal::NoSuchToken),
     }
 }
@@ -112,8 +112,12 @@ mod tests {
 
     /// A store that holds the token, or its family alone.
     fn store(held: bool) -> MockGrantStore {
+        keeping(family(), held)
+    }
+
+    fn keeping(family: Family, held: bool) -> MockGrantStore {
         let mut grants = MockGrantStore::new();
-        grants.expect_lock_family().returning(|_| Ok(Some(family())));
+        grants.expect_lock_family().returning(move |_| Ok(Some(family)));
         grants.expect_has_access_token().returning(move |_| Ok(held));
         grants.expect_lock_refresh_token().returning(move |_| {
             let token = RefreshToken {
@@ -121,7 +125,7 @@ mod tests {
                 expires_at: now(),
                 used_at: None,
             };
-            Ok(Some((family(), held.then_some(token))))
+            Ok(Some((family, held.then_some(token))))
         });
         grants
     }
@@ -143,7 +147,7 @@ mod tests {
             .expect_revoke_access_token()
             .once()
             .withf(|key| key.family == family().id)
-            .returning(|_| Ok(()));
+            .returning(|_| Ok(true));
         grants
             .expect_revoke_family()
             .times(2)
@@ -153,6 +157,29 @@ mod tests {
         for token in [bearer(TokenKind::Access), bearer(TokenKind::Personal), refresh()] {
             let ended = revoke_found((&grants, &panel), BY, token).await.unwrap();
             assert_eq!(ended, family().id);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_revoked_before_is_not_noted_again() {
+        let mut dead = family();
+        dead.standing.revoked = true;
+        for (of, lived) in [(family(), false), (dead, true), (dead, false)] {
+            let mut grants = keeping(of, true);
+            grants
+                .expect_revoke_access_token()
+                .once()
+                .returning(move |_| Ok(lived));
+            let panel = noting(0, Action::TokenRevoked);
+            let told = revoke_found((&grants, &panel), BY, bearer(TokenKind::Access)).await;
+            assert_eq!(told.unwrap(), family().id);
+        }
+        for token in [bearer(TokenKind::Personal), refresh()] {
+            let mut grants = keeping(dead, true);
+            grants.expect_revoke_family().once().returning(|_| Ok(()));
+            let panel = noting(0, Action::TokenRevoked);
+            let told = revoke_found((&grants, &panel), BY, token).await;
+            assert_eq!(told.unwrap(), family().id);
         }
     }
 

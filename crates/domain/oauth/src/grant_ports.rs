@@ -69,8 +69,8 @@ pub trait GrantStore: Send + Sync {
     /// Ends every family of an application or a seller that lives, and every token of them; returns how many there were.
     async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError>;
 
-    /// Ends one access token of the locked family.
-    async fn revoke_access_token(&self, key: TokenKey) -> Result<(), StoreError>;
+    /// Ends one access token of the locked family. False when there is none such, or it was ended before.
+    async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
 
     /// The screen with this id, its row locked; made with this viewer where there is none yet.
     async fn lock_consent(

@@ -71,8 +71,14 @@ pub async fn a_token_dies_with_whatever_it_hangs_on(stand: &dyn Stand) {
     let client_id = application(stand, seller).await;
     let token = issued(stand, seller, client_id).await;
     let tx = begin(stand).await;
-    tx.revoke_access_token(token).await.unwrap();
+    assert!(tx.revoke_access_token(token).await.unwrap());
     assert!(lives(stand, token).await, "nothing was committed");
+    tx.commit().await.unwrap();
+    let tx = begin(stand).await;
+    assert!(
+        !tx.revoke_access_token(token).await.unwrap(),
+        "it was ended before"
+    );
     tx.commit().await.unwrap();
     assert!(!lives(stand, token).await);
     let token = issued(stand, seller, client_id).await;

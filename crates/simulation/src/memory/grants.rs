@@ -145,17 +145,19 @@ impl GrantStore for Tx {
         .await
     }
 
-    async fn revoke_access_token(&self, key: TokenKey) -> Result<(), StoreError> {
+    async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError> {
         self.run(|database, tx| async move {
             let (family, hash) = place(&key);
             database
                 .lock(tx, Row::AccessToken(family, hash), Strength::NoKeyUpdate)
                 .await?;
-            database.at_once(|stored| {
+            Ok(database.at_once(|stored| {
                 let tokens = &mut stored.tables.access_tokens;
-                tokens.change(tx, &(family, hash), |token| token.revoked = true)
-            });
-            Ok(())
+                let lives = tokens
+                    .get(tx, &(family, hash))
+                    .is_some_and(|token| !token.revoked);
+                lives && tokens.change(tx, &(family, hash), |token| token.revoked = true)
+            }))
         })
         .await
     }

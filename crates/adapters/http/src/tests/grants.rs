@@ -216,7 +216,7 @@ impl Grants {
         let noted = Arc::clone(&changes);
         transaction.expect_revoke_access_token().returning(move |key| {
             noted.lock().unwrap().push(Change::EndAccess(key));
-            Ok(())
+            Ok(true)
         });
         changes
     }

@@ -100,16 +100,16 @@ pub(super) struct Revoke {
 statement!(Revoke => ():
     "update families set revoked_at = coalesce(revoked_at, clock.at) from (select api_now() as at) clock where id = ", family: SqlUuid, "");
 
-/// Ends an access token, where it is one of the family's.
+/// Ends an access token, where it is one of the family's and was not ended before.
 pub(super) struct RevokeToken<'a> {
     pub(super) family: Uuid,
     pub(super) hash: &'a [u8],
 }
 
 statement!(RevokeToken<'_> => ():
-    "update access_tokens set revoked_at = coalesce(revoked_at, clock.at) from (select api_now() as at) clock \
+    "update access_tokens set revoked_at = clock.at from (select api_now() as at) clock \
      where family_id = ", family: SqlUuid,
-    " and hash = ", hash: Binary, "");
+    " and hash = ", hash: Binary, " and revoked_at is null");
 
 /// Ends the families of an application that live.
 pub(super) struct RevokeOfApplication {

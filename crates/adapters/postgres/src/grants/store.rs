@@ -100,14 +100,13 @@ impl GrantStore for Tx {
         }
     }
 
-    async fn revoke_access_token(&self, key: TokenKey) -> Result<(), StoreError> {
+    async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError> {
         let revoke = RevokeToken {
             family: key.family.uuid(),
             hash: key.hash.bytes(),
         };
-        // No row: there is no such token, so none is left to be ended.
-        self.run(revoke.execute(&mut self.connection())).await?;
-        Ok(())
+        let ended = self.run(revoke.execute(&mut self.connection())).await?;
+        Ok(ended > 0)
     }
 
     async fn lock_consent(

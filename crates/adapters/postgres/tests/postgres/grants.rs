@@ -165,13 +165,13 @@ async fn an_access_token_can_be_ended_alone() {
     let pair = parties.pair(&fixture).await;
     let tx = fixture.begin().await;
     tx.lock_family(pair.access.family).await.unwrap();
-    tx.revoke_access_token(pair.access).await.unwrap();
-    tx.revoke_access_token(TokenKey {
+    let other = TokenKey {
         hash: hash(),
         ..pair.access
-    })
-    .await
-    .unwrap();
+    };
+    for (token, ended) in [(pair.access, true), (pair.access, false), (other, false)] {
+        assert_eq!(tx.revoke_access_token(token).await.unwrap(), ended);
+    }
     tx.commit().await.unwrap();
     let gate = fixture.database.gate();
     assert!(gate.admit(pair.access).await.unwrap().is_none());
