@@ -2,7 +2,8 @@
 
 use std::{fs, path::Path};
 
-use testkit::TestDatabase;
+use seller_api::config::Sources;
+use testkit::{TestDatabase, sealing_key};
 
 use crate::{
     configured::{ConfigFile, stop},
@@ -60,8 +61,20 @@ impl Unit {
     }
 }
 
+/// The configuration with a key in the place that is left for one.
 fn config() -> ConfigFile {
-    ConfigFile::of(&text("systemd/config.toml"))
+    ConfigFile::of(&text("systemd/config.toml").replace("<key>", &sealing_key()))
+}
+
+#[test]
+fn nothing_starts_with_the_configuration_as_it_is_published() {
+    let published = ConfigFile::of(&text("systemd/config.toml"));
+    let refused = Sources {
+        file: Some(published.path.clone()),
+        ..Sources::default()
+    };
+    let refused = refused.load().unwrap_err().to_string();
+    assert!(refused.contains("`keys.sealing` cannot be used"), "{refused}");
 }
 
 /// The units as systemd's own tools can read them here: with a program in the place of one that is not installed.

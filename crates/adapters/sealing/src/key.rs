@@ -39,6 +39,15 @@ pub enum KeyError {
         /// Its place in the list.
         place: usize,
     },
+    /// The key is one that anybody can guess.
+    #[error(
+        "key {place} is no secret: its bytes are all alike or count up, as in examples; \
+         `seller-api admin keys generate` makes one"
+    )]
+    Guessable {
+        /// Its place in the list.
+        place: usize,
+    },
     /// Two keys have the same id.
     #[error(
         "the id of key {place} is that of an earlier key too: a sealed value could not tell which one it needs"
@@ -68,6 +77,9 @@ impl Key {
             .ok()
             .filter(|bytes| bytes.len() == 32)
             .ok_or(KeyError::Bytes { place })?;
+        if is_guessable(&bytes) {
+            return Err(KeyError::Guessable { place });
+        }
         let root = Salt::new(HKDF_SHA256, SALT).extract(&bytes);
         Ok(Self {
             id: id.to_owned(),
@@ -94,6 +106,15 @@ impl Key {
         let okm = self.root.expand(&info, &AES_256_GCM)?;
         Ok(LessSafeKey::new(UnboundKey::from(okm)))
     }
+}
+
+/// True for bytes that people write where a secret should stand: all of them alike, or each one more than that before.
+fn is_guessable(bytes: &[u8]) -> bool {
+    let steps_by = |step: u8| {
+        let mut pairs = bytes.iter().zip(bytes.iter().skip(1));
+        pairs.all(|(one, next)| one.wrapping_add(step) == *next)
+    };
+    steps_by(0) || steps_by(1)
 }
 
 /// The bytes after their length in eight bytes.

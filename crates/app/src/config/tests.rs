@@ -44,4 +44,4 @@ fn load_file(text: &str) -> Result<Loaded, ConfigError> {
     .load()
 }
 
-const KEY: &str = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+const KEY: &str = "k1:t0OTu3l1xCmNJYN01NcPSikOGsb7ivqY5+zTtICqFpE=";

@@ -13,8 +13,8 @@ use webhooks::WebhookSecret;
 const BODY: &[u8] = br#"{"price":{"amount":17900,"currency":"PLN"},"stock":12,"status":"published"}"#;
 /// A delivery's body.
 const DELIVERY: &[u8] = br#"{"id":"0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e","event":"order.created","occurred_at":"2026-11-20T08:15:30.123456Z","data":{"order_id":"0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e","order_number":"SO-0123456789"}}"#;
-/// A sealing key as the configuration has it: 32 bytes.
-const KEY: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// A sealing key as the configuration has it: 32 bytes, which seal nothing else anywhere.
+const KEY: &str = "bench:TfQCq6IEYj4gLzKp/TSogY4N3/34OFh+9aJYhXwjl5I=";
 
 /// A ring of one key.
 pub(crate) fn ring() -> anyhow::Result<KeyRing> {

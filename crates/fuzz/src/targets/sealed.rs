@@ -25,8 +25,8 @@ pub(crate) const TARGET: Target = Target {
 
 /// What the cursors of the tests are sealed with; it seals nothing else anywhere.
 const KEYS: [&str; 2] = [
-    "k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=",
-    "k2:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=",
+    "k1:EN+PpSWeCD3eN4Kb2QUtaJV/gDImyiitlZNizwYmEgw=",
+    "k2:T1FlhNM6MiDJ1MS2FpY91LrLMXpDbGzfXzgaecJYiLs=",
 ];
 
 /// What was sealed.

@@ -4,8 +4,15 @@ use proptest::{prelude::*, sample::Index};
 
 use super::*;
 
+/// 32 bytes that are another key for each `byte`, and none that is refused.
+fn bytes(byte: u8) -> [u8; 32] {
+    let mut bytes = [byte; 32];
+    bytes[31] ^= 0xff;
+    bytes
+}
+
 fn key(id: &str, byte: u8) -> SecretString {
-    Key::write(id, &[byte; 32]).into()
+    Key::write(id, &bytes(byte)).into()
 }
 
 fn ring(keys: &[(&str, u8)]) -> KeyRing {
@@ -117,9 +124,9 @@ fn lists_of_keys_that_cannot_be_used() {
             .collect::<Vec<_>>();
         KeyRing::parse(&keys).unwrap_err()
     };
-    let good = Key::write("good", &[7; 32]);
-    let short = Key::write("b", &[7; 32]).replace('=', "");
-    let long_id = Key::write(&"x".repeat(17), &[7; 32]);
+    let good = Key::write("good", &bytes(7));
+    let short = Key::write("b", &bytes(7)).replace('=', "");
+    let long_id = Key::write(&"x".repeat(17), &bytes(7));
     assert_eq!(refusal(&[]), KeyError::None);
     assert_eq!(refusal(&["nonsense"]), KeyError::Form { place: 1 });
     assert_eq!(refusal(&[&good, ":AAAA"]), KeyError::Id { place: 2 });
@@ -127,6 +134,20 @@ fn lists_of_keys_that_cannot_be_used() {
     assert_eq!(refusal(&[&good, "b:AAAA"]), KeyError::Bytes { place: 2 });
     assert_eq!(refusal(&[&good, &short]), KeyError::Bytes { place: 2 });
     assert_eq!(refusal(&[&good, &good]), KeyError::Repeated { place: 2 });
+    let counted = |from: u8| std::array::from_fn(|n| from.wrapping_add(u8::try_from(n).unwrap()));
+    for guessable in [
+        [0; 32],
+        [b'A'; 32],
+        [255; 32],
+        counted(0),
+        counted(1),
+        counted(240),
+    ] {
+        let written = Key::write("b", &guessable);
+        let refused = refusal(&[&good, &written]);
+        assert_eq!(refused, KeyError::Guessable { place: 2 });
+        assert!(!refused.to_string().contains(&written[2..]), "{refused}");
+    }
 }
 
 #[test]

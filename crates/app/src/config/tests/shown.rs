@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn secrets_are_never_shown() {
     let (secret, url) = (
-        "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE",
+        "t0OTu3l1xCmNJYN01NcPSikOGsb7ivqY5+zTtICqFpE",
         "postgres://u:hunter2@h/d",
     );
     let loaded = load(&[
