@@ -96,7 +96,12 @@ fn without_tls(url: &str) -> Result<(String, TlsWishes), DatabaseUrlError> {
     let mut wishes = TlsWishes::default();
     // A question mark may stand in a password, though it should not.
     let credentials = url.find('@').map_or(0, |at| at + 1);
-    let Some(begin) = url.get(credentials..).and_then(|rest| rest.find('?')) else {
+    let rest = url.get(credentials..).unwrap_or_default();
+    // With a second `@` the password has one, and what the driver would take for the host is a part of it.
+    if rest.split('?').next().is_some_and(|place| place.contains('@')) {
+        return Err(DatabaseUrlError::Malformed);
+    }
+    let Some(begin) = rest.find('?') else {
         return Ok((url.to_owned(), wishes));
     };
     let Some((address, query)) = url.split_at_checked(credentials + begin) else {
@@ -217,6 +222,19 @@ mod tests {
                 "postgres://u:secret@a,b/x?hostaddr=127.0.0.1",
                 DatabaseUrlError::Malformed,
             ),
+            (
+                "postgres://u:sec@secret@127.0.0.1:1/x",
+                DatabaseUrlError::Malformed,
+            ),
+            (
+                "postgres://u:a@b@secret@db/x?sslmode=disable",
+                DatabaseUrlError::Malformed,
+            ),
+            (
+                "postgres://u:a?b@secret@db/x?sslmode=disable",
+                DatabaseUrlError::Malformed,
+            ),
+            ("postgres://u:a@secret/b@db/x", DatabaseUrlError::Malformed),
             ("postgres:///x", DatabaseUrlError::NoHost),
             ("postgres://u:secret@db", DatabaseUrlError::NoDatabase),
             (
@@ -263,6 +281,7 @@ mod tests {
             "postgres://u:secret@db:5432/x",
             "postgresql://db/x?connect_timeout=3",
             "postgres://u@%2Frun%2Fpostgresql/x",
+            "postgres://u:a%40b@db/x?application_name=a@b",
             "postgres://u@one:5432,two:5433/x?target_session_attrs=read-write",
         ] {
             assert!(parse(url).is_ok(), "{url}");
