@@ -86,6 +86,23 @@ async fn an_operator_token_is_made_listed_and_revoked() {
 }
 
 #[tokio::test]
+async fn an_operators_token_is_made_and_revoked_by_a_program() {
+    let world = world().await;
+    let of_office = async |token: &str| {
+        let url = format!("{}/sellers", world.server.backoffice_url);
+        world.client.get(&url).bearer(token).send().await.status
+    };
+    let made = told(&world, &["operator-tokens", "create", "ci"]).await.remove(0);
+    let token = made["token"].as_str().unwrap();
+    assert_eq!(made["name"], json!("ci"));
+    assert_eq!(of_office(token).await, 200);
+    let id = made["id"].as_str().unwrap();
+    let revoked = told(&world, &["operator-tokens", "revoke", id]).await;
+    assert_eq!(revoked, [json!({"id": id, "revoked": true})]);
+    assert_eq!(of_office(token).await, 401);
+}
+
+#[tokio::test]
 async fn what_is_no_id_is_answered_with_what_one_looks_like() {
     for command in [
         ["import", "offers", "-", "--seller", "abc"].as_slice(),

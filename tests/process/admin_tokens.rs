@@ -46,6 +46,59 @@ async fn a_token_from_stdin_is_revoked_and_never_repeated() {
 }
 
 #[tokio::test]
+async fn every_line_of_stdin_is_revoked_whatever_the_others_are() {
+    let world = world().await;
+    let seller = world.seller().await;
+    let application = world.application(&seller, &["offers:read"]).await;
+    let (first, second) = (world.token(&application).await, world.token(&application).await);
+    let personal = world.personal_token(&seller, &["offers:read"]).await.token;
+    let unknown = format!("ps_at_{}", "A".repeat(64));
+
+    let done = revoke(&world, &format!("{first}\r\n\n  {second}\n"))
+        .await
+        .success();
+    let lines = done.stdout.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        (line["line"].clone(), line["revoked"].clone())
+    });
+    assert!(lines.eq([(json!(1), json!(true)), (json!(3), json!(true))]));
+    for token in [&first, &second] {
+        world.get(token, "/v1/me").await.expect(401);
+    }
+
+    // What is wrong comes first, and what is revoked already is no failure.
+    for (wrong, code) in [("nonsense", 2), (unknown.as_str(), 3)] {
+        let notes = audit(&world, &[]).await.len();
+        let told = revoke(&world, &format!("{wrong}\n{personal}\n{first}\n"))
+            .await
+            .ended(code);
+        for text in [wrong, &personal, &first] {
+            assert!(!told.output().contains(text), "{}", told.output());
+        }
+        let lines = told.stdout.lines().map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            line["revoked"].as_bool().unwrap()
+        });
+        assert!(lines.eq([false, true, true]), "{}", told.output());
+        world.get(&personal, "/v1/me").await.expect(401);
+        let new = audit(&world, &[]).await.len() - notes;
+        assert_eq!(
+            new,
+            usize::from(code == 2),
+            "only what changes something is noted"
+        );
+    }
+
+    let environment = [("DATABASE_URL", world.database.url())];
+    let command = ["admin", "tokens", "revoke", "--stdin"];
+    let lines = format!("{first}\nnonsense\n");
+    let told = run_fed(PROGRAM, &command, &environment, &lines).await.ended(2);
+    for part in ["line 1: revoked", "line 2: not revoked"] {
+        assert!(told.stdout.contains(part), "{}", told.output());
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_token_is_refused_without_being_repeated() {
     let world = world().await;
     let application = world.application(&world.seller().await, &["offers:read"]).await;

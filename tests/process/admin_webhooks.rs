@@ -42,9 +42,14 @@ async fn what_has_not_arrived_is_listed_and_delivered_again() {
     let of = ["--seller", "1", "--subscription", &hook.id];
     let narrowed = told(&world, &[&["webhooks", "exhausted"], &of[..]].concat()).await;
     assert_eq!(narrowed, exhausted);
-    let elsewhere = ["webhooks", "exhausted", "--subscription", id];
-    let elsewhere = told(&world, &elsewhere).await;
-    assert!(elsewhere.is_empty(), "{elsewhere:?}");
+    world.seller().await;
+    for kind in ["exhausted", "pending"] {
+        let of_nobody = ["webhooks", kind, "--subscription", id];
+        let refused = admin(&world, &of_nobody).await.ended(3);
+        assert!(refused.stderr.contains(id), "{}", refused.output());
+        let of_another = ["webhooks", kind, "--seller", "2", "--subscription", &hook.id];
+        admin(&world, &of_another).await.ended(3);
+    }
 
     let seen = receiver.count();
     receiver.answers(Reply::Status(200));

@@ -196,6 +196,20 @@ async fn that_deliveries_may_go_anywhere_is_told_loudly_and_never_by_itself() {
 }
 
 #[tokio::test]
+async fn that_anybody_is_believed_to_be_a_proxy_is_told_loudly_and_never_by_itself() {
+    let loud = |log: &str| log.contains("ANYBODY is believed") && log.contains("WARN");
+    for (networks, told) in [
+        ("10.0.0.0/8,fd00::/8", false),
+        ("::/0", true),
+        ("10.0.0.1,0.0.0.0/0", true),
+    ] {
+        let options = |options: ServerOptions| options.set("SELLER_API__SERVER__TRUSTED_PROXIES", networks);
+        let log = World::with(PROGRAM, options).await.server.log();
+        assert_eq!(loud(&log), told, "{networks}: {log}");
+    }
+}
+
+#[tokio::test]
 async fn the_sandbox_delivers_to_this_machine_where_it_is_told_to() {
     let folder = tempfile::tempdir().unwrap();
     let receiver = Receiver::start().await;

@@ -39,6 +39,11 @@ async fn a_file_is_imported_and_bad_lines_are_reported() {
     .await
     .success();
     assert_eq!(listed(&world, &token).await, 2);
+    for name in ["1", seller.email.as_str()] {
+        let again = ["import", "offers", path, "--seller", name];
+        let again = run(PROGRAM, &again, &environment).await.success();
+        assert!(again.stdout.contains("unchanged 2"), "{}", again.output());
+    }
 
     std::fs::write(
         path,

@@ -152,6 +152,16 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
         resealed.iter().zip(&counts).all(|(now, before)| now >= before),
         "{resealed:?}"
     );
+    let told = admin(&world, &both, &["reseal", "--json"]).await.success().stdout;
+    let told: Vec<Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(told.len(), COLUMNS.len());
+    for (told, column) in told.iter().zip(COLUMNS) {
+        assert_eq!(told["column"], json!(column));
+        assert_eq!((&told["resealed"], &told["key"]), (&json!(0), &json!(id(&new))));
+    }
     let told = admin(&world, &both, &["reseal"]).await.success().stdout;
     for column in COLUMNS {
         assert!(told.contains(&format!("{column}: 0 sealed anew")), "{told}");

@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use ipnet::IpNet;
+
 use crate::{
-    config::{Config, Loaded, WorkersMode},
+    config::{Config, Loaded, ServerConfig, WorkersMode},
     listeners::{Reserved, reserve},
     open_files,
     outside::Outside,
@@ -48,6 +50,12 @@ impl Service {
         outside: Outside,
     ) -> anyhow::Result<Self> {
         let public_url = config.server.public_url_at(public.address());
+        for network in believing_anybody(&config.server) {
+            tracing::warn!(
+                "ANYBODY is believed in what `X-Forwarded-For` says, so that clients choose the address by which they are \
+                 limited and noted: `server.trusted_proxies` holds {network}; name the proxies alone"
+            );
+        }
         Ok(Self {
             shared: Shared::new(config, public_url, outside)?,
             public,
@@ -97,5 +105,28 @@ impl Service {
             listening()
         })
         .await
+    }
+}
+
+/// The trusted networks that hold every address of their kind.
+fn believing_anybody(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
+    let trusted = server.trusted_proxies.0.iter().map(|proxy| proxy.0);
+    trusted.filter(|network| network.prefix_len() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_networks_of_everybody_are_warned_of() {
+        let server: ServerConfig = serde_json::from_value(serde_json::json!({
+            "trusted_proxies": ["0.0.0.0/0", "10.0.0.0/8", "::/0", "127.0.0.1", "fd00::/8"],
+        }))
+        .unwrap();
+        let told: Vec<_> = believing_anybody(&server)
+            .map(|network| network.to_string())
+            .collect();
+        assert_eq!(told, ["0.0.0.0/0", "::/0"]);
     }
 }

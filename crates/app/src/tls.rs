@@ -41,6 +41,24 @@ impl Files {
             "backoffice"
         }
     }
+
+    /// Those of a section, where its listener speaks TLS.
+    fn named(section: &'static str, config: &TlsConfig) -> Option<Self> {
+        let (certificate, key) = config.files()?;
+        Some(Self {
+            section,
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+        })
+    }
+}
+
+/// The public listener's section and the marketplace's.
+fn sections(listeners: &Listeners) -> [(&'static str, &TlsConfig); 2] {
+    [
+        ("server.tls", &listeners.tls),
+        ("server.backoffice_tls", &listeners.backoffice_tls),
+    ]
 }
 
 /// TLS of one listener.
@@ -59,10 +77,21 @@ pub(crate) struct Secured {
 impl Secured {
     /// Reads the certificates that the configuration names. Needs a runtime.
     pub(crate) async fn load(listeners: &Listeners, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let [public, backoffice] = sections(listeners);
         Ok(Self {
-            public: Tls::load("server.tls", &listeners.tls, clock).await?,
-            backoffice: Tls::load("server.backoffice_tls", &listeners.backoffice_tls, clock).await?,
+            public: Tls::load(public, clock).await?,
+            backoffice: Tls::load(backoffice, clock).await?,
         })
+    }
+
+    /// Tells what is wrong with the certificates that the configuration names, without serving them.
+    pub(crate) async fn check(listeners: &Listeners) -> anyhow::Result<()> {
+        for (section, config) in sections(listeners) {
+            if let Some(files) = Files::named(section, config) {
+                Pair::of(&files, &files.read().await)?;
+            }
+        }
+        Ok(())
     }
 
     /// What shakes hands with the clients of the public listener, and of the marketplace's.
@@ -83,17 +112,11 @@ impl Secured {
 
 impl Tls {
     async fn load(
-        section: &'static str,
-        config: &TlsConfig,
+        (section, config): (&'static str, &TlsConfig),
         clock: &Arc<dyn Clock>,
     ) -> anyhow::Result<Option<Self>> {
-        let Some((certificate, key)) = config.files() else {
+        let Some(files) = Files::named(section, config) else {
             return Ok(None);
-        };
-        let files = Files {
-            section,
-            certificate: certificate.to_owned(),
-            key: key.to_owned(),
         };
         let read = files.read().await;
         let pair = Pair::of(&files, &read)?;

@@ -6,7 +6,7 @@ mod confirmation;
 mod connections;
 mod keys;
 mod listing;
-mod office;
+pub(super) mod office;
 mod operator_tokens;
 mod sellers;
 mod tokens;

@@ -2,13 +2,18 @@
 
 use std::process::ExitCode;
 
-use super::output;
-use crate::config::{Sources, reference};
+use super::{block_on, output};
+use crate::{
+    config::{Sources, reference},
+    tls::Secured,
+};
 
 /// Show the effective configuration, or what there is to configure
 ///
 /// Without a command, prints every key with its effective value as TOML, and where a value comes from unless it is the
-/// default. Secrets are hidden. Fails, as every command does, where a key is unknown or a value cannot be.
+/// default. Secrets are hidden. Fails, as every command does, where a key is unknown or a value cannot be, and as `serve` does
+/// where the certificates that it names cannot be served. That a key is missing which only some commands need, such as
+/// `database.url`, is told by those.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
@@ -44,7 +49,11 @@ Examples:
 impl Args {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
         match self.command {
-            None => output::print(sources.load()?.to_string().trim_end())?,
+            None => {
+                let loaded = sources.load()?;
+                block_on(Secured::check(&loaded.config.server))?;
+                output::print(loaded.to_string().trim_end())?;
+            }
             Some(Command::Reference(Reference {})) => output::print(reference::markdown()?.trim_end())?,
         }
         Ok(ExitCode::SUCCESS)

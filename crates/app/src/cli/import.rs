@@ -10,17 +10,15 @@ use adapter_backoffice::{ImportReport, Importer};
 use anyhow::Context as _;
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
-use kernel::SellerId;
 use tokio::{
     fs::File,
     io::{AsyncRead, AsyncReadExt as _},
     runtime::Handle,
 };
-use uuid::Uuid;
 use web::Tasks;
 
-use super::{block_on, exit::Stopped, output, quiet, schema, values};
-use crate::{config::Loaded, logging, wiring::database};
+use super::{admin::office::Office, block_on, output, quiet, values::SellerName};
+use crate::{config::Loaded, logging};
 
 /// Import data
 #[derive(Debug, clap::Args)]
@@ -39,14 +37,14 @@ enum Command {
     /// start: what was fed is unchanged then.
     #[command(after_long_help = "\
 Examples:
-  seller-api import offers catalogue.ndjson --seller 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e
+  seller-api import offers catalogue.ndjson --seller 17
   zcat catalogue.ndjson.gz | seller-api import offers - --seller 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
     Offers {
         /// The file; - reads stdin
         file: PathBuf,
-        /// Whose offers they are: the seller's id
-        #[arg(long, value_parser = values::id)]
-        seller: Uuid,
+        /// Whose offers they are: the seller's id, number or e-mail address
+        #[arg(long)]
+        seller: SellerName,
     },
 }
 
@@ -59,7 +57,7 @@ impl Args {
     pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         logging::start(&quiet(loaded));
         let Command::Offers { file, seller } = self.command;
-        let report = block_on(offers(loaded, &file, seller.into()))?;
+        let report = block_on(offers(loaded, &file, &seller))?;
         for rejected in &report.rejected {
             for entry in &rejected.errors {
                 let path = entry.path().map(|path| format!("{path}: ")).unwrap_or_default();
@@ -75,14 +73,10 @@ impl Args {
     }
 }
 
-async fn offers(loaded: &Loaded, file: &Path, seller: SellerId) -> anyhow::Result<ImportReport> {
-    let database = database(&loaded.config)?;
-    schema::require(&database).await?;
-    if database.sellers().seller(seller).await?.is_none() {
-        let none = format!("there is no seller {seller}: `seller-api admin sellers list` shows all");
-        return Err(Stopped::NotFound(none).into());
-    }
-    let importer = Importer::new(database.units(), Tasks::new(Handle::current()), seller);
+async fn offers(loaded: &Loaded, file: &Path, seller: &SellerName) -> anyhow::Result<ImportReport> {
+    let office = Office::open(&loaded.config).await?;
+    let seller = office.seller(seller).await?.id;
+    let importer = Importer::new(office.database.units(), Tasks::new(Handle::current()), seller);
     if file == Path::new("-") {
         return feed(importer, tokio::io::stdin(), progress(None)).await;
     }

@@ -25,7 +25,7 @@ pub struct ServerConfig {
     /// Where the marketplace's interface listens; port 0 takes a free one.
     #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
     pub backoffice_bind: SocketAddr,
-    /// The origin at which clients reach `bind`; also the OAuth issuer. Without it: `http://`, or with `server.tls` `https://`,
+    /// The origin at which clients reach `bind`, without a path; also the OAuth issuer. Without it: `http://`, or with `server.tls` `https://`,
     /// and the bound address.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub public_url: Option<PublicUrl>,
@@ -151,6 +151,11 @@ impl ServerConfig {
             "server.threads",
             "must be from 1 to 512",
         );
+        check(
+            self.public_url.as_ref().is_none_or(PublicUrl::is_origin),
+            "server.public_url",
+            "must be an origin such as https://api.example.com, without a path: what is served lies at its root",
+        );
         if self.bind.port() != 0 && self.bind.port() == self.backoffice_bind.port() {
             let (own, other) = (self.bind.ip(), self.backoffice_bind.ip());
             if own == other || own.is_unspecified() || other.is_unspecified() {
@@ -208,6 +213,12 @@ impl PublicUrl {
     /// The address, without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// True for a scheme with a host and a port at most.
+    fn is_origin(&self) -> bool {
+        let place = self.0.split_once("://").map_or("", |(_, place)| place);
+        !place.contains('/')
     }
 }
 

@@ -40,6 +40,13 @@ pub struct DeliveryOfAny {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait DeliveryDirectory: Send + Sync {
+    /// True when there is such a subscription, an ended one too, and it is to this seller's events, where one is given.
+    async fn has_subscription(
+        &self,
+        seller: Option<SellerId>,
+        subscription: SubscriptionId,
+    ) -> Result<bool, StoreError>;
+
     /// Up to `limit` deliveries whose id is below `before`, newest first.
     async fn undelivered(
         &self,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use diesel::{
     Queryable,
-    sql_types::{Integer, Nullable, Uuid as SqlUuid},
+    sql_types::{Bool, Integer, Nullable, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
@@ -49,6 +49,15 @@ statement!(Exhausted => (SqlUuid, SqlUuid, delivery_row::Columns):
     ", s.seller_id) and s.id = coalesce(", asked.subscription: Nullable<SqlUuid>,
     ", s.id) order by d.id desc limit ", asked.limit: Integer, "");
 
+struct HasSubscription {
+    seller: Option<Uuid>,
+    subscription: Uuid,
+}
+
+statement!(HasSubscription => Bool:
+    "select exists (select from subscriptions s where s.seller_id = coalesce(", seller: Nullable<SqlUuid>,
+    ", s.seller_id) and s.id = ", subscription: SqlUuid, ")");
+
 #[derive(Queryable)]
 struct Row {
     seller: Uuid,
@@ -61,6 +70,20 @@ pub(crate) struct AllDeliveries(pub(crate) Reads);
 
 #[async_trait]
 impl DeliveryDirectory for AllDeliveries {
+    async fn has_subscription(
+        &self,
+        seller: Option<SellerId>,
+        subscription: SubscriptionId,
+    ) -> Result<bool, StoreError> {
+        let asked = HasSubscription {
+            seller: seller.map(SellerId::uuid),
+            subscription: subscription.uuid(),
+        };
+        self.0
+            .ask(|lent| async move { asked.get_result::<bool>(&mut lent.connection()).await })
+            .await
+    }
+
     async fn undelivered(
         &self,
         filter: UndeliveredFilter,

@@ -75,6 +75,9 @@ Examples:
         /// Open everything and tell what would be done, but change nothing
         #[arg(long)]
         dry_run: bool,
+        /// One JSON object a line instead of a sentence
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -83,7 +86,7 @@ impl Command {
         match self {
             Self::Generate => Ok(output::print(KeyRing::generate(&SystemRandomness::new()))?),
             Self::Status { json } => block_on(status(&super::started(sources)?, json)),
-            Self::Reseal { dry_run } => block_on(reseal(&super::started(sources)?, dry_run)),
+            Self::Reseal { dry_run, json } => block_on(reseal(&super::started(sources)?, dry_run, json)),
         }
     }
 }
@@ -153,7 +156,7 @@ fn row(key: &str, state: &str, column: &str, values: &str) -> String {
     format!("{key:<16}  {state:<7}  {column:<20}  {values:>10}")
 }
 
-async fn reseal(loaded: &Loaded, dry: bool) -> anyhow::Result<()> {
+async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
     let (ring, values, compared) = opened(loaded).await?;
     compared.refuse_sealing(&ring)?;
     if !dry {
@@ -164,20 +167,26 @@ async fn reseal(loaded: &Loaded, dry: bool) -> anyhow::Result<()> {
     let mut busy = 0;
     for column in SealedColumn::ALL {
         let outcome = reseal_column(&values, column, ring.first_id(), dry).await?;
-        let done = if dry { "would be sealed" } else { "sealed" };
-        output::print(format_args!(
-            "{}: {} {done} anew under {}, {} under it already",
-            column.name(),
-            outcome.resealed,
-            ring.first_id(),
-            outcome.current
-        ))?;
+        output::print(told(column, &outcome, ring.first_id(), dry, json))?;
         busy += outcome.busy;
         for (key, count) in outcome.unopened {
             *unopened.entry(key).or_default() += count;
         }
     }
     refuse_rest(&ring, &unopened, busy)
+}
+
+/// What became of a column: an object for programs, a sentence for people.
+fn told(column: SealedColumn, outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
+    let (column, resealed, current) = (column.name(), outcome.resealed, outcome.current);
+    if json {
+        let object = json!({
+            "column": column, "key": key, "resealed": resealed, "current": current, "dry_run": dry,
+        });
+        return object.to_string();
+    }
+    let done = if dry { "would be sealed" } else { "sealed" };
+    format!("{column}: {resealed} {done} anew under {key}, {current} under it already")
 }
 
 /// Notes in the audit log that sealing anew begins, under the key with this id: it may be interrupted, and goes on from there
@@ -286,6 +295,27 @@ mod tests {
             assert_eq!(head.find("COLUMN"), line.find(column.name()), "{line}");
             assert_eq!(head.len(), line.len(), "{line}");
         }
+    }
+
+    #[test]
+    fn what_became_of_a_column_is_told_to_people_and_programs() {
+        let outcome = Resealed {
+            resealed: 2,
+            current: 3,
+            ..Resealed::default()
+        };
+        let column = SealedColumn::ALL[0];
+        let sentence = told(column, &outcome, "k1", true, false);
+        assert!(
+            sentence.ends_with(": 2 would be sealed anew under k1, 3 under it already"),
+            "{sentence}"
+        );
+        let object: serde_json::Value =
+            serde_json::from_str(&told(column, &outcome, "k1", false, true)).unwrap();
+        let expected = json!({
+            "column": column.name(), "key": "k1", "resealed": 2, "current": 3, "dry_run": false,
+        });
+        assert_eq!(object, expected);
     }
 
     #[test]

@@ -118,11 +118,19 @@ fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// A text without what a terminal would obey: names are others' to choose.
+/// A text without what a terminal would obey, and what cannot be seen but changes what is: names are others' to choose.
 fn visible(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
+        .map(|c| if is_visible(c) { c } else { '?' })
         .collect()
+}
+
+/// False for control and format characters (what turns the direction of writing among them), separators of lines and what
+/// has no meaning: the standard library escapes those, and, to be read back, quotes and `\`. Accents that stand behind their
+/// letter are seen with it.
+fn is_visible(c: char) -> bool {
+    let after_a_letter = ['x', c].iter().collect::<String>();
+    matches!(c, '"' | '\'' | '\\') || after_a_letter.escape_debug().count() == 2
 }
 
 /// A point in time for people.
@@ -160,6 +168,13 @@ mod tests {
     #[test]
     fn a_name_cannot_speak_to_the_terminal() {
         assert_eq!(aligned(&rows(&[&["\u{1b}[2J\nx"]])), ["?[2J?x"]);
+        for hidden in "\u{202e}\u{2066}\u{61c}\u{200b}\u{200f}\u{feff}\u{ad}\u{2028}\u{e0041}\u{fff9}".chars()
+        {
+            assert_eq!(visible(&format!("a{hidden}b")), "a?b", "{hidden:?}");
+        }
+        for seen in ["Żółć e\u{301}", "O'Neil \"K\" \\", "日本 \u{5d0}\u{627}", "🫖"] {
+            assert_eq!(visible(seen), seen);
+        }
     }
 
     #[test]

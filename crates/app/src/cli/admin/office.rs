@@ -15,19 +15,19 @@ use super::super::{
 use crate::{config::Config, wiring};
 
 /// The database, with a schema that fits.
-pub(super) struct Office {
-    pub(super) database: Database,
+pub(in crate::cli) struct Office {
+    pub(in crate::cli) database: Database,
 }
 
 impl Office {
-    pub(super) async fn open(config: &Config) -> anyhow::Result<Self> {
+    pub(in crate::cli) async fn open(config: &Config) -> anyhow::Result<Self> {
         let database = wiring::database(config)?;
         schema::require(&database).await?;
         Ok(Self { database })
     }
 
     /// The seller that is meant; closed ones too.
-    pub(super) async fn seller(&self, name: &SellerName) -> anyhow::Result<Seller> {
+    pub(in crate::cli) async fn seller(&self, name: &SellerName) -> anyhow::Result<Seller> {
         let found = match name {
             SellerName::Id(id) => self.database.sellers().seller((*id).into()).await?,
             SellerName::Number(number) => {

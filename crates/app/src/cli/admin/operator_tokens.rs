@@ -24,10 +24,13 @@ pub(super) enum Command {
     #[command(after_long_help = "\
 Examples:
   seller-api admin operator-tokens create 'catalogue feed'
-  TOKEN=$(seller-api admin operator-tokens create ci)")]
+  TOKEN=$(seller-api admin operator-tokens create ci)
+  seller-api admin operator-tokens create ci --json | jq -r .token")]
     Create {
         #[command(flatten)]
         name: Name,
+        #[command(flatten)]
+        format: Format,
     },
     /// List all tokens, oldest first
     #[command(after_long_help = "\
@@ -46,6 +49,8 @@ Examples:
         /// The token's id, as `list` shows it
         #[arg(value_parser = values::id)]
         id: Uuid,
+        #[command(flatten)]
+        format: Format,
     },
 }
 
@@ -65,7 +70,7 @@ impl Command {
     pub(super) async fn run(self, office: &Office) -> anyhow::Result<()> {
         let units = office.database.units();
         match self {
-            Self::Create { name } => {
+            Self::Create { name, format } => {
                 let name = name.positional.or(name.flag).unwrap_or_default();
                 let name =
                     operator_token_name(name).map_err(|error| Stopped::Usage(format!("the name {error}")))?;
@@ -77,20 +82,22 @@ impl Command {
                 output::note(format_args!(
                     "made the operator token {id}; it is shown this one time:"
                 ));
-                output::print(token.reveal())?;
+                let object = json!({ "id": id.to_string(), "name": name, "token": token.reveal() });
+                format.changed(&object, token.reveal())?;
             }
             Self::List { format } => {
                 let tokens = office.database.operator_tokens().operator_tokens().await?;
                 format.list(&tokens)?;
             }
-            Self::Revoke { id } => {
+            Self::Revoke { id, format } => {
                 if !transact(&*units, &OperatorTokenRevocation(id)).await? {
                     let unknown = format!(
                         "there is no operator token {id} that could be revoked: `seller-api admin operator-tokens list` shows all"
                     );
                     return Err(Stopped::NotFound(unknown).into());
                 }
-                output::print(format_args!("revoked {id}"))?;
+                let object = json!({ "id": id.to_string(), "revoked": true });
+                format.changed(&object, format_args!("revoked {id}"))?;
             }
         }
         Ok(())

@@ -1,12 +1,12 @@
 //! `seller-api admin tokens`.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
+use std::io::{self, BufRead, IsTerminal as _, Read as _};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
 use clap::Subcommand;
 use oauth::{FamiliesOf, FamilyId};
-use serde_json::json;
+use serde_json::{Value, json};
 use usecases::{
     ActingOperator, Failure, Transaction, Work,
     revoke_tokens::{Found, Refusal, revoke_all, revoke_found},
@@ -15,7 +15,7 @@ use usecases::{
 use super::{
     super::{
         exit::Stopped,
-        output,
+        output::{self, Unread},
         values::{ApplicationName, SellerName},
     },
     confirmation::Confirmation,
@@ -25,12 +25,15 @@ use super::{
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Revoke a token that was found, or all of an application or a seller
+    /// Revoke tokens that were found, or all of an application or a seller
     ///
-    /// From the next request on. A token is read from stdin, so that it stands in no list of processes and no history of a
-    /// shell; a refresh token takes its whole family with it. Of an application all tokens are meant, whichever sellers' they
-    /// are, of a seller all, whichever applications', personal ones too. New ones can be had afterwards: to stop that, suspend
-    /// the application or close the account.
+    /// From the next request on. Tokens that were found are read from stdin, one a line, so that they stand in no list of
+    /// processes and no history of a shell; a refresh token takes its whole family with it. Each line is told of by its
+    /// number, never by what it holds. One that holds no token, or one that is not there, keeps no other from being revoked;
+    /// the exit code is 2 then where a line holds no token, else 3.
+    ///
+    /// Of an application all tokens are meant, whichever sellers' they are, of a seller all, whichever applications',
+    /// personal ones too. New ones can be had afterwards: to stop that, suspend the application or close the account.
     #[command(after_long_help = "\
 Examples:
   seller-api admin tokens revoke --stdin < leaked.txt
@@ -52,7 +55,7 @@ pub(super) struct Revoke {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Which {
-    /// The one token that stdin holds
+    /// The tokens that stdin holds, one a line
     #[arg(long)]
     stdin: bool,
     /// All tokens of this application: `client_id` or name
@@ -63,7 +66,7 @@ struct Which {
     seller: Option<SellerName>,
 }
 
-/// Longer than any token.
+/// Longer than any token, in bytes: of a line no more is read.
 const LONGEST: u64 = 1024;
 
 impl Command {
@@ -84,7 +87,7 @@ impl Command {
                 let whose = format!("seller {} ({})", seller.seller_no, seller.id);
                 (FamiliesOf::Seller(seller.id), whose)
             }
-            (None, None, _) => return revoke_one(office, format).await,
+            (None, None, _) => return revoke_presented(office, format).await,
         };
         confirmation.ask(format_args!("revoking all tokens of {whose}"))?;
         let ended = office.change(&All(of)).await?;
@@ -96,33 +99,117 @@ impl Command {
     }
 }
 
-async fn revoke_one(office: &Office, format: Format) -> anyhow::Result<()> {
-    let token = presented()?;
-    let family = office.change(&One(token)).await?;
-    let object = json!({ "family": family.to_string(), "revoked": true });
-    Ok(format.changed(&object, format_args!("revoked; the token's family is {family}"))?)
+/// Revokes what stdin holds, each token in a transaction of its own.
+async fn revoke_presented(office: &Office, format: Format) -> anyhow::Result<()> {
+    if io::stdin().is_terminal() {
+        output::note("the tokens, one a line, and Ctrl-D at the end:");
+    }
+    let next = || next_line(&mut io::stdin().lock()).context("cannot read the tokens from stdin");
+    let mut told = Told::default();
+    while let Some(line) = next()? {
+        told.lines += 1;
+        if line.is_empty() {
+            continue;
+        }
+        let at = || format!("at line {}; those after it were not looked at", told.lines);
+        match presented(&line) {
+            Ok(token) => match office.change(&One(token)).await {
+                Ok(family) => told.revoked(format, family),
+                Err(error) => match error.downcast::<Stopped>().map_err(|error| error.context(at()))? {
+                    Stopped::NotFound(why) => {
+                        told.unknown += 1;
+                        told.left(format, &why);
+                    }
+                    other @ (Stopped::Usage(_) | Stopped::Schema(_)) => return Err(other.into()),
+                },
+            },
+            Err(why) => {
+                told.malformed += 1;
+                told.left(format, why);
+            }
+        }
+    }
+    told.end()
 }
 
-/// The token that stdin holds. What it is instead is never repeated.
-fn presented() -> anyhow::Result<Found> {
-    let input = io::stdin();
-    if input.is_terminal() {
-        output::note("the token, and Enter:");
+/// What became of the lines so far.
+#[derive(Debug, Default)]
+struct Told {
+    /// All of them, empty ones too.
+    lines: u64,
+    /// Those that revoked something.
+    revoked: u64,
+    /// Those that hold no token.
+    malformed: u64,
+    /// Those whose token is not there.
+    unknown: u64,
+    /// Why somebody has not read of one of them. The others are revoked all the same.
+    unread: Option<Unread>,
+}
+
+impl Told {
+    fn revoked(&mut self, format: Format, family: FamilyId) {
+        self.revoked += 1;
+        let line = self.lines;
+        let object = json!({ "line": line, "family": family.to_string(), "revoked": true });
+        let sentence = format_args!("line {line}: revoked; the token's family is {family}");
+        let shown = format.changed(&object, sentence);
+        self.unread = self.unread.take().or(shown.err());
     }
-    let mut text = String::new();
-    input
-        .lock()
-        .take(LONGEST)
-        .read_line(&mut text)
-        .context("cannot read the token from stdin")?;
-    let text = text.trim();
-    if text.starts_with("ps_op_") {
-        let other = "stdin holds an operator's token: `seller-api admin operator-tokens revoke` ends those, by their id";
-        return Err(Stopped::Usage(other.to_owned()).into());
+
+    fn left(&mut self, format: Format, why: &str) {
+        let line = self.lines;
+        let object = json!({ "line": line, "family": Value::Null, "revoked": false, "error": why });
+        let shown = format.changed(&object, format_args!("line {line}: not revoked; {why}"));
+        self.unread = self.unread.take().or(shown.err());
     }
-    Found::parse(text).ok_or_else(|| {
-        Stopped::Usage("stdin holds no token: one begins with ps_at_, ps_rt_ or ps_pt_".to_owned()).into()
-    })
+
+    /// How the command ends. Of a line that holds no token it is told rather than of a token that is not there: the latter
+    /// does no harm any more.
+    fn end(self) -> anyhow::Result<()> {
+        let left = self.malformed + self.unknown;
+        if left == 0 && self.revoked > 0 {
+            return self.unread.map_or(Ok(()), |unread| Err(unread.into()));
+        }
+        if left == 0 {
+            return Err(Stopped::Usage(
+                "stdin holds no token: one begins with ps_at_, ps_rt_ or ps_pt_".to_owned(),
+            )
+            .into());
+        }
+        let why = format!(
+            "revoked {}, not revoked {left}: {} of the lines hold no token, {} hold one that is not there",
+            self.revoked, self.malformed, self.unknown
+        );
+        Err(if self.malformed > 0 {
+            Stopped::Usage(why).into()
+        } else {
+            Stopped::NotFound(why).into()
+        })
+    }
+}
+
+/// The next line, without white space around it; nothing at the end. Of one that is longer than any token the beginning is
+/// enough, and what is no text is no token either.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    if input.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if !line.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+    }
+    Ok(Some(String::from_utf8_lossy(&line).trim().to_owned()))
+}
+
+/// The token that a line holds. What it is instead is never repeated.
+fn presented(line: &str) -> Result<Found, &'static str> {
+    if line.starts_with("ps_op_") {
+        return Err(
+            "it is an operator's token: `seller-api admin operator-tokens revoke` ends those, by their id",
+        );
+    }
+    Found::parse(line).ok_or("the line holds no token: one begins with ps_at_, ps_rt_ or ps_pt_")
 }
 
 struct One(Found);
@@ -146,5 +233,51 @@ impl Work for All {
 
     async fn run(&self, tx: &dyn Transaction) -> Result<usize, Self::Error> {
         revoke_all((tx, tx), ActingOperator::CommandLine, self.0).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::exit::Exit;
+
+    #[test]
+    fn stdin_is_read_line_by_line_whatever_it_holds() {
+        let long = "x".repeat(5_000);
+        let text = [b"a\r\n\n \xff b\n".as_slice(), long.as_bytes(), b"\nlast"].concat();
+        let mut input = text.as_slice();
+        let lines: Vec<_> = std::iter::from_fn(|| next_line(&mut input).unwrap()).collect();
+        assert_eq!(lines, ["a", "", "\u{fffd} b", &long[..1_024], "last"]);
+    }
+
+    #[test]
+    fn an_operators_token_is_told_from_no_token() {
+        assert!(
+            presented("ps_op_x")
+                .unwrap_err()
+                .contains("operator-tokens revoke")
+        );
+        assert!(presented("x").unwrap_err().contains("ps_at_"));
+    }
+
+    #[test]
+    fn a_line_that_holds_no_token_weighs_more_than_one_that_is_not_there() {
+        for ((revoked, malformed, unknown), exit) in [
+            ((0, 0, 0), Some(Exit::Usage)),
+            ((2, 0, 0), None),
+            ((2, 1, 0), Some(Exit::Usage)),
+            ((2, 0, 1), Some(Exit::NotFound)),
+            ((2, 1, 1), Some(Exit::Usage)),
+        ] {
+            let told = Told {
+                lines: 9,
+                revoked,
+                malformed,
+                unknown,
+                unread: None,
+            };
+            let ended = told.end().err().as_ref().map(Exit::of);
+            assert_eq!(ended, exit, "{revoked} {malformed} {unknown}");
+        }
     }
 }

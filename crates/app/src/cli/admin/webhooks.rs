@@ -15,7 +15,10 @@ use uuid::Uuid;
 use webhooks::{DeliveryId, DeliveryOfAny, SubscriptionId, Undelivered, UndeliveredFilter};
 
 use super::{
-    super::values::{self, SellerName},
+    super::{
+        exit::Stopped,
+        values::{self, SellerName},
+    },
     listing::{Format, Limit},
     office::Office,
 };
@@ -117,6 +120,15 @@ impl List {
         };
         let before = self.before.map(DeliveryId::from);
         let directory = office.database.delivery_directory();
+        if let Some(id) = filter.subscription
+            && !directory.has_subscription(seller, id).await?
+        {
+            let whose = if seller.is_some() { " of this seller" } else { "" };
+            let unknown = format!(
+                "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
+            );
+            return Err(Stopped::NotFound(unknown).into());
+        }
         let found = directory.undelivered(filter, before, self.limit.limit).await?;
         let next = |last: &DeliveryOfAny| format!("--before {}", last.delivery.id);
         Ok(self.format.page(&found, self.limit, next)?)

@@ -77,6 +77,9 @@ fn an_impossible_value_is_named_with_its_key_and_source() {
         ("server.bind", "localhost"),
         ("server.public_url", "api.example.com"),
         ("server.public_url", "https://api.example.com/?x"),
+        ("server.public_url", "https://api.example.com/#x"),
+        ("server.public_url", "https://api.example.com/sellers"),
+        ("server.public_url", "https://api.example.com//sellers/"),
         ("server.trusted_proxies", "10.0.0.0/8,proxy"),
         ("server.service_name", "two words"),
         ("server.shutdown_timeout", "10ms"),
@@ -202,6 +205,7 @@ fn a_url_of_the_database_is_looked_at_wherever_it_is_set() {
             ("mysql://u:hush@db/x", "is no URL of the form"),
             ("'postgres://u:hush@db/x'", "stands in quotes"),
             ("postgres://u:hush@db:port/x", "cannot be for `port`"),
+            ("postgres://u:no@hush@db:5432/x", "have to be percent-encoded"),
             ("postgres://u:hush@db/x?sslmod=require", "unknown parameter"),
             ("postgres://u:hush@db/x?sslmode=allow", "has an sslmode that"),
             (
@@ -331,4 +335,29 @@ fn what_belongs_together_is_told_by_its_missing_half() {
     );
     let message = refusal(&[("SELLER_API__MAIL__HOST", "mail.example.com")]);
     assert!(message.contains("`mail.sender_name` must be set"), "{message}");
+}
+
+#[test]
+fn a_key_that_anybody_can_guess_is_refused() {
+    for key in [
+        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+    ] {
+        let message = refusal(&[("SELLER_API__KEYS__SEALING", &format!("{KEY},k2:{key}"))]);
+        assert!(
+            message.contains("`keys.sealing` cannot be used: key 2 is no secret") && !message.contains(key),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn documentation_may_lie_below_a_path_where_the_service_may_not() {
+    assert!(
+        load(&[
+            ("SELLER_API__SERVER__DOCS_URL", "https://example.com/developers"),
+            ("SELLER_API__SERVER__PUBLIC_URL", "http://[::1]:8080/"),
+        ])
+        .is_ok()
+    );
 }
