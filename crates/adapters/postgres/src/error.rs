@@ -117,7 +117,7 @@ fn is_unmigrated(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> 
 /// True for SQLSTATE 42501, by the words that an English server has for it: the role may not do what was asked, or something
 /// belongs to another role.
 pub(crate) fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
-    std::iter::successors(Some(error), |error| error.source()).any(|error| {
+    std::iter::successors(Some(error), |error| (*error).source()).any(|error| {
         let told = error.to_string();
         told.contains("permission denied for") || told.contains("must be owner of")
     })
