@@ -1,4 +1,8 @@
 //! Many connections at a time cost little memory.
+//!
+//! What a process has resident is its own memory and the pages of its program. Those of a program that was built for tests are four
+//! times as many as of the one that is shipped, and no connection adds to them: they are not counted here. The shipped
+//! one as a whole is measured by the bench (`docs/PERFORMANCE.md`).
 
 use blackbox::{Wire, request, resident_kib};
 use serde_json::json;
@@ -6,7 +10,7 @@ use serde_json::json;
 use crate::world;
 
 #[tokio::test]
-async fn two_thousand_kept_connections_stay_within_100_mb() {
+async fn two_thousand_kept_connections_add_little() {
     let world = world().await;
     let (_, token) = world.reader().await;
     let me = world.get(&token, "/v1/me").await.json();
@@ -23,6 +27,7 @@ async fn two_thousand_kept_connections_stay_within_100_mb() {
         "/v1/me",
         &[("user-agent", "App/1.0"), ("authorization", &bearer)],
     );
+    let before = resident_kib(world.server.id(), "RssAnon");
     let mut wires = Vec::new();
     while wires.len() < 2_000 {
         let batch: Vec<_> = (0..100)
@@ -40,8 +45,10 @@ async fn two_thousand_kept_connections_stay_within_100_mb() {
             wires.push(wire.await.unwrap());
         }
     }
-    let resident = resident_kib(world.server.id(), "VmRSS");
-    assert!(resident <= 100 * 1000, "{resident} KiB are resident");
+    let own = resident_kib(world.server.id(), "RssAnon");
+    assert!(own <= 65_000, "{own} KiB of its own are resident");
+    let added = own - before;
+    assert!(added <= 2_000 * 20, "2 000 connections added {added} KiB");
     for wire in wires.iter_mut().step_by(200) {
         wire.send(&bytes).await;
         wire.answer().await.expect("the connection was kept").expect(200);

@@ -41,9 +41,17 @@ async fn failures_have_codes_of_their_own() {
     assert!(tokens[0]["revoked_at"].is_null() && tokens[0]["name"].is_string());
 }
 
+/// A program for which Ctrl-C means what it usually does: where the tests run in the background it is ignored, and whatever they
+/// start would inherit that.
+fn interruptible(program: &str) -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", program]);
+    command
+}
+
 /// Starts a command that is fed by the test.
 pub(crate) fn started(arguments: &[&str], environment: &[(&str, &str)]) -> Child {
-    let mut command = Command::new(PROGRAM);
+    let mut command = interruptible(PROGRAM);
     command.args(arguments).envs(environment.iter().copied());
     command
         .stdin(Stdio::piped())
@@ -98,7 +106,7 @@ async fn ctrl_c_is_an_answer_too() {
     let world = world().await;
     let (seller, token) = world.reader().await;
     let arguments = on_a_terminal(&format!("admin tokens revoke --seller {}", seller.id));
-    let mut command = Command::new("script");
+    let mut command = interruptible("script");
     command.args(arguments).env("DATABASE_URL", world.database.url());
     let mut child = command
         .stdin(Stdio::piped())

@@ -29,6 +29,17 @@ pub(crate) struct Tally {
     pub(crate) statements: BTreeMap<String, u64>,
 }
 
+impl Tally {
+    /// What was counted later.
+    pub(crate) fn add(&mut self, later: Self) {
+        self.round_trips = self.round_trips.saturating_add(later.round_trips);
+        for (statement, times) in later.statements {
+            let sum = self.statements.entry(statement).or_default();
+            *sum = sum.saturating_add(times);
+        }
+    }
+}
+
 /// A tap. It closes with the value.
 #[derive(Debug)]
 pub(crate) struct Tap {

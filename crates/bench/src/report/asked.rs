@@ -70,6 +70,7 @@ mod tests {
     fn each_kind_has_a_column() {
         let asked = |name: &str| Asked {
             round_trips: 2.0,
+            fewest_round_trips: 2,
             all: 2.0,
             statements: vec![("begin".to_owned(), 1.0), (name.to_owned(), 1.0)],
         };
