@@ -153,7 +153,13 @@ async fn thirty_two_writers_on_twenty_offers_and_orders_see_no_500() {
         let statuses = writer.await.unwrap();
         assert!(
             statuses.iter().all(|status| matches!(status, 200 | 201 | 409)),
-            "{statuses:?}"
+            "{statuses:?}, for which the log says {:?}",
+            failures(&world.server.log())
         );
     }
+}
+
+/// What the log tells of why requests failed.
+fn failures(log: &str) -> Vec<&str> {
+    log.lines().filter(|line| line.contains("\"cause\"")).collect()
 }
