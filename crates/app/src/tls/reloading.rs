@@ -133,9 +133,7 @@ impl Look {
         metrics::gauge!("tls_certificate_expiry_time_seconds", "listener" => self.files.listener())
             .set(since_1970.as_secs_f64());
         let now = self.clock.now();
-        let is_near = now < end && end - now <= WARNED_AHEAD;
-        let is_told = self.warned.is_some_and(|last| now - last < TimeDelta::days(1));
-        if is_near && !is_told {
+        if is_to_be_warned_of(end, now, self.warned) {
             self.warned = Some(now);
             let (section, certificate) = (self.files.section, self.files.certificate.display());
             tracing::warn!(section, %certificate, %end, "the certificate expires soon: renew it");
@@ -160,6 +158,16 @@ impl Look {
             }
         }
     }
+}
+
+/// Whether a certificate's end is near, and was not warned of within a day.
+pub(super) fn is_to_be_warned_of(
+    end: DateTime<Utc>,
+    now: DateTime<Utc>,
+    warned: Option<DateTime<Utc>>,
+) -> bool {
+    let is_near = now < end && end - now <= WARNED_AHEAD;
+    is_near && warned.is_none_or(|last| now - last >= TimeDelta::days(1))
 }
 
 /// Tells contents of files apart; they are compared with earlier ones of the same run alone.

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::{
     pair::PairError,
+    reloading::is_to_be_warned_of,
     validity::{Validity, expiry, validity},
     *,
 };
@@ -97,6 +98,21 @@ async fn a_certificate_is_judged_by_its_time() {
     let end = expiry(&pair.cert).unwrap();
     assert_eq!(end.to_rfc3339(), "2030-01-01T00:00:00+00:00");
     assert_eq!(expiry(&[]), None);
+}
+
+#[test]
+fn its_end_is_warned_of_once_a_day_from_fourteen_days_before() {
+    let end = in_year(2030);
+    let before = |hours| end - TimeDelta::hours(hours);
+    let mut warned = None;
+    let mut warnings = Vec::new();
+    for hours in (-48..24 * 20).rev() {
+        if is_to_be_warned_of(end, before(hours), warned) {
+            warned = Some(before(hours));
+            warnings.push(hours / 24);
+        }
+    }
+    assert_eq!(warnings, (1..=14).rev().collect::<Vec<_>>());
 }
 
 #[tokio::test]
