@@ -49,6 +49,10 @@ async fn two_thousand_kept_connections_add_little() {
     assert!(own <= 65_000, "{own} KiB of its own are resident");
     let added = own - before;
     assert!(added <= 2_000 * 20, "2 000 connections added {added} KiB");
+    if !cfg!(debug_assertions) {
+        let resident = resident_kib(world.server.id(), "VmRSS");
+        assert!(resident <= 100 * 1000, "{resident} KiB are resident");
+    }
     for wire in wires.iter_mut().step_by(200) {
         wire.send(&bytes).await;
         wire.answer().await.expect("the connection was kept").expect(200);

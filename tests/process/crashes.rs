@@ -17,7 +17,7 @@ use testkit::{Answer, Client, OwnPostgres, ServerOptions};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::{PROGRAM, outage::comes_again};
+use crate::PROGRAM;
 
 const WRITERS: usize = 8;
 /// How many writes a server answers before it is killed, at most.
@@ -77,16 +77,15 @@ impl Door {
         request.try_send().await.ok()
     }
 
-    /// Asks until the answer is one: a server that is short of time, or a transaction of a dead one that is still ending in the
-    /// database, puts the asker off.
+    /// Asks until the answer is one: a transaction of the dead server may still be ending in the database.
     async fn settle(&self, intent: &Intent) -> Answer {
         eventually("an answer to the repeat", async || {
             let answer = self.send(intent).await?;
-            let codes = answer.errors();
-            let put_off = codes
+            let pending = answer
+                .errors()
                 .iter()
-                .any(|(code, _)| matches!(code.as_str(), "idempotency_in_progress" | "internal_error"));
-            (!put_off).then_some(answer)
+                .any(|(code, _)| code == "idempotency_in_progress");
+            (!pending).then_some(answer)
         })
         .await
     }
@@ -174,14 +173,6 @@ impl Writer {
 
     async fn step(&mut self, intent: Intent, status: u16) -> Result<Answer, Intent> {
         match self.door.send(&intent).await {
-            // It says itself that nobody knows, and that the asker may come again.
-            Some(answer) if answer.status == 500 => {
-                comes_again(&answer);
-                // Who has ended is not waited for.
-                self.answers
-                    .fetch_add(usize::MAX / 2 / WRITERS, Ordering::Relaxed);
-                Err(intent)
-            }
             Some(answer) => {
                 self.done.acknowledged += 1;
                 self.answers.fetch_add(1, Ordering::Relaxed);

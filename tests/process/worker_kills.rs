@@ -101,26 +101,18 @@ async fn every_event_arrives_under_one_id_however_often_workers_are_killed() {
         .await
         .unwrap();
     assert_eq!(rows.len(), events * HOOKS, "killed after {moments:?}");
-    let (mut recorded, mut again, mut failed) = (BTreeSet::new(), 0, 0);
+    let (mut recorded, mut again) = (BTreeSet::new(), 0);
     for row in &rows {
         let (id, delivered, attempts): (String, bool, i16) = (row.get(0), row.get(1), row.get(2));
         let failure: Option<String> = row.get(3);
-        // The receiver takes everything: what has failed was lost with its workers, each time.
-        let lost = attempts == 6 && failure.as_deref() == Some("worker_lost");
         assert!(
-            (delivered || lost) && (1..=6).contains(&attempts),
-            "{id}: {attempts} attempts, {failure:?}"
+            delivered && (1..=6).contains(&attempts),
+            "{id}: {attempts} attempts, {failure:?}, killed after {moments:?}"
         );
         again += usize::from(attempts > 1);
-        failed += usize::from(!delivered);
         recorded.insert(id);
     }
     assert_eq!(arrived, recorded, "killed after {moments:?}");
-    // Three workers have to die over each of the six attempts before a delivery is given up, which came to its receiver all the same.
-    assert!(
-        failed == 0 || moments.len() >= 18,
-        "{failed} failed, killed after {moments:?}"
-    );
     // Repeats carry the same id, so each event has come under as many ids as there are subscriptions.
     let (mut seen, mut of_events) = (BTreeSet::new(), BTreeMap::<_, usize>::new());
     for one in &came {
@@ -133,7 +125,7 @@ async fn every_event_arrives_under_one_id_however_often_workers_are_killed() {
     assert_eq!(of_events.len(), events);
     assert!(of_events.values().all(|ids| *ids == HOOKS), "{of_events:?}");
     eprintln!(
-        "{} workers killed, {events} events, {} deliveries, {} requests to the receivers, {again} with a failed attempt, {failed} given up",
+        "{} workers killed, {events} events, {} deliveries, {} requests to the receivers, {again} with a failed attempt",
         moments.len(),
         rows.len(),
         came.len(),
