@@ -43,6 +43,8 @@ impl Stand for Memory {
         Arc::new(self.link.clone())
     }
 
+    async fn quiet(&self) {}
+
     async fn advance(&self, by: TimeDelta) {
         self.simulator.shift(by);
     }

@@ -50,6 +50,7 @@ pub async fn every_item_is_read_once_in_one_order(stand: &dyn Stand) {
         set(stand, seller, &offer, pieces).await.commit().await.unwrap();
     }
     drop(set(stand, seller, &offer, 99).await);
+    stand.quiet().await;
     let read = read_all(stand).await;
     assert_eq!(stocks(&read), [10, 11, 12, 13, 14]);
     assert_eq!(read_all(stand).await, read);
@@ -66,6 +67,7 @@ pub async fn nothing_is_shown_behind_what_is_still_under_way(stand: &dyn Stand) 
     set(stand, seller, &quick, 20).await.commit().await.unwrap();
     let page = stand.feed().changes(None, 10).await.unwrap();
     earlier.commit().await.unwrap();
+    stand.quiet().await;
     let rest = stand.feed().changes(Some(page.next), 10).await.unwrap();
     let mut seen = stocks(&page.items);
     seen.extend(stocks(&rest.items));

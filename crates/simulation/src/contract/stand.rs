@@ -37,6 +37,9 @@ pub trait Stand: Send + Sync {
     fn gate(&self) -> Arc<dyn Gate>;
     /// Reads the feed.
     fn feed(&self) -> Arc<dyn ChangeReader>;
+    /// Waits until every transaction has ended that had begun by now, whoever's it is: the feed waits for those of other
+    /// tests on the same server, too.
+    async fn quiet(&self);
     /// Moves the database's clock on.
     async fn advance(&self, by: TimeDelta);
 }

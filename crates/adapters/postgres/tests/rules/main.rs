@@ -2,7 +2,11 @@
 //! what the simulation shows there is true here.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{
+    num::NonZeroU32,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use adapter_postgres::{Database, DatabaseSettings, Gathering};
 use async_trait::async_trait;
@@ -15,6 +19,7 @@ use simulation::{
     every_rule,
 };
 use testkit::{TestClock, TestDatabase};
+use tokio::time::sleep;
 use usecases::UnitOfWork;
 use webhooks::Lanes;
 
@@ -32,7 +37,7 @@ impl Sealer for Plain {
 }
 
 struct Postgres {
-    _place: TestDatabase,
+    place: TestDatabase,
     clock: TestClock,
     database: Database,
 }
@@ -52,7 +57,7 @@ impl Postgres {
         let clock = place.control_clock().await;
         clock.freeze("2026-03-01T10:00:00.123456Z".parse().unwrap()).await;
         Self {
-            _place: place,
+            place,
             clock,
             database: Database::new(settings).unwrap().with_sealer(Arc::new(Plain)),
         }
@@ -79,6 +84,21 @@ impl Stand for Postgres {
 
     fn feed(&self) -> Arc<dyn ChangeReader> {
         self.database.change_reader()
+    }
+
+    async fn quiet(&self) {
+        let server = self.place.connect().await;
+        let begun: String = server
+            .query_one("select pg_snapshot_xmax(pg_current_snapshot())::text", &[])
+            .await
+            .unwrap()
+            .get(0);
+        let running = "select pg_snapshot_xmin(pg_current_snapshot()) < $1::text::xid8";
+        let end = Instant::now() + Duration::from_mins(1);
+        while server.query_one(running, &[&begun]).await.unwrap().get(0) {
+            assert!(Instant::now() < end, "a transaction has been open for a minute");
+            sleep(Duration::from_millis(1)).await;
+        }
     }
 
     async fn advance(&self, by: TimeDelta) {
