@@ -60,19 +60,11 @@ async fn a_link_lets_one_of_two_in() {
     let seller = fixture.seller().await;
     let kind = LinkKind::SignIn;
     for commits in [true, false] {
-        let tx = fixture.begin().await;
-        let link = Link {
-            hash: hash(),
-            kind,
-            seller: seller.id,
-            expires_at: tx.now() + TimeDelta::minutes(1),
-        };
-        tx.add_link(link).await.unwrap();
-        tx.commit().await.unwrap();
+        let hash = link(&fixture, &seller, kind).await;
         let (first, second) = (fixture.begin().await, fixture.begin().await);
-        assert!(first.use_link(link.hash, kind).await.unwrap().is_some());
+        assert!(first.use_link(hash, kind).await.unwrap().is_some());
         let (used, ()) = join!(
-            second.use_link(link.hash, kind),
+            second.use_link(hash, kind),
             end_once_awaited(&client, first, commits)
         );
         assert_eq!(used.unwrap().is_some(), !commits);

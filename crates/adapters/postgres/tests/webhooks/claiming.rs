@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 use webhooks::{DeliveryId, Lane, LaneKey, Room, TopUp};
 
-use crate::support::{Fixture, ROOM, all_ended, ended, id, ids, of, release};
+use crate::support::{Fixture, ROOM, ended, id, ids, of};
 
 /// Deliveries of a lane by hand, due a while ago.
 async fn fill(fixture: &Fixture, lane: LaneKey, number: usize, attempt: i16) {
@@ -256,12 +256,7 @@ async fn whoever_has_waited_longest_is_next_and_who_is_released_with_work_goes_t
     for n in 0..7 {
         let claimed = fixture.lanes().claim(id(), one.clone()).await.unwrap().lanes;
         assert_eq!(claimed[0].hold.lane, lanes[n % 3]);
-        let ends = all_ended(&claimed[0], 200);
-        fixture
-            .lanes()
-            .settle(&ends, &[release(claimed[0].hold)])
-            .await
-            .unwrap();
+        fixture.end_all(&claimed[0], 200).await;
     }
 }
 
@@ -275,10 +270,8 @@ async fn a_lane_that_is_held_gets_more_and_never_what_is_running() {
     let claimed = fixture.claim_one().await;
     assert_eq!(ids(&claimed), queued[..16]);
     fixture
-        .lanes()
         .settle(&[ended(claimed.hold, &claimed.deliveries[3], 200)], &[])
-        .await
-        .unwrap();
+        .await;
     let running: Vec<_> = queued[..16]
         .iter()
         .copied()

@@ -4,7 +4,7 @@ use kernel::SellerId;
 use oauth::ClientId;
 use webhooks::{Delivery, DeliveryState, LaneKey, TopUp};
 
-use crate::support::{Fixture, all_ended, delivery, ids, release};
+use crate::support::{Fixture, delivery, ids};
 
 /// Another seller's application that the seller has let in, and a subscription of it.
 async fn let_in(fixture: &Fixture) -> (SellerId, ClientId, LaneKey) {
@@ -18,17 +18,8 @@ async fn let_in(fixture: &Fixture) -> (SellerId, ClientId, LaneKey) {
 /// Deliveries are queued for nobody any more and none is given out. What runs at the moment is recorded where there is still
 /// something to record it of.
 async fn nothing_more(fixture: &Fixture, lane: LaneKey, held: &webhooks::Lane, recorded: i64) {
-    fixture
-        .lanes()
-        .settle(&all_ended(held, 200), &[release(held.hold)])
-        .await
-        .unwrap();
-    assert_eq!(
-        fixture
-            .count("select count(*) from deliveries where delivered_at is not null")
-            .await,
-        recorded
-    );
+    fixture.end_all(held, 200).await;
+    assert_eq!(fixture.delivered().await, recorded);
     let tx = fixture.begin().await;
     let new = delivery(&*tx);
     assert!(
@@ -149,13 +140,8 @@ async fn a_failure_of_what_ran_at_the_end_is_recorded_and_nothing_is_tried_again
         repeats: 4,
     };
     assert!(fixture.lanes().top_up(&[more]).await.unwrap().is_empty());
-    let ends = all_ended(&held, 500);
     for _ in 0..2 {
-        fixture
-            .lanes()
-            .settle(&ends, &[release(held.hold)])
-            .await
-            .unwrap();
+        fixture.end_all(&held, 500).await;
     }
     let reader = fixture.database.subscriptions();
     let history = reader

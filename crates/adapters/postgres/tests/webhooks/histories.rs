@@ -65,11 +65,7 @@ async fn a_seller_sees_all_and_can_ask_for_what_failed() {
         let mut ends = all_ended(&lane, 200);
         ends[1] = ended(lane.hold, &lane.deliveries[1], 500);
         ends.pop();
-        fixture
-            .lanes()
-            .settle(&ends, &[release(lane.hold)])
-            .await
-            .unwrap();
+        fixture.settle(&ends, &[release(lane.hold)]).await;
     }
     let reader = fixture.database.subscriptions();
     let ask = async |filter, limit| {

@@ -15,7 +15,7 @@ async fn a_lane_is_taken_over_after_its_lease_and_what_was_in_hand_is_lost() {
     assert_eq!(ids(&first), queued);
     assert!(first.deliveries.iter().all(|due| due.lost == 0));
     let ending = [ended(first.hold, &first.deliveries[0], 500)];
-    fixture.lanes().settle(&ending, &[]).await.unwrap();
+    fixture.settle(&ending, &[]).await;
     clock.advance(TimeDelta::seconds(29)).await;
     assert!(fixture.claim().await.is_empty());
     // By now the one that ended is due again, which does not make it lost.
@@ -51,11 +51,7 @@ async fn a_third_loss_and_each_after_it_are_told_until_they_are_concluded() {
         assert_eq!(claimed.deliveries[0].has_failed_by_loss(), lost > 2);
         if lost > LOSSES_FORGIVEN {
             let end = ended(claimed.hold, &claimed.deliveries[0], 500);
-            fixture
-                .lanes()
-                .settle(&[end], &[release(claimed.hold)])
-                .await
-                .unwrap();
+            fixture.settle(&[end], &[release(claimed.hold)]).await;
         } else {
             clock.advance(TimeDelta::seconds(31)).await;
         }
@@ -96,11 +92,7 @@ async fn a_loss_that_there_was_no_room_to_tell_of_is_told_with_the_next_claim() 
             ..ended(claimed.hold, due, 500)
         })
         .collect();
-    fixture
-        .lanes()
-        .settle(&ends, &[release(claimed.hold)])
-        .await
-        .unwrap();
+    fixture.settle(&ends, &[release(claimed.hold)]).await;
     assert_eq!(fixture.claim_one().await.deliveries[0].lost, 3);
 }
 
@@ -112,10 +104,8 @@ async fn what_came_with_a_top_up_can_be_lost_too() {
     let queued = fixture.queue(lane, 17).await;
     let claimed = fixture.claim_one().await;
     fixture
-        .lanes()
         .settle(&[ended(claimed.hold, &claimed.deliveries[0], 200)], &[])
-        .await
-        .unwrap();
+        .await;
     let top_up = TopUp {
         hold: claimed.hold,
         running: queued[1..16].to_vec(),

@@ -29,11 +29,7 @@ async fn the_ends_of_attempts_are_told_as_they_were() {
         ),
         failed(3, Failure::Dns, Fate::Retry(TimeDelta::hours(2))),
     ];
-    fixture
-        .lanes()
-        .settle(&conclusions, &[release(claimed.hold)])
-        .await
-        .unwrap();
+    fixture.settle(&conclusions, &[release(claimed.hold)]).await;
     let history = fixture
         .database
         .subscriptions()
@@ -100,11 +96,7 @@ async fn six_attempts_exhaust_a_delivery() {
         if attempt == 5 {
             end.fate = Fate::Exhausted;
         }
-        fixture
-            .lanes()
-            .settle(&[end], &[release(claimed.hold)])
-            .await
-            .unwrap();
+        fixture.settle(&[end], &[release(claimed.hold)]).await;
     }
     let exhausted =
         "select count(*) from deliveries where attempt = 6 and due_at is null and delivered_at is null";
@@ -120,20 +112,12 @@ async fn a_settlement_sent_twice_changes_nothing_twice() {
     let claimed = fixture.claim_one().await;
     let ends = all_ended(&claimed, 503);
     let state = "select coalesce(sum(attempt * 1000 + extract(epoch from due_at - created_at)), 0)::bigint from deliveries";
-    fixture.lanes().settle(&ends, &[]).await.unwrap();
+    fixture.settle(&ends, &[]).await;
     let before = fixture.count(state).await;
-    fixture.lanes().settle(&ends, &[]).await.unwrap();
+    fixture.settle(&ends, &[]).await;
     assert_eq!(fixture.count(state).await, before);
-    fixture
-        .lanes()
-        .settle(&ends, &[release(claimed.hold)])
-        .await
-        .unwrap();
-    fixture
-        .lanes()
-        .settle(&ends, &[release(claimed.hold)])
-        .await
-        .unwrap();
+    fixture.settle(&ends, &[release(claimed.hold)]).await;
+    fixture.settle(&ends, &[release(claimed.hold)]).await;
     assert_eq!(fixture.count(state).await, before);
     assert_eq!(
         fixture
@@ -152,29 +136,10 @@ async fn what_ends_under_a_lease_that_was_taken_over_is_not_recorded() {
     let slow = fixture.claim_one().await;
     clock.advance(TimeDelta::seconds(31)).await;
     let other = fixture.claim_one().await;
-    fixture
-        .lanes()
-        .settle(&all_ended(&slow, 200), &[release(slow.hold)])
-        .await
-        .unwrap();
-    assert_eq!(
-        fixture
-            .count("select count(*) from deliveries where delivered_at is not null")
-            .await,
-        0
-    );
-    assert_eq!(
-        fixture
-            .count("select count(*) from subscriptions where leased")
-            .await,
-        1,
-        "it is the other's"
-    );
-    fixture
-        .lanes()
-        .settle(&all_ended(&other, 200), &[release(other.hold)])
-        .await
-        .unwrap();
+    fixture.end_all(&slow, 200).await;
+    assert_eq!(fixture.delivered().await, 0);
+    assert_eq!(fixture.leased().await, 1, "it is the other's");
+    fixture.end_all(&other, 200).await;
     assert_eq!(
         fixture
             .count("select count(*) from deliveries where delivered_at is not null and attempt = 1")
@@ -191,17 +156,8 @@ async fn a_lease_that_has_run_out_and_that_nobody_took_over_still_counts() {
     fixture.queue(lane, 1).await;
     let slow = fixture.claim_one().await;
     clock.advance(TimeDelta::minutes(5)).await;
-    fixture
-        .lanes()
-        .settle(&all_ended(&slow, 200), &[release(slow.hold)])
-        .await
-        .unwrap();
-    assert_eq!(
-        fixture
-            .count("select count(*) from deliveries where delivered_at is not null")
-            .await,
-        1
-    );
+    fixture.end_all(&slow, 200).await;
+    assert_eq!(fixture.delivered().await, 1);
 }
 
 #[tokio::test]
@@ -218,22 +174,10 @@ async fn many_lanes_are_settled_at_once_and_only_those_released_go_back() {
         ..first.hold
     };
     fixture
-        .lanes()
         .settle(&ends, &[release(first.hold), release(stranger)])
-        .await
-        .unwrap();
-    assert_eq!(
-        fixture
-            .count("select count(*) from deliveries where delivered_at is not null")
-            .await,
-        4
-    );
-    assert_eq!(
-        fixture
-            .count("select count(*) from subscriptions where leased")
-            .await,
-        1
-    );
+        .await;
+    assert_eq!(fixture.delivered().await, 4);
+    assert_eq!(fixture.leased().await, 1);
     assert_eq!(fixture.sleeps(one).await, None);
 }
 
@@ -253,19 +197,11 @@ async fn whether_a_lane_fails_is_remembered() {
             failing: told,
             ..release(claimed.hold)
         };
-        fixture
-            .lanes()
-            .settle(&all_ended(&claimed, 200), &[back])
-            .await
-            .unwrap();
+        fixture.settle(&all_ended(&claimed, 200), &[back]).await;
         fixture.queue(lane, 1).await;
         let claimed = fixture.claim_one().await;
         assert_eq!(claimed.failing, failing, "{told:?}");
-        fixture
-            .lanes()
-            .settle(&all_ended(&claimed, 200), &[release(claimed.hold)])
-            .await
-            .unwrap();
+        fixture.end_all(&claimed, 200).await;
     }
 }
 
@@ -285,11 +221,7 @@ async fn a_connection_that_was_in_a_settlement_that_failed_is_fit_for_the_next()
         assert!(failed.is_err());
     }
     end.duration_ms = 1;
-    fixture
-        .lanes()
-        .settle(&[end], &[release(claimed.hold)])
-        .await
-        .unwrap();
+    fixture.settle(&[end], &[release(claimed.hold)]).await;
     assert_eq!(
         fixture
             .count("select count(*) from deliveries where attempt = 1")

@@ -9,7 +9,7 @@ use offers::{Decision, Offer, OfferStatus, Price, PriceSource, Stock};
 use usecases::Transaction;
 use webhooks::LaneKey;
 
-use crate::support::{Fixture, all_ended, delivery, id, instant, release};
+use crate::support::{Fixture, delivery, id, instant};
 
 async fn offer(fixture: &Fixture, seller: SellerId) -> OfferId {
     let id = OfferId::from(id());
@@ -96,11 +96,7 @@ async fn a_lane_given_back_while_work_is_about_to_be_committed_does_not_sleep() 
     let claimed = fixture.claim_one().await;
     let tx = open_fan_out(&fixture, lane, offer).await;
     // It waits for nobody's transaction.
-    fixture
-        .lanes()
-        .settle(&all_ended(&claimed, 200), &[release(claimed.hold)])
-        .await
-        .unwrap();
+    fixture.end_all(&claimed, 200).await;
     assert!(
         fixture.sleeps(lane).await.is_some(),
         "asleep while deliveries are being queued"
@@ -154,11 +150,7 @@ async fn work_that_was_committed_before_the_lane_was_given_back_is_seen() {
     let claimed = fixture.claim_one().await;
     let tx = open_fan_out(&fixture, lane, offer).await;
     tx.commit().await.unwrap();
-    fixture
-        .lanes()
-        .settle(&all_ended(&claimed, 200), &[release(claimed.hold)])
-        .await
-        .unwrap();
+    fixture.end_all(&claimed, 200).await;
     assert!(fixture.sleeps(lane).await.unwrap() <= chrono::TimeDelta::zero());
     assert_eq!(fixture.claim_one().await.deliveries.len(), 1);
 }
@@ -183,16 +175,10 @@ async fn in_a_crowd_nothing_is_left_behind() {
         .map(|_| {
             let fixture = std::sync::Arc::clone(&fixture);
             tokio::spawn(async move {
-                let done = "select count(*) from deliveries where delivered_at is not null";
                 let started = tokio::time::Instant::now();
-                while fixture.count(done).await < i64::try_from(WRITERS * EACH).unwrap() {
+                while fixture.delivered().await < i64::try_from(WRITERS * EACH).unwrap() {
                     for lane in fixture.claim().await {
-                        let ends = all_ended(&lane, 200);
-                        fixture
-                            .lanes()
-                            .settle(&ends, &[release(lane.hold)])
-                            .await
-                            .unwrap();
+                        fixture.end_all(&lane, 200).await;
                     }
                     assert!(
                         started.elapsed() < Duration::from_mins(1),

@@ -193,8 +193,18 @@ impl Fixture {
         lanes.remove(0)
     }
 
+    /// Settles, which succeeds.
+    pub(crate) async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) {
+        self.lanes().settle(conclusions, released).await.unwrap();
+    }
+
+    /// Every delivery of a lane ends so, and the lane is released.
+    pub(crate) async fn end_all(&self, lane: &Lane, status: u16) {
+        self.settle(&all_ended(lane, status), &[release(lane.hold)]).await;
+    }
+
     pub(crate) async fn release(&self, hold: Hold) {
-        self.lanes().settle(&[], &[release(hold)]).await.unwrap();
+        self.settle(&[], &[release(hold)]).await;
     }
 
     /// The database's clock.
@@ -213,6 +223,18 @@ impl Fixture {
 
     pub(crate) async fn count(&self, sql: &str) -> i64 {
         self.client.query_one(sql, &[]).await.unwrap().get(0)
+    }
+
+    /// How many deliveries have been delivered.
+    pub(crate) async fn delivered(&self) -> i64 {
+        self.count("select count(*) from deliveries where delivered_at is not null")
+            .await
+    }
+
+    /// How many lanes are in somebody's hand.
+    pub(crate) async fn leased(&self) -> i64 {
+        self.count("select count(*) from subscriptions where leased")
+            .await
     }
 
     /// Until when a lane sleeps, seen from the database's present; none where nothing wakes it but work.

@@ -5,7 +5,7 @@ use oauth::{ApplicationStatus, ClientId};
 
 use crate::{
     SUSPENDED_LANES_REST,
-    support::{Fixture, ROOM, all_ended, delivery, id, release},
+    support::{Fixture, ROOM, delivery, id},
 };
 
 /// Moves an application to a status as the operator does, in a transaction that is still open.
@@ -100,17 +100,8 @@ async fn what_runs_when_it_is_suspended_is_recorded() {
         fixture.lanes().top_up(&[running]).await.unwrap().is_empty(),
         "nothing else begins"
     );
-    fixture
-        .lanes()
-        .settle(&all_ended(&claimed, 200), &[release(claimed.hold)])
-        .await
-        .unwrap();
-    assert_eq!(
-        fixture
-            .count("select count(*) from deliveries where delivered_at is not null")
-            .await,
-        16
-    );
+    fixture.end_all(&claimed, 200).await;
+    assert_eq!(fixture.delivered().await, 16);
     assert!(fixture.claim().await.is_empty());
     set(&fixture, application, ApplicationStatus::Active).await;
     assert_eq!(fixture.claim_one().await.deliveries.len(), 1);

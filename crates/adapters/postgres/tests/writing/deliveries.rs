@@ -83,6 +83,7 @@ async fn each_living_subscription_to_an_event_gets_one_delivery() {
     assert_eq!(sorted, expected);
     let part = fixture
         .database
+        .gatherers()
         .order_reader()
         .order(seller, &order)
         .await

@@ -20,3 +20,4 @@ mod plans;
 mod records;
 mod round_trips;
 mod support;
+mod whole_reads;
