@@ -1,5 +1,6 @@
 //! A worker at a store and at receivers that are made up, on a clock that does not wait.
 
+mod receivers;
 mod shares;
 mod store;
 
@@ -11,7 +12,8 @@ use uuid::Uuid;
 use webhooks::{Failure, Fate, Message, Outcome};
 
 use super::*;
-use store::{Receivers, Store};
+use receivers::Receivers;
+use store::Store;
 
 const SLOTS: Slots = Slots {
     attempts: 64,
