@@ -1,6 +1,7 @@
 //! Making a cluster's data, once: anew, or as a copy of another cluster's.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::process::Output;
 
@@ -74,17 +75,22 @@ fn copy(
             .stdin(life.try_clone()?)
             .output()
     };
-    let output = attempt().map_err(|source| Error::Run {
-        program: program.clone(),
+    ended(&program, attempt(), |output| Error::Program {
+        program: "pg_basebackup",
+        output,
+    })
+}
+
+/// How a program ended; one that failed makes an error of what it printed.
+fn ended(program: &Path, ran: io::Result<Output>, failed: impl FnOnce(String) -> Error) -> Result<(), Error> {
+    let output = ran.map_err(|source| Error::Run {
+        program: program.to_owned(),
         source,
     })?;
     if output.status.success() {
         return Ok(());
     }
-    Err(Error::Program {
-        program: "pg_basebackup",
-        output: printed(&output),
-    })
+    Err(failed(printed(&output)))
 }
 
 /// What a program said of its failure, in one line.
@@ -141,14 +147,5 @@ fn run_with(
             .stdin(life.try_clone()?)
             .output()
     };
-    let output = attempt().map_err(|source| Error::Run {
-        program: program.clone(),
-        source,
-    })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(Error::Initdb {
-        output: printed(&output),
-    })
+    ended(&program, attempt(), |output| Error::Initdb { output })
 }
