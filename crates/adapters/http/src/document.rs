@@ -13,11 +13,11 @@ pub(crate) mod security;
 #[cfg(test)]
 mod tests;
 
+use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
-use actix_web::http::{Method, StatusCode};
 use bytes::Bytes;
+use web::reply;
 use web::schema::{Components, Map, Node};
-use web::{Entry, Problem, head, reply};
 
 use crate::arrival::Arrival;
 use crate::authorization_server;
@@ -66,25 +66,11 @@ pub(crate) fn served(public_url: &str, docs_url: &str) -> Bytes {
 
 /// Answers a request for the document; nobody needs a token for it.
 pub(crate) fn answer(document: &Bytes, arrival: Arrival) -> Answer {
-    let (response, closes) = match (head::check(arrival.request.head()), arrival.request.method()) {
-        (Err(excess), _) => {
-            let problem = Problem::from(Entry::from(excess));
-            (problem.into_response(&arrival.trace_id), true)
-        }
-        (Ok(()), &Method::GET | &Method::HEAD) => {
-            let mut response = reply::json(StatusCode::OK, document.clone(), &arrival.trace_id);
-            response.headers_mut().insert(CACHE_CONTROL, CACHED);
-            (response, false)
-        }
-        (Ok(()), _) => (
-            Problem::wrong_method("GET").into_response(&arrival.trace_id),
-            false,
-        ),
-    };
-    Answer {
-        response: arrival.end(response, closes),
-        route: PATH,
-    }
+    Answer::document(arrival, PATH, |arrival| {
+        let mut response = reply::json(StatusCode::OK, document.clone(), &arrival.trace_id);
+        response.headers_mut().insert(CACHE_CONTROL, CACHED);
+        response
+    })
 }
 
 /// [`document`] of what there is.

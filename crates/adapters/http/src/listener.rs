@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use actix_web::http::Method;
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use tokio::time::Instant;
 use web::access_log::AccessLine;
 use web::meters::RequestMeters;
-use web::{Problem, RequestSpan, TraceId, head};
+use web::{Entry, Problem, RequestSpan, TraceId, head};
 
 use crate::arrival::Arrival;
 use crate::deprecated::{Ending, Notices};
@@ -105,13 +106,40 @@ fn is_under(path: &str, part: &str) -> bool {
 }
 
 fn nothing_here(arrival: Arrival) -> Answer {
-    let (problem, closes) = match head::check(arrival.request.head()) {
-        Ok(()) => (Problem::not_found(), false),
-        Err(excess) => (Problem::from(web::Entry::from(excess)), true),
-    };
-    let response = problem.into_response(&arrival.trace_id);
-    Answer {
-        response: arrival.end(response, closes),
-        route: "-",
+    Answer::unguarded(arrival, "-", |arrival| {
+        Problem::not_found().into_response(&arrival.trace_id)
+    })
+}
+
+impl Answer {
+    /// Of a document that everybody may read.
+    pub(crate) fn document(
+        arrival: Arrival,
+        route: &'static str,
+        document: impl FnOnce(&Arrival) -> HttpResponse,
+    ) -> Self {
+        Self::unguarded(arrival, route, |arrival| match *arrival.request.method() {
+            Method::GET | Method::HEAD => document(arrival),
+            _ => Problem::wrong_method("GET").into_response(&arrival.trace_id),
+        })
+    }
+
+    /// Where nobody needs a token: nothing but the head is checked.
+    fn unguarded(
+        arrival: Arrival,
+        route: &'static str,
+        answer: impl FnOnce(&Arrival) -> HttpResponse,
+    ) -> Self {
+        let (response, closes) = match head::check(arrival.request.head()) {
+            Ok(()) => (answer(&arrival), false),
+            Err(excess) => {
+                let problem = Problem::from(Entry::from(excess));
+                (problem.into_response(&arrival.trace_id), true)
+            }
+        };
+        Self {
+            response: arrival.end(response, closes),
+            route,
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! `/.well-known/oauth-authorization-server`: what clients discover the server by (RFC 8414).
 
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::StatusCode;
 use oauth::Scope;
 use serde::Serialize;
-use web::{Entry, Problem, head, reply};
+use web::reply;
 
 use super::Endpoint;
 use super::grant_type::GrantType;
@@ -39,28 +39,14 @@ struct Metadata<'a> {
 
 /// Answers a request for the document.
 pub(crate) fn metadata(listener: &Listener, arrival: Arrival) -> Answer {
-    let (response, closes) = match (head::check(arrival.request.head()), arrival.request.method()) {
-        (Err(excess), _) => {
-            let problem = Problem::from(Entry::from(excess));
-            (problem.into_response(&arrival.trace_id), true)
-        }
-        (Ok(()), &Method::GET | &Method::HEAD) => {
-            let settings = &listener.public.settings;
-            let document = document(&settings.public_url, &settings.docs_url);
-            let mut response = reply::json(StatusCode::OK, document, &arrival.trace_id);
-            let query = arrival.request.uri().query();
-            listener.notices.write(METADATA_ID, query, response.headers_mut());
-            (response, false)
-        }
-        (Ok(()), _) => (
-            Problem::wrong_method("GET").into_response(&arrival.trace_id),
-            false,
-        ),
-    };
-    Answer {
-        response: arrival.end(response, closes),
-        route: METADATA_PATH,
-    }
+    Answer::document(arrival, METADATA_PATH, |arrival| {
+        let settings = &listener.public.settings;
+        let document = document(&settings.public_url, &settings.docs_url);
+        let mut response = reply::json(StatusCode::OK, document, &arrival.trace_id);
+        let query = arrival.request.uri().query();
+        listener.notices.write(METADATA_ID, query, response.headers_mut());
+        response
+    })
 }
 
 /// The document of a server at this origin.
