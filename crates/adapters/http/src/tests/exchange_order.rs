@@ -1,7 +1,5 @@
 //! In which order exchanges are checked (D77), and against whom they count (D67).
 
-use std::sync::{Arc, Mutex};
-
 use actix_web::test::TestRequest;
 use oauth::{ClientId, Limiter, Subject};
 use uuid::Uuid;
@@ -64,10 +62,7 @@ fn fixture(faults: &[Fault], application: oauth::Application) -> Fixture {
             other => panic!("{other:?}"),
         }))
     });
-    fixture
-        .applications
-        .expect_client()
-        .returning(move |_| Ok(Some(application.clone())));
+    fixture.knows(application);
     fixture
         .grants
         .expect_holder()
@@ -111,18 +106,10 @@ async fn of_two_faults_the_earlier_is_told() {
 
 /// Who is counted when the public client sends this, and the credential is this client's.
 async fn counted(request: TestRequest, holder: Option<ClientId>) -> Vec<(Limiter, Subject)> {
-    let counted = Arc::new(Mutex::new(Vec::new()));
     let nothing = Grants::new().with(|kept| kept.family = None);
     let mut fixture = Fixture::new().transactions(vec![nothing.transaction(None)]);
-    let seen = Arc::clone(&counted);
-    fixture.rates.expect_count().returning(move |limiter, subject| {
-        seen.lock().unwrap().push((limiter, subject));
-        Ok(count(1))
-    });
-    fixture
-        .applications
-        .expect_client()
-        .returning(|_| Ok(Some(public_application())));
+    let counted = fixture.counts();
+    fixture.knows(public_application());
     fixture.grants.expect_holder().returning(move |key| {
         assert!(key == code().key() || key == refresh_token().key());
         Ok(holder)

@@ -85,10 +85,7 @@ async fn a_confidential_client_proves_itself_in_every_way() {
 fn public(grants: &Grants, commits: &[Option<Commit>]) -> Fixture {
     let mut fixture = grants.over(commits);
     fixture.applications.checkpoint();
-    fixture
-        .applications
-        .expect_client()
-        .returning(|_| Ok(Some(public_application())));
+    fixture.knows(public_application());
     fixture.grants.expect_holder().returning(|key| {
         let known = key == code().key() || key == refresh_token().key();
         Ok(known.then(|| CLIENT.parse().unwrap()))
@@ -270,10 +267,7 @@ async fn a_store_that_fails_before_the_commit_is_a_server_error() {
     }
     let mut fixture = Fixture::new();
     fixture.rates.expect_count().returning(|_, _| Ok(count(1)));
-    fixture
-        .applications
-        .expect_client()
-        .returning(|_| Ok(Some(public_application())));
+    fixture.knows(public_application());
     fixture
         .grants
         .expect_holder()

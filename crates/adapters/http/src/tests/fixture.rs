@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::body::to_bytes;
@@ -13,8 +13,8 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{MockClock, MockIdempotencyClaims, MockRandomness, Money, StoreError};
 use oauth::{
-    Admission, BearerToken, Count, MockApplicationReader, MockClientTokens, MockGate, MockGrantReader,
-    MockRateCounter, Principal, Quota, ScopeSet, TokenKind,
+    Admission, Application, BearerToken, Count, Limiter, MockApplicationReader, MockClientTokens, MockGate,
+    MockGrantReader, MockRateCounter, Principal, Quota, ScopeSet, Subject, TokenKind,
 };
 use offers::{MockOfferReader, Offer, OfferStatus, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader};
@@ -144,6 +144,24 @@ impl Fixture {
             usage: UsageMeter::default(),
             trusted_proxies: Vec::new(),
         }
+    }
+
+    /// Whoever asks for a client finds this one.
+    pub(crate) fn knows(&mut self, application: Application) {
+        self.applications
+            .expect_client()
+            .returning(move |_| Ok(Some(application.clone())));
+    }
+
+    /// Lets every call be the first of its minute, and gives what was counted.
+    pub(crate) fn counts(&mut self) -> Arc<Mutex<Vec<(Limiter, Subject)>>> {
+        let counted = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&counted);
+        self.rates.expect_count().returning(move |limiter, subject| {
+            seen.lock().unwrap().push((limiter, subject));
+            Ok(count(1))
+        });
+        counted
     }
 
     /// A gate that knows the token and lets it through as the 3rd request of its window.

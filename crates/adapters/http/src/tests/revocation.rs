@@ -1,7 +1,5 @@
 //! `POST /oauth/revoke`
 
-use std::sync::{Arc, Mutex};
-
 use actix_web::test::TestRequest;
 use oauth::{BearerToken, Limiter, Subject, TokenKind};
 
@@ -116,10 +114,7 @@ async fn a_public_client_may_give_its_tokens_back() {
         let grants = Grants::new();
         let mut fixture = grants.over(&[Some(Commit::Done)]);
         fixture.applications.checkpoint();
-        fixture
-            .applications
-            .expect_client()
-            .returning(|_| Ok(Some(public_application())));
+        fixture.knows(public_application());
         fixture.grants.expect_holder().returning(|_| Ok(None));
         is_done(&fixture.send(by_id(&of(token))).await);
         assert!(grants.is_ended() || !grants.kept().ended.is_empty());
@@ -139,17 +134,9 @@ async fn a_commit_that_fails_is_told_so_that_the_client_tries_again() {
 
 #[actix_web::test]
 async fn calls_count_with_those_of_the_token_endpoint() {
-    let counted = Arc::new(Mutex::new(Vec::new()));
     let mut fixture = Fixture::new();
-    let seen = Arc::clone(&counted);
-    fixture.rates.expect_count().returning(move |limiter, subject| {
-        seen.lock().unwrap().push((limiter, subject));
-        Ok(count(1))
-    });
-    fixture
-        .applications
-        .expect_client()
-        .returning(|_| Ok(Some(application())));
+    let counted = fixture.counts();
+    fixture.knows(application());
     is_done(&fixture.send(revoke("token=x")).await);
     let expected = [
         (
@@ -165,10 +152,7 @@ async fn calls_count_with_those_of_the_token_endpoint() {
             .rates
             .expect_count()
             .returning(move |limiter, _| Ok(count(if limiter == limited { place } else { 1 })));
-        fixture
-            .applications
-            .expect_client()
-            .returning(|_| Ok(Some(application())));
+        fixture.knows(application());
         let answered = fixture.send(revoke("token=x")).await;
         is(&answered, 429, "rate_limited");
         assert_eq!(answered.header("retry-after"), Some("40"));

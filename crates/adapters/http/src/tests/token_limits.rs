@@ -1,7 +1,5 @@
 //! How often the token endpoint may be called, and in which order it checks (D77).
 
-use std::sync::{Arc, Mutex};
-
 use actix_web::test::TestRequest;
 use oauth::{Limiter, Subject};
 use tracing::Level;
@@ -44,10 +42,7 @@ async fn with(faults: &[Fault]) -> Answered {
             other => panic!("{other:?}"),
         }))
     });
-    fixture
-        .applications
-        .expect_client()
-        .returning(|_| Ok(Some(application())));
+    fixture.knows(application());
     let grant = if has(Fault::GrantType) {
         "password"
     } else {
@@ -95,18 +90,10 @@ async fn counted(
     forwarded: Option<&str>,
     fault: bool,
 ) -> Vec<(Limiter, Subject)> {
-    let counted = Arc::new(Mutex::new(Vec::new()));
     let mut fixture = Fixture::new();
     fixture.trusted_proxies = trusted;
-    let seen = Arc::clone(&counted);
-    fixture.rates.expect_count().returning(move |limiter, subject| {
-        seen.lock().unwrap().push((limiter, subject));
-        Ok(count(1))
-    });
-    fixture
-        .applications
-        .expect_client()
-        .returning(|_| Ok(Some(application())));
+    let counted = fixture.counts();
+    fixture.knows(application());
     let secret = if fault {
         "wrong".to_owned()
     } else {
