@@ -5,11 +5,13 @@
 //! into the words of its domain.
 
 pub mod access_log;
+pub mod bearer;
 pub mod body;
 pub mod client_ip;
 pub mod code;
 pub mod decode;
 pub mod deprecation;
+pub mod failure;
 pub mod form;
 pub mod guarded;
 pub mod head;
@@ -24,6 +26,7 @@ pub mod query;
 pub mod reply;
 pub mod request_span;
 pub mod schema;
+pub mod sentence;
 pub mod tasks;
 pub mod timestamps;
 pub mod trace_id;

@@ -6,7 +6,7 @@ use web::decode::{Field, FieldSet, Place, Shape, integer, nullable, object, one_
 use web::json::Object;
 
 use crate::money::money;
-use crate::sentence::rule;
+use crate::ruled::rule;
 
 /// The fields of an offer in the contract's order, from `title` to `url`.
 pub(crate) type Fields = (

@@ -18,7 +18,6 @@ mod reply;
 mod request;
 mod routes;
 mod ruled;
-mod sentence;
 mod state;
 #[cfg(test)]
 mod tests;

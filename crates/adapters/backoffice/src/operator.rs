@@ -3,10 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use actix_web::dev::RequestHead;
-use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use actix_web::http::header::HeaderMap;
 use oauth::SecretHash;
 use usecases::ActingOperator;
-use web::Problem;
+use web::{Problem, bearer};
 
 use crate::refusal::Refusal;
 use crate::state::BackOffice;
@@ -31,21 +31,14 @@ fn address(head: &RequestHead, office: &BackOffice) -> IpAddr {
     client.address
 }
 
-/// The hash of the one token that was sent; two headers are none (D12).
+/// The hash of the token that was sent.
 fn presented(headers: &HeaderMap) -> Option<SecretHash> {
-    let mut given = headers.get_all(AUTHORIZATION);
-    let (Some(only), None) = (given.next(), given.next()) else {
-        return None;
-    };
-    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then(|| SecretHash::of(token.trim_start_matches(' ')))
+    bearer::token(headers).map(SecretHash::of)
 }
 
 #[cfg(test)]
 mod tests {
-    use actix_web::http::header::HeaderValue;
+    use actix_web::http::header::{AUTHORIZATION, HeaderValue};
 
     use super::*;
 

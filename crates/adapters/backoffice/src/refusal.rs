@@ -1,10 +1,10 @@
 //! Why a request is not answered with what it asked for: what the client is told, and what goes to the log.
 
 use std::error::Error;
-use std::fmt;
 
 use kernel::{LOST_CLAIM, StoreError};
 use usecases::{Failure, Repeatable, UnitOfWorkError};
+use web::failure::{self, Cause};
 use web::guarded::Panicked;
 use web::head::BadHead;
 use web::{Entry, Problem, TaskPanicked, TraceId, Violations, idempotency_key};
@@ -18,7 +18,7 @@ pub(crate) struct Refusal(Box<Inner>);
 #[derive(Debug)]
 struct Inner {
     problem: Problem,
-    cause: Option<Box<dyn Error + Send + Sync>>,
+    cause: Option<Cause>,
     closes: bool,
     fate: Fate,
 }
@@ -74,8 +74,7 @@ impl Refusal {
     /// Logs the cause, where there is one that was not logged before. It is done here and nowhere else.
     pub(crate) fn logged(mut self, trace_id: &TraceId, route: &str) -> Self {
         if let Some(cause) = self.0.cause.take() {
-            let cause = Chain(cause.as_ref());
-            tracing::error!(trace_id = trace_id.as_str(), route, %cause, "a request failed");
+            failure::log(trace_id, route, &cause);
         }
         self
     }
@@ -191,30 +190,17 @@ impl From<Overdue> for StoreError {
     }
 }
 
-/// An error and everything that caused it.
-struct Chain<'a>(&'a dyn Error);
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use web::failure::Causes;
+
     use super::*;
 
     #[test]
     fn the_whole_chain_goes_to_the_log() {
         let error = UnitOfWorkError::from(StoreError::Unavailable("connection refused".into()));
         assert_eq!(
-            Chain(&error).to_string(),
+            Causes(&error).to_string(),
             "the store cannot be reached: connection refused"
         );
     }

@@ -12,11 +12,11 @@ use web::decode::{FieldSet, Place, Shape};
 use web::json::Json;
 use web::media_type::{MediaType, require_json};
 use web::query::{self, Query};
-use web::{Entry, Problem, TraceId, Violations, both, decode, idempotency_key, percent, three};
+use web::{Entry, Problem, TraceId, Violations, both, decode, idempotency_key, percent, sentence, three};
 
 use crate::operation::Context;
+use crate::ruled;
 use crate::state::BackOffice;
-use crate::{ruled, sentence};
 
 /// The parts of a request.
 pub(crate) struct Parts<'a> {

@@ -3,12 +3,10 @@
 //! What has the wrong type is found by the decoder, what breaks a rule by the domain, which takes a whole record. Both are
 //! reported together, in field order, once for each field (D14).
 
-use kernel::Violations as Broken;
+use kernel::{Invalid, Violations as Broken};
 use web::decode::{Field, FieldSet, Place, Shape, object};
 use web::json::{Json, Object};
-use web::{Entry, Violations};
-
-use crate::sentence;
+use web::{Entry, Violations, sentence};
 
 /// Reads a body that must be an object of these fields, and checks it.
 pub(crate) fn read<F: FieldSet, T>(
@@ -37,6 +35,11 @@ pub(crate) fn read<F: FieldSet, T>(
         violations.push(entry);
     }
     Err(violations)
+}
+
+/// A rule of the domain that refuses in sentences.
+pub(crate) fn rule<G, T>(check: impl Fn(G) -> Result<T, Invalid>) -> impl Fn(G) -> Result<T, String> {
+    move |given| check(given).map_err(|reason| sentence::of(&reason))
 }
 
 /// A field that gives its type's default where it is refused, so that the other fields are still checked.
@@ -79,7 +82,6 @@ pub(crate) fn entries(broken: &Broken) -> Vec<Entry> {
 
 #[cfg(test)]
 mod tests {
-    use kernel::Invalid;
     use web::decode::{list, required, text};
 
     use super::*;

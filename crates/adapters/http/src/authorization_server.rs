@@ -17,11 +17,10 @@ mod token;
 use actix_web::HttpResponse;
 use actix_web::http::Method;
 use web::guarded::guarded;
-use web::head;
+use web::{failure, head};
 
 use crate::arrival::Arrival;
 use crate::deprecated::Ending;
-use crate::failure;
 use crate::listener::{Answer, Listener};
 use error::OAuthError;
 

@@ -1,25 +1,17 @@
 //! The access token of a request (RFC 6750 §2.1).
 
-use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use actix_web::http::header::HeaderMap;
 use oauth::{BearerToken, TokenKey};
+use web::bearer;
 
-/// The rows to look for, if there is one `Authorization` with a token that can be one of ours. The scheme is read
-/// without regard to case; two headers are none (D12).
+/// The rows to look for, if there is a token that can be one of ours.
 pub(crate) fn presented(headers: &HeaderMap) -> Option<TokenKey> {
-    let mut given = headers.get_all(AUTHORIZATION);
-    let (Some(only), None) = (given.next(), given.next()) else {
-        return None;
-    };
-    let (scheme, token) = only.to_str().ok()?.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return None;
-    }
-    BearerToken::parse(token.trim_start_matches(' ')).map(|token| token.key())
+    BearerToken::parse(bearer::token(headers)?).map(|token| token.key())
 }
 
 #[cfg(test)]
 mod tests {
-    use actix_web::http::header::HeaderValue;
+    use actix_web::http::header::{AUTHORIZATION, HeaderValue};
     use oauth::TokenKind;
     use uuid::Uuid;
 

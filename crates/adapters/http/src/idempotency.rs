@@ -12,13 +12,12 @@ use kernel::{
 };
 use oauth::Principal;
 use usecases::{Ran, Repeatable};
-use web::{Violations, idempotency_key};
+use web::{Violations, idempotency_key, sentence};
 
 use crate::Public;
 use crate::deadline::Deadline;
 use crate::operation::{Context, Effect, Reply};
 use crate::refusal::Refusal;
-use crate::sentence;
 use outcome::Outcome;
 
 /// Where an answer holds a secret: the key of one application never gives it to another (D47).

@@ -10,7 +10,7 @@ use oauth::{Admission, ClientId, Principal, Scope, UsageKey};
 use web::body::BodyLimits;
 use web::guarded::guarded;
 use web::reply::RateLimit;
-use web::{Problem, both, head, idempotency_key, reply};
+use web::{Problem, both, failure, head, idempotency_key, reply};
 
 use crate::arrival::Arrival;
 use crate::call::Call;
@@ -20,7 +20,7 @@ use crate::operation::{Context, Incoming, Reply};
 use crate::refusal::Refusal;
 use crate::routes::Route;
 use crate::writing::Terms;
-use crate::{HttpSettings, bearer, failure, idempotency, quota, routes, user_agent};
+use crate::{HttpSettings, bearer, idempotency, quota, routes, user_agent};
 
 /// What is known of a request at its end, whichever step was its last.
 struct Progress {

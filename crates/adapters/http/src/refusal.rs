@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use kernel::{LOST_CLAIM, StoreError};
 use usecases::{Failure, Repeatable, UnitOfWorkError};
+use web::failure::Cause;
 use web::guarded::Panicked;
 use web::head::BadHead;
 use web::{Entry, Problem, TaskPanicked, Violations, idempotency_key};
 
 use crate::deadline::Overdue;
-use crate::failure::Cause;
 
 /// What the client is told, and what the log is. Refusals are made by `?` from whatever refuses.
 #[derive(Debug)]

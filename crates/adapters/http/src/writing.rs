@@ -10,14 +10,14 @@
 use async_trait::async_trait;
 use kernel::Claim;
 use usecases::{Remembering, Transaction, Work, transact};
-use web::TraceId;
 use web::guarded::guarded;
+use web::{TraceId, failure};
 
 use crate::deadline::Deadline;
+use crate::idempotency;
 use crate::in_time::InTime;
 use crate::operation::{Context, Reply, Write};
 use crate::refusal::Refusal;
-use crate::{failure, idempotency};
 
 /// What the pipeline knows of a request that writes.
 pub(crate) struct Terms {

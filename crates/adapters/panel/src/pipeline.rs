@@ -12,7 +12,7 @@ use web::body::{self, Body, BodyLimits};
 use web::form::Form;
 use web::guarded::guarded;
 use web::media_type::MediaType;
-use web::{TraceId, head, reply};
+use web::{TraceId, failure, head, reply};
 
 use crate::browser::{self, Cookies};
 use crate::fields::Fields;
@@ -47,7 +47,7 @@ pub(crate) async fn answer(panel: &Arc<Panel>, mut arrival: Arrival) -> (HttpRes
     let closes = matches!(outcome, Err(Refusal::Unreadable));
     let mut response = outcome.unwrap_or_else(|refusal| {
         if let Some(cause) = refusal.cause() {
-            log(&trace_id, template, cause.as_ref());
+            failure::log(&trace_id, template, cause);
         }
         if matches!(refusal, Refusal::Crowded) {
             meters::crowded();
@@ -194,19 +194,4 @@ fn language(panel: &Panel, request: &HttpRequest) -> Language {
 fn chosen(request: &HttpRequest) -> Option<Language> {
     let mut pairs = request.uri().query()?.split('&');
     Language::parse(pairs.find_map(|pair| pair.strip_prefix("lang="))?)
-}
-
-fn log(trace_id: &TraceId, route: &str, error: &dyn std::error::Error) {
-    let mut chain = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        chain = format!("{chain}: {error}");
-        cause = error.source();
-    }
-    tracing::error!(
-        trace_id = trace_id.as_str(),
-        route,
-        cause = chain,
-        "a request failed"
-    );
 }

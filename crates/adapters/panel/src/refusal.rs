@@ -1,17 +1,13 @@
 //! Why a request gets no page of its own: what it gets instead, with the status that goes with it.
 
-use std::error::Error;
-
 use actix_web::http::StatusCode;
 use kernel::StoreError;
 use oauth::{ConsentRefusal, Overcrowded, Quota};
 use usecases::{Repeatable, UnitOfWorkError};
 use web::TaskPanicked;
+use web::failure::Cause;
 
 use crate::next::Next;
-
-/// A failure's cause, as it travels to the edge, where it is logged once.
-pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 
 /// A request that is refused, or that failed.
 #[derive(Debug)]

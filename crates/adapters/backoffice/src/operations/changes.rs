@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use tokio::select;
 use tokio::time::{Instant, sleep_until};
-use web::{Code, Entry, timestamps};
+use web::{Code, Entry, sentence, timestamps};
 
 use crate::money::MoneyView;
 use crate::operation::{Context, Operation};
@@ -17,7 +17,6 @@ use crate::pipeline::in_time;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::request::Parts;
-use crate::sentence;
 
 /// The longest time that a reader may wait for something to happen, in seconds.
 const LONGEST_WAIT: u16 = 30;
@@ -77,7 +76,7 @@ async fn read(reading: Reading, context: &Context) -> Result<ChangePage, Refusal
 
 impl From<ChangesError> for Refusal {
     fn from(error: ChangesError) -> Self {
-        let told = sentence::capitalised(&error.to_string());
+        let told = sentence::of(&error);
         let entry = match error {
             ChangesError::Malformed => Entry::validation("after", "Must be the `next` of a page."),
             ChangesError::OtherHistory => Entry::new(Code::Conflict, told).at("after"),

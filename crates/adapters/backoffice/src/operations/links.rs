@@ -10,13 +10,12 @@ use serde_json::json;
 use usecases::operator_links::{self, SignInLink, invite, make_sign_in_link};
 use usecases::{ActingOperator, Failure, Transaction, Work};
 use web::timestamps::Timestamp;
-use web::{Code, Problem};
+use web::{Code, Problem, sentence};
 
 use crate::operation::{Context, Operation};
 use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
-use crate::sentence;
 use crate::state::BackOffice;
 
 /// `POST /sellers/{seller}/sign-in-links`
@@ -116,7 +115,7 @@ impl Refused for operator_links::Refusal {
     fn problem(self) -> Problem {
         match self {
             Self::NoSuchSeller => Problem::not_found(),
-            Self::SellerClosed => Problem::new(Code::Conflict, sentence::capitalised(&self.to_string())),
+            Self::SellerClosed => Problem::new(Code::Conflict, sentence::of(&self)),
         }
     }
 }

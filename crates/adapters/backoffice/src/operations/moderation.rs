@@ -6,7 +6,7 @@ use offers::{AutomaticPriceRefusal, Decision, Offer};
 use usecases::moderate_offer::{self, moderate_offer, price_offer};
 use usecases::{Failure, Transaction, Work};
 use web::decode::{Shape, object, one_of, required};
-use web::{Code, Entry, Problem};
+use web::{Code, Entry, Problem, sentence};
 
 use super::offers::OfferView;
 use crate::money::money;
@@ -14,7 +14,6 @@ use crate::operation::{Context, Operation};
 use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
-use crate::sentence;
 
 /// `POST /sellers/{seller}/offers/{offer}/moderation`
 pub(crate) struct Moderate;
@@ -102,7 +101,7 @@ impl Work for Move {
 
 impl Refused for moderate_offer::Refusal {
     fn problem(self) -> Problem {
-        let message = sentence::capitalised(&self.to_string());
+        let message = sentence::of(&self);
         let code = match self {
             Self::NoSuchOffer => return Problem::not_found(),
             Self::Price(AutomaticPriceRefusal::NoPrice) => Code::NoPriceRow,

@@ -8,15 +8,13 @@ mod ship;
 mod view;
 
 use orders::Reason;
-use web::{Code, Problem};
+use web::{Code, Problem, sentence};
 
 pub(crate) use erase::EraseBuyer;
 pub(crate) use place::PlaceOrder;
 pub(crate) use read::ReadOrder;
 pub(crate) use settle::{BookPayment, CancelOrder, DeliverOrder};
 pub(crate) use ship::ShipOrder;
-
-use crate::sentence;
 
 /// A move that the state of a part does not allow, by the contract's code (D103).
 fn impossible(refused: orders::Refusal) -> Problem {
@@ -26,5 +24,5 @@ fn impossible(refused: orders::Refusal) -> Problem {
         Reason::AlreadyShipped => Code::AlreadyShipped,
         Reason::SeveralSellers => Code::MultiSellerOrder,
     };
-    Problem::new(code, sentence::capitalised(&refused.to_string()))
+    Problem::new(code, sentence::of(&refused))
 }

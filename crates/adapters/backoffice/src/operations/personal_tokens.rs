@@ -10,14 +10,13 @@ use serde_json::json;
 use usecases::personal_tokens::{self, Issued, Stores, issue_personal_token, revoke_personal_token};
 use usecases::{ActingOperator, Failure, Transaction, Work};
 use web::decode::{date_time, list, nullable, required, text};
-use web::{Code, Problem};
+use web::{Code, Problem, sentence};
 
 use crate::operation::{Context, Operation};
 use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
 use crate::ruled::{self, OrDefault};
-use crate::sentence;
 
 /// `POST /sellers/{seller}/personal-tokens`
 pub(crate) struct IssueToken;
@@ -120,9 +119,7 @@ impl Refused for personal_tokens::Refusal {
         match self {
             Self::NoSuchSeller | Self::NoSuchToken => Problem::not_found(),
             Self::Invalid(broken) => Problem::validation(ruled::entries(&broken)),
-            Self::SellerClosed | Self::TooMany => {
-                Problem::new(Code::Conflict, sentence::capitalised(&self.to_string()))
-            }
+            Self::SellerClosed | Self::TooMany => Problem::new(Code::Conflict, sentence::of(&self)),
         }
     }
 }

@@ -12,14 +12,13 @@ use usecases::close_seller::{self, close_seller};
 use usecases::register_seller::{self, Request, Stores, register_seller};
 use usecases::{ActingOperator, Failure, Transaction, Work};
 use web::decode::{nullable, required, text};
-use web::{Code, Entry, Problem, timestamps};
+use web::{Code, Entry, Problem, sentence, timestamps};
 
 use crate::operation::{Context, Operation};
 use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
 use crate::ruled::OrDefault;
-use crate::sentence;
 use crate::state::BackOffice;
 
 /// `{id, seller_no, name, email, created_at, closed_at}`
@@ -143,9 +142,7 @@ impl Work for RegisterSeller {
 impl Refused for register_seller::Refusal {
     fn problem(self) -> Problem {
         let Self::EmailTaken = self;
-        Entry::new(Code::Conflict, sentence::capitalised(&self.to_string()))
-            .at("email")
-            .into()
+        Entry::new(Code::Conflict, sentence::of(&self)).at("email").into()
     }
 }
 

@@ -11,11 +11,11 @@ use kernel::StoreError;
 use oauth::{GrantRefusal, InvalidClient, Quota, ScopeRefused};
 use serde::Serialize;
 use usecases::{Failure, UnitOfWorkError};
+use web::failure::Cause;
 use web::head::BadHead;
 use web::{TaskPanicked, TraceId, reply};
 
 use crate::deadline::Overdue;
-use crate::failure::Cause;
 use crate::quota::whole_seconds;
 
 const LONGEST_TEXT: usize = 200;

@@ -14,14 +14,14 @@ use usecases::exchange_code::exchange_code;
 use usecases::refresh_tokens::refresh_tokens;
 use usecases::token_pair::{Granted, Lifetimes, TokenPair};
 use usecases::{Failure, Repeatable, Transaction, UnitOfWorkError};
-use web::TraceId;
+use web::{TraceId, failure};
 
 use super::Endpoint;
 use super::error::OAuthError;
 use super::presented::Presented;
 use super::token::Issued;
+use crate::Public;
 use crate::deadline::Deadline;
-use crate::{Public, failure};
 
 /// How often work that lost against other work is done again.
 const REPEATS: usize = 3;

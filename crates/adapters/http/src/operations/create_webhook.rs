@@ -7,7 +7,7 @@ use usecases::create_subscription::{self, Wanted, check_host, create_subscriptio
 use web::decode::{Described, Shape, list, object, one_of, required, text};
 use web::query::{self, Selection};
 use web::schema::Node;
-use web::{Code, Entry, Problem, Violations};
+use web::{Code, Entry, Problem, Violations, sentence};
 use webhooks::{AddressPolicy, WebhookEvent, WebhookUrl};
 
 use super::webhook_view::{WebhookCreatedView, event};
@@ -15,7 +15,6 @@ use crate::deadline::Deadline;
 use crate::declared::{Body, Declared, Parameter, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Reply, Write};
 use crate::refusal::{Refusal, Refused};
-use crate::sentence;
 
 /// Of a URL (D54).
 const MOST_CHARACTERS: i64 = 2048;

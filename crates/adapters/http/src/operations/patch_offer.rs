@@ -9,14 +9,13 @@ use usecases::patch_offer::{self, patch_offer};
 use web::decode::{Described, Shape, integer, object, one_of, optional, required};
 use web::query::{self, Selection};
 use web::schema::Node;
-use web::{Code, Entry, Problem, Violations};
+use web::{Code, Entry, Problem, Violations, sentence};
 
 use super::{OfferView, offer_view};
 use crate::deadline::Deadline;
 use crate::declared::{Body, Declared, Parameter, Resource, Success, Tag};
 use crate::operation::{Context, Incoming, Operation, Reply, Write};
 use crate::refusal::{Refusal, Refused};
-use crate::sentence;
 
 /// Changes price, stock or status of one of the seller's offers, all that is sent or nothing.
 pub(crate) struct PatchOffer {

@@ -12,7 +12,7 @@ use usecases::ship_order::{self, Report, ask_carrier, check_report, record_repor
 use web::decode::{Described, Shape, list, object, one_of, optional, required, text};
 use web::query::{self, Selection};
 use web::schema::Node;
-use web::{Code, Entry, Problem, Violations};
+use web::{Code, Entry, Problem, Violations, sentence};
 
 use super::{Recorded, ShipmentView};
 use crate::deadline::Deadline;
@@ -20,7 +20,6 @@ use crate::declared::{Body, Declared, Parameter, Resource, Success, Tag};
 use crate::document::examples;
 use crate::operation::{Context, Incoming, Operation, Reply, Write};
 use crate::refusal::{Refusal, Refused};
-use crate::sentence;
 
 /// The most items that can be named (D40).
 const MOST_ITEMS: usize = 1_000;

@@ -339,9 +339,5 @@ fn sentence(reason: &str) -> String {
     if let Some((_, text)) = plainer {
         return (*text).to_owned();
     }
-    let mut characters = reason.chars();
-    match characters.next() {
-        Some(first) => format!("{}{}.", first.to_uppercase(), characters.as_str()),
-        None => String::new(),
-    }
+    web::sentence::of(reason)
 }

@@ -10,14 +10,13 @@ use usecases::manage_application::{
 };
 use usecases::{ActingOperator, Failure, Transaction, Work};
 use web::decode::{Shape, integer, list, object, optional, resettable, text};
-use web::{Code, Problem};
+use web::{Code, Problem, sentence};
 
 use super::{ApplicationView, RATE_LIMIT_MAX};
 use crate::operation::{Context, Operation};
 use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
-use crate::sentence;
 use crate::state::BackOfficeSettings;
 
 /// `GET /applications/{client_id}`
@@ -182,9 +181,7 @@ impl Refused for manage_application::Refusal {
     fn problem(self) -> Problem {
         match self {
             Self::NoSuchApplication => Problem::not_found(),
-            Self::Impossible(_) | Self::BuiltIn => {
-                Problem::new(Code::Conflict, sentence::capitalised(&self.to_string()))
-            }
+            Self::Impossible(_) | Self::BuiltIn => Problem::new(Code::Conflict, sentence::of(&self)),
         }
     }
 }

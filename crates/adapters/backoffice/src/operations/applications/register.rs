@@ -9,14 +9,13 @@ use serde_json::json;
 use usecases::register_application::{self, Registered, register_application};
 use usecases::{ActingOperator, Failure, Transaction, Work};
 use web::decode::{FieldSet, boolean, list, nullable, required, text};
-use web::{Code, Entry, Problem};
+use web::{Code, Entry, Problem, sentence};
 
 use crate::operation::{Context, Operation};
 use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
 use crate::ruled::OrDefault;
-use crate::sentence;
 
 /// `POST /sellers/{seller}/applications`
 pub(crate) struct Register;
@@ -112,10 +111,8 @@ impl Refused for register_application::Refusal {
     fn problem(self) -> Problem {
         match self {
             Self::NoSuchSeller => Problem::not_found(),
-            Self::SellerClosed => Problem::new(Code::Conflict, sentence::capitalised(&self.to_string())),
-            Self::NameTaken => Entry::new(Code::Conflict, sentence::capitalised(&self.to_string()))
-                .at("name")
-                .into(),
+            Self::SellerClosed => Problem::new(Code::Conflict, sentence::of(&self)),
+            Self::NameTaken => Entry::new(Code::Conflict, sentence::of(&self)).at("name").into(),
         }
     }
 }

@@ -11,15 +11,14 @@ use serde_json::json;
 use usecases::place_order::{self, Line, Placed, Request, place_order};
 use usecases::{Failure, Transaction, Work};
 use web::decode::{Shape, Text, boolean, integer, list, nullable, object, optional, required, text};
-use web::{Code, Entry, Problem};
+use web::{Code, Entry, Problem, sentence};
 
 use crate::money::money;
 use crate::operation::{Context, Operation};
 use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
-use crate::ruled;
-use crate::sentence::{self, rule};
+use crate::ruled::{self, rule};
 
 /// The most lines of one order.
 const MOST_ITEMS: usize = 1_000;
@@ -161,7 +160,7 @@ impl Refused for place_order::Refusal {
     fn problem(self) -> Problem {
         match self {
             Self::Invalid(broken) => Problem::validation(ruled::entries(&broken)),
-            Self::NumberTaken => Entry::new(Code::Conflict, sentence::capitalised(&self.to_string()))
+            Self::NumberTaken => Entry::new(Code::Conflict, sentence::of(&self))
                 .at("order_number")
                 .into(),
             Self::Short(lines) => Problem::of(lines.into_iter().map(|(place, available)| {

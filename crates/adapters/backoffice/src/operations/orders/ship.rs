@@ -19,8 +19,7 @@ use crate::operation::{Context, Operation};
 use crate::refusal::{Refusal, Refused};
 use crate::reply::Reply;
 use crate::request::Parts;
-use crate::ruled;
-use crate::sentence::rule;
+use crate::ruled::{self, rule};
 
 /// `POST /orders/{order}/shipment`
 pub(crate) struct ShipOrder;

@@ -3,21 +3,22 @@
 use std::error::Error;
 use std::fmt;
 
-use web::TraceId;
+use crate::trace_id::TraceId;
 
 /// A failure's cause, as it travels to the edge.
-pub(crate) type Cause = Box<dyn Error + Send + Sync>;
+pub type Cause = Box<dyn Error + Send + Sync>;
 
 /// Writes a failure to the log, under the id that the client was given.
-pub(crate) fn log(trace_id: &TraceId, route: &str, cause: &Cause) {
-    let cause = Chain(cause.as_ref());
+pub fn log(trace_id: &TraceId, route: &str, cause: &Cause) {
+    let cause = Causes(cause.as_ref());
     tracing::error!(trace_id = trace_id.as_str(), route, %cause, "a request failed");
 }
 
-/// An error and everything that caused it.
-struct Chain<'a>(&'a dyn Error);
+/// An error and everything that caused it, as one line.
+#[derive(Debug)]
+pub struct Causes<'a>(pub &'a dyn Error);
 
-impl fmt::Display for Chain<'_> {
+impl fmt::Display for Causes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)?;
         let mut cause = self.0.source();
@@ -31,16 +32,18 @@ impl fmt::Display for Chain<'_> {
 
 #[cfg(test)]
 mod tests {
-    use kernel::StoreError;
-
     use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the store cannot be reached")]
+    struct Away(#[source] Box<dyn Error>);
 
     #[test]
     fn the_whole_chain_is_written() {
-        let error = StoreError::Unavailable("connection refused".into());
+        let error = Away(Box::new(Away("connection refused".into())));
         assert_eq!(
-            Chain(&error).to_string(),
-            "the store cannot be reached: connection refused"
+            Causes(&error).to_string(),
+            "the store cannot be reached: the store cannot be reached: connection refused"
         );
     }
 }
