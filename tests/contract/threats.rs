@@ -1,7 +1,8 @@
-//! The pages on security name the tests that hold what they say: they exist. And the page on the ASVS leaves no number out.
+//! The pages on security name the tests that hold what they say, and the places in the code where it is done: they exist. And
+//! the page on the ASVS leaves no number out.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The numbers of OWASP ASVS 5.0.0 that are of the levels 1 and 2, each with its level.
 const NUMBERS: &str = include_str!("asvs-5.0.0.txt");
@@ -20,6 +21,30 @@ fn every_test_that_is_named_against_the_top_ten_exists() {
 #[test]
 fn every_test_that_is_named_against_the_asvs_exists() {
     names_tests_that_exist("ASVS.md", 250);
+}
+
+#[test]
+fn every_place_that_the_pages_name_exists() {
+    let crates = crates();
+    let (mut faults, mut named) = (Vec::new(), 0);
+    for name in ["OAUTH_THREATS.md", "SECURITY.md", "ASVS.md"] {
+        let page = page(name);
+        for row in page.lines().filter(|line| line.starts_with("| ")) {
+            let cells = cells(row);
+            let ([.., place, _], 4 | 5) = (&cells[..], cells.len()) else {
+                continue;
+            };
+            let code = place.split('`').skip(1).step_by(2);
+            for path in code.filter(|code| code.contains("::")) {
+                named += 1;
+                if !is_there(&crates, path) {
+                    faults.push(format!("{name}: there is no `{path}`"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(named > 150, "only {named} were read");
 }
 
 #[test]
@@ -84,6 +109,39 @@ fn every_section_of_rfc_9700_has_a_row_with_a_test() {
 fn page(name: &str) -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     std::fs::read_to_string(docs.join(name)).unwrap()
+}
+
+/// The folder of each crate, by the crate's name and by its own.
+fn crates() -> BTreeMap<String, PathBuf> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let mut crates = BTreeMap::new();
+    for folder in [top.clone(), top.join("adapters"), top.join("domain")] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            if let Ok(manifest) = std::fs::read_to_string(entry.path().join("Cargo.toml")) {
+                let name = manifest.split('"').nth(1).unwrap().to_owned();
+                crates.insert(name, entry.path());
+                crates.insert(entry.file_name().into_string().unwrap(), entry.path());
+            }
+        }
+    }
+    crates
+}
+
+/// Whether there is a crate, a module of it, and in that what else the path names.
+fn is_there(crates: &BTreeMap<String, PathBuf>, path: &str) -> bool {
+    let mut parts = path.split("::").peekable();
+    let Some(folder) = parts.next().and_then(|name| crates.get(name)) else {
+        return false;
+    };
+    let (mut folder, mut file) = (folder.join("src"), folder.join("src/lib.rs"));
+    while let Some(module) = parts.next_if(|part| folder.join(format!("{part}.rs")).is_file()) {
+        file = folder.join(format!("{module}.rs"));
+        folder.push(module);
+    }
+    let source = std::fs::read_to_string(file).unwrap();
+    let mut words = source.split(|c: char| !c.is_alphanumeric() && c != '_');
+    parts.next().is_none_or(|item| words.any(|word| word == item))
 }
 
 fn cells(row: &str) -> Vec<&str> {
