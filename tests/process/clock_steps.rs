@@ -13,7 +13,7 @@ const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 
 /// The settings under which a process has the clock that a file names. The clock by which it waits stays as it is, as it does
 /// when a machine's time is set.
-fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
+pub(crate) fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
     options
         .set("LD_PRELOAD", LIBRARY)
         .set("FAKETIME_TIMESTAMP_FILE", file.display())
@@ -23,7 +23,7 @@ fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
 
 /// True where the library is there; without it the test is skipped, which is told, and under `CI` fails.
 #[expect(clippy::print_stderr, reason = "what is skipped is told")]
-fn can_step() -> bool {
+pub(crate) fn can_step() -> bool {
     let is_there = Path::new(LIBRARY).exists();
     assert!(
         is_there || std::env::var_os("CI").is_none(),

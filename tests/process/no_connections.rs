@@ -8,7 +8,7 @@ use tokio_postgres::{Client, NoTls, error::SqlState};
 use crate::{
     PROGRAM,
     ledger::{self, Ledger},
-    outage::{holds_out, in_time},
+    outage::{connect_every_thread, holds_out, in_time},
 };
 
 /// An account that is no superuser, as the program has one in production: the places that are reserved are not for it.
@@ -54,12 +54,7 @@ async fn a_server_without_free_connections_is_survived() {
     let mut ledger = Ledger::open(&world).await;
     assert_eq!(ledger.write(&world, 3).await, 3);
 
-    // Every thread has its own connection for reads from its first one on.
-    let reads =
-        (0..20).map(|_| tokio::spawn(in_time(world.client.get(&world.url("/v1/offers")).bearer(&token))));
-    for answer in reads.collect::<Vec<_>>() {
-        answer.await.unwrap().expect(200);
-    }
+    connect_every_thread(&world, &token).await;
 
     // All other places are occupied: what the program has it keeps, and works with.
     let mut occupied = Vec::new();

@@ -22,6 +22,15 @@ pub(crate) async fn in_time(request: Request) -> Answer {
     answer
 }
 
+/// Every thread has a connection of its own for reads from its first one on.
+pub(crate) async fn connect_every_thread(world: &World, token: &str) {
+    let reads =
+        (0..20).map(|_| tokio::spawn(in_time(world.client.get(&world.url("/v1/offers")).bearer(token))));
+    for answer in reads.collect::<Vec<_>>() {
+        answer.await.unwrap().expect(200);
+    }
+}
+
 pub(crate) fn comes_again(answer: &Answer) {
     assert!((1..=60).contains(&answer.number("retry-after")), "{answer:?}");
 }

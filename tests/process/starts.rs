@@ -82,7 +82,7 @@ async fn commands_without_a_schema_say_what_to_run() {
 }
 
 /// Why a server that runs is not ready.
-async fn reason(server: &TestServer) -> String {
+pub(crate) async fn reason(server: &TestServer) -> String {
     let answer = Client::new()
         .get(&format!("{}/readyz", server.backoffice_url))
         .send()

@@ -1,19 +1,33 @@
-//! A name server on the loopback that knows the names of a test and no others (RFC 1035 §4.1), and may change its mind.
+//! A name server on the loopback that knows the names of a test and no others (RFC 1035 §4.1), may change its mind, and fail.
 
 use std::{
     collections::HashMap,
+    io::ErrorKind,
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::net::UdpSocket;
 
+use crate::serving::own_loopback;
+
 const HEADER: usize = 12;
 const TYPE_A: [u8; 2] = [0, 1];
+const NO_ERROR: u8 = 0;
+const SERVER_FAILURE: u8 = 2;
 const NO_SUCH_NAME: u8 = 3;
+/// Where the resolver of the machine asks.
+const USUAL_PORT: u16 = 53;
 
-/// Names and their addresses.
-type Names = HashMap<String, Vec<Ipv4Addr>>;
+/// What is said about names; about any other, that there is none.
+type Names = HashMap<String, Says>;
+
+#[derive(Debug, Clone)]
+enum Says {
+    Addresses(Vec<Ipv4Addr>),
+    Failure,
+    Nothing,
+}
 
 /// The server. It ends with the runtime of its test.
 #[derive(Debug)]
@@ -27,10 +41,26 @@ impl NameServer {
     /// Starts one that knows these names, each with its IPv4 addresses.
     pub async fn start(names: &[(&str, &[Ipv4Addr])]) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        Self::over(socket, names)
+    }
+
+    /// Starts one on the port where the machine's own resolver asks, at an address of its own; none where the account may not.
+    pub async fn at_the_usual_port(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
+        loop {
+            match UdpSocket::bind((own_loopback(), USUAL_PORT)).await {
+                Ok(socket) => return Some(Self::over(socket, names)),
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => return None,
+                Err(error) if error.kind() == ErrorKind::AddrInUse => {}
+                Err(error) => panic!("no name server: {error}"),
+            }
+        }
+    }
+
+    fn over(socket: UdpSocket, names: &[(&str, &[Ipv4Addr])]) -> Self {
         let address = socket.local_addr().expect("an address");
         let known = names
             .iter()
-            .map(|(name, addresses)| ((*name).to_owned(), addresses.to_vec()));
+            .map(|(name, addresses)| ((*name).to_owned(), Says::Addresses(addresses.to_vec())));
         let known = Arc::new(Mutex::new(known.collect::<Names>()));
         let asked = Arc::clone(&known);
         tokio::spawn(async move {
@@ -48,16 +78,29 @@ impl NameServer {
         Self { address, known }
     }
 
+    fn known(&self) -> MutexGuard<'_, Names> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// From now on the name has these addresses.
     pub fn knows(&self, name: &str, addresses: &[Ipv4Addr]) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(name.to_owned(), addresses.to_vec());
+        let addresses = Says::Addresses(addresses.to_vec());
+        self.known().insert(name.to_owned(), addresses);
     }
 
     /// From now on there is no such name.
     pub fn forgets(&self, name: &str) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.remove(name);
+        self.known().remove(name);
+    }
+
+    /// From now on the server fails when it is asked for the name (SERVFAIL).
+    pub fn fails_at(&self, name: &str) {
+        self.known().insert(name.to_owned(), Says::Failure);
+    }
+
+    /// From now on questions after the name are not answered.
+    pub fn is_silent_about(&self, name: &str) {
+        self.known().insert(name.to_owned(), Says::Nothing);
     }
 }
 
@@ -73,12 +116,15 @@ fn answer(known: &Names, query: &[u8]) -> Option<Vec<u8>> {
         at += length;
     }
     let question = query.get(HEADER..at + 4)?;
-    let found = known.get(&labels.join("."));
-    let addresses = match found {
-        Some(addresses) if question.ends_with(&[TYPE_A[0], TYPE_A[1], 0, 1]) => addresses.as_slice(),
-        Some(_) | None => &[],
+    let (code, addresses) = match known.get(&labels.join(".")) {
+        Some(Says::Addresses(addresses)) if question.ends_with(&[TYPE_A[0], TYPE_A[1], 0, 1]) => {
+            (NO_ERROR, addresses.as_slice())
+        }
+        Some(Says::Addresses(_)) => (NO_ERROR, [].as_slice()),
+        Some(Says::Failure) => (SERVER_FAILURE, [].as_slice()),
+        Some(Says::Nothing) => return None,
+        None => (NO_SUCH_NAME, [].as_slice()),
     };
-    let code = if found.is_some() { 0 } else { NO_SUCH_NAME };
     let count = u8::try_from(addresses.len()).ok()?;
     // An authoritative answer to one question.
     let mut answer = [&query[..2], &[0x84, code, 0, 1, 0, count, 0, 0, 0, 0], question].concat();

@@ -127,3 +127,9 @@ pub fn resident_kib(process: u32, figure: &str) -> u64 {
         .and_then(|number| number.parse().ok())
         .unwrap_or_else(|| panic!("no {figure} in {status}"))
 }
+
+/// How many threads a process has now.
+pub fn threads_of(process: u32) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("the process lives");
+    threads.count()
+}

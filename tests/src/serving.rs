@@ -1,4 +1,7 @@
-//! Servers besides the one a world begins with; their answers are judged by the document like those of any.
+//! Servers besides the one a world begins with; their answers are judged by the document like those of any. And where a test
+//! has a server of its own.
+
+use std::net::{Ipv4Addr, TcpListener};
 
 use testkit::{Link, ServerOptions, TestDatabase, TestServer};
 
@@ -9,6 +12,14 @@ pub async fn listen(options: &ServerOptions, url: &str) -> TestServer {
     let server = TestServer::listen(options, url).await;
     documented::watch(&server.base_url);
     server
+}
+
+/// An address of the loopback on which a port stays a test's own while nobody listens there, and a port below 1024 is free.
+pub fn own_loopback() -> Ipv4Addr {
+    // A free port is one that no other test is given at this moment.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let [high, low] = listener.local_addr().expect("an address").port().to_be_bytes();
+    Ipv4Addr::new(127, 83, high, low)
 }
 
 impl World {

@@ -23,6 +23,8 @@ const LOG_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     program: std::path::PathBuf,
+    /// What stands before the program on the command line.
+    before: Vec<String>,
     environment: Vec<(String, String)>,
     sealing_key: String,
     in_one_process: bool,
@@ -34,6 +36,7 @@ impl ServerOptions {
         let sealing_key = sealing_key();
         Self {
             program: program.as_ref().to_owned(),
+            before: Vec::new(),
             environment: Vec::new(),
             sealing_key,
             in_one_process: false,
@@ -44,6 +47,13 @@ impl ServerOptions {
     #[must_use]
     pub fn set(mut self, key: &str, value: impl ToString) -> Self {
         self.environment.push((key.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Starts the program by another one, which becomes it (exec) in the same process: with these words before it.
+    #[must_use]
+    pub fn by(mut self, words: &[&str]) -> Self {
+        self.before = words.iter().map(|word| (*word).to_owned()).collect();
         self
     }
 
@@ -77,7 +87,14 @@ impl ServerOptions {
 
     /// A command of the program over the database at `url`, with these settings.
     pub(crate) fn command(&self, name: &str, url: &str) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = match self.before.split_first() {
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(&self.program);
+                command
+            }
+            None => Command::new(&self.program),
+        };
         command
             .arg(name)
             .env("DATABASE_URL", url)

@@ -45,6 +45,17 @@ impl SmallDisk {
         self.folder.path()
     }
 
+    /// Leaves so many megabytes, and no more.
+    pub fn fill_but_for(&self, megabytes: u32) {
+        let reserve = self.path().join("reserve");
+        let file = File::create(&reserve).expect("a file");
+        (&file)
+            .write_all(&vec![0; usize::try_from(megabytes << 20).expect("a size")])
+            .expect("so much is free");
+        self.fill();
+        fs::remove_file(reserve).expect("the reserve is removed");
+    }
+
     /// Leaves not one byte.
     pub fn fill(&self) {
         let mut ballast = File::create(self.ballast()).expect("a file");

@@ -1,0 +1,115 @@
+//! The name of the database's host cannot be resolved: at the start, and when connections are lost.
+
+use std::{path::PathBuf, time::Duration};
+
+use blackbox::{Expect as _, MachineNames, World, eventually, listen, run, threads_of};
+use serde_json::json;
+use testkit::TestDatabase;
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, UnixStream},
+};
+
+use crate::{
+    PROGRAM,
+    name_servers::{FAULTS, HERE},
+    outage::{connect_every_thread, holds_out, in_time},
+};
+
+const NAME: &str = "db.example";
+const PASSWORD: &str = "neverToBeTold";
+
+/// Makes the database, which listens on a unix socket alone, reachable over TCP; gives its URL there.
+async fn over_tcp(database: &TestDatabase) -> String {
+    let config: tokio_postgres::Config = database.url().parse().unwrap();
+    let Some(tokio_postgres::config::Host::Unix(folder)) = config.get_hosts().first() else {
+        panic!("{}", database.url());
+    };
+    let socket: PathBuf = folder.join(".s.PGSQL.5432");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut near, _)) = listener.accept().await {
+            let socket = socket.clone();
+            tokio::spawn(async move {
+                let mut far = UnixStream::connect(socket).await?;
+                copy_bidirectional(&mut near, &mut far).await
+            });
+        }
+    });
+    let (user, name) = (config.get_user().unwrap(), config.get_dbname().unwrap());
+    format!("postgres://{user}:{PASSWORD}@{NAME}:{port}/{name}?sslmode=disable")
+}
+
+#[tokio::test]
+async fn a_database_whose_name_fails_is_waited_for_and_survived() {
+    let Some(machine) = MachineNames::start(&[]).await else {
+        return;
+    };
+    let mut world = World::with(PROGRAM, |options| options).await;
+    let (seller, token) = world.reader().await;
+    world.offer(&seller, 1, json!({})).await;
+    let url = over_tcp(&world.database).await;
+    let options = machine.given_to(world.options.clone());
+    let words = machine.words();
+    let (program, before) = words.split_first().unwrap();
+    let command = [before, &[PROGRAM, "admin", "sellers", "list"]].concat();
+    let operator_token = world.server.operator_token.clone();
+    for fail in FAULTS {
+        fail(&machine.server, NAME);
+        let refused = run(program, &command, &[("DATABASE_URL", url.as_str())])
+            .await
+            .ended(4);
+        assert!(refused.stderr.contains(NAME), "{}", refused.output());
+        assert!(!refused.output().contains(PASSWORD), "a password is printed");
+        let server = listen(&options, &url).await;
+        server.not_ready().await;
+        let log = server.log_with(|log| log.contains(NAME)).await;
+        assert!(!log.contains(PASSWORD), "a password is logged");
+        machine.server.knows(NAME, HERE);
+        server.ready().await;
+        world.server = server;
+        world.server.operator_token.clone_from(&operator_token);
+        world.get(&token, "/v1/offers").await.expect(200);
+    }
+
+    // What is connected needs no names.
+    connect_every_thread(&world, &token).await;
+    machine.server.is_silent_about(NAME);
+    for _ in 0..20 {
+        in_time(world.client.get(&world.url("/v1/offers")).bearer(&token))
+            .await
+            .expect(200);
+    }
+    let before = threads_of(world.server.id());
+    let admin = world.database.connect().await;
+    let others = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid()";
+    admin.query(others, &[]).await.unwrap();
+    holds_out(&world, &token, &seller.id).await;
+    // Each name that is looked for occupies a thread for ten seconds; however many ask, there is an end to it.
+    for _ in 0..2 {
+        let crowd = (0..100).map(|_| {
+            let request = world.client.get(&world.url("/v1/offers")).bearer(&token);
+            tokio::spawn(in_time(request))
+        });
+        for answer in crowd.collect::<Vec<_>>() {
+            answer.await.unwrap().refused(500, "internal_error");
+        }
+    }
+    let more = threads_of(world.server.id()).saturating_sub(before);
+    assert!(more <= 64, "{more} threads more");
+    // A process that waits for names can be stopped.
+    let another = listen(&options, &url).await;
+    another.not_ready().await;
+    another.terminate();
+    let ended = tokio::time::timeout(Duration::from_secs(5), another.exit_code()).await;
+    assert_eq!(ended.expect("it ends"), Some(0));
+
+    machine.server.knows(NAME, HERE);
+    world.server.ready().await;
+    eventually("a read", async || {
+        (world.get(&token, "/v1/offers").await.status == 200).then_some(())
+    })
+    .await;
+}

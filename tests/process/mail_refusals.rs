@@ -1,0 +1,166 @@
+//! Mail servers that refuse, break off and are away: no mail is lost, none comes twice, and none holds up another.
+
+use blackbox::{
+    MachineNames, MailServer, Point,
+    Trouble::{self, HangsUp, Says},
+    World, eventually, line, parcel,
+};
+use chrono::TimeDelta;
+use serde_json::json;
+use testkit::TestClock;
+
+use crate::{PROGRAM, name_servers::FAULTS};
+
+/// What passes, and where.
+const PASSING: [(Point, Trouble); 9] = [
+    (Point::Greeting, Says("421 4.3.2 too busy")),
+    (Point::Hello, Says("451 4.3.0 not now")),
+    (Point::Sender, Says("451 4.3.0 not now")),
+    // A server that wants what the settings lack; that they are mended is for the operator.
+    (Point::Sender, Says("530 5.7.0 sign in first")),
+    (Point::Recipient, Says("450 4.2.1 greylisted")),
+    (Point::Data, Says("451 4.3.0 not now")),
+    (Point::Begun, HangsUp),
+    (Point::Content, Says("452 4.3.1 no space")),
+    (Point::Data, HangsUp),
+];
+
+/// The wait after the first failure.
+const WAIT: TimeDelta = TimeDelta::seconds(61);
+
+/// Where a mail of an order stands.
+const PUT_OFF: &str = "fence is null and attempts = 1 and due_at > api_now() + interval '50 s'";
+const SENT_THEN: &str = "sent_at is not null and attempts = 2";
+const GIVEN_UP: &str = "dead_at is not null and attempts = 1";
+
+/// The number of an order that was shipped, with a mail to that address; and its id.
+async fn shipped(world: &World, address: &str) -> (String, String) {
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    let buyer = json!({"buyer": {"name": "Ewa Żak", "email": address, "phone": "+48 600 100 200"}});
+    let order = world.paid(&[line(&trader.seller, &offer, 1)], buyer).await;
+    let made = world.ship(&trader.token, &order.id, &parcel("MAIL-1")).await;
+    assert_eq!(made.expect(201).json()["buyer_notified"], true);
+    (order.number, order.id)
+}
+
+async fn stands(world: &World, order: &str, where_: &str) {
+    let statement = format!("select count(*) from mails where order_id::text = $1 and {where_}");
+    eventually(where_, async || {
+        (world.count(&statement, order).await == 1).then_some(())
+    })
+    .await;
+}
+
+/// A mail meets what passes, and is sent once that has passed.
+async fn passes(
+    world: &World,
+    clock: &TestClock,
+    server: &MailServer,
+    order: (String, String),
+    mend: impl AsyncFnOnce(),
+) {
+    let (number, id) = order;
+    stands(world, &id, PUT_OFF).await;
+    assert!(server.taken(&number).is_empty());
+    mend().await;
+    clock.advance(WAIT).await;
+    stands(world, &id, SENT_THEN).await;
+    assert_eq!(server.taken(&number).len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_server_refuses_for_now_is_sent_later_and_once() {
+    let mut server = MailServer::start().await;
+    let world = World::with(PROGRAM, |options| server.given_to(options)).await;
+    let clock = world.database.control_clock().await;
+    for (point, trouble) in PASSING {
+        server.fails(point, trouble);
+        let order = shipped(&world, "ewa@buyer.example").await;
+        passes(&world, &clock, &server, order, async || server.is_well()).await;
+    }
+    server.goes_away().await;
+    let order = shipped(&world, "ewa@buyer.example").await;
+    stands(&world, &order.1, PUT_OFF).await;
+    server.comes_back().await;
+    passes(&world, &clock, &server, order, async || {}).await;
+
+    // Whether this one was taken nobody can know: it is repeated, and recognised by its name.
+    server.fails(Point::Content, HangsUp);
+    let order = shipped(&world, "ewa@buyer.example").await;
+    let number = order.0.clone();
+    passes(&world, &clock, &server, order, async || server.is_well()).await;
+    let name = |content: &String| {
+        let mut lines = content.lines().map(str::to_owned);
+        lines.find(|line| line.to_lowercase().starts_with("message-id:"))
+    };
+    let names: Vec<_> = server.heard(&number).iter().map(name).collect();
+    assert_eq!(names.len(), 2);
+    assert!(names[0].is_some() && names[0] == names[1], "{names:?}");
+
+    let log = world.server.log();
+    assert!(log.contains("a mail cannot be sent for now and is tried again"));
+    assert!(log.contains("mails can be sent again"));
+    assert!(!log.contains("buyer.example"), "no buyer is told to the log");
+}
+
+#[tokio::test]
+async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
+    let server = MailServer::start().await;
+    let world = World::with(PROGRAM, |options| server.given_to(options)).await;
+    let clock = world.database.control_clock().await;
+    server.refuses("gone@buyer.example", "550 5.1.1 <gone@buyer.example> is unknown");
+    let (gone, gone_id) = shipped(&world, "gone@buyer.example").await;
+    let (here, here_id) = shipped(&world, "here@buyer.example").await;
+    stands(&world, &gone_id, GIVEN_UP).await;
+    stands(&world, &here_id, "sent_at is not null and attempts = 1").await;
+    server.is_well();
+    server.fails(Point::Content, Says("554 5.7.1 it looks like spam"));
+    let (spam, spam_id) = shipped(&world, "here@buyer.example").await;
+    stands(&world, &spam_id, GIVEN_UP).await;
+    server.is_well();
+
+    // They stay given up.
+    clock.advance(TimeDelta::days(2)).await;
+    let (last, last_id) = shipped(&world, "here@buyer.example").await;
+    stands(&world, &last_id, "sent_at is not null").await;
+    let taken = [&gone, &here, &spam, &last].map(|number| server.taken(number).len());
+    assert_eq!(taken, [0, 1, 0, 1]);
+    let metrics = format!("{}/metrics", world.server.backoffice_url);
+    let metrics = world.client.get(&metrics).send().await.expect(200);
+    let metrics = String::from_utf8(metrics.bytes).unwrap();
+    let given_up = "mails_total{about=\"shipment\",fate=\"given_up\"} 2";
+    assert!(metrics.lines().any(|line| line == given_up), "{metrics}");
+    let log = world
+        .server
+        .log_with(|log| log.contains("mails were given up"))
+        .await;
+    assert!(log.contains("550 5.1.1") && log.contains("554 5.7.1"), "{log}");
+    assert!(!log.contains("buyer.example"), "no buyer is told to the log");
+}
+
+#[tokio::test]
+async fn a_mail_server_whose_name_fails_is_asked_later() {
+    const NAME: &str = "localhost";
+    let server = MailServer::start().await;
+    let std::net::IpAddr::V4(address) = server.address.ip() else {
+        panic!("{}", server.address);
+    };
+    let Some(machine) = MachineNames::start(&[]).await else {
+        return;
+    };
+    let world = World::with(PROGRAM, |options| {
+        machine
+            .given_to(server.given_to(options))
+            .set("SELLER_API__MAIL__HOST", NAME)
+            .set("SELLER_API__MAIL__TIMEOUT", "1s")
+    })
+    .await;
+    let clock = world.database.control_clock().await;
+    for fail in FAULTS {
+        fail(&machine.server, NAME);
+        let order = shipped(&world, "ewa@buyer.example").await;
+        let mend = async || machine.server.knows(NAME, &[address]);
+        passes(&world, &clock, &server, order, mend).await;
+    }
+}

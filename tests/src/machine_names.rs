@@ -1,0 +1,79 @@
+//! The machine's way of finding names, as one process sees it: a name server of the test's own instead of the machine's.
+
+use std::{
+    fs,
+    net::Ipv4Addr,
+    os::unix::fs::PermissionsExt as _,
+    process::{Command, Stdio},
+};
+
+use tempfile::TempDir;
+use testkit::ServerOptions;
+
+use crate::NameServer;
+
+/// What a process does before it becomes the program: in a mount namespace of its own, the files by which the C library finds
+/// names are those in the folder.
+const SCRIPT: &str = "set -e
+for file in resolv.conf nsswitch.conf hosts; do mount --bind \"$0/$file\" \"/etc/$file\"; done
+exec \"$@\"";
+
+/// A name server, and the files that lead to it.
+#[derive(Debug)]
+pub struct MachineNames {
+    /// What the machine asks.
+    pub server: NameServer,
+    folder: TempDir,
+}
+
+impl MachineNames {
+    /// Starts a name server that knows these names. It takes root; elsewhere there is none, which is told, and where `CI` is
+    /// set the test fails. No name is known from a file, `localhost` neither.
+    #[expect(clippy::print_stderr, reason = "what is skipped is told")]
+    pub async fn start(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "true"]).stderr(Stdio::null());
+        let may_mount = unshare.status().is_ok_and(|status| status.success());
+        let server = NameServer::at_the_usual_port(names).await;
+        let Some(server) = server.filter(|_| may_mount) else {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "the machine's name server cannot be replaced, and nothing is skipped here"
+            );
+            eprintln!("SKIPPED: only root can give a process another name server");
+            return None;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        // The program may run under another account later.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("the folder is opened");
+        let nameserver = format!("nameserver {}\n", server.address.ip());
+        for (file, text) in [
+            ("resolv.conf", nameserver.as_str()),
+            ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"),
+            ("hosts", ""),
+        ] {
+            fs::write(folder.path().join(file), text).expect("the file is written");
+        }
+        Some(Self { server, folder })
+    }
+
+    /// The words before a program's name on the command line of a process that is to see these names.
+    pub fn words(&self) -> [&str; 8] {
+        let folder = self.folder.path().to_str().expect("a path in UTF-8");
+        [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            SCRIPT,
+            folder,
+        ]
+    }
+
+    /// Settings under which the program sees these names.
+    pub fn given_to(&self, options: ServerOptions) -> ServerOptions {
+        options.by(&self.words())
+    }
+}
