@@ -91,8 +91,10 @@ pub enum Error {
         output: String,
     },
     /// The server ended before it was ready.
-    #[error("PostgreSQL did not start; the end of {}:\n{log}", .log_file.display())]
+    #[error("PostgreSQL did not start{}; the end of {}:\n{log}", cramped(.free.as_ref()), .log_file.display())]
     NotStarted {
+        /// How many bytes its disk had left, where that can be told.
+        free: Option<u64>,
         /// The server's log.
         log_file: PathBuf,
         /// Its last lines.
@@ -126,6 +128,19 @@ impl Error {
             source,
         }
     }
+}
+
+/// What PostgreSQL takes at once where it needs more room for its log: a file of it.
+const TAKEN_AT_ONCE: u64 = 16 * 1024 * 1024;
+
+/// A full disk by its name. The log may have no room for it, and speaks of damaged data besides.
+fn cramped(free: Option<&u64>) -> String {
+    free.filter(|free| **free < TAKEN_AT_ONCE)
+        .map(|free| {
+            let (free, taken) = (free >> 20, TAKEN_AT_ONCE >> 20);
+            format!(": its disk is full ({free} MB are free, and it takes {taken} at once), and it starts once there is space")
+        })
+        .unwrap_or_default()
 }
 
 fn found_instead(older: &[u32]) -> String {

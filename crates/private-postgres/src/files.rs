@@ -51,6 +51,12 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// How many bytes are left on the disk of a folder for everybody, where that can be told.
+pub(crate) fn free(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// The last lines of what was written into `file` from the offset `start` on.
 pub(crate) fn tail(file: &Path, start: u64) -> String {
     const LINES: usize = 12;

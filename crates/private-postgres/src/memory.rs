@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use crate::files;
+
 const GIB: u64 = 1024 * 1024 * 1024;
 
 /// The folder that Linux keeps in memory, where both it and the memory are roomy; containers often have 64 MB of it.
 pub(crate) fn folder() -> Option<&'static Path> {
     let folder = Path::new("/dev/shm");
-    let space = rustix::fs::statvfs(folder).ok()?;
-    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    let free = files::free(folder)?;
     let available = available(&fs::read_to_string("/proc/meminfo").ok()?)?;
     (free >= 2 * GIB && available >= 3 * GIB).then_some(folder)
 }

@@ -52,6 +52,7 @@ impl Server {
             let file = PidFile::read(&place.data());
             if !running {
                 return Err(Error::NotStarted {
+                    free: files::free(&place.data()),
                     log: files::tail(&log_file, log_start),
                     log_file,
                 });

@@ -192,9 +192,9 @@ pub(crate) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
             "the server's certificate is made for another name: connect by the name that it is made for, or check no \
              names with sslmode=verify-ca",
         ),
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            Some("the server's certificate has expired: renew it on the server")
-        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => Some(
+            "the server's certificate has expired by this machine's clock: renew it on the server, or set the clock right",
+        ),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             Some("the server's certificate is not valid yet: compare the clocks of both machines")
         }
