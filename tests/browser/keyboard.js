@@ -26,28 +26,14 @@ if (arguments[0] === 'begin') {
 }
 
 const one = document.activeElement;
-const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 });
-const brush = canvas.getContext('2d', { willReadFrequently: true });
-const over = (colours) => {
-    brush.clearRect(0, 0, 1, 1);
-    for (const colour of colours) { brush.fillStyle = colour; brush.fillRect(0, 0, 1, 1); }
-    return [...brush.getImageData(0, 0, 1, 1).data].slice(0, 3);
-};
-const light = (rgb) => {
-    const [r, g, b] = rgb.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
 // The ring stands off from what it surrounds: what is behind it belongs to the parent.
-const grounds = [];
-for (let up = one.parentElement; up; up = up.parentElement) grounds.unshift(getComputedStyle(up).backgroundColor);
-const ground = over(['Canvas', ...grounds]);
+const ground = behind(one.parentElement);
 const style = getComputedStyle(one);
-const [dark, bright] = [light(ground), light(over([`rgb(${ground})`, style.outlineColor]))].sort((a, b) => a - b);
 const drawn = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
 const box = one.getBoundingClientRect();
 return {
     number: one.dataset.walk === undefined ? -1 : Number(one.dataset.walk),
-    contrast: drawn ? (bright + 0.05) / (dark + 0.05) : 0,
+    contrast: drawn ? contrast(ground, style.outlineColor) : 0,
     seen: box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
     what: one.outerHTML.slice(0, 80),
 };

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::driver::Session;
 
-const WALK: &str = include_str!("keyboard.js");
+const WALK: &str = concat!(include_str!("colours.js"), include_str!("keyboard.js"));
 /// The most stops within one field: those of a date.
 const WITHIN: usize = 6;
 /// The least contrast of a ring with what is behind it (WCAG 2.2 §1.4.11).

@@ -15,7 +15,7 @@ use crate::{
 
 pub(crate) const WIDTHS: [u32; 2] = [360, 1280];
 pub(crate) const SCHEMES: [&str; 2] = ["light", "dark"];
-pub(crate) const FAULTS: &str = include_str!("faults.js");
+pub(crate) const FAULTS: &str = concat!(include_str!("colours.js"), include_str!("faults.js"));
 const SCOPES: [&str; 5] = [
     "offers:read",
     "offers:write",
