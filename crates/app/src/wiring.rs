@@ -1,7 +1,5 @@
 //! Puts adapters behind the ports, for each thread of the two servers.
 
-mod asking;
-
 use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread};
 
 use actix_server::Server;
@@ -10,7 +8,7 @@ use adapter_backoffice::{BackOffice, BackOfficeSettings};
 use adapter_docs_site::{Docs, DocsSettings};
 use adapter_http::{HttpSettings, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
-use adapter_postgres::{Database, Gatherers};
+use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use orders::PollSchedule;
@@ -18,7 +16,6 @@ use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
 use web::{Tasks, client_ip::TrustedProxies};
 
-use self::asking::Askers;
 use crate::{
     config::Config,
     connections::{self, Settings, Stopping},
@@ -105,13 +102,8 @@ impl Shared {
             .server
             .threads
             .map_or_else(processors, |threads| threads.get().into());
-        let askers = Arc::new(Askers::of(
-            threads,
-            self.config.database.gathering.into(),
-            &self.database,
-        ));
         let configure = move || {
-            let public = shared.public_state(&settings, &askers.next());
+            let public = shared.public_state(&settings);
             let panel = shared.panel_state(&panel_settings, &public);
             let docs = docs.clone();
             |config: &mut ServiceConfig| {
@@ -177,22 +169,22 @@ impl Shared {
         }
     }
 
-    /// What one thread works with.
-    fn public_state(&self, settings: &Arc<HttpSettings>, asker: &Gatherers) -> Public {
+    /// What one thread asks the database by: it gathers what is in flight there, on connections of its own.
+    fn public_state(&self, settings: &Arc<HttpSettings>) -> Public {
         Public {
             units: self.database.units(),
-            gate: asker.gate(),
-            offers: asker.offer_reader(),
-            orders: asker.order_reader(),
+            gate: self.database.gate(),
+            offers: self.database.offer_reader(),
+            orders: self.database.order_reader(),
             carriers: Arc::clone(&self.outside.carriers),
             subscriptions: self.database.subscriptions(),
             hosts: self.outside.receivers.clone(),
             claims: self.database.claims(),
-            applications: asker.applications(),
-            client_tokens: asker.client_tokens(),
+            applications: self.database.applications(),
+            client_tokens: self.database.client_tokens(),
             grants: self.database.grants(),
             usage: self.usage.clone(),
-            rates: asker.rate_counter(),
+            rates: self.database.rate_counter(),
             sealer: self.sealer.clone(),
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),

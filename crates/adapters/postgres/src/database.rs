@@ -11,21 +11,22 @@ use diesel_async::{
 use futures_util::FutureExt;
 use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
 use oauth::{
-    AccountMail, ApplicationDirectory, ApplicationReader, AuditReader, Gate, GrantReader, OperatorTokens,
-    PanelReader, SellerReader, UsageLog,
+    AccountMail, ApplicationDirectory, ApplicationReader, AuditReader, ClientTokens, Gate, GrantReader,
+    OperatorTokens, PanelReader, RateCounter, SellerReader, UsageLog,
 };
 use offers::OfferReader;
-use orders::{OrderDirectory, PollSchedule, ShipmentMail, TrackingQueue};
+use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, Lanes, SubscriptionReader};
 
 use crate::{
-    accounts::{AllApplications, Sellers, StoredOperatorTokens},
+    accounts::{AllApplications, Applications, IssuedTokens, Rates, Sellers, StoredOperatorTokens},
+    catalogue::OffersReader,
     claims::StoredClaims,
     connector::Connector,
     feed::Feed,
-    gatherers::Gatherers,
+    gate::TokenGate,
     grants::Grants,
     meters::{PoolWaits, TransactionTimes},
     panel::{AccountMails, Audit, Panel, Usage},
@@ -38,7 +39,7 @@ use crate::{
     sealed::SealedValues,
     sealing::Sealing,
     settings::{DatabaseSettings, DatabaseUrlError, Gathering},
-    trade::{Directory, Mails, ParcelQueue},
+    trade::{Directory, Mails, OrdersReader, ParcelQueue},
     transaction::{Tools, Tx},
     unit_of_work::Units,
     url,
@@ -140,20 +141,23 @@ impl Database {
         Arc::new(self.unit_of_work())
     }
 
-    /// What gathers questions, for one server thread or for a few that ask together. Needs a runtime.
-    pub fn gatherers(&self) -> Gatherers {
-        let reads = |statement| self.reads(statement);
-        Gatherers::new(&self.connector, self.gathering, self.default_rate_limit, reads)
-    }
-
-    /// A gate that nobody else asks.
+    /// A gate. Make one for each server thread: each gathers for itself, on a connection of its own.
     pub fn gate(&self) -> Arc<dyn Gate> {
-        self.gatherers().gate()
+        Arc::new(TokenGate::new(
+            &self.connector,
+            self.gathering,
+            self.default_rate_limit,
+        ))
     }
 
-    /// A reader of offers that nobody else asks.
+    /// A reader of offers; one for each server thread, as with [`Self::gate`].
     pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
-        self.gatherers().offer_reader()
+        Arc::new(OffersReader::new(&self.connector, self.gathering))
+    }
+
+    /// A reader of a seller's orders; one for each server thread, as with [`Self::gate`].
+    pub fn order_reader(&self) -> Arc<dyn OrderReader> {
+        Arc::new(OrdersReader::new(&self.connector, self.gathering))
     }
 
     /// Reads whole orders, for the marketplace.
@@ -212,14 +216,20 @@ impl Database {
         }
     }
 
-    /// A reader of applications that nobody else asks.
+    /// Reads applications; one for each server thread, as with [`Self::gate`].
     pub fn applications(&self) -> Arc<dyn ApplicationReader> {
-        self.gatherers().applications()
+        let reads = self.reads("applications");
+        Arc::new(Applications::new(&self.connector, reads, self.gathering))
     }
 
     /// Looks up applications, whosever they are.
     pub fn application_directory(&self) -> Arc<dyn ApplicationDirectory> {
         Arc::new(AllApplications(self.reads("applications")))
+    }
+
+    /// Issues the tokens of applications; one for each server thread, as with [`Self::gate`].
+    pub fn client_tokens(&self) -> Arc<dyn ClientTokens> {
+        Arc::new(IssuedTokens::new(&self.connector, self.gathering))
     }
 
     /// Reads what sellers have consented to.
@@ -258,6 +268,12 @@ impl Database {
     /// Keeps operators' tokens.
     pub fn operator_tokens(&self) -> Arc<dyn OperatorTokens> {
         Arc::new(StoredOperatorTokens(self.reads("operator_tokens")))
+    }
+
+    /// Counts calls of the OAuth endpoints; one for each server thread, as with [`Self::gate`].
+    pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
+        let reads = self.reads("rate_limits");
+        Arc::new(Rates::new(&self.connector, reads, self.gathering))
     }
 
     /// How the schema stands to this program; fails while the database cannot be reached, so it serves as a probe too. The first

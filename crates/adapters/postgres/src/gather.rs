@@ -5,10 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use diesel_async::AsyncPgConnection;
 use kernel::StoreError;
-use tokio::{
-    runtime::Handle,
-    sync::{mpsc, oneshot},
-};
+use tokio::sync::{mpsc, oneshot};
 use tracing::Span;
 
 use crate::{
@@ -20,8 +17,8 @@ use crate::{
     spans,
 };
 
-/// The most questions that go as one statement: enough for all that its askers have in flight, and few enough that nobody
-/// waits long for the others' rows.
+/// The most questions that go as one statement: enough for all that a server thread has in flight, and few enough that
+/// nobody waits long for the others' rows.
 const GROUP: usize = 128;
 
 /// A statement that answers many questions at once.
@@ -49,22 +46,19 @@ struct Waiter<G: Grouped> {
     reply: oneshot::Sender<Result<G::Answer, StoreError>>,
 }
 
-/// Gathers the questions of one server thread, or of a few. Its task and its connection live on the runtime that it was made
-/// on, which should outlive whoever asks; where it has not, the next caller starts them anew on its own.
+/// Gathers the questions of one server thread. Its task and its connection live on the runtime of the first caller; where
+/// that one has ended, the next caller starts them anew.
 pub(crate) struct Gatherer<G: Grouped> {
     grouped: Arc<G>,
     connector: Arc<Connector>,
-    runtime: Handle,
     queue: Mutex<Option<mpsc::UnboundedSender<Waiter<G>>>>,
 }
 
 impl<G: Grouped> Gatherer<G> {
-    /// Connects to nothing yet; needs a runtime.
     pub(crate) fn new(grouped: G, connector: Arc<Connector>) -> Self {
         Self {
             grouped: Arc::new(grouped),
             connector,
-            runtime: Handle::current(),
             queue: Mutex::new(None),
         }
     }
@@ -88,16 +82,16 @@ impl<G: Grouped> Gatherer<G> {
     /// The queue has no bound of its own: who waits too long leaves, and is not asked for any more.
     fn enqueue(&self, waiter: Waiter<G>) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let (waiter, runtime) = match queue.as_ref() {
-            None => (waiter, self.runtime.clone()),
+        let waiter = match queue.as_ref() {
+            None => waiter,
             Some(sender) => match sender.send(waiter) {
                 Ok(()) => return,
-                Err(mpsc::error::SendError(returned)) => (returned, Handle::current()),
+                Err(mpsc::error::SendError(returned)) => returned,
             },
         };
         let (sender, receiver) = mpsc::unbounded_channel();
         let line = Line::new(Arc::clone(&self.connector), G::NAME);
-        drop(runtime.spawn(serve(Arc::clone(&self.grouped), line, receiver)));
+        drop(tokio::spawn(serve(Arc::clone(&self.grouped), line, receiver)));
         // It cannot fail: the receiver has only just been made.
         let _ = sender.send(waiter);
         *queue = Some(sender);

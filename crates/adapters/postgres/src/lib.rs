@@ -2,8 +2,8 @@
 //!
 //! Three kinds of connection, each opened when it is first needed and again when it has died:
 //! - a **pool** for transactions and rare reads;
-//! - a **gathered** one for each port of [`Gatherers`], that is for a few server threads: while one statement is under way on
-//!   it, the next questions gather and then go as one. A reader has another one for its lists, which are pipelined;
+//! - a **gathered** one for each gate and each reader of offers, that is for each server thread: while one statement is under
+//!   way on it, the next questions gather and then go as one. A reader has another one for its lists, which are pipelined;
 //! - the **migrations'** own.
 //!
 //! The database's URL may name several servers: each connection goes to the one that takes writes, and one on which a statement
@@ -22,7 +22,6 @@ mod error;
 mod feed;
 mod gate;
 mod gather;
-mod gatherers;
 mod grants;
 mod host;
 mod instance;
@@ -55,7 +54,6 @@ mod url;
 mod webhooks;
 
 pub use database::Database;
-pub use gatherers::Gatherers;
 pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate, migrations_fingerprint};
 pub use pool_state::PoolState;
 pub use queues::{Backlog, QUEUE_LIMIT, Queues};

@@ -27,23 +27,14 @@ use crate::{
 
 /// Reads offers for one server thread.
 pub(crate) struct OffersReader {
-    by_id: Arc<ById<Single>>,
+    by_id: ById<Single>,
     pages: Line,
 }
 
 impl OffersReader {
     pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering) -> Self {
-        Self::with(Arc::new(ById::new(connector, gathering)), connector)
-    }
-
-    /// Another one that asks for single offers together with this one, and for everything else by itself.
-    pub(crate) fn beside(&self, connector: &Arc<Connector>) -> Self {
-        Self::with(Arc::clone(&self.by_id), connector)
-    }
-
-    fn with(by_id: Arc<ById<Single>>, connector: &Arc<Connector>) -> Self {
         Self {
-            by_id,
+            by_id: ById::new(connector, gathering),
             pages: Line::new(Arc::clone(connector), "offer_pages"),
         }
     }

@@ -27,23 +27,14 @@ use crate::{
 
 /// Reads orders for one server thread.
 pub(crate) struct OrdersReader {
-    by_id: Arc<ById<Single>>,
+    by_id: ById<Single>,
     others: Line,
 }
 
 impl OrdersReader {
     pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering) -> Self {
-        Self::with(Arc::new(ById::new(connector, gathering)), connector)
-    }
-
-    /// Another one that asks for single orders together with this one, and for everything else by itself.
-    pub(crate) fn beside(&self, connector: &Arc<Connector>) -> Self {
-        Self::with(Arc::clone(&self.by_id), connector)
-    }
-
-    fn with(by_id: Arc<ById<Single>>, connector: &Arc<Connector>) -> Self {
         Self {
-            by_id,
+            by_id: ById::new(connector, gathering),
             others: Line::new(Arc::clone(connector), "order_pages"),
         }
     }

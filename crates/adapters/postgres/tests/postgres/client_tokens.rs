@@ -72,7 +72,7 @@ async fn each_application_gets_the_tokens_that_it_asked_for() {
     let applications = applications(&fixture, 7).await;
     for gathering in BOTH {
         let database = fixture.another(gathering);
-        let (issuing, gate) = (database.gatherers().client_tokens(), database.gate());
+        let (issuing, gate) = (database.client_tokens(), database.gate());
         let tokens: Vec<_> = applications.iter().cycle().take(40).map(new).collect();
         for outcome in at_once(&issuing, &tokens).await {
             assert!(outcome.unwrap());
@@ -97,7 +97,7 @@ async fn a_token_that_cannot_be_stored_is_nobody_elses_failure() {
     let applications = applications(&fixture, 3).await;
     for gathering in BOTH {
         let database = fixture.another(gathering);
-        let (issuing, gate) = (database.gatherers().client_tokens(), database.gate());
+        let (issuing, gate) = (database.client_tokens(), database.gate());
         let mut tokens: Vec<_> = applications.iter().cycle().take(20).map(new).collect();
         // Of an application that there is not, and with a family that there is already.
         tokens[3].grant.client_id = id().into();
@@ -130,7 +130,7 @@ async fn a_deletion_and_a_closure_amid_the_group_refuse_their_own_tokens_alone()
     for gathering in BOTH {
         let applications = applications(&fixture, 4).await;
         let database = fixture.another(gathering);
-        let (issuing, gate) = (database.gatherers().client_tokens(), database.gate());
+        let (issuing, gate) = (database.client_tokens(), database.gate());
         let (deleting, closing) = (fixture.begin().await, fixture.begin().await);
         let now = deleting.now();
         assert!(
@@ -176,7 +176,7 @@ async fn no_token_is_issued_once_a_suspension_or_a_narrowing_has_been_acknowledg
         for change in ["status = 'suspended'", "scopes = 0"] {
             let application = applications(&fixture, 1).await.remove(0);
             let database = fixture.another(gathering);
-            let (issuing, gate) = (database.gatherers().client_tokens(), database.gate());
+            let (issuing, gate) = (database.client_tokens(), database.gate());
             let id = application.client_id.uuid();
             let update = format!("begin; update applications set {change} where client_id = '{id}'");
             holding.batch_execute(&update).await.unwrap();
@@ -203,7 +203,7 @@ async fn a_group_whose_answer_is_lost_is_not_sent_again() {
     let applications = applications(&fixture, 4).await;
     let (holding, looking) = (fixture.place.connect().await, fixture.place.connect().await);
     for gathering in BOTH {
-        let issuing = fixture.another(gathering).gatherers().client_tokens();
+        let issuing = fixture.another(gathering).client_tokens();
         holding
             .batch_execute("begin; lock table families in access exclusive mode")
             .await
@@ -244,10 +244,7 @@ async fn tokens_wait_for_the_disk() {
     fixture.watch_commits("families").await;
     for gathering in BOTH {
         let database = fixture.another(gathering);
-        let (issuing, rates) = (
-            database.gatherers().client_tokens(),
-            database.gatherers().rate_counter(),
-        );
+        let (issuing, rates) = (database.client_tokens(), database.rate_counter());
         let subject = oauth::Subject::client(applications[0].client_id);
         rates.count(oauth::Limiter::TokenByClient, subject).await.unwrap();
         let tokens: Vec<_> = applications.iter().cycle().take(8).map(new).collect();

@@ -44,7 +44,6 @@ async fn everything_is_unavailable(database: &Database) {
         async {
             is_unavailable(
                 database
-                    .gatherers()
                     .rate_counter()
                     .count(Limiter::TokenByAddress, subject)
                     .await,

@@ -22,7 +22,7 @@ async fn every_call_has_a_place_of_its_own_over_two_processes() {
     let fixture = Fixture::new().await;
     let clock = fixture.place.control_clock().await;
     clock.freeze(instant()).await;
-    let counters = BOTH.map(|gathering| fixture.another(gathering).gatherers().rate_counter());
+    let counters = BOTH.map(|gathering| fixture.another(gathering).rate_counter());
     let subject = Subject::client(ClientId::from(id()));
     let count = |n: usize| {
         let counter = Arc::clone(&counters[n % 2]);
@@ -43,7 +43,7 @@ async fn limiters_subjects_and_minutes_are_counted_apart() {
     let fixture = Fixture::new().await;
     let clock = fixture.place.control_clock().await;
     clock.freeze(instant()).await;
-    let counter = fixture.database.gatherers().rate_counter();
+    let counter = fixture.database.rate_counter();
     let one = Subject::address("192.0.2.1".parse::<IpAddr>().unwrap());
     let two = Subject::address("192.0.2.2".parse::<IpAddr>().unwrap());
     let place = async |limiter, subject| counter.count(limiter, subject).await.unwrap().place;
@@ -74,8 +74,8 @@ async fn calls_of_many_subjects_that_gather_keep_their_places_apart() {
         Limiter::SignInByAccount,
     ];
     // Two processes with the same counters in opposite orders: unsorted, they would wait for each other in a circle.
-    let one = fixture.another(Gathering::Grouped).gatherers().rate_counter();
-    let other = fixture.another(Gathering::Grouped).gatherers().rate_counter();
+    let one = fixture.another(Gathering::Grouped).rate_counter();
+    let other = fixture.another(Gathering::Grouped).rate_counter();
     let calls: Vec<_> = (0..360)
         .map(|n| (limiters[n % 3], subjects[n % 9 / 3 * 3 + n / 40 % 3]))
         .collect();
@@ -109,7 +109,7 @@ async fn a_count_whose_answer_is_lost_is_an_error_and_not_sent_again() {
     let fixture = Fixture::new().await;
     let (holding, looking) = (fixture.place.connect().await, fixture.place.connect().await);
     for gathering in BOTH {
-        let counter = fixture.another(gathering).gatherers().rate_counter();
+        let counter = fixture.another(gathering).rate_counter();
         let subject = Subject::client(ClientId::from(id()));
         holding
             .batch_execute("begin; lock table rate_windows in access exclusive mode")
@@ -140,7 +140,7 @@ async fn counts_do_not_wait_for_the_disk() {
     let fixture = Fixture::new().await;
     fixture.watch_commits("rate_windows").await;
     for gathering in BOTH {
-        let counter = fixture.another(gathering).gatherers().rate_counter();
+        let counter = fixture.another(gathering).rate_counter();
         let subject = Subject::client(ClientId::from(id()));
         let counts = join_all((0..3).map(|_| counter.count(Limiter::TokenByClient, subject))).await;
         assert!(counts.iter().all(Result::is_ok));

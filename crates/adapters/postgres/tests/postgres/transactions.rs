@@ -122,7 +122,7 @@ async fn a_transaction_is_read_committed_and_bounded_and_leaves_nothing_on_its_c
     let tx = database.units().begin().await.unwrap();
     tx.add_seller(new_seller("a@b")).await.unwrap();
     tx.commit().await.unwrap();
-    let (counter, everybody) = (database.gatherers().rate_counter(), Subject::client(id().into()));
+    let (counter, everybody) = (database.rate_counter(), Subject::client(id().into()));
     counter.count(Limiter::TokenByClient, everybody).await.unwrap();
     let client = fixture.place.connect().await;
     let rows = client

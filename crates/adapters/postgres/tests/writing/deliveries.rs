@@ -83,7 +83,6 @@ async fn each_living_subscription_to_an_event_gets_one_delivery() {
     assert_eq!(sorted, expected);
     let part = fixture
         .database
-        .gatherers()
         .order_reader()
         .order(seller, &order)
         .await

@@ -53,7 +53,7 @@ async fn every_combination_of_filters_lists_what_fits_in_pages_of_any_size() {
     let parts = some(seller);
     fixture.save(&parts).await;
     fixture.save(&some(other)).await;
-    let reader = fixture.database.gatherers().order_reader();
+    let reader = fixture.database.order_reader();
     let read_all = async |filter: OrderFilter, size: i64| {
         let (mut found, mut after) = (Vec::new(), None::<Keyset>);
         loop {
@@ -107,7 +107,7 @@ async fn where_much_has_changed_the_list_is_the_same() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     fixture.tamper(MANY).await;
-    let reader = fixture.database.gatherers().order_reader();
+    let reader = fixture.database.order_reader();
     let filter = |updated_after: &str| OrderFilter {
         updated_after: Some(updated_after.parse().unwrap()),
         placed_after: Some("2026-01-02T00:00:00Z".parse().unwrap()),

@@ -60,8 +60,8 @@ async fn what_is_saved_comes_back_by_every_way() {
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
     let parts = every_kind(seller);
     fixture.save(&parts).await;
-    let readers = [Gathering::Grouped, Gathering::Router]
-        .map(|gathering| fixture.another(gathering).gatherers().order_reader());
+    let readers =
+        [Gathering::Grouped, Gathering::Router].map(|gathering| fixture.another(gathering).order_reader());
     for part in &parts {
         for by in [OrderRef::Id(part.id), OrderRef::Number(part.number.clone())] {
             for reader in &readers {
@@ -108,7 +108,7 @@ async fn a_part_moves_from_state_to_state() {
         // A read in the same transaction sees what was saved before it.
         assert_eq!(tx.lock_part(seller, &by).await.unwrap(), Some(after.clone()));
         tx.commit().await.unwrap();
-        let reader = fixture.database.gatherers().order_reader();
+        let reader = fixture.database.order_reader();
         assert_eq!(reader.order(seller, &by).await.unwrap(), Some(after));
     }
 }
@@ -183,7 +183,7 @@ async fn rows_that_cannot_be_are_named_without_telling_the_buyer() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     fixture.tamper(CHECKS).await;
-    let reader = fixture.database.gatherers().order_reader();
+    let reader = fixture.database.order_reader();
     for (set, told) in [
         ("status = 'lost'", "lost"),
         ("status = 'pending'", "pending"),

@@ -47,7 +47,7 @@ async fn reads_of_orders_use_their_index_at_any_depth() {
     fixture.tamper("vacuum seller_orders").await;
     let client = fixture.place.connect().await;
     let seller: SellerId = SELLER.parse().unwrap();
-    let reader = fixture.database.gatherers().order_reader();
+    let reader = fixture.database.order_reader();
     let (first, deep) = (
         None,
         Some(Keyset {

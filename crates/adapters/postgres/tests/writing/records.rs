@@ -170,7 +170,7 @@ async fn buyers_of_old_orders_are_erased_exactly_as_the_domain_erases_one() {
         fixture.database.erase_buyers(age).await.unwrap(),
         ErasedBuyers::default()
     );
-    let reader = fixture.database.gatherers().order_reader();
+    let reader = fixture.database.order_reader();
     for part in parts {
         let by = OrderRef::Id(part.id);
         let stands = reader.order(part.seller, &by).await.unwrap().unwrap();
