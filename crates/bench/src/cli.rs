@@ -7,11 +7,13 @@ use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::options::{
-    AllOptions, ArrivalsOptions, DeliveriesOptions, GrowthOptions, InstructionsOptions, ProfileOptions,
-    ReadOptions, SoakOptions, TokensOptions, WriteOptions,
+    AllOptions, ArrivalsOptions, CompareOptions, DeliveriesOptions, GrowthOptions, InstructionsOptions,
+    ProfileOptions, ReadOptions, SoakOptions, StorageOptions, TokensOptions, WriteOptions,
 };
 use crate::progress::say;
-use crate::{all, arrivals, deliveries, growth, instructions, profile, read, soak, tokens, write};
+use crate::{
+    all, arrivals, compare, deliveries, growth, instructions, profile, read, soak, storage, tokens, write,
+};
 
 /// Measures the program beside PostgreSQL alone and writes the report into docs/PERFORMANCE.md.
 #[derive(Debug, Parser)]
@@ -23,7 +25,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
-    /// Everything below but `soak`, `instructions` and `profile`, on one cluster, with plots and the table of goals.
+    /// Everything below but `soak`, `instructions`, `compare` and `profile`, on one cluster, with plots and the table of goals.
     #[command(after_help = "Example: cargo run --release -p bench -- all --rounds 3 --seconds 3")]
     All(Box<AllOptions>),
     /// Reading: offers by id, pages, the token itself; the import that fills the catalogue; start and memory.
@@ -44,12 +46,20 @@ enum Bench {
     /// What a request costs as the catalogue grows.
     #[command(after_help = "Example: cargo run --release -p bench -- growth --offers-max 1000000")]
     Growth(Box<GrowthOptions>),
+    /// What a write costs the write-ahead log, which updates spare the indexes, queues under churn, plans of hot statements.
+    #[command(after_help = "Example: cargo run --release -p bench -- storage")]
+    Storage(Box<StorageOptions>),
     /// Mixed load for long, and whether memory, file descriptors, threads or connections grow.
     #[command(after_help = "Example: cargo run --release -p bench -- soak --minutes 20")]
     Soak(Box<SoakOptions>),
     /// The instructions of hot paths, counted by valgrind and compared with what is recorded.
     #[command(after_help = "Example: cargo run --release -p bench -- instructions")]
     Instructions(InstructionsOptions),
+    /// Two builds of the program in turns over one database: what a change has given.
+    #[command(
+        after_help = "Example: cargo run --release -p bench -- compare --before /tmp/seller-api --subject offer"
+    )]
+    Compare(Box<CompareOptions>),
     /// One subject again and again, on a stand whose process ids and URLs are told: for profilers and `psql`.
     #[command(after_help = "Example: cargo run --release -p bench -- profile --subject offer")]
     Profile(Box<ProfileOptions>),
@@ -85,8 +95,10 @@ async fn until_signal(arguments: Arguments) -> anyhow::Result<()> {
             Bench::Deliveries(options) => deliveries::run(&options).await,
             Bench::Latency(options) => arrivals::run(&options).await,
             Bench::Growth(options) => growth::run(&options).await,
+            Bench::Storage(options) => storage::run(&options).await,
             Bench::Soak(options) => soak::run(&options).await,
             Bench::Instructions(options) => instructions::run(&options).await,
+            Bench::Compare(options) => compare::run(&options).await,
             Bench::Profile(options) => profile::run(&options).await,
         }
     };

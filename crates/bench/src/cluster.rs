@@ -70,6 +70,11 @@ impl Cluster {
         self.folder.path().join(name)
     }
 
+    /// The server's log.
+    pub(crate) fn log_file(&self) -> PathBuf {
+        self.cluster.log_file()
+    }
+
     /// The process id of the server.
     pub(crate) fn server(&self) -> anyhow::Result<u32> {
         self.cluster.server_process().context("PostgreSQL has ended")

@@ -1,6 +1,7 @@
 //! The bench of webhooks, from the empty cluster to the report.
 
 mod backlog;
+pub(crate) mod churn;
 mod drain;
 mod events;
 mod findings;

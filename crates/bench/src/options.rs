@@ -156,6 +156,33 @@ pub(crate) struct GrowthOptions {
     pub(crate) report: ReportOptions,
 }
 
+/// How the bench of storage is run.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("seconds", |seconds| seconds.hide(true)))]
+#[command(mut_arg("patience", |patience| patience.hide(true)))]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("3")))]
+pub(crate) struct StorageOptions {
+    /// Offers in the catalogue; a fifth of them is in each table that is changed again and again
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(5_000..))]
+    pub(crate) offers: u64,
+    /// Orders, each of which is shipped once
+    #[arg(long, default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+    pub(crate) orders: u64,
+    /// Updates of each table of offers, in all rounds together
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) updates: u64,
+    /// Deliveries of a wave, and keys of one
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) wave: u64,
+    /// Waves
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(2..))]
+    pub(crate) waves: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    #[command(flatten)]
+    pub(crate) report: ReportOptions,
+}
+
 /// The parts of a run of everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
@@ -171,6 +198,8 @@ pub(crate) enum Part {
     Latency,
     /// Catalogues of several sizes
     Growth,
+    /// What a write stores, indexes and room on pages, queues under churn, plans
+    Storage,
 }
 
 /// How everything is run.
@@ -255,4 +284,28 @@ pub(crate) struct ProfileOptions {
     /// How often each is measured; without end where it is left out. 0 measures nothing and holds the stand
     #[arg(long)]
     pub(crate) rounds: Option<u64>,
+}
+
+/// How two builds are compared; `--server` is the one with the change.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("seconds", |seconds| seconds.default_value("3")))]
+#[command(mut_arg("patience", |patience| patience.default_value("60")))]
+pub(crate) struct CompareOptions {
+    /// The program before the change
+    #[arg(long)]
+    pub(crate) before: PathBuf,
+    /// Offers in the catalogue
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) offers: u64,
+    /// Orders, without which nothing is compared that writes; at least 10 000 make sense
+    #[arg(long, default_value_t = 0)]
+    pub(crate) orders: u64,
+    #[command(flatten)]
+    pub(crate) stand: StandOptions,
+    /// The subjects, as `profile` knows them; all that are requests where none is named
+    #[arg(long = "subject")]
+    pub(crate) subjects: Vec<String>,
+    /// Rounds that count; one more goes first and does not
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rounds: u64,
 }

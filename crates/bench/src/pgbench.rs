@@ -58,6 +58,27 @@ pub(crate) async fn run(
     clients: usize,
     duration: Duration,
 ) -> anyhow::Result<Run> {
+    let seconds = duration.as_secs().max(1).to_string();
+    run_until(cluster, script, clients, ["--time", &seconds]).await
+}
+
+/// The same until each client has made so many transactions.
+pub(crate) async fn run_each(
+    cluster: &Cluster,
+    script: &Script,
+    clients: usize,
+    transactions: u64,
+) -> anyhow::Result<Run> {
+    let transactions = transactions.max(1).to_string();
+    run_until(cluster, script, clients, ["--transactions", &transactions]).await
+}
+
+async fn run_until(
+    cluster: &Cluster,
+    script: &Script,
+    clients: usize,
+    end: [&str; 2],
+) -> anyhow::Result<Run> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let file = folder.path().join("script.sql");
     fs::write(&file, &script.text)?;
@@ -73,7 +94,7 @@ pub(crate) async fn run(
         .arg("--log-prefix")
         .arg(folder.path().join("log"))
         .args(["--client", &clients.to_string(), "--jobs", &THREADS.to_string()])
-        .args(["--time", &duration.as_secs().max(1).to_string()])
+        .args(end)
         .arg("--file")
         .arg(&file)
         .args(cluster.client_arguments())

@@ -1,7 +1,7 @@
 //! The bench of the token endpoint, from the empty cluster to the report.
 
 mod bars;
-mod key;
+pub(crate) mod key;
 mod report;
 mod requests;
 mod scripts;
@@ -13,8 +13,9 @@ use std::time::Duration;
 use crate::catalogue::Catalogue;
 use crate::cluster::Cluster;
 use crate::goals::{Found, Goal};
+use crate::measure::Subject;
 use crate::noise::Patience;
-use crate::options::TokensOptions;
+use crate::options::{StandOptions, TokensOptions};
 use crate::progress::Progress;
 use crate::publish::Report;
 use crate::report::pictures;
@@ -51,6 +52,17 @@ pub(crate) async fn calls_on(
     seed::applications(cluster, stand).await?;
     let Calls { issuing, refreshing } = Calls::on(1, cluster, stand).await?;
     Ok([issuing, refreshing])
+}
+
+/// Makes what is measured on a stand, with a family to refresh for each connection.
+pub(crate) async fn subjects_on<'a>(
+    options: &StandOptions,
+    cluster: &Cluster,
+    stand: &'a Stand,
+) -> anyhow::Result<Vec<Subject<'a>>> {
+    seed::applications(cluster, stand).await?;
+    let calls = Calls::on(options.concurrency, cluster, stand).await?;
+    Ok(subjects::of(options, stand, &calls))
 }
 
 /// What was found of the goals.

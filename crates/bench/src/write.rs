@@ -1,7 +1,7 @@
 //! The bench of the writing endpoints, and of lists of orders, from the empty cluster to the report.
 
 mod bars;
-mod key;
+pub(crate) mod key;
 mod report;
 mod requests;
 mod scripts;

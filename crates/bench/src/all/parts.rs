@@ -2,13 +2,13 @@
 
 use crate::goals::Found;
 use crate::options::{
-    AllOptions, ArrivalsOptions, DeliveriesOptions, GrowthOptions, Part, ReadOptions, TokensOptions,
-    WriteOptions,
+    AllOptions, ArrivalsOptions, DeliveriesOptions, GrowthOptions, Part, ReadOptions, StorageOptions,
+    TokensOptions, WriteOptions,
 };
 use crate::progress::Progress;
 use crate::publish::Report;
 use crate::stand::Ground;
-use crate::{arrivals, deliveries, growth, read, tokens, write};
+use crate::{arrivals, deliveries, growth, read, storage, tokens, write};
 
 /// The catalogue of the reading bench, at most.
 const READ_OFFERS: u64 = 1_000_000;
@@ -34,6 +34,7 @@ pub(super) const fn section(part: Part) -> &'static str {
         Part::Webhooks => deliveries::SECTION,
         Part::Latency => arrivals::SECTION,
         Part::Growth => growth::SECTION,
+        Part::Storage => storage::SECTION,
     }
 }
 
@@ -84,6 +85,10 @@ pub(super) async fn measure(
             let findings = growth::measure(ground, &options, progress).await?;
             Ok((growth::publication(&findings)?, growth::goals(&findings)?))
         }
+        Part::Storage => {
+            let findings = storage::measure(ground, &stored(options), progress).await?;
+            Ok((storage::publication(&findings)?, Vec::new()))
+        }
     }
 }
 
@@ -120,6 +125,18 @@ fn webhooks(options: &AllOptions) -> DeliveriesOptions {
         events: 200,
         dead: part_of(options, 100_000).max(10_000),
         pending: part_of(options, PENDING),
+        stand: options.stand.clone(),
+        report: options.report.clone(),
+    }
+}
+
+fn stored(options: &AllOptions) -> StorageOptions {
+    StorageOptions {
+        offers: CHANGED_OFFERS.min(options.offers_max),
+        orders: 60_000,
+        updates: part_of(options, 200_000).max(20_000),
+        wave: part_of(options, 20_000).max(5_000),
+        waves: 5,
         stand: options.stand.clone(),
         report: options.report.clone(),
     }

@@ -68,7 +68,7 @@ pub(super) async fn measure(
 }
 
 /// Waits until so many deliveries have arrived in all, and nothing waits any more.
-async fn work_off(site: &Site<'_>, arrived: u64, count: u64) -> anyhow::Result<()> {
+pub(super) async fn work_off(site: &Site<'_>, arrived: u64, count: u64) -> anyhow::Result<()> {
     let end = Instant::now() + Duration::from_secs(10 + count / SLOWEST);
     while site.receivers.inbox.received() < arrived || site.value(backlog::WAITING).await? != "0" {
         ensure!(Instant::now() < end, "deliveries are still waiting");

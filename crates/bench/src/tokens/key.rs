@@ -1,12 +1,12 @@
 //! The keys of what the bench of the token endpoint measures.
 
 /// pgbench: the rows of a client's token, in a transaction of several statements.
-pub(super) const TOKEN_ROWS: &str = "token-rows";
+pub(crate) const TOKEN_ROWS: &str = "token-rows";
 /// pgbench: the same rows by one statement.
-pub(super) const TOKEN_STATEMENT: &str = "token-statement";
+pub(crate) const TOKEN_STATEMENT: &str = "token-statement";
 /// A client's token.
-pub(super) const TOKEN: &str = "token";
+pub(crate) const TOKEN: &str = "token";
 /// pgbench: the transaction of a refresh.
-pub(super) const REFRESH_ROWS: &str = "refresh-rows";
+pub(crate) const REFRESH_ROWS: &str = "refresh-rows";
 /// A refresh.
-pub(super) const REFRESH: &str = "refresh";
+pub(crate) const REFRESH: &str = "refresh";
