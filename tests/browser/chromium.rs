@@ -1,12 +1,13 @@
 //! Chromium and its driver as processes of a test's own.
 
 use std::{
-    io::{BufRead, BufReader, Write as _},
+    io::{BufRead, BufReader},
     net::SocketAddr,
     ops::Deref,
     process::{Child, Command, Stdio},
 };
 
+use blackbox::{on_path, skipped};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -47,9 +48,7 @@ impl Browser {
     /// Starts a browser; nothing where none is installed, which is said loudly, and fails the test where `CI` is set.
     pub(crate) async fn start(options: Options) -> Option<Self> {
         let (Some(browser), Some(driver)) = (installed(&BROWSERS), installed(&DRIVERS)) else {
-            let missing = "Chromium and its driver are not installed (apt install chromium chromium-driver)";
-            assert!(std::env::var_os("CI").is_none(), "{missing}");
-            complain(missing);
+            skipped("Chromium and its driver are not installed (apt install chromium chromium-driver)");
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
@@ -127,15 +126,8 @@ fn capabilities(browser: &str, profile: &TempDir, options: Options) -> serde_jso
 
 /// The first of these programs that is installed.
 fn installed(names: &[&str]) -> Option<String> {
-    let path = std::env::var_os("PATH")?;
-    let folders: Vec<_> = std::env::split_paths(&path).collect();
-    let files = names
-        .iter()
-        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    files
-        .into_iter()
-        .find(|file| file.is_file())
-        .map(|file| file.display().to_string())
+    let program = names.iter().find_map(|name| on_path(name))?;
+    Some(program.display().to_string())
 }
 
 /// Where the driver says that it listens; the rest of what it says is read and dropped.
@@ -150,9 +142,4 @@ fn url_of(driver: &mut Child) -> String {
         "http://127.0.0.1:{}",
         port.expect("the driver says where it listens")
     )
-}
-
-/// Says something on stderr itself: what tests print is shown only where they fail.
-fn complain(text: &str) {
-    drop(writeln!(std::io::stderr(), "\n!!! SKIPPED: {text}\n"));
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use blackbox::Sandbox;
+use blackbox::{Sandbox, on_path};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -86,7 +86,7 @@ fn script_of(page: &Page, sandbox: &Sandbox, notes: &Path) -> String {
 fn watched_curl(notes: &TempDir) -> PathBuf {
     let folder = notes.path().join("bin");
     fs::create_dir(&folder).unwrap();
-    let curl = which("curl").unwrap();
+    let curl = on_path("curl").unwrap();
     let wrapper = format!(
         "#!/bin/sh\nexec '{}' --trace-ascii \"$WATCHED.$$.curl\" \"$@\"\n",
         curl.display()
@@ -145,12 +145,4 @@ fn status(trace: &str) -> Option<u16> {
     lines
         .filter_map(|line| line.strip_prefix("0000: HTTP/"))
         .find_map(|line| line.split(' ').nth(1)?.parse().ok())
-}
-
-/// Where a program is.
-pub(crate) fn which(tool: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(tool))
-        .find(|file| file.is_file())
 }
