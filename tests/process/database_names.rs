@@ -1,6 +1,9 @@
 //! The name of the database's host cannot be resolved: at the start, and when connections are lost.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use blackbox::{Expect as _, MachineNames, World, eventually, listen, run, threads_of};
 use serde_json::json;
@@ -51,17 +54,9 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
     world.offer(&seller, 1, json!({})).await;
     let url = over_tcp(&world.database).await;
     let options = machine.given_to(world.options.clone());
-    let words = machine.words();
-    let (program, before) = words.split_first().unwrap();
-    let command = [before, &[PROGRAM, "admin", "sellers", "list"]].concat();
     let operator_token = world.server.operator_token.clone();
     for fail in FAULTS {
         fail(&machine.server, NAME);
-        let refused = run(program, &command, &[("DATABASE_URL", url.as_str())])
-            .await
-            .ended(4);
-        assert!(refused.stderr.contains(NAME), "{}", refused.output());
-        assert!(!refused.output().contains(PASSWORD), "a password is printed");
         let server = listen(&options, &url).await;
         server.not_ready().await;
         let log = server.log_with(|log| log.contains(NAME)).await;
@@ -112,4 +107,58 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
         (world.get(&token, "/v1/offers").await.status == 200).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_host_whose_name_fails_is_passed_by_for_the_next() {
+    const OTHER: &str = "standby.example";
+    let Some(machine) = MachineNames::start(&[(NAME, HERE)]).await else {
+        return;
+    };
+    let world = World::with(PROGRAM, |options| options).await;
+    let (_, token) = world.reader().await;
+    let url = over_tcp(&world.database).await;
+    let url = url.replacen(NAME, &format!("{OTHER}:1,{NAME}"), 1);
+    for fail in FAULTS {
+        fail(&machine.server, OTHER);
+        let server = listen(&machine.given_to(world.options.clone()), &url).await;
+        server.ready().await;
+        for _ in 0..5 {
+            let read = world.client.get(&format!("{}/v1/offers", server.base_url));
+            in_time(read.bearer(&token)).await.expect(200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn commands_say_which_name_they_cannot_find() {
+    let Some(machine) = MachineNames::start(&[]).await else {
+        return;
+    };
+    let database = TestDatabase::create().await;
+    let url = over_tcp(&database).await;
+    let words = machine.words();
+    let (program, before) = words.split_first().unwrap();
+    for fail in FAULTS {
+        fail(&machine.server, NAME);
+        for command in [["migrate"].as_slice(), &["admin", "sellers", "list"]] {
+            let arguments = [before, &[PROGRAM], command].concat();
+            let begun = Instant::now();
+            let refused = run(program, &arguments, &[("DATABASE_URL", url.as_str())]).await;
+            let refused = refused.ended(4);
+            // They do not wait for as long as the library of the system does.
+            assert!(
+                begun.elapsed() < Duration::from_secs(5),
+                "{command:?}: {:?}",
+                begun.elapsed()
+            );
+            assert!(refused.stderr.contains(NAME), "{}", refused.output());
+            assert!(!refused.output().contains(PASSWORD), "a password is printed");
+        }
+    }
+    machine.server.knows(NAME, HERE);
+    let migrated = [before, &[PROGRAM, "migrate"]].concat();
+    run(program, &migrated, &[("DATABASE_URL", url.as_str())])
+        .await
+        .success();
 }
