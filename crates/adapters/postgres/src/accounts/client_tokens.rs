@@ -29,13 +29,16 @@ use crate::{
 ///
 /// Whoever changes one of the rows holds it until a commit, and everybody else of the group would wait along. So nobody waits
 /// for long, and a group that would is taken apart.
+///
+/// The owners are looked for as an array: of a list the server expects so many that, while there are a few thousand sellers, it
+/// reads all of them each time.
 macro_rules! standing {
     () => {
         "), bound as materialized (select set_config('lock_timeout', '100ms', true) as patience), \
          application as materialized (select a.client_id, a.owner_id, a.scopes from bound cross join applications a \
            where bound.patience <> '' and a.client_id in (select client from given) and a.status <> 'suspended' \
              and a.deleted_at is null order by a.client_id for share of a), \
-         owner as materialized (select s.id from sellers s where s.id in (select owner_id from application) \
+         owner as materialized (select s.id from sellers s where s.id = any(array(select owner_id from application)) \
            and s.closed_at is null order by s.id for share of s), \
          sound as materialized (select g.* from given g join application a on a.client_id = g.client \
              and a.owner_id = g.seller and g.scopes & ~a.scopes = 0 join owner on owner.id = g.seller), \

@@ -17,7 +17,7 @@ use crate::support::{Fixture, id, instant};
 
 const BOTH: [Gathering; 2] = [Gathering::Grouped, Gathering::Router];
 
-fn new(application: &Application) -> NewClientToken {
+pub(crate) fn new(application: &Application) -> NewClientToken {
     NewClientToken {
         family: id().into(),
         grant: Grant {

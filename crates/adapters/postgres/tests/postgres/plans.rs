@@ -2,11 +2,13 @@
 //! values (as a statement that is kept prepared is) and run at depth over 200 000 offers.
 
 use adapter_postgres::Database;
+use futures_util::future::join_all;
 use kernel::{Keyset, OfferId, PageSize, SellerId};
 use offers::{OfferFilter, OfferStatus};
 use tokio_postgres::Client;
 
 use self::plan::{Plan, sent};
+use crate::client_tokens;
 use crate::consenting::Parties;
 use crate::support::{Fixture, settings};
 
@@ -168,4 +170,37 @@ async fn the_gate_reads_a_row_of_each_table_for_a_token() {
             "{table}: {before:?} {after:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn tokens_are_stored_without_reading_all_sellers() {
+    // Of fewer sellers reading all is cheap, and of more the server would look them up in any case.
+    const FILL: &str = "
+        insert into sellers (id, name, email, created_at)
+          select gen_random_uuid(), 's', 's' || n || '@x', api_now() from generate_series(1, 2000) n;
+        insert into applications (client_id, owner_id, name, documentation_url, purpose, client_type, redirect_uris, scopes, status,
+            built_in, secret_hash, created_at, updated_at)
+          select gen_random_uuid(), id, 'Filled ' || seller_no, 'https://docs.example', 'own_use', 'confidential', '{}', 1, 'active',
+            false, sha256('x'), api_now(), api_now() from sellers where email like '%@x';
+        analyze";
+    let fixture = Fixture::new().await;
+    let application = fixture.application(fixture.seller().await.id).await;
+    fixture.tamper(FILL).await;
+    let Fixture { place, database } = fixture;
+    drop(database);
+    let client = place.connect().await;
+    let before = reads(&client, "sellers").await;
+    let issuing = Database::new(settings(place.url())).unwrap().client_tokens();
+    // Alone and together, more often than the server plans a statement for its values.
+    for together in [1, 8] {
+        for _ in 0..10 {
+            let tokens: Vec<_> = (0..together).map(|_| client_tokens::new(&application)).collect();
+            for stored in join_all(tokens.iter().map(|token| issuing.issue(*token))).await {
+                assert!(stored.unwrap());
+            }
+        }
+    }
+    drop(issuing);
+    let after = reads(&client, "sellers").await;
+    assert_eq!(after.0, before.0, "sellers were read from end to end");
 }
