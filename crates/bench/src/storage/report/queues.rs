@@ -15,7 +15,7 @@ pub(super) fn deliveries(churned: &Churned, text: &mut String) -> anyhow::Result
     writeln!(
         text,
         "| deliveries, wave | a second | `deliveries`, MB | its indexes, MB | dead rows | vacuumed | `subscriptions` with indexes, MB | \
-         dead rows | vacuumed | a claim, ms | its pages |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+         dead rows | vacuumed | a claim gives out | in ms | pages for each |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     )?;
     for (kind, waves) in KINDS.iter().zip([&churned.vacuumed, &churned.left]) {
         for (n, wave) in (1..).zip(waves) {
@@ -23,7 +23,7 @@ pub(super) fn deliveries(churned: &Churned, text: &mut String) -> anyhow::Result
             let [deliveries, lanes] = tables;
             writeln!(
                 text,
-                "| {kind}, {n} | {} | {} | {} | {} | {} | {} | {} | {} | {:.2} | {} |",
+                "| {kind}, {n} | {} | {} | {} | {} | {} | {} | {} | {} | {:.0} | {:.2} | {:.0} |",
                 whole(*rate),
                 megabytes(deliveries.bytes),
                 megabytes(deliveries.indexes),
@@ -32,8 +32,9 @@ pub(super) fn deliveries(churned: &Churned, text: &mut String) -> anyhow::Result
                 megabytes(lanes.bytes + lanes.indexes),
                 lanes.dead,
                 lanes.vacuums,
+                claim.rows,
                 claim.milliseconds,
-                whole(claim.hit + claim.read),
+                (claim.hit + claim.read) / claim.rows.max(1.0),
             )?;
         }
     }
