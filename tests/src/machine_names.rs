@@ -8,7 +8,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use testkit::ServerOptions;
+use testkit::{ServerOptions, may_lack_mounts};
 
 use crate::NameServer;
 
@@ -27,8 +27,8 @@ pub struct MachineNames {
 }
 
 impl MachineNames {
-    /// Starts a name server that knows these names. It takes root; elsewhere there is none, which is told, and where `CI` is
-    /// set the test fails. No name is known from a file, `localhost` neither.
+    /// Starts a name server that knows these names. It takes root; elsewhere there is none, which is told, or the
+    /// test fails if it may not be left out ([`may_lack_mounts`]). No name is known from a file, `localhost` neither.
     #[expect(clippy::print_stderr, reason = "what is skipped is told")]
     pub async fn start(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
         let mut unshare = Command::new("unshare");
@@ -37,7 +37,7 @@ impl MachineNames {
         let server = NameServer::at_the_usual_port(names).await;
         let Some(server) = server.filter(|_| may_mount) else {
             assert!(
-                std::env::var_os("CI").is_none(),
+                may_lack_mounts(),
                 "the machine's name server cannot be replaced, and nothing is skipped here"
             );
             eprintln!("SKIPPED: only root can give a process another name server");
