@@ -1,11 +1,11 @@
 //! A run in which every kind of secret is issued, used and sent to where it does not belong, and every place that could tell of
 //! it: the logs of `serve`, of a worker and of the command line at their finest level, what is exported as traces, the metrics,
-//! the database with its write-ahead log.
+//! the database with its write-ahead log, and PostgreSQL's own log.
 
 use blackbox::{Collector, World, assert_no_secret, eventually, local_receivers, run};
 use reqwest::Method;
 use serde_json::json;
-use testkit::{TestDatabase, TestWorker, sealing_key};
+use testkit::{OwnPostgres, TestWorker, sealing_key};
 
 use crate::PROGRAM;
 use crate::at_rest::{busy, holds_none};
@@ -47,7 +47,7 @@ async fn misplace(world: &World, secrets: &Secrets) {
     }
 }
 
-/// What the server of the database has written down since `from`, as far as it is still there.
+/// What the server of the database has written down since `from`.
 async fn written_ahead(world: &World, from: &str) -> String {
     let client = world.database.connect().await;
     let ranges = "with begin as (select * from pg_walfile_name_offset($1::text::pg_lsn)), \
@@ -157,7 +157,9 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
         tempfile::tempdir().unwrap(),
     );
     let mail = folder.path().join("mail");
-    let database = TestDatabase::create().await;
+    // The one that the tests share gives its log away whenever one of them makes a database.
+    let postgres = OwnPostgres::start(|options| options.setting("wal_keep_size", "1GB")).await;
+    let database = postgres.database();
     let url = database
         .url()
         .replacen("postgres@", &format!("postgres:{DATABASE_PASSWORD}@"), 1);
@@ -226,6 +228,9 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
     let log = eventually("all that serve tells", async || tells_all(world.server.log())).await;
     let working = eventually("all that a worker tells", async || tells_all(worker.log())).await;
     let dump = world.database.dump().await;
+    let of_postgres = std::fs::read(postgres.cluster().log_file()).unwrap();
+    let of_postgres = String::from_utf8_lossy(&of_postgres).into_owned();
+    assert!(of_postgres.contains("database system is ready"), "{of_postgres}");
     let ahead = written_ahead(&world, &from).await;
     assert!(ahead.contains("invited@shop.example"), "what is written is found");
     for (place, text) in [
@@ -235,6 +240,7 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
         ("the metrics", &measured),
         ("the traces", &exported),
         ("the database", &dump),
+        ("PostgreSQL's own log", &of_postgres),
         ("the write-ahead log", &ahead),
     ] {
         holds_none(place, text, &secrets);

@@ -1,12 +1,16 @@
 //! Requests of every kind with any of their bytes changed, sent to the running program: whatever comes is answered as documented, or
 //! its connection ends; nothing hangs, nothing fails, and nobody is alarmed.
 //!
-//! `FUZZ_SECONDS` says for how long (five without it), `FUZZ_SEED` which bytes.
+//! `FUZZ_SECONDS` says for how long (five without it), `FUZZ_SEED` which bytes (a number, or `random`; the same in each
+//! run without it).
 
 // By its path: the crate around it brings stand-ins of every port along, which must not get into the program under test.
 #[path = "../../crates/fuzz/src/mutation.rs"]
 #[expect(unreachable_pub, reason = "there it is for others")]
 mod mutation;
+#[path = "../../crates/fuzz/src/seed.rs"]
+#[expect(unreachable_pub, reason = "there it is for others")]
+mod seed;
 
 use std::{
     env,
@@ -215,10 +219,7 @@ fn with_its_length(bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(
-    clippy::print_stdout,
-    reason = "a failure is shown with the seed that repeats it"
-)]
+#[expect(clippy::print_stdout, reason = "how many requests there were is told")]
 async fn whatever_bytes_come_the_program_answers_or_hangs_up() {
     let world = World::with(PROGRAM, |options| {
         options
@@ -229,9 +230,8 @@ async fn whatever_bytes_come_the_program_answers_or_hangs_up() {
     })
     .await;
     let good = Good::of(&world).await;
-    let seed = env::var("FUZZ_SEED").map_or_else(|_| fastrand::u64(..), |text| text.parse().unwrap());
+    let seed = seed::seed();
     let seconds = env::var("FUZZ_SECONDS").map_or(5, |text| text.parse().unwrap());
-    println!("FUZZ_SEED={seed}");
     let end = Instant::now() + Duration::from_secs(seconds);
     let (one, other, office) = tokio::join!(
         try_bytes(&world.server.base_url, &good.public, seed, end),

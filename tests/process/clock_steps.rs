@@ -1,6 +1,11 @@
 //! The clock of a process is hours away from the database's, and steps while it runs: what is compared is the database's time.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    env::{self, consts::ARCH},
+    fs,
+    path::Path,
+};
 
 use blackbox::{Receiver, World, listen, local_receivers};
 use chrono::Utc;
@@ -8,29 +13,40 @@ use testkit::{OwnPostgres, ServerOptions};
 
 use crate::{PROGRAM, ledger::Ledger};
 
-/// Where Debian puts the library that gives one process another clock.
-const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+/// Where Debian puts the library that gives one process another clock: into the folder of the machine's architecture, whose name
+/// is made like this for those that the program is built for.
+fn library() -> String {
+    format!("/usr/lib/{ARCH}-linux-gnu/faketime/libfaketimeMT.so.1")
+}
 
 /// The settings under which a process has the clock that a file names. The clock by which it waits stays as it is, as it does
 /// when a machine's time is set.
 pub(crate) fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
     options
-        .set("LD_PRELOAD", LIBRARY)
+        .set("LD_PRELOAD", library())
         .set("FAKETIME_TIMESTAMP_FILE", file.display())
         .set("FAKETIME_NO_CACHE", 1)
         .set("DONT_FAKE_MONOTONIC", 1)
 }
 
+/// Sets that clock, which is never read half-written.
+pub(crate) fn set_clock(file: &Path, step: &str) {
+    let next = file.with_extension("next");
+    fs::write(&next, step).unwrap();
+    fs::rename(&next, file).unwrap();
+}
+
 /// True where the library is there; without it the test is skipped, which is told, and under `CI` fails.
 #[expect(clippy::print_stderr, reason = "what is skipped is told")]
 pub(crate) fn can_step() -> bool {
-    let is_there = Path::new(LIBRARY).exists();
+    let library = library();
+    let is_there = Path::new(&library).exists();
     assert!(
-        is_there || std::env::var_os("CI").is_none(),
-        "{LIBRARY} is not there, and nothing is skipped here"
+        is_there || env::var_os("CI").is_none(),
+        "{library} is not there, and nothing is skipped here"
     );
     if !is_there {
-        eprintln!("SKIPPED: without {LIBRARY} (faketime) no clock steps");
+        eprintln!("SKIPPED: without {library} (faketime) no clock steps");
     }
     is_there
 }
@@ -46,7 +62,7 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("clock");
-    fs::write(&file, "+0s").unwrap();
+    set_clock(&file, "+0s");
     let postgres = OwnPostgres::start(|options| options).await;
     let mut world = World::over(PROGRAM, postgres.database(), local_receivers).await;
     let operator_token = world.server.operator_token.clone();
@@ -60,7 +76,7 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
     let mut ledger = Ledger::open(&world).await;
     let mut deliveries = 0;
     for step in ["+0s", "+6h", "-6h", "+400d", "+0s"] {
-        fs::write(&file, step).unwrap();
+        set_clock(&file, step);
         // Tokens: one from before the step, and one from after it, which lives twelve hours from now.
         world.get(&own.token, "/v1/me").await.expect(200);
         let token = world.token(&own.application).await;

@@ -153,7 +153,7 @@ async fn a_mail_server_whose_name_fails_is_asked_later() {
         machine
             .given_to(server.given_to(options))
             .set("SELLER_API__MAIL__HOST", NAME)
-            .set("SELLER_API__MAIL__TIMEOUT", "1s")
+            .set("SELLER_API__MAIL__TIMEOUT", "5s")
     })
     .await;
     let clock = world.database.control_clock().await;

@@ -29,7 +29,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::{
     PROGRAM,
     admin::told,
-    clock_steps::{can_step, with_clock},
+    clock_steps::{can_step, set_clock, with_clock},
     outage::{connect_every_thread, holds_out},
     starts::reason,
     tls::{connected, status},
@@ -70,7 +70,7 @@ impl Files {
     }
 
     fn clock(&self, step: &str) {
-        fs::write(self.path("clock"), step).unwrap();
+        set_clock(&self.path("clock"), step);
     }
 
     fn der(&self) -> CertificateDer<'static> {

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::net::UdpSocket;
 
-use crate::serving::own_loopback;
+use crate::serving::on_own_loopback;
 
 const HEADER: usize = 12;
 const TYPE_A: [u8; 2] = [0, 1];
@@ -44,15 +44,13 @@ impl NameServer {
         Self::over(socket, names)
     }
 
-    /// Starts one on the port where the machine's own resolver asks, at an address of its own; none where the account may not.
+    /// Starts one on the port where the machine's own resolver asks, at an address of its own; none where the account may not,
+    /// or somebody has the port at every address.
     pub async fn at_the_usual_port(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
-        loop {
-            match UdpSocket::bind((own_loopback(), USUAL_PORT)).await {
-                Ok(socket) => return Some(Self::over(socket, names)),
-                Err(error) if error.kind() == ErrorKind::PermissionDenied => return None,
-                Err(error) if error.kind() == ErrorKind::AddrInUse => {}
-                Err(error) => panic!("no name server: {error}"),
-            }
+        match on_own_loopback(async |address| UdpSocket::bind((address, USUAL_PORT)).await).await {
+            Ok(socket) => Some(Self::over(socket?, names)),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
+            Err(error) => panic!("no name server: {error}"),
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use testkit::{ServerOptions, may_lack_mounts};
+use testkit::{ServerOptions, may_lack_mounts, mounts_are_refused};
 
 use crate::NameServer;
 
@@ -27,22 +27,27 @@ pub struct MachineNames {
 }
 
 impl MachineNames {
-    /// Starts a name server that knows these names. It takes root; elsewhere there is none, which is told, or the
-    /// test fails if it may not be left out ([`may_lack_mounts`]). No name is known from a file, `localhost` neither.
+    /// Starts a name server that knows these names. It takes root, a free port and mounts; elsewhere there is none, which is
+    /// told, or the test fails if it may not be left out ([`may_lack_mounts`]). No name is known from a file, `localhost` neither.
     #[expect(clippy::print_stderr, reason = "what is skipped is told")]
     pub async fn start(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
-        let mut unshare = Command::new("unshare");
-        unshare.args(["--mount", "true"]).stderr(Stdio::null());
-        let may_mount = unshare.status().is_ok_and(|status| status.success());
-        let server = NameServer::at_the_usual_port(names).await;
-        let Some(server) = server.filter(|_| may_mount) else {
+        let server = if mounts_are_refused() {
+            None
+        } else {
+            NameServer::at_the_usual_port(names).await
+        };
+        let machine = server.map(Self::over).filter(Self::is_seen);
+        if machine.is_none() {
             assert!(
                 may_lack_mounts(),
                 "the machine's name server cannot be replaced, and nothing is skipped here"
             );
-            eprintln!("SKIPPED: only root can give a process another name server");
-            return None;
-        };
+            eprintln!("SKIPPED: only root, where it may mount, can give a process another name server");
+        }
+        machine
+    }
+
+    fn over(server: NameServer) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         // The program may run under another account later.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("the folder is opened");
@@ -54,7 +59,15 @@ impl MachineNames {
         ] {
             fs::write(folder.path().join(file), text).expect("the file is written");
         }
-        Some(Self { server, folder })
+        Self { server, folder }
+    }
+
+    /// Whether a process can be given these files.
+    fn is_seen(&self) -> bool {
+        let [unshare, words @ ..] = self.words();
+        let mut probe = Command::new(unshare);
+        probe.args(words).arg("true").stderr(Stdio::null());
+        probe.status().is_ok_and(|status| status.success())
     }
 
     /// The words before a program's name on the command line of a process that is to see these names.

@@ -1,7 +1,6 @@
 //! A mail server on the loopback (RFC 5321), as far as a mail's way to it goes, with its answers in the hand of a test.
 
 use std::{
-    io::ErrorKind,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
 };
@@ -13,7 +12,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::serving::own_loopback;
+use crate::serving::on_own_loopback;
 
 const PORT: u16 = 2525;
 
@@ -67,12 +66,11 @@ pub struct MailServer {
 impl MailServer {
     /// Starts one that takes every mail, one on each connection.
     pub async fn start() -> Self {
-        let listener = loop {
-            match TcpListener::bind((own_loopback(), PORT)).await {
-                Ok(listener) => break listener,
-                Err(error) if error.kind() == ErrorKind::AddrInUse => {}
-                Err(error) => panic!("no mail server: {error}"),
-            }
+        let listener = on_own_loopback(async |address| TcpListener::bind((address, PORT)).await).await;
+        let listener = match listener {
+            Ok(Some(listener)) => listener,
+            Ok(None) => panic!("no mail server: somebody has port {PORT} at every address"),
+            Err(error) => panic!("no mail server: {error}"),
         };
         let address = listener.local_addr().expect("an address");
         let state = Arc::default();

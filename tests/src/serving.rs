@@ -1,9 +1,14 @@
 //! Servers besides the one a world begins with; their answers are judged by the document like those of any. And where a test
 //! has a server of its own.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::{
+    io::{self, ErrorKind},
+    net::{Ipv4Addr, TcpListener},
+    time::Duration,
+};
 
 use testkit::{Link, ServerOptions, TestDatabase, TestServer};
+use tokio::time::sleep;
 
 use crate::{World, documented};
 
@@ -20,6 +25,19 @@ pub fn own_loopback() -> Ipv4Addr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let [high, low] = listener.local_addr().expect("an address").port().to_be_bytes();
     Ipv4Addr::new(127, 83, high, low)
+}
+
+/// Something bound to a port at an address of its own; nothing where the port is taken at every address that is tried.
+pub(crate) async fn on_own_loopback<T>(
+    mut bind: impl AsyncFnMut(Ipv4Addr) -> io::Result<T>,
+) -> io::Result<Option<T>> {
+    for _ in 0..50 {
+        match bind(own_loopback()).await {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => sleep(Duration::from_millis(20)).await,
+            bound => return bound.map(Some),
+        }
+    }
+    Ok(None)
 }
 
 impl World {

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use crate::catalogue::Catalogue;
+use crate::chosen::chosen;
 use crate::figures::{ratio_spread, whole_spread};
 use crate::load::Load;
 use crate::measure::{CpuEach, Subject, Work};
@@ -33,10 +34,9 @@ pub(crate) async fn run(options: &CompareOptions) -> anyhow::Result<()> {
         all.extend(write::subjects_on(&options.stand, cluster, &stand, options.orders, progress).await?);
     }
     stand.settle(cluster).await?;
-    let wanted =
-        |key: &str| options.subjects.is_empty() || options.subjects.iter().any(|wanted| wanted == key);
-    let pairs = all.into_iter().filter(|subject| wanted(subject.key));
-    let pairs = pairs.filter_map(|subject| Some([elsewhere(&subject, &stand.server, &before)?, subject]));
+    all.retain(|subject| matches!(subject.work, Work::Http(..)));
+    let chosen = chosen(all, &options.subjects)?.into_iter();
+    let pairs = chosen.filter_map(|subject| Some([elsewhere(&subject, &stand.server, &before)?, subject]));
     let pairs = pairs.flatten().collect();
     let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
     let measured = rounds::run(cluster, pairs, options.rounds, &mut patience, progress).await?;

@@ -20,15 +20,27 @@ const OTHER_FILES: u64 = 256;
 /// The first connection idles until the last one is there.
 const PATIENT: (&str, &str) = ("SELLER_API__SERVER__KEEP_ALIVE", "10m");
 
+/// The connections that the bar of memory is about.
+const BARRED: u64 = 2_000;
+
 /// The memory of a fresh server, without and with connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
-    /// How many connections were kept.
-    pub(crate) connections: u64,
     /// Ready, with none.
     pub(crate) before: Memory,
-    /// With all of them open, after each has been used.
-    pub(crate) with_all: Memory,
+    /// With as many as the bar is about, or all if those are fewer.
+    pub(crate) with_few: With,
+    /// With all of them.
+    pub(crate) with_all: With,
+}
+
+/// The memory while so many connections are open, after each has been used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct With {
+    /// How many connections were kept.
+    pub(crate) connections: u64,
+    /// What the server holds.
+    pub(crate) memory: Memory,
 }
 
 /// Opens the connections on a server of their own, uses each, and reads what the server holds while all stay open.
@@ -48,8 +60,8 @@ pub(crate) async fn measure(
     let requests = Offers::of_all(stand.catalogue, &stand.tokens());
     let mut random = fastrand::Rng::with_seed(1);
     let mut request = Vec::new();
-    let mut open = Vec::new();
-    for _ in 0..connections {
+    let (mut open, mut with_few) = (Vec::new(), None);
+    for number in 1..=connections {
         let mut connection = Connection::open(server.public).await?;
         for _ in 0..REQUESTS_EACH {
             requests.write(&mut random, &mut request)?;
@@ -58,6 +70,12 @@ pub(crate) async fn measure(
         }
         open.push(connection);
         step.advance(1);
+        if number == BARRED {
+            with_few = Some(With {
+                connections: number,
+                memory: Memory::of(server.pid)?,
+            });
+        }
     }
     // The first ones are still there: nobody was cut off meanwhile.
     for connection in open.iter_mut().take(10) {
@@ -66,12 +84,15 @@ pub(crate) async fn measure(
             .await
             .context("a kept connection was closed")?;
     }
-    let with_all = Memory::of(server.pid)?;
+    let with_all = With {
+        connections,
+        memory: Memory::of(server.pid)?,
+    };
     drop(open);
     server.stop().await?;
     Ok(Kept {
-        connections,
         before,
+        with_few: with_few.unwrap_or(with_all),
         with_all,
     })
 }

@@ -95,23 +95,24 @@ fn line(goal: Goal) -> Line {
             0.75,
             ratio_spread,
             "An exchange over TCP and HTTP in a process of its own, where pgbench is its own client on a unix socket; and a row \
-             that is written for each request, the exact rate count, where pgbench only reads (Reads, CPU time).",
+             that is written for each request, the exact rate count, where pgbench only reads. On the machine of these figures: PostgreSQL 29 µs, \
+             server 23, client 7, where pgbench's row costs 30 and 6 (Reads, CPU time).",
         ),
         Goal::OfferCpu => Line::new(
             "PostgreSQL's CPU time for one offer ÷ for pgbench's row",
             at_most,
             0.5,
             ratio_spread,
-            "The gate's statement writes the rate count: it costs more than the offer's own (compare `GET /v1/me`, which has \
-             no other statement).",
+            "The gate's statement writes the rate count: it costs more than the offer's own: 19 of the 29 µs, as `GET /v1/me` \
+             shows, which has no other statement.",
         ),
         Goal::Page => Line::new(
             "page of 50 ÷ pgbench's rows of a page",
             at_least,
             0.6,
             ratio_spread,
-            "50 offers become some 20 kB of JSON in the server and cross TCP once more to the client; pgbench throws the rows \
-             away as they come.",
+            "50 offers become some 20 kB of JSON in the server and cross TCP once more to the client, 85 µs of the server's for 48 of \
+             PostgreSQL's; pgbench throws the rows away as they come (53 and 17).",
         ),
         Goal::Deep => Line::new(
             "cost of a page at 90 % depth ÷ of the first",
@@ -127,7 +128,7 @@ fn line(goal: Goal) -> Line {
             0.8,
             ratio_spread,
             "Beside the writes: the gate's statement, setting the transaction's time limits, and the seal of the answer; both \
-             wait for the same commit.",
+             wait for the same commit. Ten statements in six round trips (PostgreSQL 555 µs, server 243) against seven (431, 51).",
         ),
         Goal::Tokens => Line::new(
             "clients' tokens a second",
@@ -155,28 +156,29 @@ fn line(goal: Goal) -> Line {
             at_least,
             0.9,
             ratio_spread,
-            "The large table does not fit into `shared_buffers`: its pages are copied from the system's cache.",
+            "The large table does not fit into `shared_buffers`: its pages are copied from the system's cache, and miss the \
+             processor's. pgbench's own row falls further: to 0.41 of its rate with 10 000 offers.",
         ),
         Goal::OfferLatency => Line::new(
             "p99 of `GET /v1/offers/{id}` at half load, ms",
             at_most,
             5.0,
             ratio_spread,
-            "Waiting for a core: the load generator, the server and PostgreSQL share them.",
+            "Waiting for a core: the load generator, the server and PostgreSQL share two; medians are at 1 to 2 ms (Latency).",
         ),
         Goal::PageLatency => Line::new(
             "p99 of a page of 50 at half load, ms",
             at_most,
             5.0,
             ratio_spread,
-            "Waiting for a core: the load generator, the server and PostgreSQL share them.",
+            "Waiting for a core: the load generator, the server and PostgreSQL share two; medians are at 1 to 2 ms (Latency).",
         ),
         Goal::Memory => Line::new(
             "resident with 10 000 keep-alive connections, MB",
             at_most,
             100.0,
             whole_spread,
-            "What each connection keeps: its buffers and the HTTP state.",
+            "13 KiB for each connection, most of them the HTTP library's two buffers of 8 KiB, where the goal leaves 6.",
         ),
         Goal::Ready => Line::new(
             "`serve` ready, ms",

@@ -3,7 +3,8 @@
 //!
 //! - `cli`: the command line; `read`, `write`, `tokens`, `deliveries`, `arrivals`, `growth`, `storage`: the benches, each from the empty
 //!   cluster to the report; `all`: those together; `goals`: what they are to reach; `soak`: mixed load for long; `profile`: one
-//!   subject again and again; `instructions`: what hot paths cost, in instructions; `operations`: what requests ask of PostgreSQL.
+//!   subject again and again; `compare`: two builds next to each other; `chosen`: the subjects of these two; `instructions`: what hot
+//!   paths cost, in instructions; `operations`: what requests ask of PostgreSQL.
 //! - What is measured stands on: `cluster` (a throw-away PostgreSQL), `program` and `server` (the real binary),
 //!   `back_office` and `catalogue` (what it is filled with), `import` (filling, itself measured).
 //! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `statements`, `counts`, `startup`, `connections`, `wal`, `tables`, `explained`. `measure`
@@ -14,6 +15,7 @@ mod all;
 mod arrivals;
 mod back_office;
 mod catalogue;
+mod chosen;
 mod cli;
 mod cluster;
 mod compare;

@@ -1,6 +1,7 @@
 //! One subject again and again, with what a profiler needs to know.
 
 use crate::catalogue::Catalogue;
+use crate::chosen::chosen;
 use crate::measure::measure;
 use crate::options::ProfileOptions;
 use crate::progress::{Progress, say};
@@ -33,8 +34,7 @@ pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
     if options.orders > 0 {
         all.extend(write::subjects_on(stand_options, cluster, &stand, options.orders, progress).await?);
     }
-    let wanted =
-        |key: &str| options.subjects.is_empty() || options.subjects.iter().any(|subject| subject == key);
+    let chosen = chosen(all, &options.subjects)?;
     if options.rounds == Some(0) {
         say("held until it is interrupted");
         std::future::pending::<()>().await;
@@ -42,7 +42,7 @@ pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
     let mut round = 0;
     while options.rounds.is_none_or(|rounds| round < rounds) {
         round += 1;
-        for subject in all.iter().filter(|subject| wanted(subject.key)) {
+        for subject in &chosen {
             let sample = measure(cluster, &subject.work).await?;
             say(&format!(
                 "{:<10} {:>8.0}/s  p50 {:>7.2} ms  p99 {:>7.2} ms  µs each: PostgreSQL {:>5.1}, server {:>5.1}, client {:>4.1}  \

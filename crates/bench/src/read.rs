@@ -41,9 +41,9 @@ pub(crate) fn goals(findings: &Findings) -> anyhow::Result<Vec<Found>> {
     let subject = |key| findings.subject(key);
     let (row, offer) = (subject(key::ROW)?, subject(key::OFFER)?);
     let page = subject(key::PAGE)?;
-    let megabytes = real(findings.kept.with_all.resident) * 1_024.0 / 1e6;
+    let megabytes = real(findings.kept.with_all.memory.resident) * 1_024.0 / 1e6;
     let mut memory = Found::of(Goal::Memory, Spread::of([megabytes]));
-    let connections = findings.kept.connections;
+    let connections = findings.kept.with_all.connections;
     memory.but = (connections != CONNECTIONS).then(|| format!("with {}", whole(real(connections))));
     Ok(vec![
         Found::of(Goal::Offer, offer.ratio_to(row)),

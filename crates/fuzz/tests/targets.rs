@@ -1,12 +1,12 @@
 //! Every target, fed for a short while, and what inputs cost as they grow.
 //!
-//! `FUZZ_SECONDS` says how long each target is fed (a quarter of a second without it), `FUZZ_SEED` which inputs are made, `FUZZ_TARGET`
-//! which target alone.
+//! `FUZZ_SECONDS` says how long each target is fed (a quarter of a second without it), `FUZZ_SEED` which inputs are made (a
+//! number, or `random`; the same in each run without it), `FUZZ_TARGET` which target alone.
 #![expect(clippy::panic, clippy::print_stderr, reason = "tests")]
 
 use std::{env, sync::Mutex, thread, time::Duration};
 
-use fuzz::{Driven, TABLE, Target, costs, drive};
+use fuzz::{Driven, TABLE, Target, costs, drive, seed};
 
 /// How many targets are fed at a time.
 const THREADS: usize = 2;
@@ -29,9 +29,7 @@ fn chosen() -> Vec<&'static Target> {
 #[test]
 fn whatever_is_read_every_target_holds() {
     let time = Duration::from_secs_f64(number("FUZZ_SECONDS").unwrap_or(0.25));
-    let seed = env::var("FUZZ_SEED").ok().map(|text| text.parse().unwrap());
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
-    eprintln!("FUZZ_SEED={seed}");
+    let seed = seed();
     let waiting = Mutex::new(chosen());
     let faults = Mutex::new(Vec::new());
     let feed = || {

@@ -35,5 +35,5 @@ pub use link::{Link, LostCommit, Pace};
 pub use own_postgres::OwnPostgres;
 pub use pgbouncer::PgBouncer;
 pub use server::{ServerOptions, TestServer, sealing_key};
-pub use small_disk::{SmallDisk, may_lack_mounts};
+pub use small_disk::{SmallDisk, may_lack_mounts, mounts_are_refused};
 pub use worker::TestWorker;

@@ -9,11 +9,14 @@ use std::{
 
 use tempfile::TempDir;
 
-/// True where tests that take a mount may be left out: anywhere but where `CI` is set, and there where `.ci/run` has found, and
-/// said by `SELLER_API_TEST_MOUNTS=refused`, that the machine grants none even to root.
+/// True where `.ci/run` has found, and said by `SELLER_API_TEST_MOUNTS=refused`, that the machine grants no mounts even to root.
+pub fn mounts_are_refused() -> bool {
+    std::env::var_os("SELLER_API_TEST_MOUNTS").is_some_and(|mounts| mounts == "refused")
+}
+
+/// True where tests that take a mount may be left out: anywhere but where `CI` is set, and there where [`mounts_are_refused`].
 pub fn may_lack_mounts() -> bool {
-    let refused = std::env::var_os("SELLER_API_TEST_MOUNTS").is_some_and(|mounts| mounts == "refused");
-    refused || std::env::var_os("CI").is_none()
+    mounts_are_refused() || std::env::var_os("CI").is_none()
 }
 
 /// A file system in memory. It is unmounted with the value, so whoever uses it has to be gone by then.

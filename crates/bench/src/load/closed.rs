@@ -165,7 +165,7 @@ mod tests {
             requests: any_of(vec![b"GET / HTTP/1.1\r\n\r\n".to_vec()]),
             expected: 200,
             warm_up: Duration::from_millis(10),
-            measured: Duration::from_millis(50),
+            measured: Duration::from_millis(500),
         };
         tokio::spawn(serve(listener, answer));
         run(&load, || Ok(1), |begun| Ok(begun + 1)).await

@@ -62,13 +62,17 @@ fn reads(findings: &Findings) -> anyhow::Result<Vec<Bar>> {
 
 fn others(findings: &Findings) -> [Bar; 4] {
     let rate = Spread::of([findings.filling.largest_rate]);
-    let resident = Spread::of([real(findings.kept.with_all.resident) / 1024.0]);
+    let resident = Spread::of([real(findings.kept.with_few.memory.resident) / 1024.0]);
     [
         ratio("one large import ÷ `\\copy`", import_ratio(findings)).bar(at_least, 0.3),
         number("one large import, rows/s", rate).aim(at_least, 50_000.0),
         number("`serve` ready, ms", findings.starts)
             .bar(at_most, 1_000.0)
             .aim(at_most, 300.0),
-        number("resident with the kept connections, MiB", resident).bar(at_most, 100.0),
+        number(
+            "resident with 2 000 keep-alive connections at most, MiB",
+            resident,
+        )
+        .bar(at_most, 100.0),
     ]
 }

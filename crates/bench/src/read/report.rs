@@ -137,11 +137,15 @@ fn start_and_memory(findings: &Findings, text: &mut String) -> anyhow::Result<()
         "| resident when ready, MiB | {} |",
         mebibytes(kept.before.resident)
     )?;
-    writeln!(
-        text,
-        "| resident with {} keep-alive connections, each used, MiB | {} |",
-        whole(real(kept.connections)),
-        mebibytes(kept.with_all.resident)
-    )?;
+    let mut counts = vec![kept.with_few, kept.with_all];
+    counts.dedup_by_key(|with| with.connections);
+    for with in counts {
+        writeln!(
+            text,
+            "| resident with {} keep-alive connections, each used, MiB | {} |",
+            whole(real(with.connections)),
+            mebibytes(with.memory.resident)
+        )?;
+    }
     Ok(())
 }
