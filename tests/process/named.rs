@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 fn every_test_that_the_table_of_faults_names_is_there() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(tests.join("../docs/RELIABILITY.md")).unwrap();
-    let (_, table) = page.split_once("| fault | promise | shown by |").unwrap();
+    let (_, table) = page.split_once("| fault | promise | seen | shown by |").unwrap();
     let named: Vec<_> = table
         .lines()
         .filter_map(|line| line.strip_suffix("` |")?.rsplit_once('`'))

@@ -34,8 +34,40 @@ struct Shared<W> {
     /// Told when a first line waits.
     begun: Condvar,
     /// Held while lines are taken and written, so that they stay in order.
-    sink: Mutex<W>,
+    sink: Mutex<Sink<W>>,
     patient: OnceLock<bool>,
+}
+
+/// Where lines go.
+#[derive(Debug)]
+struct Sink<W> {
+    to: W,
+    /// The last line went out in part, since there was no space for all of it.
+    torn: bool,
+}
+
+impl<W: Write> Sink<W> {
+    /// Writes whole lines, and begins a new one where the last one was torn: that one alone is spoiled.
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if self.torn {
+            self.to.write_all(b"\n")?;
+            self.torn = false;
+        }
+        let mut rest = lines;
+        while !rest.is_empty() {
+            match self.to.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    let (done, left) = rest.split_at(written.min(rest.len()));
+                    self.torn = !done.ends_with(b"\n");
+                    rest = left;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<W> Clone for Lines<W> {
@@ -50,7 +82,10 @@ impl<W: Write + Send + 'static> Lines<W> {
         Self(Arc::new(Shared {
             waiting: Mutex::default(),
             begun: Condvar::new(),
-            sink: Mutex::new(sink),
+            sink: Mutex::new(Sink {
+                to: sink,
+                torn: false,
+            }),
             patient: OnceLock::new(),
         }))
     }
@@ -72,10 +107,10 @@ impl<W: Write + Send + 'static> Lines<W> {
         let mut rest = waiting.as_slice();
         while !rest.is_empty() {
             let (whole, later) = rest.split_at(whole_lines(rest));
-            sink.write_all(whole)?;
+            sink.write(whole)?;
             rest = later;
         }
-        sink.flush()
+        sink.to.flush()
     }
 
     fn write_in_time(&self) {
@@ -205,6 +240,40 @@ mod tests {
         lines.add(b"urgent\n", false).unwrap();
         let written = told.try_iter().flatten().collect::<Vec<_>>();
         assert_eq!(written, b"patient\nurgent\n");
+    }
+
+    /// Has room for so many bytes at first, and is told of more later.
+    #[derive(Clone)]
+    struct Disk(Arc<Mutex<(Vec<u8>, usize)>>);
+
+    impl Write for Disk {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            let (written, room) = &mut *self.0.lock().unwrap();
+            let fits = text.len().min(*room);
+            if fits == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            written.extend_from_slice(&text[..fits]);
+            *room -= fits;
+            Ok(fits)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_cut_by_a_full_disk_spoils_no_other() {
+        let disk = Disk(Arc::new(Mutex::new((Vec::new(), 10))));
+        let lines = Lines::to(disk.clone());
+        lines.add(b"first\n", false).unwrap();
+        lines.add(b"second\n", false).unwrap_err();
+        lines.add(b"third\n", false).unwrap_err();
+        disk.0.lock().unwrap().1 = 100;
+        lines.add(b"fourth\n", false).unwrap();
+        lines.add(b"fifth\n", false).unwrap();
+        assert_eq!(disk.0.lock().unwrap().0, b"first\nseco\nfourth\nfifth\n");
     }
 
     #[test]
