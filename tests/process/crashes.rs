@@ -14,6 +14,7 @@ use blackbox::{Trader, World, eventually, line, order_body, parcel};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Client, OwnPostgres, ServerOptions};
+use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -22,6 +23,9 @@ use crate::PROGRAM;
 const WRITERS: usize = 8;
 /// How many writes a server answers before it is killed, at most.
 const MOST_ANSWERS: u64 = 120;
+
+/// Longer than a server waits for anything, so that whatever is not answered by then never will be.
+const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 
 /// How many times the server is killed; `CRASH_ROUNDS` asks for more in a long run.
 fn rounds() -> usize {
@@ -74,7 +78,8 @@ impl Door {
             Some(body) => request.json(body),
             None => request,
         };
-        request.try_send().await.ok()
+        // Now and then the client itself never learns that its connection has ended.
+        timeout(ANSWER_WITHIN, request.try_send()).await.ok()?.ok()
     }
 
     /// Asks until the answer is one: a transaction of the dead server may still be ending in the database.
@@ -217,7 +222,7 @@ async fn exactly_once(client: &tokio_postgres::Client, done: &[Done]) {
 }
 
 /// A point in time that nobody chose: after some answers, and a little while.
-async fn moment(answers: &AtomicUsize) {
+pub(crate) async fn moment(answers: &AtomicUsize) {
     let chance = RandomState::new().build_hasher().finish();
     let enough = usize::try_from(chance % MOST_ANSWERS).unwrap();
     eventually("answers to writes", async || {
@@ -225,6 +230,26 @@ async fn moment(answers: &AtomicUsize) {
     })
     .await;
     tokio::time::sleep(Duration::from_micros(chance / MOST_ANSWERS % 20_000)).await;
+}
+
+/// No client is held up by a limit.
+pub(crate) fn unlimited(options: ServerOptions) -> ServerOptions {
+    options.set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000)
+}
+
+/// The feed's reader sees each change that is there, and each stock once.
+pub(crate) async fn fed_once(world: &World) {
+    let feed = eventually("the feed", async || {
+        let feed = world.caught_up_feed().await;
+        let stocks = world
+            .count("select count(*) from changes where $1 = ''", "")
+            .await;
+        (i64::try_from(feed.len()).unwrap() == stocks).then_some(feed)
+    })
+    .await;
+    let stocks: Vec<_> = feed.iter().filter_map(|item| item["stock"].as_u64()).collect();
+    let distinct: std::collections::BTreeSet<_> = stocks.iter().collect();
+    assert_eq!(stocks.len(), distinct.len());
 }
 
 /// What a run has seen.
@@ -256,7 +281,6 @@ impl Seen {
 #[expect(clippy::print_stderr, reason = "a long run tells what it has seen")]
 async fn killed_at_any_point_nothing_is_lost_and_nothing_done_twice() {
     let postgres = OwnPostgres::start(|options| options).await;
-    let unlimited = |options: ServerOptions| options.set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000);
     let mut world = World::over(PROGRAM, postgres.database(), unlimited).await;
     let clock = world.database.control_clock().await;
     let looking = world.database.connect().await;
@@ -326,16 +350,5 @@ async fn killed_at_any_point_nothing_is_lost_and_nothing_done_twice() {
         1_000_000 - seen.placed,
         "stock went down once for each order ({seen:?})"
     );
-    // And the feed's reader sees each once.
-    let feed = eventually("the feed", async || {
-        let feed = world.caught_up_feed().await;
-        let stocks = world
-            .count("select count(*) from changes where $1 = ''", "")
-            .await;
-        (i64::try_from(feed.len()).unwrap() == stocks).then_some(feed)
-    })
-    .await;
-    let stocks: Vec<_> = feed.iter().filter_map(|item| item["stock"].as_u64()).collect();
-    let distinct: std::collections::BTreeSet<_> = stocks.iter().collect();
-    assert_eq!(stocks.len(), distinct.len());
+    fed_once(&world).await;
 }

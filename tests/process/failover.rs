@@ -25,8 +25,8 @@ use crate::{PROGRAM, deliveries::without_workers};
 const WRITERS: usize = 4;
 /// What has to be answered before the primary dies, and again after the promotion.
 const ENOUGH: usize = 60;
-/// How soon after the promotion the service answers again.
-const BACK_WITHIN: Duration = Duration::from_secs(10);
+/// How soon after the promotion, or another start, the service answers again.
+pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(10);
 /// Longer than a claim on an idempotency key or on a lane of deliveries.
 const LEASE: TimeDelta = TimeDelta::seconds(61);
 
@@ -82,11 +82,15 @@ impl Pair {
         .await;
     }
 
-    /// Kills the primary as a machine's sudden end does.
     fn kill_primary(&self) {
-        let process = i32::try_from(self.primary.server_process().unwrap()).unwrap();
-        kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
+        kill_postmaster(&self.primary);
     }
+}
+
+/// Kills a server's first process as a machine's sudden end does. Its children end when they see it.
+pub(crate) fn kill_postmaster(cluster: &Cluster) {
+    let process = i32::try_from(cluster.server_process().unwrap()).unwrap();
+    kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
 }
 
 /// A write, with a key of its own.

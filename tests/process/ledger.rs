@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use blackbox::{Trader, World, eventually, requests};
+use blackbox::{Expect, Trader, World, eventually, requests};
 use serde_json::json;
 use testkit::{Answer, Request};
+use tokio_postgres::Client;
 
 use crate::outage::comes_again;
 
@@ -23,15 +24,24 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// A new seller's offer. The clock of the database is in the ledger's hand from now on.
     pub(crate) async fn open(world: &World) -> Self {
+        Self::several(world, 1).await.remove(0)
+    }
+
+    /// So many of them, each with a seller and with numbers of its own.
+    pub(crate) async fn several(world: &World, count: i32) -> Vec<Self> {
         drop(world.database.control_clock().await);
-        let trader = world.trader().await;
-        Self {
-            offer: world.any_offer(&trader.seller, json!({"stock": 0})).await,
-            trader,
-            next: 10_000,
-            acknowledged: Vec::new(),
-            open: Vec::new(),
+        let mut ledgers = Vec::new();
+        for n in 1..=count {
+            let trader = world.trader().await;
+            ledgers.push(Self {
+                offer: world.any_offer(&trader.seller, json!({"stock": 0})).await,
+                trader,
+                next: n * 10_000,
+                acknowledged: Vec::new(),
+                open: Vec::new(),
+            });
         }
+        ledgers
     }
 
     pub(crate) fn trader(&self) -> &Trader {
@@ -67,14 +77,41 @@ impl Ledger {
         done
     }
 
+    /// Repeats what is open, until each is done or its key is still taken by what has failed. Gives how many were done anew, had
+    /// been done before, and are taken.
+    pub(crate) async fn repeat(&mut self, world: &World) -> [usize; 3] {
+        let mut came_to = [0; 3];
+        for stock in std::mem::take(&mut self.open) {
+            let answer = loop {
+                let answer = self.request(world, stock).send().await;
+                if answer.status != 500 {
+                    break answer;
+                }
+                world.server.ready().await;
+            };
+            if answer.status == 200 {
+                let was_done = answer.header("idempotent-replayed").is_some();
+                came_to[usize::from(was_done)] += 1;
+                self.acknowledged.push((stock, answer));
+            } else {
+                answer.refused(409, "idempotency_in_progress");
+                came_to[2] += 1;
+                self.open.push(stock);
+            }
+        }
+        came_to
+    }
+
+    /// Holds the offer to having what the last good answer said.
+    pub(crate) async fn ends_with_the_last(&self, world: &World) {
+        let (stock, _) = self.acknowledged.last().unwrap();
+        let offer = world.fed_offer(&self.trader.seller, &self.offer).await;
+        assert_eq!(offer["stock"], *stock);
+    }
+
     /// How much was answered well, and how much was not.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.acknowledged.len(), self.open.len())
-    }
-
-    async fn times(&self, world: &World, stock: i32) -> i64 {
-        let told = "select count(*) from changes where stock::text = $1";
-        world.count(told, &stock.to_string()).await
     }
 
     /// When all is well again: what was answered is there once and is answered alike, and what was not can be had.
@@ -83,20 +120,26 @@ impl Ledger {
         let database = world.database.connect().await;
         database.batch_execute(LEASE_ENDS).await.unwrap();
         for (stock, answer) in &self.acknowledged {
-            assert_eq!(self.times(world, *stock).await, 1, "{stock} was answered");
+            assert_eq!(times(&database, *stock).await, 1, "{stock} was answered");
             let again = self.request(world, *stock).send().await;
             assert_eq!((again.status, &again.bytes), (200, &answer.bytes));
         }
         for stock in &self.open {
-            assert!(self.times(world, *stock).await <= 1, "{stock} was not answered");
+            assert!(times(&database, *stock).await <= 1, "{stock} was not answered");
             eventually("an answer to the repeat", async || {
                 let answer = self.request(world, *stock).send().await;
                 (answer.status == 200).then_some(())
             })
             .await;
-            assert_eq!(self.times(world, *stock).await, 1, "{stock} was repeated");
+            assert_eq!(times(&database, *stock).await, 1, "{stock} was repeated");
         }
     }
+}
+
+/// How often a change to this stock was made.
+async fn times(database: &Client, stock: i32) -> i64 {
+    let told = "select count(*) from changes where stock = $1";
+    database.query_one(told, &[&stock]).await.unwrap().get(0)
 }
 
 /// How long an answer may take.

@@ -42,6 +42,7 @@ mod own_disk;
 mod panel_audit;
 mod paused;
 mod pgbouncer;
+mod postgres_killed;
 mod rolling;
 mod sandbox_database;
 mod sandbox_full;

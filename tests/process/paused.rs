@@ -19,7 +19,7 @@ use crate::{
 const LEASE: TimeDelta = TimeDelta::seconds(31);
 
 /// How long it is asked what became of a transaction, and a last statement besides.
-const OUTCOME_WITHIN: Duration = Duration::from_secs(18);
+pub(crate) const OUTCOME_WITHIN: Duration = Duration::from_secs(18);
 
 #[tokio::test]
 async fn a_database_that_was_paused_goes_on_and_nothing_is_done_twice() {

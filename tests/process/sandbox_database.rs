@@ -6,18 +6,6 @@ use testkit::TestDatabase;
 
 use crate::PROGRAM;
 
-fn arguments(data: &str) -> [&str; 7] {
-    [
-        "sandbox",
-        "--port",
-        "0",
-        "--backoffice-port",
-        "0",
-        "--data-dir",
-        data,
-    ]
-}
-
 #[tokio::test]
 async fn an_empty_database_becomes_a_sandbox_and_stays_one() {
     let database = TestDatabase::empty().await;
@@ -43,7 +31,7 @@ async fn an_empty_database_becomes_a_sandbox_and_stays_one() {
     let second = Sandbox::start(PROGRAM, &data, &[], &environment).await;
     second.get(&token, "/v1/offers").await.expect(200);
 
-    let fresh = [arguments(data.to_str().unwrap()).as_slice(), &["--fresh"]].concat();
+    let fresh = [Sandbox::arguments(&data).as_slice(), &["--fresh"]].concat();
     assert_eq!(second.end(Signal::INT).await, Some(0));
     let refused = run(PROGRAM, &fresh, &environment).await.failure();
     assert!(
@@ -73,7 +61,7 @@ async fn a_database_with_anything_else_in_it_is_refused_and_left_as_it_was() {
         let before: i64 = client.query_one(tables, &[]).await.unwrap().get(0);
         let refused = run(
             PROGRAM,
-            &arguments(data.to_str().unwrap()),
+            &Sandbox::arguments(&data),
             &[("DATABASE_URL", database.url())],
         )
         .await

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use blackbox::{Sandbox, eventually, run};
+use blackbox::{Sandbox, eventually};
 use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -22,19 +22,7 @@ const FULL: &str = "its disk is full";
 
 /// A start that must not come about; gives what it complains of.
 async fn refused(disk: &SmallDisk) -> String {
-    let folder = disk.path().to_str().unwrap();
-    let arguments = [
-        "sandbox",
-        "--port",
-        "0",
-        "--backoffice-port",
-        "0",
-        "--data-dir",
-        folder,
-    ];
-    let refused = run(PROGRAM, &arguments, &[]).await.ended(1);
-    assert!(refused.stderr.contains(folder), "{}", refused.output());
-    refused.stderr
+    Sandbox::refused(PROGRAM, disk.path(), 1).await.stderr
 }
 
 /// One of the sandbox's sellers, who changes the stock of an offer.

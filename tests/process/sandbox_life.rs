@@ -64,21 +64,8 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_a_kill() {
         "a call to copy is printed:\n{output}"
     );
 
-    let arguments = [
-        "sandbox",
-        "--port",
-        "0",
-        "--backoffice-port",
-        "0",
-        "--data-dir",
-        data.to_str().unwrap(),
-    ];
-    let second = run(PROGRAM, &arguments, &[]).await.failure();
-    assert!(
-        second.stderr.contains(data.to_str().unwrap()) && second.stderr.contains("in use"),
-        "{}",
-        second.output()
-    );
+    let second = Sandbox::refused(PROGRAM, &data, 1).await;
+    assert!(second.stderr.contains("in use"), "{}", second.output());
     first.get(&token, "/v1/me").await.expect(200);
 
     let postgres = postmaster(&first).await.unwrap();
@@ -152,21 +139,7 @@ async fn a_folder_or_port_that_cannot_be_used_is_named_in_a_line() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let inside = file.join("data");
-    let arguments = [
-        "sandbox",
-        "--port",
-        "0",
-        "--backoffice-port",
-        "0",
-        "--data-dir",
-        inside.to_str().unwrap(),
-    ];
-    let refused = run(PROGRAM, &arguments, &[]).await.failure();
-    assert!(
-        refused.stderr.contains(inside.to_str().unwrap()),
-        "{}",
-        refused.output()
-    );
+    Sandbox::refused(PROGRAM, &inside, 1).await;
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();

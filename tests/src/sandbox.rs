@@ -10,7 +10,7 @@ use serde_json::Value;
 use testkit::{Answer, Client};
 use tokio::process::{Child, Command};
 
-use crate::documented;
+use crate::{Finished, documented, run};
 
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -24,6 +24,29 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
+    /// The arguments of a sandbox over this folder, on free ports.
+    pub fn arguments(data_dir: &Path) -> [&str; 7] {
+        let folder = data_dir.to_str().expect("a folder whose name is text");
+        [
+            "sandbox",
+            "--port",
+            "0",
+            "--backoffice-port",
+            "0",
+            "--data-dir",
+            folder,
+        ]
+    }
+
+    /// A start that must not come about: it ends with this exit code, and names its folder.
+    pub async fn refused(program: &str, data_dir: &Path, code: i32) -> Finished {
+        let arguments = Self::arguments(data_dir);
+        let refused = run(program, &arguments, &[]).await.ended(code);
+        let [.., folder] = arguments;
+        assert!(refused.stderr.contains(folder), "{}", refused.output());
+        refused
+    }
+
     /// Starts the sandbox on free ports and waits until it is ready.
     pub async fn start(
         program: &str,
@@ -34,10 +57,7 @@ impl Sandbox {
         let output = data_dir.with_extension("log");
         let file = std::fs::File::create(&output).expect("a file for the output");
         let mut command = Command::new(program);
-        command
-            .args(["sandbox", "--port", "0", "--backoffice-port", "0", "--data-dir"])
-            .arg(data_dir)
-            .args(arguments);
+        command.args(Self::arguments(data_dir)).args(arguments);
         command
             .env_remove("DATABASE_URL")
             .envs(environment.iter().copied())

@@ -37,6 +37,7 @@ mod tests {
                 1,
                 Duration::ZERO,
             ),
+            looked_at: None,
         };
         let named: Vec<_> = named.iter().map(|&name| name.to_owned()).collect();
         let chosen = chosen(["row", "offer", "page"].map(subject).into(), &named)?;

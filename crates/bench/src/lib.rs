@@ -7,7 +7,7 @@
 //!   paths cost, in instructions; `operations`: what requests ask of PostgreSQL.
 //! - What is measured stands on: `cluster` (a throw-away PostgreSQL), `program` and `server` (the real binary),
 //!   `back_office` and `catalogue` (what it is filled with), `import` (filling, itself measured).
-//! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `statements`, `counts`, `startup`, `connections`, `wal`, `tables`, `explained`. `measure`
+//! - What measures: `load` (HTTP), `pgbench`, `cpu`, `memory`, `metrics`, `statements`, `waits`, `counts`, `startup`, `connections`, `wal`, `tables`, `explained`. `measure`
 //!   puts them together for one subject, `rounds` alternates subjects, `noise` says what disturbed them.
 //! - What tells: `figures`, `report`, `plot`, `document`, `publish`, `machine`, `progress`.
 
@@ -36,6 +36,7 @@ mod machine;
 mod maker;
 mod measure;
 mod memory;
+mod metrics;
 #[cfg(test)]
 mod migrated;
 mod noise;
@@ -60,6 +61,7 @@ mod storage;
 mod tables;
 mod tap;
 mod tokens;
+mod waits;
 mod wal;
 mod walk;
 mod write;

@@ -27,6 +27,7 @@ impl Maker<'_> {
             key,
             title: title.to_owned(),
             work: Work::Pgbench(script, self.options.concurrency.into(), duration),
+            looked_at: None,
         }
     }
 
@@ -61,6 +62,7 @@ impl Maker<'_> {
             key,
             title: title.to_owned(),
             work: Work::Http(server, load),
+            looked_at: None,
         }
     }
 }

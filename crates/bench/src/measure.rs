@@ -7,10 +7,12 @@ use crate::cluster::Cluster;
 use crate::cpu;
 use crate::figures::real;
 use crate::load::{self, Latency, Load};
+use crate::metrics::Metrics;
 use crate::noise::Stretch;
 use crate::pgbench::{self, Script};
 use crate::server::Server;
 use crate::statements::Statements;
+use crate::waits::{self, Backends, Waits};
 
 /// Something that is measured.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) title: String,
     /// What is done.
     pub(crate) work: Work<'a>,
+    /// The database whose backends are looked at meanwhile, if any.
+    pub(crate) looked_at: Option<String>,
 }
 
 /// What is done.
@@ -63,6 +67,10 @@ pub(crate) struct Sample {
     pub(crate) cpu: CpuEach,
     /// The server's grouped statements for each request; none for pgbench, whose requests are statements.
     pub(crate) statements: Statements,
+    /// Where the server spent the time of each request; nothing for pgbench.
+    pub(crate) waits: Waits,
+    /// What PostgreSQL's backends were doing; nothing where nobody looked.
+    pub(crate) backends: Backends,
     /// The share of the machine that other processes took meanwhile.
     pub(crate) others: f64,
 }
@@ -83,6 +91,16 @@ impl CpuEach {
     pub(crate) fn sum(&self) -> f64 {
         self.postgres + self.server + self.client
     }
+}
+
+/// Measures one subject once, and looks at the backends meanwhile if it says so.
+pub(crate) async fn measure_looking(cluster: &Cluster, subject: &Subject<'_>) -> anyhow::Result<Sample> {
+    let work = Box::pin(measure(cluster, &subject.work));
+    let Some(database) = &subject.looked_at else {
+        return work.await;
+    };
+    let (sample, backends) = waits::during(cluster, database, work).await?;
+    Ok(Sample { backends, ..sample })
 }
 
 /// Measures one subject once.
@@ -113,6 +131,8 @@ async fn measure_pgbench(
         latency: run.latency,
         cpu: spent.each(run.transactions),
         statements: Statements::default(),
+        waits: Waits::default(),
+        backends: Backends::default(),
         others: stretch.others(spent.sum())?,
     })
 }
@@ -126,16 +146,15 @@ async fn measure_http(cluster: &Cluster, server: &Server, load: &Load) -> anyhow
             cpu::process(own)?,
         ])
     };
-    let statements = Statements::so_far(server.back_office).await?;
+    let counted = |metrics: &Metrics| (Statements::so_far(metrics), Waits::so_far(metrics));
+    let (statements, waits) = counted(&Metrics::of(server.back_office).await?);
     let begun = || anyhow::Ok((Stretch::begin()?, used()?));
     let ended = |(stretch, before): (Stretch, [Duration; 3])| {
         let spent = Spent::between(before, used()?);
         anyhow::Ok((stretch.others(spent.sum())?, spent))
     };
     let (interval, (others, spent)) = load::run(load, begun, ended).await?;
-    let statements = Statements::so_far(server.back_office)
-        .await?
-        .each(statements, interval.requests);
+    let (statements_after, waits_after) = counted(&Metrics::of(server.back_office).await?);
     // A log of every request would fill the disk.
     server.clear_log()?;
     let counted = interval.latency.count();
@@ -143,7 +162,9 @@ async fn measure_http(cluster: &Cluster, server: &Server, load: &Load) -> anyhow
         rate: real(counted) / interval.elapsed.as_secs_f64(),
         latency: interval.latency,
         cpu: spent.each(counted),
-        statements,
+        statements: statements_after.each(statements, interval.requests),
+        waits: waits_after.each(waits, interval.requests),
+        backends: Backends::default(),
         others,
     })
 }

@@ -4,6 +4,7 @@ pub(crate) mod asked;
 pub(crate) mod bars;
 pub(crate) mod pictures;
 pub(crate) mod subjects;
+pub(crate) mod waits;
 
 use std::fmt::Write as _;
 

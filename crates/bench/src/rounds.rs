@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::cluster::Cluster;
 use crate::figures::Spread;
 use crate::load::Latency;
-use crate::measure::{Sample, Subject, Work, measure};
+use crate::measure::{Sample, Subject, measure, measure_looking};
 use crate::noise::Patience;
 use crate::progress::Progress;
 
@@ -83,7 +83,7 @@ pub(crate) async fn run(
             if round == 0 {
                 measure(cluster, &subject.work.clone().lasting(WARM_UP)).await?;
             } else {
-                let sample = measure_in_quiet(cluster, &subject.work, patience).await?;
+                let sample = measure_in_quiet(cluster, subject, patience).await?;
                 measured.samples.push(sample);
             }
             step.advance(1);
@@ -103,14 +103,14 @@ fn unmeasured(subject: &Subject<'_>) -> Measured {
 /// Measures one subject, again while others disturb it and there is patience left; the least disturbed time counts.
 async fn measure_in_quiet(
     cluster: &Cluster,
-    work: &Work<'_>,
+    subject: &Subject<'_>,
     patience: &mut Patience,
 ) -> anyhow::Result<Sample> {
     let mut best: Option<Sample> = None;
     loop {
         patience.await_quiet().await?;
         let begun = Instant::now();
-        let sample = measure(cluster, work).await?;
+        let sample = measure_looking(cluster, subject).await?;
         let repeats = patience.repeats(sample.others, begun.elapsed());
         let better = match best {
             Some(best) if best.others <= sample.others => best,

@@ -78,7 +78,10 @@ pub(crate) async fn measure(
         progress,
     )
     .await?;
-    let subjects = subjects::of(&options.stand, cluster, &stand, trade, &writes, progress).await?;
+    let mut subjects = subjects::of(&options.stand, cluster, &stand, trade, &writes, progress).await?;
+    for subject in &mut subjects {
+        subject.looked_at = report::waits_told(subject.key).then(|| stand.database.clone());
+    }
     let scripts = measure::statements(&subjects);
     let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
     let measured = rounds::run(cluster, subjects, options.report.rounds, &mut patience, progress).await?;

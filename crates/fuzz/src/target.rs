@@ -1,7 +1,7 @@
 //! What a target is, and the table of them.
 
 use crate::targets::{
-    addresses, carriers, credentials, feeds, forms, headers, json, offices, panels, public, queries,
+    addresses, basic, carriers, credentials, feeds, forms, headers, json, offices, panels, public, queries,
     receivers, sealed, shapes, times,
 };
 
@@ -28,6 +28,7 @@ pub const TABLE: &[Target] = &[
     queries::TARGET,
     forms::TARGET,
     headers::TARGET,
+    basic::TARGET,
     times::TARGET,
     credentials::TARGET,
     sealed::TARGET,

@@ -1,6 +1,7 @@
 //! The targets, one file for each kind of reader.
 
 pub(crate) mod addresses;
+pub(crate) mod basic;
 pub(crate) mod carriers;
 pub(crate) mod credentials;
 pub(crate) mod feeds;

@@ -1,26 +1,32 @@
 //! Thousands of seeds, each a marketplace in which everything goes wrong. What one of them shows, it shows again:
-//! `SIMULATION_SEED=… cargo test -p simulation`; `SIMULATION_SEEDS=…` plays another number of them.
+//! `SIMULATION_SEED=… cargo test -p simulation --test seeds`; `SIMULATION_SEEDS=…` plays another number of them.
 #![expect(clippy::panic, reason = "tests")]
+
+use std::env;
 
 use simulation::{Outcome, Setup, World, play_all, tokens, trade};
 
 /// How many seeds are played in an ordinary run.
 const SEEDS: u64 = 2_500;
 
-fn hold(world: World) -> Outcome {
-    play_all(world, SEEDS).unwrap_or_else(|violation| panic!("{violation}"))
+/// Plays them, and looks whether what is to go wrong has gone wrong. That is asked of many seeds together: one alone, which is played
+/// again, may have nothing of it.
+fn hold(world: World, has_met_everything: impl Fn(&Outcome) -> bool) {
+    let outcome = play_all(world, SEEDS).unwrap_or_else(|violation| panic!("{violation}"));
+    assert!(
+        env::var_os("SIMULATION_SEED").is_some() || has_met_everything(&outcome),
+        "{outcome:?}"
+    );
 }
 
 #[test]
 fn whatever_goes_wrong_trade_keeps_its_promises() {
-    let outcome = hold(trade);
-    assert!(outcome.requests > 0 && outcome.attempts > 0, "{outcome:?}");
+    hold(trade, |outcome| outcome.requests > 0 && outcome.attempts > 0);
 }
 
 #[test]
 fn whatever_goes_wrong_no_token_outlives_its_end() {
-    let outcome = hold(tokens);
-    assert!(outcome.requests > 0 && outcome.deaths > 0, "{outcome:?}");
+    hold(tokens, |outcome| outcome.requests > 0 && outcome.deaths > 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! into the words of its domain.
 
 pub mod access_log;
+pub mod basic;
 pub mod bearer;
 pub mod body;
 pub mod client_ip;

@@ -14,6 +14,7 @@ mod documented_refusals;
 mod exchange_order;
 mod exchanges;
 mod failures;
+mod first_locks;
 mod grants;
 mod idempotency_keys;
 mod idempotent_runs;

@@ -14,6 +14,7 @@
 //! transaction may take the time that the settings give it.
 
 mod accounts;
+mod ahead;
 mod catalogue;
 mod claims;
 mod connector;

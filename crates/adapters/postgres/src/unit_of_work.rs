@@ -6,13 +6,15 @@ use diesel::sql_types::{Text, Timestamptz};
 use diesel_async::{
     AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection, pooled_connection::deadpool::Pool,
 };
-use futures_util::join;
+use futures_util::{join, try_join};
 use kernel::StoreError;
 use std::time::Duration;
-use usecases::{Transaction, UnitOfWork};
+use tokio::time::Instant;
+use usecases::{FirstLock, Transaction, UnitOfWork};
 
 use crate::{
     ANSWER_WITHIN,
+    ahead::Ahead,
     error::{pool_error, store_error, within},
     meters::{PoolWaits, TransactionTimes},
     statement::statement,
@@ -46,19 +48,45 @@ statement!(Opening => (Timestamptz, Text, Text, Text):
 #[async_trait]
 impl UnitOfWork for Units {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        Ok(Box::new(self.open_transaction().await?))
+        Ok(Box::new(self.open_transaction(None).await?))
+    }
+
+    async fn begin_locking(&self, first: FirstLock) -> Result<Box<dyn Transaction>, StoreError> {
+        Ok(Box::new(self.open_transaction(Some(first)).await?))
     }
 }
 
 impl Units {
-    pub(crate) async fn open_transaction(&self) -> Result<Tx, StoreError> {
-        within(ANSWER_WITHIN, async {
-            let leased = Leased::new(self.waits.take(self.pool.get()).await.map_err(pool_error)?);
-            let now = self.times.begin.take(self.open(leased.connection())).await?;
-            let (tools, times) = (self.tools.clone(), self.times.clone());
-            Ok(Tx::new(leased, now, self.statement_timeout, tools, times))
-        })
-        .await
+    /// The wait for a connection and the begin are bounded together; what is locked has a statement's time of its own.
+    pub(crate) async fn open_transaction(&self, first: Option<FirstLock>) -> Result<Tx, StoreError> {
+        let ends = Instant::now() + ANSWER_WITHIN;
+        let left = || ends.saturating_duration_since(Instant::now());
+        let taken = async { self.waits.take(self.pool.get()).await.map_err(pool_error) };
+        let leased = Leased::new(within(left(), taken).await?);
+        let mut tx = Tx::new(
+            leased,
+            self.statement_timeout,
+            self.tools.clone(),
+            self.times.clone(),
+        );
+        let begun = within(left(), self.times.begin.take(self.open(tx.connection())));
+        let ahead = async {
+            match first {
+                Some(first) => Ok(Some(Ahead::take(&tx, first).await)),
+                None => Ok(None),
+            }
+        };
+        // They are polled, and so sent, in this order.
+        match try_join!(begun, ahead) {
+            Ok((now, ahead)) => {
+                tx.begun(now, ahead);
+                Ok(tx)
+            }
+            Err(error) => {
+                tx.never_begun();
+                Err(error)
+            }
+        }
     }
 
     /// BEGIN and what follows it are sent together and cost one round trip.

@@ -53,6 +53,11 @@ impl Latency {
         Duration::from_nanos(self.nanoseconds.value_at_quantile(share))
     }
 
+    /// How long one took on average.
+    pub(crate) fn mean(&self) -> Duration {
+        Duration::from_secs_f64(self.nanoseconds.mean() / 1e9)
+    }
+
     /// The longest, where all were counted.
     pub(crate) fn longest(&self) -> Option<Duration> {
         self.whole.then(|| Duration::from_nanos(self.nanoseconds.max()))

@@ -9,6 +9,7 @@ use crate::figures::{real, whole};
 use crate::machine::Machine;
 use crate::options::WriteOptions;
 use crate::report::asked::Row;
+use crate::report::waits;
 use crate::report::{self, subjects};
 use crate::rounds::Measured;
 
@@ -27,6 +28,32 @@ pub(crate) struct Findings {
     pub(super) asked: [Asked; 3],
     /// The statements in pgbench's scripts, by their subjects' keys.
     pub(super) scripts: BTreeMap<&'static str, usize>,
+}
+
+/// The writes of which it is told what they wait for.
+const WAITING: [waits::Row; 3] = [
+    waits::Row {
+        subject: key::PATCH,
+        script: key::PATCH_ROWS,
+        locks_first: true,
+    },
+    waits::Row {
+        subject: key::SHIPMENT,
+        script: key::SHIPMENT_ROWS,
+        locks_first: true,
+    },
+    waits::Row {
+        subject: key::PLACING,
+        script: key::PLACING_ROWS,
+        locks_first: false,
+    },
+];
+
+/// Whether it is told what a subject waits for.
+pub(super) fn waits_told(subject: &str) -> bool {
+    WAITING
+        .iter()
+        .any(|row| subject == row.subject || subject == row.script)
 }
 
 /// What a subject's rate is divided by.
@@ -62,6 +89,8 @@ pub(super) fn render(findings: &Findings) -> anyhow::Result<String> {
     subjects::rates(&findings.measured, "the first of its kind", base_of, &mut text)?;
     writeln!(text, "### CPU time per write\n")?;
     subjects::costs(&findings.measured, "grouped statements", &mut text)?;
+    writeln!(text, "### What a write waits for\n")?;
+    waits::write(&WAITING, &findings.measured, &mut text)?;
     writeln!(text, "### Statements and round trips of one request\n")?;
     let script = |key: &str| findings.scripts.get(key).copied().unwrap_or_default();
     let [patch, shipment, placing] = &findings.asked;

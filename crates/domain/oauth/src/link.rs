@@ -45,7 +45,7 @@ fn https(text: &str) -> Result<Url, Invalid> {
     let url = Url::parse(text).ok().filter(|url| spelled_out && url.has_host());
     let url = url.ok_or_else(|| {
         let rule =
-            "must be a full address that begins with https://, in ASCII, without white space and backslashes";
+            "must be a full address that begins with https:// and a host, in ASCII, without white space and backslashes";
         Invalid::new(rule)
     })?;
     if text.len() > LINK_MAX {
@@ -59,13 +59,15 @@ fn authority(text: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or(rest)
 }
 
-/// Whether this is a host name or a bracketed address, with or without a port: letters, digits and what separates them.
-/// Whatever else a URL could hold there could not be resolved, and must not get into a header that names the host. User
-/// information is let through here, so that it can be refused in words of its own.
+/// Whether this is a host name or a bracketed address, with or without a port: letters, digits and what separates them, and
+/// no label of a name empty but the root's at its end (RFC 1034 §3.1). Whatever else a URL could hold there could not be
+/// resolved, and must not get into a header that names the host. User information is let through here, so that it can be
+/// refused in words of its own.
 fn is_host(authority: &str) -> bool {
     let allowed =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']' | b'@');
-    !authority.is_empty() && authority.bytes().all(allowed)
+    let has_empty_label = authority.starts_with('.') || authority.contains("..");
+    !authority.is_empty() && !has_empty_label && authority.bytes().all(allowed)
 }
 
 fn is_local(url: &Url) -> bool {
@@ -125,6 +127,11 @@ mod tests {
             "https://2130706433/",
             "https://017700000001/",
             "https://10.1.2.3/",
+            "https://127.0.0.1../",
+            "https://app..example/",
+            "https://.app.example/",
+            "https://app.example../",
+            "https://./",
             "https://[::1]/",
             "https://[::ffff:8.8.8.8]/",
             "https://user:word@app.example/",

@@ -188,8 +188,9 @@ fn is_an_answer(answered: &Answered, sent: usize) {
             "{name}: {value:?}"
         );
     }
+    // What JSON has to escape (RFC 8259 §7): DEL, of which the names of unknown fields may have some, is not among it.
     assert!(
-        !answered.body.iter().any(u8::is_ascii_control) || answered.body.len() > 100_000,
+        !answered.body.iter().any(|byte| *byte < 0x20) || answered.body.len() > 100_000,
         "{answered:?}"
     );
     assert!(answered.body.len() <= 2 * 1024 * 1024 + 12 * sent);

@@ -39,7 +39,7 @@ impl Outcome {
 /// What a run has shown to be wrong.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(
-    "seed {seed}: {}\n{}\nagain: SIMULATION_SEED={seed} cargo test -p simulation",
+    "seed {seed}: {}\n{}\nagain: SIMULATION_SEED={seed} cargo test -p simulation --test seeds",
     wrongs.join("\n"),
     trace.join("\n")
 )]

@@ -1,12 +1,8 @@
 //! Who calls the endpoints for clients (RFC 6749 §2.3, contract: Flows).
 
-use std::borrow::Cow;
-
-use actix_web::http::header::{AUTHORIZATION, HeaderMap};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use oauth::{Application, ApplicationReader, ClientType, InvalidClient, authenticate};
-use web::percent;
+use web::basic;
 
 use super::error::OAuthError;
 use super::grant_type::GrantType;
@@ -18,6 +14,16 @@ struct Presented {
     client_id: String,
     /// None, or empty, where the client has none.
     secret: Option<String>,
+}
+
+impl Presented {
+    fn by_basic(header: &HeaderValue) -> Option<Self> {
+        let found = basic::read(header.to_str().ok()?)?;
+        Some(Self {
+            client_id: found.client_id,
+            secret: Some(found.secret),
+        })
+    }
 }
 
 /// The application that calls, proved by its secret where it has one. A 401 carries a challenge where the client used
@@ -79,7 +85,7 @@ fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<Presented, 
             "Send the client's credentials once: by HTTP Basic or in the body.",
         )),
         (Some(only), None, (also, None)) => {
-            let presented = only.to_str().ok().and_then(basic).ok_or_else(malformed)?;
+            let presented = Presented::by_basic(only).ok_or_else(malformed)?;
             match also {
                 Some(other) if other != presented.client_id => Err(OAuthError::invalid_request(
                     "The client_id in the body is not the one in the Authorization header.",
@@ -95,21 +101,4 @@ fn malformed() -> OAuthError {
     OAuthError::invalid_client(
         "The Authorization header must be one of HTTP Basic: Basic base64(client_id:client_secret).",
     )
-}
-
-/// Reads the value of an HTTP Basic header (RFC 7617 §2). Both parts are form-encoded within it (RFC 6749 §2.3.1). Ids and
-/// secrets of ours hold neither `%` nor `+`, so clients that leave the encoding out are understood as well.
-fn basic(value: &str) -> Option<Presented> {
-    let (scheme, encoded) = value.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let decoded = STANDARD.decode(encoded.trim_start_matches(' ')).ok()?;
-    let text = String::from_utf8(decoded).ok()?;
-    let (client_id, secret) = text.split_once(':')?;
-    let plain = |part: &str| percent::decode(&part.replace('+', " ")).map(Cow::into_owned);
-    Some(Presented {
-        client_id: plain(client_id)?,
-        secret: Some(plain(secret)?),
-    })
 }

@@ -26,7 +26,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "must be a full address",
-        "Podaj pełny adres zaczynający się od https://, w ASCII, bez odstępów i ukośników wstecznych",
+        "Podaj pełny adres zaczynający się od https:// i nazwy hosta, w ASCII, bez odstępów i ukośników wstecznych",
     ),
     (
         "must not have a fragment",

@@ -7,6 +7,7 @@
 )]
 
 mod accounts;
+mod ahead;
 mod audit;
 mod client_tokens;
 mod connections;

@@ -8,6 +8,7 @@ use kernel::{PageSize, StoreError};
 use oauth::{Limiter, Subject};
 use offers::OfferFilter;
 use tokio::{net::UnixListener, time::Instant};
+use usecases::FirstLock;
 
 use crate::support::{Fixture, id, instant, offer, settings};
 
@@ -39,6 +40,14 @@ async fn everything_is_unavailable(database: &Database) {
             );
         },
         async { is_unavailable(database.units().begin().await) },
+        async {
+            is_unavailable(
+                database
+                    .units()
+                    .begin_locking(FirstLock::Offer(seller, offer))
+                    .await,
+            );
+        },
         async { is_unavailable(database.applications().client(id().into()).await) },
         async { is_unavailable(database.sellers().seller(seller).await) },
         async {

@@ -18,7 +18,7 @@ pub(super) const METERS: &[Meter] = &[
     meter(
         "database_statement_duration_seconds",
         Histogram,
-        "How long the database takes to answer, by what is asked; the waiting for a connection is not included.",
+        "How long the database takes to answer, by what is asked; the waiting for a connection is not included. A lock that goes along with its transaction's begin counts as `transaction`.",
         &[label(
             "statement",
             &[

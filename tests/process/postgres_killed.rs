@@ -1,0 +1,132 @@
+//! PostgreSQL is killed with all its processes in the midst of keyed writes, and recovers on the same data. Claims on keys are
+//! committed without waiting for the disk, so that some may be lost; what they guard is not done twice for that.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use blackbox::{World, eventually};
+use rustix::process::{Pid, Signal, kill_process};
+use testkit::OwnPostgres;
+
+use crate::{
+    PROGRAM,
+    crashes::{fed_once, moment, unlimited},
+    failover::{BACK_WITHIN, kill_postmaster},
+    ledger::{Ledger, in_time_but_for},
+    paused::OUTCOME_WITHIN,
+};
+
+const CLIENTS: i32 = 6;
+const KILLS: usize = 3;
+/// How long a writer has for its last write, once all is well.
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// Both are what PostgreSQL has by itself, and what this test is about.
+const DURABLE: &str = "select count(*) from pg_settings
+    where name in ('fsync', 'synchronous_commit') and setting = 'on' and $1 = ''";
+
+/// Writes one change after the other until it is told to end, and repeats what failed once the service is ready again.
+struct Writer {
+    world: Arc<World>,
+    ledger: Ledger,
+    answers: Arc<AtomicUsize>,
+    ends: Arc<AtomicBool>,
+    /// What repeats came to: done anew, done before, still taken.
+    repeats: [usize; 3],
+}
+
+impl Writer {
+    async fn run(mut self) -> Self {
+        loop {
+            if self.ledger.write(&self.world, 1).await == 1 {
+                self.answers.fetch_add(1, Ordering::Relaxed);
+                if self.ends.load(Ordering::Relaxed) {
+                    return self;
+                }
+            } else {
+                self.world.server.ready().await;
+                let came_to = self.ledger.repeat(&self.world).await;
+                self.repeats
+                    .iter_mut()
+                    .zip(came_to)
+                    .for_each(|(all, more)| *all += more);
+            }
+        }
+    }
+}
+
+/// Kills the server and every process of its, at once.
+async fn kill_all(postgres: &OwnPostgres) {
+    let admin = postgres.database().connect().await;
+    let others = admin
+        .query("select pid from pg_stat_activity", &[])
+        .await
+        .unwrap();
+    kill_postmaster(postgres.cluster());
+    for other in others {
+        // It may have ended by itself meanwhile.
+        kill_process(Pid::from_raw(other.get(0)).unwrap(), Signal::KILL).unwrap_or_default();
+    }
+    eventually("the end of the server", async || {
+        (!postgres.cluster().is_running()).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::print_stderr, reason = "a run tells what it has seen")]
+async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answered() {
+    // Its data are to be there when it has died.
+    let postgres = OwnPostgres::start(|options| options.throw_away(false)).await;
+    let world = Arc::new(World::over(PROGRAM, postgres.database(), unlimited).await);
+    assert_eq!(world.count(DURABLE, "").await, 2);
+    let mut ledgers = Ledger::several(&world, CLIENTS + 1).await;
+    let mut probe = ledgers.remove(0);
+    let (answers, ends) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+    let writers = ledgers.into_iter().map(|ledger| Writer {
+        world: Arc::clone(&world),
+        ledger,
+        answers: Arc::clone(&answers),
+        ends: Arc::clone(&ends),
+        repeats: [0; 3],
+    });
+    let running: Vec<_> = writers.map(|writer| tokio::spawn(writer.run())).collect();
+    let mut slowest = Duration::ZERO;
+    for kill in 0..KILLS {
+        answers.store(0, Ordering::Relaxed);
+        moment(&answers).await;
+        kill_all(&postgres).await;
+        // For the first time the outage is noticed, then the server is back sooner than that.
+        if kill == 0 {
+            world.server.not_ready().await;
+            assert_eq!(probe.write(&world, 1).await, 0);
+        }
+        assert!(tokio::task::block_in_place(|| postgres.cluster().restart_if_dead()).unwrap());
+        let started = Instant::now();
+        eventually("an answer after the recovery", async || {
+            (probe.write(&world, 1).await == 1).then_some(())
+        })
+        .await;
+        slowest = slowest.max(started.elapsed());
+        world.server.ready().await;
+    }
+    assert!(slowest <= BACK_WITHIN, "answers came only after {slowest:?}");
+    ends.store(true, Ordering::Relaxed);
+    for writer in running {
+        let writer = tokio::time::timeout(ENDS_WITHIN, writer).await;
+        let Writer { ledger, repeats, .. } = writer.unwrap().unwrap();
+        eprintln!("answered, open: {:?}; repeats: {repeats:?}", ledger.counts());
+        ledger.ends_with_the_last(&world).await;
+        ledger.holds(&world).await;
+    }
+    eprintln!("answers came {slowest:?} after a recovery at the latest");
+    probe.holds(&world).await;
+    fed_once(&world).await;
+    // Whoever waits for the outcome of a COMMIT waits for as long as that may come.
+    in_time_but_for(&world, "PATCH", OUTCOME_WITHIN);
+}
