@@ -5,13 +5,15 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use hickory_resolver::{
     TokioResolver,
     config::{
         ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
     },
-    net::{NetError, runtime::TokioRuntimeProvider},
-    proto::rr::Name,
+    lookup_ip::LookupIp,
+    net::{DnsError, NetError, NoRecords, runtime::TokioRuntimeProvider},
+    proto::{op::ResponseCode, rr::Name},
     system_conf::read_system_conf,
 };
 use tokio::time::timeout;
@@ -27,7 +29,8 @@ const ABSENCE_REMEMBERED: Duration = Duration::from_secs(5);
 
 /// Resolves names with the domain name system alone: no hosts file, no search domains, no local aliases.
 pub(crate) struct Resolver {
-    names: TokioResolver,
+    /// One for each name server: to one that asks several, the failure of the quickest is everyone's answer.
+    servers: Vec<TokioResolver>,
     rules: AddressRules,
     timeout: Duration,
 }
@@ -41,11 +44,15 @@ impl Resolver {
         } else {
             settings.name_servers.iter().copied().map(server).collect()
         };
-        let config = ResolverConfig::from_parts(None, Vec::new(), servers);
-        let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
-        *builder.options_mut() = options(settings.resolve_timeout);
+        let asking = |server| {
+            let config = ResolverConfig::from_parts(None, Vec::new(), vec![server]);
+            let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+            *builder.options_mut() = options(settings.resolve_timeout);
+            builder.build()
+        };
+        let servers: Result<_, _> = servers.into_iter().map(asking).collect();
         Ok(Self {
-            names: builder.build().map_err(unreadable)?,
+            servers: servers.map_err(unreadable)?,
             rules: settings.rules.clone(),
             timeout: settings.resolve_timeout,
         })
@@ -72,13 +79,36 @@ impl Resolver {
     async fn look_up(&self, name: &str) -> Option<Vec<IpAddr>> {
         let mut name = Name::from_ascii(name).ok()?;
         name.set_fqdn(true);
-        let found = timeout(self.timeout, self.names.lookup_ip(name))
-            .await
-            .ok()?
-            .ok()?;
+        let found = timeout(self.timeout, self.first_that_knows(name)).await.ok()??;
         let addresses = found.iter().collect::<Vec<_>>();
         (!addresses.is_empty()).then_some(addresses)
     }
+
+    /// Asks all servers, and believes the first that has addresses or knows that there is no such name. One that fails, or
+    /// refuses, or has nobody behind it says nothing about the name (RFC 1035 §7.2).
+    async fn first_that_knows(&self, name: Name) -> Option<LookupIp> {
+        let asked = self.servers.iter().map(|server| server.lookup_ip(name.clone()));
+        let mut answers = asked.collect::<FuturesUnordered<_>>();
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(found) => return Some(found),
+                Err(error) if is_no_such_name(&error) => return None,
+                Err(_) => {}
+            }
+        }
+        None
+    }
+}
+
+/// True for NXDOMAIN. That a name has no addresses of one kind is no such answer: the other kind may have failed.
+fn is_no_such_name(error: &NetError) -> bool {
+    matches!(
+        error,
+        NetError::Dns(DnsError::NoRecordsFound(NoRecords {
+            response_code: ResponseCode::NXDomain,
+            ..
+        }))
+    )
 }
 
 fn server(address: SocketAddr) -> NameServerConfig {

@@ -5,6 +5,7 @@ mod hostile;
 mod keeping;
 mod limits;
 mod measured;
+mod name_servers;
 mod names;
 mod receiver;
 mod support;

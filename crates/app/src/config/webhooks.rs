@@ -44,7 +44,7 @@ pub struct WebhooksConfig {
     /// Attempts at a time in one process. Those to receivers that fail take half of them at most.
     #[schemars(extend("x-range" = "from 1 to 4096"))]
     pub concurrency: NonZeroU16,
-    /// The servers that receivers' names are asked of. Without any, the machine's own.
+    /// The servers that receivers' names are asked of: all at once, the first that knows is believed. Without any, the machine's own.
     pub name_servers: List<NameServer>,
     /// A file of certificates (PEM) that are trusted beside the machine's own.
     pub root_certificates: Option<PathBuf>,
