@@ -5,7 +5,7 @@ use futures_util::future::join;
 use kernel::{Randomness, SellerId};
 use oauth::{ClientId, CodeChallenge, Credential, CredentialKind, FamilyId, NewConsent, ScopeSet, TokenKey};
 use usecases::{
-    Failure, Transaction, Work,
+    Failure, FirstLock, Transaction, Work,
     refresh_tokens::refresh_tokens,
     token_pair::{Granted, Lifetimes, TokenPair},
     transact,
@@ -61,6 +61,9 @@ async fn exchanged(stand: &dyn Stand, code: TokenKey) -> TokenPair {
 
 struct Refresh(TokenKey, ClientId, TokenPair);
 
+/// The same, with the token locked along with the begin.
+struct RefreshAhead(Refresh);
+
 #[async_trait::async_trait]
 impl Work for Refresh {
     type Done = Granted;
@@ -68,6 +71,20 @@ impl Work for Refresh {
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Granted, Self::Error> {
         refresh_tokens(tx, self.0, self.1, &self.2, LIFETIMES, tx.now()).await
+    }
+}
+
+#[async_trait::async_trait]
+impl Work for RefreshAhead {
+    type Done = Granted;
+    type Error = Failure<oauth::GrantRefusal>;
+
+    fn first_lock(&self) -> Option<FirstLock> {
+        Some(FirstLock::RefreshToken(self.0.0))
+    }
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<Granted, Self::Error> {
+        self.0.run(tx).await
     }
 }
 
@@ -117,7 +134,25 @@ pub async fn a_second_use_waits_for_the_first(stand: &dyn Stand) {
     let refresh = || Refresh(first.refresh.key(), client_id, TokenPair::new(&Ids, family));
     let (one, other) = (refresh(), refresh());
     let (one, other) = join(transact(units.as_ref(), &one), transact(units.as_ref(), &other)).await;
-    let granted = [one.unwrap(), other.unwrap()];
+    one_has_it(&[one.unwrap(), other.unwrap()]);
+}
+
+/// The same where both lock it along with the begin.
+pub async fn a_second_use_waits_for_the_first_behind_its_begin(stand: &dyn Stand) {
+    let seller = seller(stand).await;
+    let client_id = application(stand, super::stand::seller(stand).await).await;
+    let first = exchanged(stand, consented(stand, seller, client_id).await).await;
+    let (units, family) = (stand.units(), first.access.key().family);
+    let refresh = || {
+        let pair = TokenPair::new(&Ids, family);
+        RefreshAhead(Refresh(first.refresh.key(), client_id, pair))
+    };
+    let (one, other) = (refresh(), refresh());
+    let (one, other) = join(transact(units.as_ref(), &one), transact(units.as_ref(), &other)).await;
+    one_has_it(&[one.unwrap(), other.unwrap()]);
+}
+
+fn one_has_it(granted: &[Granted]) {
     assert!(granted.contains(&Granted::FamilyEnded), "{granted:?}");
     assert!(
         granted.iter().any(|granted| matches!(granted, Granted::Pair(_))),

@@ -7,9 +7,11 @@ use ::orders::{
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Change, Keyset, Page, PageSize, SellerId, StoreError, Version};
+use usecases::FirstLock;
 
 use super::{
     Database, Link, NOBODY, Stored, TxId,
+    ahead::Locked,
     locks::{Row, Strength},
     transaction::Tx,
 };
@@ -30,7 +32,7 @@ fn parts(stored: &Stored, tx: TxId, order: &OrderRef, seller: Option<SellerId>) 
     rows.into_iter().map(|(_, part)| part).collect()
 }
 
-async fn lock_parts(
+pub(super) async fn lock_parts(
     database: Database,
     tx: TxId,
     order: OrderRef,
@@ -50,6 +52,9 @@ async fn lock_parts(
 #[async_trait]
 impl OrderStore for Tx {
     async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
+        if let Some(Locked::Part(locked)) = self.locked_ahead(&FirstLock::Part(seller, order.clone())) {
+            return *locked;
+        }
         let order = order.clone();
         let mut parts = self
             .run(|database, tx| lock_parts(database, tx, order, Some(seller)))
