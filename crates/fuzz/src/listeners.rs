@@ -32,6 +32,8 @@ pub(crate) struct Answered {
     pub(crate) body: Bytes,
     /// A port was asked that always fails: then, and only then, may the answer be one of 500.
     pub(crate) store_failed: bool,
+    /// The request had DEL in it: then, and only then, may the answer quote it.
+    pub(crate) del_was_sent: bool,
 }
 
 impl Answered {
@@ -67,6 +69,7 @@ impl Listening {
         let app = &*Box::leak(Box::new(app));
         Self(Box::new(move |request| {
             ASKED.set(0);
+            let del_was_sent = request.has_del();
             waiting(|_| async move {
                 let peer = SocketAddr::from(([192, 0, 2, 1], 4711));
                 let request = request.built().peer_addr(peer).to_request();
@@ -78,6 +81,7 @@ impl Listening {
                     headers,
                     body,
                     store_failed: ASKED.get() > 0,
+                    del_was_sent,
                 }
             })
         }))

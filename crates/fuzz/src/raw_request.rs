@@ -56,6 +56,15 @@ impl RawRequest {
         }
     }
 
+    /// True where DEL is in what an answer may quote: as it is, or as URLs or JSON write it.
+    pub(crate) fn has_del(&self) -> bool {
+        let target = self.uri.to_string();
+        [target.as_bytes(), &self.body].iter().any(|sent| {
+            let written = |del: &[u8]| sent.windows(del.len()).any(|part| part.eq_ignore_ascii_case(del));
+            written(b"\x7f") || written(b"%7f") || written(b"\\u007f")
+        })
+    }
+
     /// The request for a listener.
     pub(crate) fn built(&self) -> TestRequest {
         let mut request = TestRequest::default()

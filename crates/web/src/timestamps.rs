@@ -26,6 +26,8 @@ pub struct Timestamp([u8; 27]);
 impl Timestamp {
     /// The text of `at`; what is finer than a microsecond is cut off.
     pub fn new(at: DateTime<Utc>) -> Self {
+        // Asked for its parts one by one, a `DateTime` adds its offset of nothing each time.
+        let at = at.naive_utc();
         let mut text = *b"0000-01-01T00:00:00.000000Z";
         match u32::try_from(at.year()) {
             Err(_) => return Self(text),
@@ -51,7 +53,8 @@ impl Timestamp {
 /// Writes `number` in decimal into `text[at..at + digits]`.
 fn write(text: &mut [u8; 27], at: usize, digits: usize, number: u32) {
     let mut rest = number;
-    for place in text.iter_mut().skip(at).take(digits).rev() {
+    let places = text.get_mut(at..at.saturating_add(digits)).unwrap_or_default();
+    for place in places.iter_mut().rev() {
         *place = b'0'.saturating_add(u8::try_from(rest % 10).unwrap_or_default());
         rest /= 10;
     }

@@ -76,7 +76,12 @@ impl Units {
                 None => Ok(None),
             }
         };
-        // They are polled, and so sent, in this order.
+        // What is locked has to come to the server behind the begin: before it, the lock would wait without any limit, and end with
+        // its statement. This macro of `futures_util` polls its futures in the order in which they stand, at every wake; the one of
+        // Tokio begins with another one each time. At the first poll BEGIN goes out, and `Opening` behind it. Where that is not
+        // prepared yet on this connection it holds the mutex of the prepared statements until the answer, which wakes whoever waits
+        // in the order in which they came, and sends itself before it lets others be polled; the lock asks for the same mutex, and
+        // only then. So it is sent last whatever is prepared, as the tests `ahead::` show on a new connection.
         match try_join!(begun, ahead) {
             Ok((now, ahead)) => {
                 tx.begun(now, ahead);

@@ -188,10 +188,15 @@ fn is_an_answer(answered: &Answered, sent: usize) {
             "{name}: {value:?}"
         );
     }
-    // What JSON has to escape (RFC 8259 §7): DEL, of which the names of unknown fields may have some, is not among it.
+    // What JSON has to escape (RFC 8259 §7).
     assert!(
         !answered.body.iter().any(|byte| *byte < 0x20) || answered.body.len() > 100_000,
         "{answered:?}"
+    );
+    // DEL is not among it: the name of an unknown field is told as it was sent, and nothing else may have some.
+    assert!(
+        answered.del_was_sent || !answered.body.contains(&0x7f),
+        "DEL that nobody sent: {answered:?}"
     );
     assert!(answered.body.len() <= 2 * 1024 * 1024 + 12 * sent);
 }
@@ -276,21 +281,15 @@ mod tests {
 
     #[test]
     fn the_seeds_mean_something() {
-        let ask = |text: &str| {
-            let mut request = RawRequest::read(text.as_bytes()).unwrap();
-            request.unless_given("user-agent", "Fuzz/1.0");
-            request.unless_given("authorization", &format!("Bearer {}", token().reveal()));
-            LISTENING.with(|listening| listening.ask(request))
-        };
-        let page = ask("GET /v1/offers\n\n");
+        let page = answered("GET /v1/offers\n\n");
         assert_eq!(page.status, 200);
         let json: Value = serde_json::from_slice(&page.body).unwrap();
         let next = json["next"].as_str().unwrap();
-        let again = ask(&format!("GET /v1/offers?after={}\n\n", CURSOR.trim()));
+        let again = answered(&format!("GET /v1/offers?after={}\n\n", CURSOR.trim()));
         assert_eq!(again.status, 200, "put this into public/cursor.txt: {next}");
         let statuses: Vec<_> = (API.seeds)()
             .iter()
-            .map(|seed| ask(std::str::from_utf8(seed).unwrap()).status)
+            .map(|seed| answered(std::str::from_utf8(seed).unwrap()).status)
             .collect();
         assert_eq!(
             statuses,
@@ -303,5 +302,37 @@ mod tests {
         };
         let statuses: Vec<_> = (OAUTH.seeds)().iter().map(ask).collect();
         assert_eq!(statuses, [200, 200, 200, 500, 500, 500, 302, 302]);
+    }
+
+    fn answered(request: &str) -> Answered {
+        let mut request = RawRequest::read(request.as_bytes()).unwrap();
+        request.unless_given("user-agent", "Fuzz/1.0");
+        request.unless_given("authorization", &format!("Bearer {}", token().reveal()));
+        LISTENING.with(|listening| listening.ask(request))
+    }
+
+    const UNKNOWN_FIELD: &str = "POST /v1/webhooks\ncontent-type: application/json\n\n{\"url\": \"https://example.com/hook\", \"events\": [\"order.paid\"], ";
+
+    #[test]
+    fn del_may_be_told_to_whoever_sent_it() {
+        for request in [
+            "GET /v1/offers?%7f=1\n\n".to_owned(),
+            "GET /v1/offers?a%7F=1\n\n".to_owned(),
+            format!("{UNKNOWN_FIELD}\"a\u{7f}\": 1}}"),
+            format!("{UNKNOWN_FIELD}\"a\\u007F\": 1}}"),
+        ] {
+            let answered = answered(&request);
+            assert!(answered.body.contains(&0x7f), "{answered:?}");
+            is_an_answer(&answered, request.len());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "DEL that nobody sent")]
+    fn del_that_nobody_sent_is_a_finding() {
+        let mut answered = answered("GET /v1/offers?%7e=1\n\n");
+        let body = [&answered.body[..], b"\x7f"].concat();
+        answered.body = body.into();
+        is_an_answer(&answered, 100);
     }
 }
