@@ -27,7 +27,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use crate::PROGRAM;
 
 /// A folder with a certificate and its key.
-struct Files(TempDir);
+pub(crate) struct Files(TempDir);
 
 impl Files {
     fn new() -> (Self, CertificateDer<'static>) {
@@ -120,7 +120,7 @@ async fn closed(stream: &mut TcpStream) -> Duration {
     began.elapsed()
 }
 
-async fn secured(
+pub(crate) async fn secured(
     settings: impl FnOnce(ServerOptions) -> ServerOptions,
 ) -> (World, Files, CertificateDer<'static>) {
     let (files, certificate) = Files::new();

@@ -3,25 +3,47 @@
 //! The library limits only the head of a connection's first request, and an idle connection only until a byte of the next
 //! head has come, and it reads ahead of its answers ([`intake`]). What it serves here is a [`GuardedStream`], which ends a
 //! connection whose client takes too long between one request and the next, and knows where a connection stands ([`Course`])
-//! because every request passes through [`requests::answer`].
+//! because every request passes through [`requests::answer`]. And it holds 13 KiB for a connection that does nothing, so such a
+//! connection is taken from it ([`resting`]) until there is something to serve again.
 
+mod answer;
 mod course;
+mod giving_back;
 mod guarded_stream;
 mod intake;
 mod requests;
+mod resting;
 mod stopping;
 mod transport;
 
-use std::{io, net::TcpListener, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    future::ready,
+    io,
+    net::{SocketAddr, TcpListener},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use actix_http::{HttpService, error::DispatchError};
 use actix_server::{Server, ServerBuilder};
-use actix_service::{ServiceFactoryExt as _, apply_fn_factory, fn_service, map_config};
+use actix_service::{
+    Service, ServiceFactory as _, ServiceFactoryExt as _, apply_fn_factory, fn_factory, fn_service,
+    map_config,
+};
 use actix_web::{App, dev::AppConfig, web::ServiceConfig};
+use metrics::Gauge;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use self::{course::Course, guarded_stream::GuardedStream, transport::Transport};
+use self::{
+    course::Course,
+    giving_back::GivingBack,
+    guarded_stream::GuardedStream,
+    intake::Intake,
+    resting::{Shelf, rest},
+    transport::Transport,
+};
 
 pub(crate) use self::stopping::Stopping;
 
@@ -60,42 +82,8 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
     let address = listener.local_addr()?;
     let given = settings.clone();
     let connections = move || {
-        let Settings {
-            listener,
-            header_timeout,
-            keep_alive,
-            half_closed,
-            ..
-        } = given;
-        let (stopping, tls) = (Arc::clone(&given.stopping), given.tls.clone());
-        // Of the library's notion of where it serves, nothing is used.
-        let app = map_config(App::new().configure(configure()), |()| AppConfig::default())
-            .map_err(|error: actix_web::Error| error.error_response());
-        let told = Arc::clone(&stopping);
-        let requests = apply_fn_factory(app, move |request, app: &_| requests::answer(request, app, &told));
-        let http = HttpService::build()
-            .keep_alive(keep_alive)
-            .client_request_timeout(header_timeout)
-            .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-            .h1_allow_half_closed(half_closed)
-            .local_addr(address)
-            .on_connect_ext(|stream: &GuardedStream, data| {
-                data.insert(Rc::clone(stream.course()));
-            })
-            .h1(requests);
-        let guarded = fn_service(move |stream: TcpStream| {
-            let peer = stream.peer_addr().ok();
-            let (tls, stopping) = (tls.clone(), Arc::clone(&stopping));
-            async move {
-                let transport = Transport::open(stream, tls, header_timeout, &stopping).await?;
-                let course = Course::new(keep_alive, header_timeout);
-                Ok::<_, DispatchError>((GuardedStream::new(transport, course, &stopping), peer))
-            }
-        });
-        apply_fn_factory(guarded.and_then(http), move |stream, connections: &_| {
-            let connection = actix_service::Service::call(connections, stream);
-            async move { connection.await.inspect_err(|error| count(listener, error)) }
-        })
+        let (settings, configure) = (given.clone(), configure.clone());
+        fn_factory(move || connections(settings.clone(), address, configure()))
     };
     let server = ServerBuilder::new()
         .workers(settings.threads)
@@ -104,6 +92,97 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
         .disable_signals()
         .listen(settings.listener, listener, connections)?;
     Ok(server.run())
+}
+
+/// What serves the connections of one thread.
+async fn connections<C: FnOnce(&mut ServiceConfig)>(
+    settings: Settings,
+    address: SocketAddr,
+    configure: C,
+) -> Result<impl Service<TcpStream, Response = (), Error = DispatchError>, ()> {
+    // Of the library's notion of where it serves, nothing is used.
+    let app = map_config(App::new().configure(configure), |()| AppConfig::default())
+        .map_err(|error: actix_web::Error| error.error_response());
+    let stopping = Arc::clone(&settings.stopping);
+    let requests = apply_fn_factory(app, move |request, app: &_| {
+        requests::answer(request, app, &stopping)
+    });
+    let requests = Rc::new(requests.new_service(()).await?);
+    let http = |header_timeout| {
+        let requests = Rc::clone(&requests);
+        HttpService::build()
+            .keep_alive(settings.keep_alive)
+            .client_request_timeout(header_timeout)
+            .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+            .h1_allow_half_closed(settings.half_closed)
+            .local_addr(address)
+            .on_connect_ext(|stream: &GuardedStream, data| {
+                data.insert(Rc::clone(stream.course()));
+            })
+            .h1(fn_factory(move || ready(Ok::<_, ()>(Rc::clone(&requests)))))
+            .new_service(())
+    };
+    let thread = Rc::new(Thread {
+        first: http(settings.header_timeout).await?,
+        // To the library every head is a first one. Later ones have their time from their course.
+        later: http(Duration::ZERO).await?,
+        resting: metrics::gauge!("http_connections_resting", "listener" => settings.listener),
+        giving_back: GivingBack::default(),
+        settings,
+    });
+    Ok(fn_service(move |stream| {
+        let thread = Rc::clone(&thread);
+        async move {
+            let served = thread.serve(stream).await;
+            served.inspect_err(|error| count(thread.settings.listener, error))
+        }
+    }))
+}
+
+/// What the connections of a thread share.
+struct Thread<H> {
+    settings: Settings,
+    /// The HTTP library as it serves new connections.
+    first: H,
+    /// And as it serves those that have rested.
+    later: H,
+    resting: Gauge,
+    giving_back: GivingBack,
+}
+
+impl<H> Thread<H>
+where
+    H: Service<(GuardedStream, Option<SocketAddr>), Response = (), Error = DispatchError>,
+{
+    /// Serves a connection to its end. What it takes while nothing is served stays for as long as the connection does, so it is
+    /// to be little.
+    async fn serve(&self, stream: TcpStream) -> Result<(), DispatchError> {
+        let Settings {
+            tls,
+            header_timeout,
+            keep_alive,
+            stopping,
+            ..
+        } = &self.settings;
+        let peer = stream.peer_addr().ok();
+        let transport = Transport::open(stream, tls.clone(), *header_timeout, stopping).await?;
+        let course = Rc::new(Course::new(*keep_alive, *header_timeout));
+        let left = Shelf::default();
+        let (mut begun, mut http) = ((transport, Intake::new()), &self.first);
+        loop {
+            let stream = GuardedStream::new(begun, &course, stopping, &left);
+            // In a place of its own, which is given back when the connection rests.
+            Box::pin(http.call((stream, peer))).await?;
+            let Some(transport) = left.take() else {
+                return Ok(());
+            };
+            self.giving_back.begin();
+            let Some(woken) = rest(transport, &course, stopping, &self.resting).await? else {
+                return Ok(());
+            };
+            (begun, http) = (woken, &self.later);
+        }
+    }
 }
 
 /// Counts a connection that was given up for what its client did or failed to do.

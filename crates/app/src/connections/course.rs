@@ -14,6 +14,8 @@ pub(crate) struct Course {
     body: Cell<Option<BodyLength>>,
     /// Whether the last answer of the connection was given.
     closing: Cell<bool>,
+    /// Whether the HTTP library is not through yet with the last request's answer.
+    answering: Cell<bool>,
     /// From the end of a request, or the beginning of the connection, to the next request's whole head.
     between: Duration,
     /// For a head of which something has come.
@@ -40,6 +42,7 @@ impl Course {
             stage: Cell::new(Stage::New { until }),
             body: Cell::new(None),
             closing: Cell::new(false),
+            answering: Cell::new(false),
             between,
             head,
         }
@@ -48,6 +51,7 @@ impl Course {
     /// A request's head is whole, and tells how long its body is.
     pub(super) fn request_begins(&self, body: BodyLength) {
         self.body.set(Some(body));
+        self.answering.set(true);
         self.stage.set(Stage::Request);
     }
 
@@ -71,6 +75,21 @@ impl Course {
         }
         let until = Instant::now() + self.between;
         self.stage.set(Stage::Idle { until });
+    }
+
+    /// The HTTP library has taken all of the answer, or given it up.
+    pub(super) fn answer_ends(&self) {
+        self.answering.set(false);
+    }
+
+    /// Until when the connection may go on as it is, where its last request is over with its answer and another one may come.
+    pub(super) fn rests_until(&self) -> Option<Instant> {
+        match self.stage.get() {
+            Stage::Idle { until } if !self.answering.get() && !self.closing.get() => {
+                Some(until.checked_sub(self.head).unwrap_or(until))
+            }
+            _ => None,
+        }
     }
 
     /// Bytes were read.
@@ -111,11 +130,6 @@ impl Course {
     /// Whether part of a head has come.
     pub(crate) fn is_at_a_head(&self) -> bool {
         matches!(self.stage.get(), Stage::Head { .. })
-    }
-
-    /// A time after which it is worth to look again, whatever the stage.
-    pub(crate) fn later(&self) -> Instant {
-        Instant::now() + self.between
     }
 }
 
@@ -162,5 +176,23 @@ mod tests {
         tokio::time::advance(12 * SECOND).await;
         course.bytes_came();
         assert_eq!(left(&course), Some(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_may_rest_only_between_an_answer_and_the_next_byte() {
+        let course = Course::new(10 * SECOND, 3 * SECOND);
+        assert_eq!(course.rests_until(), None, "nothing has come yet");
+        course.request_begins(BodyLength::Known(0));
+        assert_eq!(course.rests_until(), None);
+        course.request_ends(false);
+        assert_eq!(course.rests_until(), None, "the answer may be long");
+        course.answer_ends();
+        assert_eq!(course.rests_until(), Some(Instant::now() + 10 * SECOND));
+        course.bytes_came();
+        assert_eq!(course.rests_until(), None);
+        course.request_begins(BodyLength::Known(0));
+        course.request_ends(true);
+        course.answer_ends();
+        assert_eq!(course.rests_until(), None, "there is no next one");
     }
 }

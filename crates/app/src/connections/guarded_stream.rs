@@ -1,5 +1,5 @@
-//! A connection that ends by itself when its time is over, or when the program stops and there is nothing to answer, and that
-//! hands on one request at a time.
+//! A connection that ends by itself when its time is over, or when the program stops and there is nothing to answer, that hands
+//! on one request at a time, and that goes to rest when it idles.
 
 use std::{
     future::Future as _,
@@ -8,6 +8,7 @@ use std::{
     rc::Rc,
     sync::Arc,
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use tokio::{
@@ -16,13 +17,18 @@ use tokio::{
 };
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::{course::Course, intake::Intake, stopping::Stopping, transport::Transport};
+use super::{course::Course, intake::Intake, resting::Shelf, stopping::Stopping, transport::Transport};
 
 /// What a client is told whose head was too slow, as the HTTP library does for a connection's first head.
 const TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// How much is read ahead at once.
 const PIECE: usize = 4 * 1024;
+
+/// How often it is looked whether the connection idles. It goes to rest when it did so twice with nothing in between, so after once
+/// to twice this long. That is longer than the HTTP library waits for a client to close ([`super::DISCONNECT_TIMEOUT`]): what it has
+/// refused to read on never rests.
+pub(super) const LOOKS_EVERY: Duration = Duration::from_millis(1_250);
 
 /// The stream. Whoever serves it polls it for reading whenever anything wakes the connection's task.
 pub(crate) struct GuardedStream {
@@ -31,6 +37,12 @@ pub(crate) struct GuardedStream {
     intake: Intake,
     /// Wakes the task at the end of the time that the connection has, or earlier: it is put off only when it rings.
     alarm: Option<Pin<Box<Sleep>>>,
+    /// Whether it has rung since somebody looked.
+    rang: bool,
+    /// Whether the connection idled when it rang last, and nothing was read since.
+    idled: bool,
+    /// Where the transport is left when the connection goes to rest.
+    shelf: Shelf,
     stopping: Arc<Stopping>,
     ending: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Whom `ending` wakes.
@@ -40,12 +52,21 @@ pub(crate) struct GuardedStream {
 }
 
 impl GuardedStream {
-    pub(crate) fn new(stream: Transport, course: Course, stopping: &Arc<Stopping>) -> Self {
+    /// A stream of which so much has come already.
+    pub(super) fn new(
+        (stream, intake): (Transport, Intake),
+        course: &Rc<Course>,
+        stopping: &Arc<Stopping>,
+        shelf: &Shelf,
+    ) -> Self {
         Self {
             stream,
-            course: Rc::new(course),
-            intake: Intake::new(),
+            course: Rc::clone(course),
+            intake,
             alarm: None,
+            rang: false,
+            idled: false,
+            shelf: shelf.clone(),
             ending: Box::pin(stopping.ended()),
             stopping: Arc::clone(stopping),
             told: None,
@@ -62,7 +83,7 @@ impl GuardedStream {
         let until = self.course.until();
         let alarm = self
             .alarm
-            .get_or_insert_with(|| Box::pin(sleep_until(until.unwrap_or_else(|| self.course.later()))));
+            .get_or_insert_with(|| Box::pin(sleep_until(next_look(until))));
         if let Some(until) = until.filter(|until| alarm.deadline() > *until) {
             alarm.as_mut().reset(until);
         }
@@ -70,8 +91,24 @@ impl GuardedStream {
             if until.is_some_and(|until| until <= Instant::now()) {
                 return true;
             }
-            alarm.as_mut().reset(until.unwrap_or_else(|| self.course.later()));
+            self.rang = true;
+            alarm.as_mut().reset(next_look(until));
         }
+        false
+    }
+
+    /// Whether the connection goes to rest, after which there is none here.
+    fn goes_to_rest(&mut self) -> bool {
+        if !std::mem::take(&mut self.rang) {
+            return false;
+        }
+        let idles = self.course.rests_until().is_some() && !self.unsent && self.intake.is_idle();
+        if idles && self.idled {
+            self.shelf
+                .leave(std::mem::replace(&mut self.stream, Transport::Gone));
+            return true;
+        }
+        self.idled = idles;
         false
     }
 
@@ -106,17 +143,24 @@ impl AsyncRead for GuardedStream {
         let this = self.get_mut();
         let read = this.read(cx, buffer);
         if read.is_ready() {
+            this.idled = false;
             return read;
         }
         if this.is_overdue(cx) {
             return Poll::Ready(Err(this.time_out(cx)));
         }
         // To the one who reads, an end without a byte is as if the client had closed.
-        if this.is_ending(cx) && this.course.is_idle() {
+        if (this.is_ending(cx) && this.course.is_idle()) || this.goes_to_rest() {
             return Poll::Ready(Ok(()));
         }
         Poll::Pending
     }
+}
+
+/// When to look again, at the latest at the end of the time that there is.
+fn next_look(until: Option<Instant>) -> Instant {
+    let look = Instant::now() + LOOKS_EVERY;
+    until.map_or(look, |until| until.min(look))
 }
 
 impl GuardedStream {
@@ -231,5 +275,108 @@ impl AsyncWrite for GuardedStream {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::advance};
+
+    use super::*;
+    use crate::connections::{intake::BodyLength, transport::tests::pair};
+
+    const MINUTE: Duration = Duration::from_mins(1);
+
+    /// A stream and its client, what is known of it, and where its transport goes.
+    async fn stream() -> (GuardedStream, TcpStream, Rc<Course>, Shelf) {
+        let (transport, client) = pair().await;
+        let (course, shelf) = (Rc::new(Course::new(MINUTE, MINUTE)), Shelf::default());
+        let begun = (transport, Intake::new());
+        let stream = GuardedStream::new(begun, &course, &Arc::default(), &shelf);
+        (stream, client, course, shelf)
+    }
+
+    /// Asks for bytes; none where there are none for now.
+    async fn read(stream: &mut GuardedStream) -> Option<Vec<u8>> {
+        let mut bytes = [0; 64];
+        let mut bytes = ReadBuf::new(&mut bytes);
+        let read = poll_fn(|cx| Poll::Ready(Pin::new(&mut *stream).poll_read(cx, &mut bytes))).await;
+        read.is_ready().then(|| bytes.filled().to_vec())
+    }
+
+    /// Whether the stream seems to end within a few looks.
+    async fn ends(stream: &mut GuardedStream) -> bool {
+        for _ in 0..5 {
+            if let Some(bytes) = read(stream).await {
+                return bytes.is_empty();
+            }
+            advance(LOOKS_EVERY).await;
+        }
+        false
+    }
+
+    fn answered(course: &Course) {
+        course.request_begins(BodyLength::Known(0));
+        course.request_ends(false);
+        course.answer_ends();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_rests_after_two_looks_without_anything_between() {
+        let (mut stream, mut client, course, shelf) = stream().await;
+        answered(&course);
+        assert_eq!(read(&mut stream).await, None);
+        for _ in 0..3 {
+            advance(LOOKS_EVERY).await;
+            assert_eq!(read(&mut stream).await, None, "it may have idled for a moment");
+            client.write_all(b"GET /").await.unwrap();
+            stream.stream_readable().await;
+            assert_eq!(read(&mut stream).await.unwrap(), b"GET /");
+            answered(&course);
+        }
+        assert!(shelf.take().is_none());
+        assert!(ends(&mut stream).await);
+        assert!(shelf.take().is_some());
+        stream.flush().await.unwrap();
+        stream.shutdown().await.unwrap();
+        client.try_write(b"GET /").expect("to the client it is open");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_under_way_does_not_rest() {
+        let (mut new, _client, _course, shelf) = stream().await;
+        assert!(!ends(&mut new).await);
+        assert!(shelf.take().is_none());
+
+        let (mut answering, _client, course, shelf) = stream().await;
+        course.request_begins(BodyLength::Known(0));
+        course.request_ends(false);
+        assert!(!ends(&mut answering).await, "the answer is not over");
+        assert!(shelf.take().is_none());
+
+        let (mut unsent, _client, course, shelf) = stream().await;
+        answered(&course);
+        unsent.write_all(b"HTTP/1.1").await.unwrap();
+        assert!(!ends(&mut unsent).await, "the answer was not flushed");
+        unsent.flush().await.unwrap();
+        assert!(ends(&mut unsent).await);
+        assert!(shelf.take().is_some());
+
+        let (mut unread, _client, course, shelf) = stream().await;
+        course.request_begins(BodyLength::Known(8));
+        course.request_ends(false);
+        course.answer_ends();
+        assert!(!ends(&mut unread).await, "the request is not over");
+        assert!(shelf.take().is_none());
+    }
+
+    impl GuardedStream {
+        async fn stream_readable(&self) {
+            if let Transport::Plain(stream) = &self.stream {
+                stream.readable().await.unwrap();
+            }
+        }
     }
 }

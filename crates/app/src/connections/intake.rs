@@ -136,6 +136,11 @@ impl Intake {
         self.ended || !self.ahead.is_empty()
     }
 
+    /// Whether nothing is under way: what comes next is a head's first byte.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.place, Place::Head(Line::Start)) && !self.is_waiting()
+    }
+
     /// Whether more may be read ahead.
     pub(super) fn has_room(&self) -> bool {
         !self.ended && self.ahead.len() < MOST_AHEAD

@@ -2,7 +2,9 @@
 
 use std::{future::poll_fn, rc::Rc, sync::Arc, task::Poll};
 
-use actix_http::{BoxedPayloadStream, ConnectionType, HttpMessage as _, Payload, Request, Response};
+use actix_http::{
+    BoxedPayloadStream, ConnectionType, HttpMessage as _, Payload, Request, Response, body::BoxBody,
+};
 use actix_service::Service;
 use actix_web::http::{
     Method, Version,
@@ -11,20 +13,23 @@ use actix_web::http::{
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 
-use super::{course::Course, intake::BodyLength, stopping::Stopping};
+use super::{answer::Answer, course::Course, intake::BodyLength, stopping::Stopping};
 
 /// Hands a request on, and sees to its connection before and after.
 ///
 /// A wish to speak another protocol is passed over (RFC 9110 §7.8), and so is one for a tunnel. The HTTP library takes
 /// either for granted: it would read on for ever, and call the connection upgraded in the response.
-pub(super) fn answer<S, B>(
+///
+/// What fails is an answer like all others: of one that the library makes of an error, the connection would not learn the end.
+pub(super) fn answer<S>(
     mut request: Request,
     app: &S,
     stopping: &Arc<Stopping>,
-) -> impl Future<Output = Result<Response<B>, S::Error>> + use<S, B>
+) -> impl Future<Output = Result<Response<Answer>, S::Error>> + use<S>
 where
     S: Service<Request>,
-    S::Response: Into<Response<B>>,
+    S::Response: Into<Response<BoxBody>>,
+    S::Error: Into<Response<BoxBody>>,
 {
     let course = request.conn_data::<Rc<Course>>().map(Rc::clone);
     let stopping = Arc::clone(stopping);
@@ -43,20 +48,20 @@ where
         if let Some(course) = course.as_ref().filter(|_| length != BodyLength::Known(0)) {
             body_has_come(course).await;
         }
-        let mut response: Result<Response<B>, _> = answering.await.map(Into::into);
-        let mut last = asked_to_close || leads_elsewhere || stopping.is_draining();
-        if let Ok(response) = &mut response {
-            // Heads are used again, and keep the version of the answer before; the library writes the right one later.
-            response.head_mut().version = Version::HTTP_11;
-            last |= response.head().connection_type() == ConnectionType::Close;
-            if last {
-                response.head_mut().set_connection_type(ConnectionType::Close);
-            }
+        let mut response = answering.await.map_or_else(Into::into, Into::into);
+        // Heads are used again, and keep the version of the answer before; the library writes the right one later.
+        response.head_mut().version = Version::HTTP_11;
+        let last = asked_to_close
+            || leads_elsewhere
+            || stopping.is_draining()
+            || response.head().connection_type() == ConnectionType::Close;
+        if last {
+            response.head_mut().set_connection_type(ConnectionType::Close);
         }
-        if let Some(course) = course {
+        if let Some(course) = &course {
             course.request_ends(last);
         }
-        response
+        Ok(response.map_body(|_, body| Answer::new(body, course)))
     }
 }
 

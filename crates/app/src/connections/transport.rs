@@ -23,6 +23,8 @@ pub(super) enum Transport {
     Plain(TcpStream),
     /// After its handshake; apart, since it is ten times as big.
     Tls(Box<TlsStream<TcpStream>>),
+    /// None any more: it has gone elsewhere, and what is left has ended.
+    Gone,
 }
 
 impl Transport {
@@ -72,6 +74,7 @@ impl AsyncRead for Transport {
                 Poll::Ready(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
                 read => read,
             },
+            Self::Gone => Poll::Ready(Ok(())),
         }
     }
 }
@@ -81,6 +84,7 @@ impl AsyncWrite for Transport {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Gone => Poll::Ready(Err(ErrorKind::NotConnected.into())),
         }
     }
 
@@ -92,6 +96,7 @@ impl AsyncWrite for Transport {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bytes),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bytes),
+            Self::Gone => Poll::Ready(Err(ErrorKind::NotConnected.into())),
         }
     }
 
@@ -99,6 +104,7 @@ impl AsyncWrite for Transport {
         match self {
             Self::Plain(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
+            Self::Gone => false,
         }
     }
 
@@ -106,6 +112,7 @@ impl AsyncWrite for Transport {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Gone => Poll::Ready(Ok(())),
         }
     }
 
@@ -113,6 +120,22 @@ impl AsyncWrite for Transport {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Gone => Poll::Ready(Ok(())),
         }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// An open connection and its client.
+    pub(in crate::connections) async fn pair() -> (Transport, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, taken) = tokio::join!(TcpStream::connect(address), listener.accept());
+        (Transport::Plain(taken.unwrap().0), client.unwrap())
     }
 }

@@ -46,6 +46,12 @@ pub(super) const METERS: &[Meter] = &[
         ],
     ),
     meter(
+        "http_connections_resting",
+        Gauge,
+        "Connections that were used, idle, and hold next to no memory meanwhile.",
+        &[label("listener", &["api", "backoffice", "probes"])],
+    ),
+    meter(
         "tls_certificate_expiry_time_seconds",
         Gauge,
         "When the certificate that a listener serves expires, in seconds since 1970.",
