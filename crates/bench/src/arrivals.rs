@@ -1,6 +1,7 @@
 //! How long requests take that come at random: at half and at four fifths of what the machine can do.
 
 mod report;
+mod subjects;
 
 use std::time::Duration;
 
@@ -8,15 +9,14 @@ use crate::catalogue::Catalogue;
 use crate::figures::Spread;
 use crate::goals::{Found, Goal};
 use crate::load::{Latency, Load, open};
-use crate::maker::Maker;
 use crate::measure::{Subject, Work, measure as measure_once};
 use crate::noise::{Patience, Stretch};
 use crate::options::ArrivalsOptions;
 use crate::progress::Progress;
 use crate::publish::{self, Report};
-use crate::requests::{Offers, get_any};
+use crate::read::key;
 use crate::stand::{Ground, Stand};
-use crate::{tokens, write};
+use crate::write;
 pub(crate) use report::Findings;
 
 /// The report's section in the document.
@@ -25,15 +25,6 @@ pub(crate) const SECTION: &str = "latency";
 pub(crate) const SHARES: [f64; 2] = [0.5, 0.8];
 /// How long answers may take to become as quick as they are at a steady rate.
 const WARM_UP: Duration = Duration::from_secs(1);
-
-/// An offer.
-const OFFER: &str = "offer";
-/// The first page.
-const PAGE: &str = "page";
-/// A keyed change.
-const PATCH: &str = "patch";
-/// A client's token.
-const TOKEN: &str = "token";
 
 /// What was measured of one kind of request.
 #[derive(Debug)]
@@ -90,8 +81,8 @@ pub(crate) fn goals(findings: &Findings) -> Vec<Found> {
         Kind::quantile(half, 0.99)
     };
     let goal = |kind: &Kind| match kind.key {
-        OFFER => Some(Found::of(Goal::OfferLatency, half(kind))),
-        PAGE => Some(Found::of(Goal::PageLatency, half(kind))),
+        key::OFFER => Some(Found::of(Goal::OfferLatency, half(kind))),
+        key::PAGE => Some(Found::of(Goal::PageLatency, half(kind))),
         _ => None,
     };
     findings.kinds.iter().filter_map(goal).collect()
@@ -114,8 +105,7 @@ pub(crate) async fn measure(
     let Ground { program, cluster, .. } = ground;
     let catalogue = Catalogue::new(options.offers, options.stand.sellers);
     let stand = Stand::raise(cluster, program, "bench_arrivals", catalogue, progress).await?;
-    stand.settle(cluster).await?;
-    let subjects = subjects_on(options, &stand)?;
+    let subjects = subjects::on(options, cluster, &stand, progress).await?;
     let mut kinds: Vec<_> = subjects.iter().map(Kind::of).collect();
     let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
     let total = (options.report.rounds + 1) * u64::try_from(subjects.len())?;
@@ -140,6 +130,10 @@ pub(crate) async fn measure(
             }
             step.advance(1);
         }
+        if round == 0 {
+            // Plans that were made while tables were nearly empty, as those of tokens are at first, end here.
+            stand.settle(cluster).await?;
+        }
     }
     stand.server.stop().await?;
     ground.clear(&stand.database).await?;
@@ -162,29 +156,37 @@ async fn at_rate(load: &Load, rate: f64, seed: u64) -> anyhow::Result<Share> {
     Ok(Share { arrived, busy })
 }
 
-fn subjects_on<'a>(options: &ArrivalsOptions, stand: &'a Stand) -> anyhow::Result<Vec<Subject<'a>>> {
-    let maker = Maker {
-        options: &options.stand,
-    };
-    let (server, tokens) = (&stand.server, stand.tokens());
-    let first = [stand.first_seller()?.token.as_str()];
-    let http = |key, title, requests| maker.http(key, title, server, requests);
-    Ok(vec![
-        http(
-            OFFER,
-            "`GET /v1/offers/{id}`",
-            Offers::of_all(stand.catalogue, &tokens),
-        ),
-        http(
-            PAGE,
-            "`GET /v1/offers?limit=50`, first page",
-            get_any("/v1/offers?limit=50", &first),
-        ),
-        http(PATCH, "`PATCH /v1/offers/{id}`, keyed", write::patches_on(stand)),
-        http(
-            TOKEN,
-            "`POST /oauth/token`, `client_credentials`",
-            tokens::issuing_on(stand),
-        ),
-    ])
+/// As many orders as were asked for, or more than are shipped: in each round, and in the one before them, once by the closed loop
+/// and at each share by the open one, which is slower; each time for a second more than is measured, at most.
+fn orders(options: &ArrivalsOptions) -> anyhow::Result<u64> {
+    let loops = (options.report.rounds + 1) * u64::try_from(1 + SHARES.len())?;
+    let needed = write::orders_for(loops * (options.stand.seconds + 1));
+    Ok(options.orders.unwrap_or(needed))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        options: ArrivalsOptions,
+    }
+
+    fn orders_with(arguments: &str) -> u64 {
+        let arguments = format!("latency {arguments}");
+        orders(&Arguments::parse_from(arguments.split_whitespace()).options).unwrap()
+    }
+
+    #[test]
+    fn there_are_orders_for_all_rounds() {
+        // Seconds that are measured or warm up, and those of the round that does not count.
+        let seconds = |rounds: u64, each: u64| rounds * (each + 1) * 3 + (each + 1);
+        assert!(orders_with("--rounds 2 --seconds 3") >= write::orders_for(seconds(2, 3)));
+        assert!(orders_with("--rounds 9 --seconds 1") >= write::orders_for(seconds(9, 1)));
+        assert_eq!(orders_with("--orders 2000"), 2_000);
+    }
 }

@@ -2,7 +2,29 @@
 
 use anyhow::bail;
 
+use crate::cluster::Cluster;
 use crate::measure::Subject;
+use crate::options::StandOptions;
+use crate::progress::Progress;
+use crate::read::subjects;
+use crate::stand::Stand;
+use crate::{tokens, write};
+
+/// All that can be named on a stand: of reading, of tokens and, where there are to be orders, of writing.
+pub(crate) async fn all_on<'a>(
+    options: &StandOptions,
+    cluster: &Cluster,
+    stand: &'a Stand,
+    orders: u64,
+    progress: Progress,
+) -> anyhow::Result<Vec<Subject<'a>>> {
+    let mut all = subjects::of(options, stand).await?;
+    all.extend(tokens::subjects_on(options, cluster, stand).await?);
+    if orders > 0 {
+        all.extend(write::subjects_on(options, cluster, stand, orders, progress).await?);
+    }
+    Ok(all)
+}
 
 /// Those whose keys are named, or all where none is. A name that none of them has is an error, which names those that there are.
 pub(crate) fn chosen<'a>(mut all: Vec<Subject<'a>>, named: &[String]) -> anyhow::Result<Vec<Subject<'a>>> {

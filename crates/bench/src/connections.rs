@@ -1,11 +1,15 @@
 //! What a server holds while many clients stay connected.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context as _, ensure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cluster::Cluster;
+use crate::figures::real;
 use crate::http::Connection;
 use crate::memory::Memory;
+use crate::metrics::Metrics;
 use crate::program::Program;
 use crate::progress::Progress;
 use crate::requests::Offers;
@@ -19,6 +23,13 @@ const OTHER_FILES: u64 = 256;
 
 /// The first connection idles until the last one is there.
 const PATIENT: (&str, &str) = ("SELLER_API__SERVER__KEEP_ALIVE", "10m");
+
+/// How many of the public listener's connections idle, by the server's own word. It lets go of most of what it holds for those.
+const RESTING: &str = "http_connections_resting{listener=\"api\"}";
+/// How long that may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Longer than the server's allocator keeps what was freed.
+const GIVEN_BACK: Duration = Duration::from_secs(4);
 
 /// The connections that the bar of memory is about.
 const BARRED: u64 = 2_000;
@@ -34,7 +45,7 @@ pub(crate) struct Kept {
     pub(crate) with_all: With,
 }
 
-/// The memory while so many connections are open, after each has been used.
+/// The memory while so many connections are open, after each has been used and all have gone to rest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct With {
     /// How many connections were kept.
@@ -43,7 +54,7 @@ pub(crate) struct With {
     pub(crate) memory: Memory,
 }
 
-/// Opens the connections on a server of their own, uses each, and reads what the server holds while all stay open.
+/// Opens the connections on a server of their own, uses each, and reads what the server holds while all stay open and idle.
 pub(crate) async fn measure(
     cluster: &Cluster,
     program: &Program,
@@ -71,12 +82,10 @@ pub(crate) async fn measure(
         open.push(connection);
         step.advance(1);
         if number == BARRED {
-            with_few = Some(With {
-                connections: number,
-                memory: Memory::of(server.pid)?,
-            });
+            with_few = Some(at_rest(&server, number).await?);
         }
     }
+    let with_all = at_rest(&server, connections).await?;
     // The first ones are still there: nobody was cut off meanwhile.
     for connection in open.iter_mut().take(10) {
         connection
@@ -84,10 +93,6 @@ pub(crate) async fn measure(
             .await
             .context("a kept connection was closed")?;
     }
-    let with_all = With {
-        connections,
-        memory: Memory::of(server.pid)?,
-    };
     drop(open);
     server.stop().await?;
     Ok(Kept {
@@ -95,6 +100,18 @@ pub(crate) async fn measure(
         with_few: with_few.unwrap_or(with_all),
         with_all,
     })
+}
+
+/// What the server holds once this many connections are at rest.
+async fn at_rest(server: &Server, connections: u64) -> anyhow::Result<With> {
+    let began = Instant::now();
+    while Metrics::of(server.back_office).await?.sum(RESTING) < real(connections) {
+        ensure!(began.elapsed() < PATIENCE, "the connections do not go to rest");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tokio::time::sleep(GIVEN_BACK).await;
+    let memory = Memory::of(server.pid)?;
+    Ok(With { connections, memory })
 }
 
 /// Raises this process's limit of open files where it is lower; servers started later inherit it.

@@ -69,6 +69,14 @@ pub(crate) fn ratio_spread(spread: Spread) -> String {
     format!("{:.2} ({:.2}–{:.2})", spread.median, spread.min, spread.max)
 }
 
+/// How many rounds: `1 round`, `3 rounds`.
+pub(crate) fn rounds(count: u64) -> String {
+    match count {
+        1 => "1 round".to_owned(),
+        _ => format!("{count} rounds"),
+    }
+}
+
 /// A duration in milliseconds with two decimals.
 pub(crate) fn milliseconds(duration: Duration) -> String {
     format!("{:.2}", duration.as_secs_f64() * 1e3)
@@ -105,6 +113,11 @@ mod tests {
             }
         );
         assert_eq!(Spread::of([]), Spread::default());
+    }
+
+    #[test]
+    fn one_round_is_no_several() {
+        assert_eq!([0, 1, 3].map(rounds), ["0 rounds", "1 round", "3 rounds"]);
     }
 
     #[test]

@@ -60,14 +60,21 @@ fn processor() -> String {
     )
 }
 
+/// A quarter of the machine's memory, as `docs/OPERATIONS.md` advises (in whole GB); 2 GB where it is not known.
+pub(crate) fn shared_buffers() -> String {
+    let quarter = gibibytes().map_or(2, |gibibytes| (gibibytes / 4).max(1));
+    format!("{quarter}GB")
+}
+
 fn memory() -> String {
-    let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kibibytes: Option<u64> = total.and_then(|total| total.trim().strip_suffix(" kB")?.parse().ok());
-    kibibytes.map_or_else(
-        || "unknown".to_owned(),
-        |kibibytes| format!("{} GiB", kibibytes.div_ceil(1024 * 1024)),
-    )
+    gibibytes().map_or_else(|| "unknown".to_owned(), |gibibytes| format!("{gibibytes} GiB"))
+}
+
+fn gibibytes() -> Option<u64> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = total.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes.div_ceil(1024 * 1024))
 }
 
 fn first_line(path: &str) -> String {

@@ -34,7 +34,7 @@ pub async fn asked(program: &Path) -> anyhow::Result<Vec<Operation>> {
     let (catalogue, progress) = (Catalogue::new(100, 2), Progress::new());
     let stand = Stand::raise(&cluster, &program, "asked", catalogue, progress).await?;
     let [patch, ship, place] = write::calls_on(&cluster, &stand, ORDERS, progress).await?;
-    let [issue, refresh] = tokens::calls_on(&cluster, &stand).await?;
+    let [issue, refresh] = tokens::calls_on(1, &cluster, &stand).await?;
     let all = stand.tokens();
     let first = [stand.first_seller()?.token.as_str()];
     let get = |path: &str| Calls::public(get_any(path, &first), 200);

@@ -20,9 +20,9 @@ pub(crate) struct StandOptions {
     /// Seconds that may be spent, in all, on waiting for other processes and on repeating what they disturbed
     #[arg(long, default_value_t = 300)]
     pub(crate) patience: u64,
-    /// PostgreSQL's setting `shared_buffers`
-    #[arg(long, default_value = "2GB")]
-    pub(crate) shared_buffers: String,
+    /// PostgreSQL's setting `shared_buffers`, instead of a quarter of the machine's memory
+    #[arg(long)]
+    pub(crate) shared_buffers: Option<String>,
     /// The folder for the throw-away cluster, instead of the system's for temporary files
     #[arg(long)]
     pub(crate) folder: Option<PathBuf>,
@@ -132,6 +132,9 @@ pub(crate) struct ArrivalsOptions {
     /// Offers in the catalogue
     #[arg(long, default_value_t = 100_000)]
     pub(crate) offers: u64,
+    /// Orders, each of which is shipped once; where it is left out, enough for 3 000 shipments a second
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..))]
+    pub(crate) orders: Option<u64>,
     #[command(flatten)]
     pub(crate) stand: StandOptions,
     #[command(flatten)]
@@ -277,8 +280,9 @@ pub(crate) struct ProfileOptions {
     /// Orders, without which there are no subjects of writing; at least 10 000 make sense
     #[arg(long, default_value_t = 0)]
     pub(crate) orders: u64,
-    /// The subjects: row, offer, one-token, me, page-rows, page, deep; with orders also patch-rows, patch, shipment-rows,
-    /// shipment, orders, orders-deep; all where none is named
+    /// The subjects: row, offer, one-token, me, page-rows, page, deep, token-rows, token-statement, token, refresh-rows, refresh;
+    /// with orders also patch-rows, patch, shipment-rows, shipment, placing-rows, placing, orders, orders-deep; all where none
+    /// is named
     #[arg(long = "subject")]
     pub(crate) subjects: Vec<String>,
     /// How often each is measured; without end where it is left out. 0 measures nothing and holds the stand
@@ -297,9 +301,10 @@ pub(crate) struct CompareOptions {
     /// Offers in the catalogue
     #[arg(long, default_value_t = 100_000)]
     pub(crate) offers: u64,
-    /// Orders, without which nothing is compared that writes; at least 10 000 make sense
-    #[arg(long, default_value_t = 0)]
-    pub(crate) orders: u64,
+    /// Orders, without which nothing is compared that writes; each is shipped once. Where it is left out there are none, but
+    /// enough for 3 000 shipments a second where a subject is named that needs them
+    #[arg(long)]
+    pub(crate) orders: Option<u64>,
     #[command(flatten)]
     pub(crate) stand: StandOptions,
     /// The subjects, as `profile` knows them; all that are requests where none is named

@@ -4,6 +4,7 @@
 
 mod bars;
 mod canvas;
+mod field;
 mod lines;
 
 use std::fs;
@@ -12,7 +13,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 pub(crate) use bars::{Bar, Part, bars};
-pub(crate) use lines::{Axis, Line, lines};
+pub(crate) use lines::{Axis, Line, Panel, lines, panels};
 
 /// The folder beside the document that plots lie in.
 const FOLDER: &str = "performance";

@@ -1,13 +1,11 @@
 //! One subject again and again, with what a profiler needs to know.
 
 use crate::catalogue::Catalogue;
-use crate::chosen::chosen;
+use crate::chosen;
 use crate::measure::measure;
 use crate::options::ProfileOptions;
 use crate::progress::{Progress, say};
-use crate::read::subjects;
 use crate::stand::{Ground, Stand};
-use crate::write;
 
 /// Raises a stand, tells its process ids and URLs, and measures the chosen subjects until it is interrupted.
 pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
@@ -30,11 +28,8 @@ pub(crate) async fn run(options: &ProfileOptions) -> anyhow::Result<()> {
     ));
     let first = stand.first_seller()?;
     say(&format!("first seller: {}, token {}", first.id, first.token));
-    let mut all = subjects::of(&options.stand, &stand).await?;
-    if options.orders > 0 {
-        all.extend(write::subjects_on(stand_options, cluster, &stand, options.orders, progress).await?);
-    }
-    let chosen = chosen(all, &options.subjects)?;
+    let all = chosen::all_on(stand_options, cluster, &stand, options.orders, progress).await?;
+    let chosen = chosen::chosen(all, &options.subjects)?;
     if options.rounds == Some(0) {
         say("held until it is interrupted");
         std::future::pending::<()>().await;

@@ -1,7 +1,7 @@
 //! The bench of the reading endpoints, from the empty cluster to the report.
 
 mod bars;
-mod key;
+pub(crate) mod key;
 mod report;
 mod scripts;
 pub(crate) mod subjects;

@@ -8,6 +8,7 @@ pub(crate) mod waits;
 
 use std::fmt::Write as _;
 
+use crate::figures;
 use crate::machine::Machine;
 use crate::options::StandOptions;
 
@@ -30,8 +31,11 @@ pub(crate) fn heading(
     text: &mut String,
 ) -> anyhow::Result<()> {
     let run = format!(
-        "{rounds} rounds of {} s each, {} connections, {} sellers",
-        stand.seconds, stand.concurrency, stand.sellers
+        "{} of {} s each, {} connections, {} sellers",
+        figures::rounds(rounds),
+        stand.seconds,
+        stand.concurrency,
+        stand.sellers
     );
     facts(date, machine, &run, text)
 }

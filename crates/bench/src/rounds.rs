@@ -41,9 +41,14 @@ impl Measured {
         self.over(other, |sample| sample.rate)
     }
 
-    /// A figure of the samples, in the middle of the rounds.
+    /// A figure of the samples, over the rounds.
+    pub(crate) fn spread(&self, figure: impl Fn(&Sample) -> f64) -> Spread {
+        Spread::of(self.samples.iter().map(figure))
+    }
+
+    /// The same in the middle of the rounds.
     pub(crate) fn middle(&self, figure: impl Fn(&Sample) -> f64) -> f64 {
-        Spread::of(self.samples.iter().map(figure)).median
+        self.spread(figure).median
     }
 
     /// The latencies of all rounds.

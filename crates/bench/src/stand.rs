@@ -6,7 +6,7 @@ use crate::back_office::{BackOffice, Seller};
 use crate::catalogue::Catalogue;
 use crate::cluster::Cluster;
 use crate::import::{self, Filling};
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::options::StandOptions;
 use crate::program::Program;
 use crate::progress::Progress;
@@ -30,7 +30,11 @@ impl Ground {
         let program = Program::locate(options.server.as_deref()).await?;
         drop(step);
         let _step = progress.step("starting PostgreSQL");
-        let cluster = Cluster::start(&options.shared_buffers, options.folder.as_deref()).await?;
+        let shared_buffers = options
+            .shared_buffers
+            .clone()
+            .unwrap_or_else(machine::shared_buffers);
+        let cluster = Cluster::start(&shared_buffers, options.folder.as_deref()).await?;
         let machine = Machine::describe(&cluster, &program).await?;
         Ok(Self {
             program,

@@ -44,13 +44,14 @@ pub(crate) fn issuing_on(stand: &Stand) -> Requests {
     requests::client_credentials(&stand.sellers)
 }
 
-/// Calls for tokens of all applications of a stand, and one that refreshes.
+/// Calls for tokens of all applications of a stand, and refreshes of so many families, one for each connection.
 pub(crate) async fn calls_on(
+    families: u16,
     cluster: &Cluster,
     stand: &Stand,
 ) -> anyhow::Result<[crate::requests::Calls; 2]> {
     seed::applications(cluster, stand).await?;
-    let Calls { issuing, refreshing } = Calls::on(1, cluster, stand).await?;
+    let Calls { issuing, refreshing } = Calls::on(families, cluster, stand).await?;
     Ok([issuing, refreshing])
 }
 

@@ -30,6 +30,8 @@ use trade::Trade;
 
 /// The report's section in the document.
 pub(crate) const SECTION: &str = "write";
+/// More shipments a second than have been seen anywhere.
+const FASTEST: u64 = 3_000;
 
 /// Runs it all and writes the report.
 pub(crate) async fn run(options: &WriteOptions) -> anyhow::Result<()> {
@@ -124,6 +126,11 @@ pub(crate) async fn calls_on(
         placings,
     } = Writes::on(stand, trade)?;
     Ok([patches, shipments, placings])
+}
+
+/// Orders that are not used up when they are shipped for so many seconds.
+pub(crate) const fn orders_for(seconds: u64) -> u64 {
+    trade::orders_to_ship(seconds * FASTEST)
 }
 
 /// Keyed changes of all offers of a catalogue, by its sellers' tokens.

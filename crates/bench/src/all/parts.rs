@@ -69,6 +69,7 @@ pub(super) async fn measure(
         Part::Latency => {
             let options = ArrivalsOptions {
                 offers: CHANGED_OFFERS.min(options.offers_max),
+                orders: None,
                 stand: options.stand.clone(),
                 report: options.report.clone(),
             };

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Kind, SHARES};
-use crate::figures::{Spread, milliseconds, ratio_spread, real, whole, whole_spread};
+use super::{Kind, SHARES, Share};
+use crate::figures::{Spread, milliseconds, ratio_spread, real, rounds, whole, whole_spread};
 use crate::load::Latency;
 use crate::machine::Machine;
 use crate::options::ArrivalsOptions;
-use crate::plot::{Axis, Line, Plot, lines};
+use crate::plot::{self, Axis, Line, Panel, Plot};
 use crate::report;
 use crate::report::pictures::plain;
 
@@ -39,8 +39,8 @@ pub(super) fn render(findings: &Findings) -> anyhow::Result<String> {
     let mut text = String::new();
     let options = &findings.options;
     let run = format!(
-        "{} rounds of {} s at each rate, {} offers; capacity at {} connections",
-        options.report.rounds,
+        "{} of {} s at each rate, {} offers; capacity at {} connections",
+        rounds(options.report.rounds),
         options.stand.seconds,
         whole(real(options.offers)),
         options.stand.concurrency
@@ -89,33 +89,47 @@ pub(super) fn render(findings: &Findings) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Latencies over the share of requests that have no longer one; at the lower load whole lines, at the higher broken ones.
+/// Latencies over the share of requests that have no longer one, at each share of the capacity.
 pub(super) fn plot(findings: &Findings) -> anyhow::Result<Plot> {
-    let mut all = Vec::new();
-    for kind in &findings.kinds {
-        for (n, shares) in kind.at.iter().enumerate() {
-            let mut sum = Latency::new()?;
-            for share in shares {
-                sum.add(&share.arrived.latency)?;
-            }
-            let points = (0_u32..).zip(&DRAWN).map(|(place, (quantile, _))| {
-                (f64::from(place), sum.quantile(*quantile).as_secs_f64() * 1e3)
-            });
-            all.push(Line {
-                name: plain(&kind.title),
-                points: points.collect(),
-                dashed: n > 0,
-            });
-        }
-    }
     let axis = Axis {
         name: "share of the requests".to_owned(),
         ticks: DRAWN.iter().map(|(_, name)| (*name).to_owned()).collect(),
     };
-    let title = "Latency from the instant a request was due, ms; at 50 % load, and broken at 80 %";
+    let title = "Latency from the instant a request was due, ms";
+    let [half, most] = SHARES;
+    let panels = [
+        panel(findings, half, |[half, _]| half)?,
+        panel(findings, most, |[_, most]| most)?,
+    ];
     Ok(Plot {
         name: "latency",
         says: "Latency at half and at four fifths of the capacity: the table above, drawn".to_owned(),
-        svg: lines(title, &axis, &all),
+        svg: plot::panels(title, &axis, &panels),
+    })
+}
+
+/// All kinds at one share of the capacity.
+fn panel(
+    findings: &Findings,
+    share: f64,
+    of: impl Fn(&[Vec<Share>; SHARES.len()]) -> &Vec<Share>,
+) -> anyhow::Result<Panel> {
+    let mut lines = Vec::new();
+    for kind in &findings.kinds {
+        let mut sum = Latency::new()?;
+        for share in of(&kind.at) {
+            sum.add(&share.arrived.latency)?;
+        }
+        let points = (0_u32..)
+            .zip(&DRAWN)
+            .map(|(place, (quantile, _))| (f64::from(place), sum.quantile(*quantile).as_secs_f64() * 1e3));
+        lines.push(Line {
+            name: plain(&kind.title),
+            points: points.collect(),
+        });
+    }
+    Ok(Panel {
+        name: format!("at {:.0} % of the capacity", share * 100.0),
+        lines,
     })
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::drain::Drained;
 use super::findings::{Findings, spread};
-use crate::figures::{milliseconds, real, whole, whole_spread};
+use crate::figures::{self, milliseconds, real, whole, whole_spread};
 use crate::load::Latency;
 use crate::memory::mebibytes;
 use crate::plot::{Bar, Part, Plot, bars};
@@ -15,8 +15,8 @@ pub(super) fn render(findings: &Findings) -> anyhow::Result<String> {
     let mut text = String::new();
     let options = &findings.options;
     let run = format!(
-        "{} rounds; backlogs of {} deliveries, {} subscriptions; latencies at {} events/s for {} s",
-        options.report.rounds,
+        "{}; backlogs of {} deliveries, {} subscriptions; latencies at {} events/s for {} s",
+        figures::rounds(options.report.rounds),
         whole(real(options.deliveries)),
         options.subscriptions,
         options.events,

@@ -22,7 +22,6 @@ pub(crate) fn all(findings: &Findings) -> anyhow::Result<Vec<Plot>> {
         all.push(Line {
             name: name.to_owned(),
             points,
-            dashed: false,
         });
     }
     let axis = Axis {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::subjects::{OFFER, PAGE, PATCH, ROW};
 use crate::catalogue::Catalogue;
-use crate::figures::{Spread, ratio_spread, real, whole, whole_spread};
+use crate::figures::{Spread, ratio_spread, real, rounds, whole, whole_spread};
 use crate::machine::Machine;
 use crate::options::GrowthOptions;
 use crate::report::{self, subjects};
@@ -54,8 +54,10 @@ pub(crate) fn render(findings: &Findings) -> anyhow::Result<String> {
     let mut text = String::new();
     let options = &findings.options;
     let run = format!(
-        "{} rounds of {} s each, {} connections",
-        options.report.rounds, options.stand.seconds, options.stand.concurrency
+        "{} of {} s each, {} connections",
+        rounds(options.report.rounds),
+        options.stand.seconds,
+        options.stand.concurrency
     );
     report::facts(&findings.date, &findings.machine, &run, &mut text)?;
     for key in [OFFER, PAGE, PATCH, ROW] {

@@ -19,7 +19,7 @@ use crate::http::Connection;
 use crate::requests::{Requests, of_connection};
 
 /// Connections, so many that requests rarely wait for a free one.
-const CONNECTIONS: usize = 256;
+pub(crate) const CONNECTIONS: u16 = 256;
 /// How long what was due may take to be answered in the end.
 const LAST: Duration = Duration::from_mins(1);
 
@@ -38,7 +38,7 @@ pub(crate) struct Arrived {
 /// that became due while it was measured counts, however late it is answered.
 pub(crate) async fn run(load: &Load, rate: f64, seed: u64) -> anyhow::Result<Arrived> {
     ensure!(rate.is_finite() && rate > 0.0, "nothing can be sent at {rate}/s");
-    let mut connections = Vec::with_capacity(CONNECTIONS);
+    let mut connections = Vec::with_capacity(CONNECTIONS.into());
     for _ in 0..CONNECTIONS {
         connections.push(Connection::open(load.server).await?);
     }
@@ -192,14 +192,15 @@ async fn answer(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::requests::any_of;
+    use crate::requests::{Source, any_of};
 
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
     const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
     /// Answers at once; but the first request that comes after `until` stops everything for `pause`.
@@ -220,18 +221,23 @@ mod tests {
     }
 
     async fn arrivals(pause: Duration) -> Arrived {
+        let requests = any_of(vec![REQUEST.to_vec()]);
+        arrivals_of(requests, 500.0, pause).await
+    }
+
+    async fn arrivals_of(requests: Requests, rate: f64, pause: Duration) -> Arrived {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let load = Load {
             server: listener.local_addr().unwrap(),
             connections: 1,
-            requests: any_of(vec![b"GET / HTTP/1.1\r\n\r\n".to_vec()]),
+            requests,
             expected: 200,
             warm_up: Duration::from_millis(20),
             measured: Duration::from_millis(400),
         };
         let until = Instant::now() + Duration::from_millis(100);
         tokio::spawn(serve(listener, until, pause));
-        run(&load, 500.0, 1).await.unwrap()
+        run(&load, rate, 1).await.unwrap()
     }
 
     #[tokio::test]
@@ -253,5 +259,53 @@ mod tests {
             arrived.latency.quantile(0.9) > Duration::from_millis(80),
             "{arrived:?}"
         );
+    }
+
+    /// One connection's chain, in which each request needs the answer of the one before it.
+    #[derive(Debug, Default)]
+    struct Chain {
+        unanswered: AtomicBool,
+        sent: AtomicU64,
+    }
+
+    impl Source for Chain {
+        fn write(&self, _: &mut fastrand::Rng, into: &mut Vec<u8>) -> anyhow::Result<()> {
+            ensure!(!self.unanswered.swap(true, Ordering::Relaxed), "sent too early");
+            self.sent.fetch_add(1, Ordering::Relaxed);
+            *into = REQUEST.to_vec();
+            Ok(())
+        }
+
+        fn answered(&self, _: &[u8]) -> anyhow::Result<()> {
+            self.unanswered.store(false, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    #[derive(Debug)]
+    struct Chains(Vec<Arc<Chain>>);
+
+    impl Source for Chains {
+        fn write(&self, _: &mut fastrand::Rng, _: &mut Vec<u8>) -> anyhow::Result<()> {
+            bail!("a connection has no chain")
+        }
+
+        fn of_connection(&self, n: usize) -> Option<Requests> {
+            let chain: Requests = self.0.get(n)?.clone();
+            Some(chain)
+        }
+    }
+
+    #[tokio::test]
+    async fn every_connection_has_a_chain_and_hears_its_answers() {
+        let chains: Vec<Arc<Chain>> = (0..CONNECTIONS).map(|_| Arc::default()).collect();
+        // So many that each connection has its turn more than once.
+        let arrived = arrivals_of(Arc::new(Chains(chains.clone())), 2_500.0, Duration::ZERO).await;
+        let sent: Vec<_> = chains
+            .iter()
+            .map(|chain| chain.sent.load(Ordering::Relaxed))
+            .collect();
+        assert!(sent.iter().sum::<u64>() >= arrived.latency.count(), "{sent:?}");
+        assert!(sent.iter().any(|sent| *sent > 1), "{sent:?}");
     }
 }

@@ -48,8 +48,7 @@ pub(crate) fn bars(title: &str, parts: &[&str], all: &[Bar]) -> String {
     let mut y = TOP;
     if parts.len() > 1 {
         let names: Vec<_> = parts.iter().map(|name| (*name).to_owned()).collect();
-        canvas.legend(left, y, &names);
-        y += ROW;
+        y = canvas.legend(left, y, RIGHT, &names) + ROW;
     }
     canvas.words(0.0, 16.0, Held::Start, title);
     let (top, each) = (y, step(most, 6.0));
@@ -86,12 +85,7 @@ fn one(canvas: &mut Canvas, bar: &Bar, left: f64, y: f64, scale: f64) {
     }
     if let Some(goal) = bar.goal {
         let at = left + goal * scale;
-        canvas.polyline(
-            &[(at, top - 3.0), (at, top + height + 3.0)],
-            colour(4),
-            false,
-            false,
-        );
+        canvas.polyline(&[(at, top - 3.0), (at, top + height + 3.0)], colour(4), false);
         end = end.max(at);
     }
     canvas.words(end + 6.0, middle + 4.0, Held::Start, &bar.text);

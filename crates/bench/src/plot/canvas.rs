@@ -7,7 +7,9 @@ const INK: &str = "#7a808a";
 /// The lines behind the figures.
 const FAINT: &str = "#7a808a55";
 /// What is told apart by colour, in this order.
-const COLOURS: [&str; 6] = ["#3b82c4", "#d97a32", "#3f9a5f", "#a866b8", "#c4524f", "#8a8f3a"];
+const COLOURS: [&str; 7] = [
+    "#3b82c4", "#d97a32", "#3f9a5f", "#a866b8", "#c4524f", "#8a8f3a", "#2ab0b5",
+];
 /// The height of a line of words.
 pub(super) const ROW: f64 = 22.0;
 
@@ -48,12 +50,11 @@ impl Canvas {
         ));
     }
 
-    /// A line through points, with a mark at each where `marked`; broken where `dashed`.
-    pub(super) fn polyline(&mut self, points: &[(f64, f64)], stroke: &str, marked: bool, dashed: bool) {
+    /// A line through points, with a mark at each where `marked`.
+    pub(super) fn polyline(&mut self, points: &[(f64, f64)], stroke: &str, marked: bool) {
         let path: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-        let broken = if dashed { r#" stroke-dasharray="6 4""# } else { "" };
         self.add(format_args!(
-            r#"<path d="M{}" stroke="{stroke}" stroke-width="2" fill="none"{broken}/>"#,
+            r#"<path d="M{}" stroke="{stroke}" stroke-width="2" fill="none"/>"#,
             path.join("L")
         ));
         for (x, y) in points.iter().filter(|_| marked) {
@@ -79,14 +80,19 @@ impl Canvas {
         ));
     }
 
-    /// What the colours mean, in one row; gives where the row ends.
-    pub(super) fn legend(&mut self, x: f64, y: f64, names: &[String]) {
-        let mut x = x;
+    /// What the colours mean, from `left` on in as many rows as end before `right`; gives where the last one is.
+    pub(super) fn legend(&mut self, left: f64, top: f64, right: f64, names: &[String]) -> f64 {
+        let (mut x, mut y) = (left, top);
         for (n, name) in names.iter().enumerate() {
+            let width = 15.0 + width_of(name);
+            if x > left && x + width > right {
+                (x, y) = (left, y + ROW);
+            }
             self.rectangle(x, y - 9.0, 10.0, 10.0, colour(n));
             self.words(x + 15.0, y, Held::Start, name);
-            x += 34.0 + width_of(name);
+            x += width + 19.0;
         }
+        y
     }
 
     /// The whole picture.
@@ -143,6 +149,20 @@ fn trimmed(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_legend_goes_on_in_the_next_row() {
+        let names = ["one", "two", "three"].map(str::to_owned);
+        let mut canvas = Canvas::default();
+        assert!((canvas.legend(0.0, 10.0, 820.0, &names) - 10.0).abs() < 1e-9);
+        // Two of them have room in 110.
+        let mut canvas = Canvas::default();
+        assert!((canvas.legend(0.0, 10.0, 110.0, &names) - 10.0 - ROW).abs() < 1e-9);
+        let svg = canvas.finish(110.0, 50.0, "T");
+        assert_eq!(svg.matches(r#"<rect x="0.0""#).count(), 2, "{svg}");
+        let colours: std::collections::BTreeSet<_> = (0..7).map(colour).collect();
+        assert_eq!(colours.len(), 7);
+    }
 
     #[test]
     fn steps_are_round() {

@@ -142,10 +142,20 @@ fn start_and_memory(findings: &Findings, text: &mut String) -> anyhow::Result<()
     for with in counts {
         writeln!(
             text,
-            "| resident with {} keep-alive connections, each used, MiB | {} |",
+            "| resident with {} keep-alive connections, each used and now at rest, MiB | {} |",
             whole(real(with.connections)),
             mebibytes(with.memory.resident)
         )?;
+        writeln!(
+            text,
+            "| … and at most until then | {} |",
+            mebibytes(with.memory.peak)
+        )?;
     }
+    writeln!(
+        text,
+        "\nConnections that were used go to rest when they have idled for about two seconds, by the server's own count \
+         (`http_connections_resting`). What they held is given back within four more, and read then.\n"
+    )?;
     Ok(())
 }

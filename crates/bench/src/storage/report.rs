@@ -12,7 +12,7 @@ use super::updates::{self, Variant};
 use super::writes::Writes;
 use crate::deliveries::churn::Churned;
 use crate::explained::Scan;
-use crate::figures::{Spread, ratio_spread, real, whole, whole_spread};
+use crate::figures::{Spread, ratio_spread, real, rounds, whole, whole_spread};
 use crate::machine::Machine;
 use crate::options::StorageOptions;
 use crate::report;
@@ -54,8 +54,8 @@ pub(super) fn render(findings: &Findings) -> anyhow::Result<String> {
     let mut text = String::new();
     let options = &findings.options;
     let run = format!(
-        "{} rounds; {} offers, {} orders, {} sellers; waves of {}",
-        options.report.rounds,
+        "{}; {} offers, {} orders, {} sellers; waves of {}",
+        rounds(options.report.rounds),
         whole(real(options.offers)),
         whole(real(options.orders)),
         whole(real(options.stand.sellers)),

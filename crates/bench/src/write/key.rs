@@ -16,3 +16,15 @@ pub(crate) const PLACING: &str = "placing";
 pub(crate) const ORDERS: &str = "orders";
 /// A deep page of orders.
 pub(crate) const DEEP: &str = "orders-deep";
+
+/// All of them.
+pub(crate) const ALL: [&str; 8] = [
+    PATCH_ROWS,
+    PATCH,
+    SHIPMENT_ROWS,
+    SHIPMENT,
+    PLACING_ROWS,
+    PLACING,
+    ORDERS,
+    DEEP,
+];

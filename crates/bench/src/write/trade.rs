@@ -8,6 +8,12 @@ const LARGEST_SHARE: u64 = 5;
 /// The first 16 of the 32 hexadecimal digits of every order's id.
 pub(super) const ID_HIGH: &str = "0198000000007000";
 
+/// As few orders as hold so many that the server ships.
+pub(super) const fn orders_to_ship(count: u64) -> u64 {
+    // Of five orders, four are there to be shipped, and three of those are the server's.
+    count.div_ceil(3) * LARGEST_SHARE
+}
+
 /// Orders numbered from 0. Every fifth is the first seller's; they are listed. The others' are shipped, and counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trade {
@@ -63,6 +69,16 @@ pub(super) fn order_id_hole() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_are_as_many_orders_as_shipments_need() {
+        let servers = |orders| Trade { orders, sellers: 7 }.servers();
+        for count in 1..100 {
+            let orders = orders_to_ship(count);
+            assert!(servers(orders) >= count && servers(orders - 1) < count, "{count}");
+        }
+        assert_eq!(orders_to_ship(0), 0);
+    }
 
     #[test]
     fn orders_that_are_shipped_are_all_but_the_first_sellers() {
