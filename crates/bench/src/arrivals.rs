@@ -6,7 +6,7 @@ mod subjects;
 use std::time::Duration;
 
 use crate::catalogue::Catalogue;
-use crate::figures::Spread;
+use crate::figures::{Spread, ratio_spread};
 use crate::goals::{Found, Goal};
 use crate::load::{Latency, Load, open};
 use crate::measure::{Subject, Work, measure as measure_once};
@@ -76,13 +76,14 @@ pub(crate) async fn run(options: &ArrivalsOptions) -> anyhow::Result<()> {
 
 /// What was found of the goals.
 pub(crate) fn goals(findings: &Findings) -> Vec<Found> {
-    let half = |kind: &Kind| {
+    let half = |goal, kind: &Kind| {
         let [half, _] = &kind.at;
-        Kind::quantile(half, 0.99)
+        let median = ratio_spread(Kind::quantile(half, 0.5));
+        Found::of(goal, Kind::quantile(half, 0.99)).because(format!("Half of them take {median} ms."))
     };
     let goal = |kind: &Kind| match kind.key {
-        key::OFFER => Some(Found::of(Goal::OfferLatency, half(kind))),
-        key::PAGE => Some(Found::of(Goal::PageLatency, half(kind))),
+        key::OFFER => Some(half(Goal::OfferLatency, kind)),
+        key::PAGE => Some(half(Goal::PageLatency, kind)),
         _ => None,
     };
     findings.kinds.iter().filter_map(goal).collect()

@@ -11,6 +11,8 @@ pub(crate) struct Spread {
     pub(crate) median: f64,
     /// The largest.
     pub(crate) max: f64,
+    /// How many values there were.
+    pub(crate) readings: usize,
 }
 
 impl Spread {
@@ -26,6 +28,7 @@ impl Spread {
             min: sorted.first().copied().unwrap_or_default(),
             median: f64::midpoint(middle(0), middle(1)),
             max: sorted.last().copied().unwrap_or_default(),
+            readings: sorted.len(),
         }
     }
 }
@@ -55,7 +58,12 @@ pub(crate) fn whole(value: f64) -> String {
 }
 
 /// A spread of whole numbers: `52 310 (50 020–53 400)`.
+///
+/// Of one reading there is no spread to tell: `52 310`.
 pub(crate) fn whole_spread(spread: Spread) -> String {
+    if spread.readings == 1 {
+        return whole(spread.median);
+    }
     format!(
         "{} ({}–{})",
         whole(spread.median),
@@ -66,6 +74,9 @@ pub(crate) fn whole_spread(spread: Spread) -> String {
 
 /// A spread with two decimals: `0.71 (0.69–0.74)`.
 pub(crate) fn ratio_spread(spread: Spread) -> String {
+    if spread.readings == 1 {
+        return format!("{:.2}", spread.median);
+    }
     format!("{:.2} ({:.2}–{:.2})", spread.median, spread.min, spread.max)
 }
 
@@ -93,7 +104,8 @@ mod tests {
             Spread {
                 min: 1.0,
                 median: 2.0,
-                max: 3.0
+                max: 3.0,
+                readings: 3
             }
         );
         assert_eq!(
@@ -101,7 +113,8 @@ mod tests {
             Spread {
                 min: 1.0,
                 median: 2.5,
-                max: 4.0
+                max: 4.0,
+                readings: 4
             }
         );
         assert_eq!(
@@ -109,7 +122,8 @@ mod tests {
             Spread {
                 min: 7.0,
                 median: 7.0,
-                max: 7.0
+                max: 7.0,
+                readings: 1
             }
         );
         assert_eq!(Spread::of([]), Spread::default());

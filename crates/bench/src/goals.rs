@@ -45,6 +45,8 @@ pub(crate) struct Found {
     pub(crate) found: Spread,
     /// What has to be known to read the figure, such as a size that was not the goal's.
     pub(crate) but: Option<String>,
+    /// What the run has found of what stands in the way.
+    figures: String,
 }
 
 impl Found {
@@ -54,7 +56,13 @@ impl Found {
             goal,
             found,
             but: None,
+            figures: String::new(),
         }
+    }
+
+    /// With figures of the same run, as a sentence, which say how much stands in the way.
+    pub(crate) fn because(self, figures: String) -> Self {
+        Self { figures, ..self }
     }
 }
 
@@ -64,7 +72,7 @@ struct Line {
     test: fn(f64, f64) -> Mark,
     limit: f64,
     show: fn(Spread) -> String,
-    /// What stands in the way, in general; the figures are in the tables that the section names.
+    /// What stands in the way, in general; the figures are each run's own ([`Found::because`]).
     hindrance: &'static str,
 }
 
@@ -87,13 +95,13 @@ impl Line {
 }
 
 /// What makes the slowest requests of a busy machine slow.
-const WAITS_FOR_A_CORE: &str = "Waiting for a core: the load generator, the server and PostgreSQL share two; medians are at 1 to 2 ms (Latency).";
+const WAITS_FOR_A_CORE: &str =
+    "Waiting for a core: the load generator, the server and PostgreSQL share them.";
 
 /// What a keyed change has to do that the script has not.
 const BESIDE_THE_WRITES: &str = "Beside the writes: the gate's statement, setting the transaction's time limits, and the seal of the \
-    answer; both wait for the same commit. Ten statements in five round trips (PostgreSQL 910 µs, server \
-    318) against seven (721, 73). Half of the requests wait for one of the pool's 16 connections; with 32 of \
-    them no more is done (What was changed).";
+    answer; both wait for the same commit. Ten statements in five round trips against seven. What else it waits \
+    for is in What a write waits for: the pool's connections most, of which twice as many do no more (What was changed).";
 
 /// The goals as they were set, and by hand what stands in the way of those that are hard to reach.
 fn line(goal: Goal) -> Line {
@@ -104,15 +112,14 @@ fn line(goal: Goal) -> Line {
             0.75,
             ratio_spread,
             "An exchange over TCP and HTTP in a process of its own, where pgbench is its own client on a unix socket; and a row \
-             that is written for each request, the exact rate count, where pgbench only reads. On the machine of these figures: PostgreSQL 45 µs, \
-             server 38, client 9, where pgbench's row costs 46 and 8 (CPU time and statements per request).",
+             that is written for each request, the exact rate count, where pgbench only reads.",
         ),
         Goal::OfferCpu => Line::new(
             "PostgreSQL's CPU time for one offer ÷ for pgbench's row",
             at_most,
             0.5,
             ratio_spread,
-            "The gate's statement writes the rate count: it costs more than the offer's own: 31 of the 45 µs, as `GET /v1/me` \
+            "The gate's statement writes the rate count: it costs more than the offer's own, as `GET /v1/me` \
              shows, which has no other statement.",
         ),
         Goal::Page => Line::new(
@@ -120,8 +127,8 @@ fn line(goal: Goal) -> Line {
             at_least,
             0.6,
             ratio_spread,
-            "50 offers become some 20 kB of JSON in the server and cross TCP once more to the client, 144 µs of the server's for 93 of \
-             PostgreSQL's; pgbench throws the rows away as they come (87 and 23).",
+            "50 offers become some 20 kB of JSON in the server and cross TCP once more to the client; pgbench throws \
+             the rows away as they come.",
         ),
         Goal::Deep => Line::new(
             "cost of a page at 90 % depth ÷ of the first",
@@ -164,8 +171,7 @@ fn line(goal: Goal) -> Line {
             at_least,
             0.9,
             ratio_spread,
-            "The large table does not fit into `shared_buffers`: its pages are copied from the system's cache, and miss the \
-             processor's. pgbench's own row falls further: to 0.54 of its rate with 10 000 offers.",
+            "The more rows, the rarer is one in the processor's caches, and the more pages of an index lead to it.",
         ),
         Goal::OfferLatency => Line::new(
             "p99 of `GET /v1/offers/{id}` at half load, ms",
@@ -182,11 +188,11 @@ fn line(goal: Goal) -> Line {
             WAITS_FOR_A_CORE,
         ),
         Goal::Memory => Line::new(
-            "resident with 10 000 keep-alive connections, MB",
+            "resident with 10 000 keep-alive connections at rest, MB",
             at_most,
             100.0,
             whole_spread,
-            "13 KiB for each connection, most of them the HTTP library's two buffers of 8 KiB, where the goal leaves 6.",
+            "What a connection at rest holds: its socket, a timer and a task; and what the allocator keeps of the buffers that were let go.",
         ),
         Goal::Ready => Line::new(
             "`serve` ready, ms",
@@ -203,13 +209,22 @@ pub(crate) fn render(mut all: Vec<Found>) -> anyhow::Result<String> {
     all.sort_by_key(|found| found.goal);
     let mut text =
         "| goal | | found (median, spread) | | what stands in the way |\n|---|--:|--:|---|---|\n".to_owned();
-    for Found { goal, found, but } in all {
+    for Found {
+        goal,
+        found,
+        but,
+        figures,
+    } in all
+    {
         let line = line(goal);
         let mark = (line.test)(found.median, line.limit);
         let (reached, hindrance) = match (&but, mark.reached()) {
-            (Some(_), _) => ("not measured as the goal says it", ""),
-            (None, true) => ("reached", ""),
-            (None, false) => ("**not reached**", line.hindrance),
+            (Some(_), _) => ("not measured as the goal says it", String::new()),
+            (None, true) => ("reached", String::new()),
+            (None, false) => {
+                let hindrance = format!("{} {figures}", line.hindrance);
+                ("**not reached**", hindrance.trim_end().to_owned())
+            }
         };
         let but = but.map(|but| format!(" {but}")).unwrap_or_default();
         writeln!(
@@ -232,7 +247,8 @@ mod tests {
         let found = |goal, values: [f64; 3]| Found::of(goal, Spread::of(values));
         let mut short = found(Goal::Growth, [0.91, 0.95, 0.99]);
         short.but = Some("with 100 000".to_owned());
-        let text = render(vec![short, found(Goal::Offer, [0.5, 0.52, 0.6])]).unwrap();
+        let offer = found(Goal::Offer, [0.5, 0.52, 0.6]).because("This costs 40 µs, that 20.".to_owned());
+        let text = render(vec![short, offer]).unwrap();
         let lines: Vec<_> = text.lines().skip(2).collect();
         assert!(
             lines[0].starts_with("| `GET /v1/offers/{id}` ÷ pgbench's row"),
@@ -240,6 +256,10 @@ mod tests {
         );
         assert!(
             lines[0].contains("| ≥ 0.75 | 0.52 (0.50–0.60) | **not reached** | An exchange"),
+            "{text}"
+        );
+        assert!(
+            lines[0].ends_with("only reads. This costs 40 µs, that 20. |"),
             "{text}"
         );
         assert!(

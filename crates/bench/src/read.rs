@@ -17,6 +17,7 @@ use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::publish::Report;
 use crate::report::pictures;
+use crate::rounds::Measured;
 use crate::stand::{Ground, Stand};
 use crate::{connections, import, publish, rounds, startup};
 pub(crate) use report::Findings;
@@ -40,16 +41,29 @@ pub(crate) async fn run(options: &ReadOptions) -> anyhow::Result<()> {
 pub(crate) fn goals(findings: &Findings) -> anyhow::Result<Vec<Found>> {
     let subject = |key| findings.subject(key);
     let (row, offer) = (subject(key::ROW)?, subject(key::OFFER)?);
-    let page = subject(key::PAGE)?;
+    let (page, rows, deep) = (subject(key::PAGE)?, subject(key::PAGE_ROWS)?, subject(key::DEEP)?);
+    let postgres = |measured: &Measured| measured.middle(|sample| sample.cpu.postgres);
+    let beside =
+        |own: &Measured, other: &Measured| format!("CPU time: {}; pgbench: {}.", own.cost(), other.cost());
+    let gate = format!(
+        "Of {:.0} µs, `GET /v1/me` alone has {:.0}; pgbench's row {:.0}.",
+        postgres(offer),
+        postgres(subject(key::ME)?),
+        postgres(row)
+    );
     let megabytes = real(findings.kept.with_all.memory.resident) * 1_024.0 / 1e6;
     let mut memory = Found::of(Goal::Memory, Spread::of([megabytes]));
     let connections = findings.kept.with_all.connections;
     memory.but = (connections != CONNECTIONS).then(|| format!("with {}", whole(real(connections))));
     Ok(vec![
-        Found::of(Goal::Offer, offer.ratio_to(row)),
-        Found::of(Goal::OfferCpu, offer.over(row, |sample| sample.cpu.postgres)),
-        Found::of(Goal::Page, page.ratio_to(subject(key::PAGE_ROWS)?)),
-        Found::of(Goal::Deep, page.ratio_to(subject(key::DEEP)?)),
+        Found::of(Goal::Offer, offer.ratio_to(row)).because(beside(offer, row)),
+        Found::of(Goal::OfferCpu, offer.over(row, |sample| sample.cpu.postgres)).because(gate),
+        Found::of(Goal::Page, page.ratio_to(rows)).because(beside(page, rows)),
+        Found::of(Goal::Deep, page.ratio_to(deep)).because(format!(
+            "CPU time: {} at depth, {} first.",
+            deep.cost(),
+            page.cost()
+        )),
         memory,
         Found::of(Goal::Ready, findings.starts),
     ])

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::cluster::Cluster;
 use crate::figures::Spread;
 use crate::load::Latency;
-use crate::measure::{Sample, Subject, measure, measure_looking};
+use crate::measure::{CpuEach, Sample, Subject, measure, measure_looking};
 use crate::noise::Patience;
 use crate::progress::Progress;
 
@@ -49,6 +49,22 @@ impl Measured {
     /// The same in the middle of the rounds.
     pub(crate) fn middle(&self, figure: impl Fn(&Sample) -> f64) -> f64 {
         self.spread(figure).median
+    }
+
+    /// What one costs, in words: `PostgreSQL 45 µs, server 38, client 9`.
+    pub(crate) fn cost(&self) -> String {
+        let middle = |part: fn(&CpuEach) -> f64| self.middle(|sample| part(&sample.cpu));
+        let server = middle(|cpu| cpu.server);
+        let server = if server > 0.0 {
+            format!(", server {server:.0}")
+        } else {
+            String::new()
+        };
+        let postgres = middle(|cpu| cpu.postgres);
+        format!(
+            "PostgreSQL {postgres:.0} µs{server}, client {:.0}",
+            middle(|cpu| cpu.client)
+        )
     }
 
     /// The latencies of all rounds.

@@ -46,8 +46,9 @@ pub(crate) async fn run(options: &WriteOptions) -> anyhow::Result<()> {
 /// What was found of the goals.
 pub(crate) fn goals(findings: &Findings) -> anyhow::Result<Vec<Found>> {
     let subject = |key| find(&findings.measured, key);
-    let ratio = subject(key::PATCH)?.ratio_to(subject(key::PATCH_ROWS)?);
-    Ok(vec![Found::of(Goal::Patch, ratio)])
+    let (patch, rows) = (subject(key::PATCH)?, subject(key::PATCH_ROWS)?);
+    let costs = format!("CPU time: {}; pgbench: {}.", patch.cost(), rows.cost());
+    Ok(vec![Found::of(Goal::Patch, patch.ratio_to(rows)).because(costs)])
 }
 
 /// What is told of it.

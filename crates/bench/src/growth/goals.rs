@@ -1,8 +1,8 @@
 //! What was found of the goal of growth.
 
 use super::Findings;
-use super::subjects::OFFER;
-use crate::figures::{real, whole};
+use super::subjects::{OFFER, ROW};
+use crate::figures::{ratio_spread, real, whole};
 use crate::goals::{Found, Goal};
 
 /// The offers that the goal compares.
@@ -14,7 +14,11 @@ pub(crate) fn all(findings: &Findings) -> anyhow::Result<Vec<Found>> {
     let (Some(first), Some(last)) = (few.first(), few.last()) else {
         return Ok(Vec::new());
     };
-    let mut found = Found::of(Goal::Growth, last.over(first, OFFER)?);
+    let row = format!(
+        "pgbench's own row falls to {} of its rate.",
+        ratio_spread(last.over(first, ROW)?)
+    );
+    let mut found = Found::of(Goal::Growth, last.over(first, OFFER)?).because(row);
     let sizes = [first.catalogue.offers, last.catalogue.offers];
     let [small, large] = sizes.map(|offers| whole(real(offers)));
     found.but = (sizes != COMPARED).then(|| format!("with {large} ÷ with {small}"));

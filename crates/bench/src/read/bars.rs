@@ -13,6 +13,7 @@ pub(super) fn import_ratio(findings: &Findings) -> Spread {
         min: over(copied.max),
         median: over(copied.median),
         max: over(copied.min),
+        readings: copied.readings,
     }
 }
 
@@ -70,7 +71,7 @@ fn others(findings: &Findings) -> [Bar; 4] {
             .bar(at_most, 1_000.0)
             .aim(at_most, 300.0),
         number(
-            "resident with 2 000 keep-alive connections at most, MiB",
+            "resident with 2 000 keep-alive connections at rest, MiB",
             resident,
         )
         .bar(at_most, 100.0),

@@ -2,7 +2,7 @@
 
 use super::key;
 use super::report::Findings;
-use crate::figures::{Spread, real};
+use crate::figures::real;
 use crate::report::bars::{Bar, at_least, number, ratio};
 use crate::report::subjects::find;
 
@@ -12,12 +12,7 @@ pub(super) fn all(findings: &Findings) -> anyhow::Result<Vec<Bar>> {
     let (token_rows, token) = (subject(key::TOKEN_ROWS)?, subject(key::TOKEN)?);
     let (refresh_rows, refresh) = (subject(key::REFRESH_ROWS)?, subject(key::REFRESH)?);
     let cores = real(u64::try_from(std::thread::available_parallelism()?.get())?);
-    let Spread { min, median, max } = token.rate();
-    let each_core = Spread {
-        min: min / cores,
-        median: median / cores,
-        max: max / cores,
-    };
+    let each_core = token.spread(|sample| sample.rate / cores);
     Ok(vec![
         ratio(
             "one client's token ÷ pgbench's transaction with the same inserts",
