@@ -12,6 +12,15 @@ use tokio::process::Command;
 
 use crate::{PROGRAM, disk_full::small_disk};
 
+/// So many requests have longer lines than what is left of a block, and come while lines are gathered and written several times.
+const REQUESTS: usize = 100;
+
+/// How many lines tell of requests of this name.
+fn lines_of(log: &str, name: &str) -> usize {
+    let name = format!("\"{name}\"");
+    log.lines().filter(|line| line.contains(&name)).count()
+}
+
 #[tokio::test]
 async fn a_log_that_cannot_be_written_stops_nobody_and_goes_on_with_whole_lines() {
     let Some(disk) = small_disk(4) else { return };
@@ -47,12 +56,21 @@ async fn a_log_that_cannot_be_written_stops_nobody_and_goes_on_with_whole_lines(
     })
     .await;
 
+    let ask_often = async |name: &str| {
+        for _ in 0..REQUESTS {
+            ask(name).await.expect(200);
+            // Not all of them while lines are gathered for once.
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    ask_often("log-whole").await;
+    eventually("a line for each request", async || {
+        (lines_of(&fs::read_to_string(&path).unwrap(), "log-whole") == REQUESTS).then_some(())
+    })
+    .await;
+
     disk.fill();
-    for _ in 0..50 {
-        ask("log-meanwhile").await.expect(200);
-        // Longer than lines are gathered for.
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    ask_often("log-meanwhile").await;
     disk.free();
     ask("log-after").await.expect(200);
     let log = eventually("the log", async || {
@@ -60,6 +78,8 @@ async fn a_log_that_cannot_be_written_stops_nobody_and_goes_on_with_whole_lines(
         log.contains("\"log-after\"").then_some(log)
     })
     .await;
+    let meanwhile = lines_of(&log, "log-meanwhile");
+    assert!(meanwhile < REQUESTS, "the disk had space for all of them");
     // A line may have been cut by the end of the disk; none of the later ones is spoiled by it.
     let spoiled = log
         .lines()

@@ -1,6 +1,6 @@
 //! Processes that are stopped in their tracks for longer than anybody waits for them, and then go on as if nothing had been.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blackbox::{Receiver, Reply, World, eventually};
 use chrono::TimeDelta;
@@ -20,6 +20,12 @@ const LEASE: TimeDelta = TimeDelta::seconds(31);
 
 /// How long it is asked what became of a transaction, and a last statement besides.
 pub(crate) const OUTCOME_WITHIN: Duration = Duration::from_secs(18);
+
+/// How long a transaction in which nobody asks for anything is left open.
+const LEFT_OPEN: Duration = Duration::from_secs(10);
+
+/// When its locks are free at the latest: it may have waited for one for two seconds, and the machine is busy.
+const FREE_WITHIN: Duration = Duration::from_secs(13);
 
 #[tokio::test]
 async fn a_database_that_was_paused_goes_on_and_nothing_is_done_twice() {
@@ -121,24 +127,34 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
     // The row is held, so that the transaction waits in its middle.
     let mut holder = world.database.connect().await;
     let held = holder.transaction().await.unwrap();
-    held.execute("select 1 from offers where id::text = $1 for update", &[&offer])
-        .await
-        .unwrap();
+    let row = "select 1 from offers where id::text = $1 for update";
+    held.execute(row, &[&offer]).await.unwrap();
     let asleep = tokio::spawn(patch(&sleeper.base_url).send());
     eventually("a transaction that waits", async || {
         let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and $1 = ''";
         (world.count(waiting, "").await == 1).then_some(())
     })
     .await;
+    let paused = Instant::now();
     sleeper.signal(Signal::STOP);
     held.rollback().await.unwrap();
-    clock.advance(TimeDelta::seconds(61)).await;
-    // Until the server ends the sleeper's transaction, its lock is there.
-    let answer = eventually("an answer to the repeat", async || {
-        let answer = patch(&world.server.base_url).send().await;
-        (answer.status == 200).then_some(answer)
+    eventually("the lock in the sleeper's hand", async || {
+        let open = "select count(*) from pg_stat_activity where state = 'idle in transaction' and datname = current_database() and $1 = ''";
+        (world.count(open, "").await == 1).then_some(())
     })
     .await;
+    clock.advance(TimeDelta::seconds(61)).await;
+    // Until the server ends the sleeper's transaction, its lock is there.
+    let free = async {
+        holder.execute(row, &[&offer]).await.unwrap();
+        paused.elapsed()
+    };
+    let repeat = eventually("an answer to the repeat", async || {
+        let answer = patch(&world.server.base_url).send().await;
+        (answer.status == 200).then_some(answer)
+    });
+    let (free, answer) = tokio::join!(free, repeat);
+    assert!((LEFT_OPEN..FREE_WITHIN).contains(&free), "{free:?}");
     sleeper.signal(Signal::CONT);
     let late = asleep.await.unwrap();
     assert!(

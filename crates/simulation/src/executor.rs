@@ -19,6 +19,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 pub use handle::Handle;
 pub(crate) use signal::Signal;
 
+use crate::Met;
+
 /// No run takes more steps than this: one that does goes round in a circle.
 const STEPS_MAX: u64 = 3_000_000;
 
@@ -78,6 +80,9 @@ struct State {
     tasks: BTreeMap<TaskId, Task>,
     timers: BTreeMap<(DateTime<Utc>, u64), Waker>,
     steps: u64,
+    met: BTreeMap<Met, u64>,
+    /// Whether what is dropped now dies.
+    killing: bool,
 }
 
 /// The one thread, its clock and its lots. Clones are the same one.
@@ -109,6 +114,8 @@ impl Simulator {
             tasks: BTreeMap::new(),
             timers: BTreeMap::new(),
             steps: 0,
+            met: BTreeMap::new(),
+            killing: false,
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -167,9 +174,26 @@ impl Simulator {
             .into_iter()
             .partition::<BTreeMap<_, _>, _>(|(_, task)| task.place == place);
         state.tasks = living;
+        state.killing = true;
         drop(state);
         // What they held may call the simulator while it is dropped.
         drop(dead);
+        self.state().killing = false;
+    }
+
+    /// Whether whoever is dropped at this moment is killed.
+    pub(crate) fn is_killing(&self) -> bool {
+        self.state().killing
+    }
+
+    /// Counts something that has happened.
+    pub(crate) fn count(&self, met: Met) {
+        *self.state().met.entry(met).or_default() += 1;
+    }
+
+    /// How often each thing has happened.
+    pub(crate) fn met(&self) -> BTreeMap<Met, u64> {
+        self.state().met.clone()
     }
 
     /// Runs until `main` has ended, and drops whatever else there is.

@@ -8,11 +8,13 @@ mod chance;
 pub mod contract;
 mod executor;
 mod memory;
+mod met;
 mod seeds;
 mod world;
 
 pub use chance::Chance;
 pub use executor::{Handle, Place, Simulator, Stuck};
 pub use memory::{Admittance, Database, Flaw, Link, Weather};
+pub use met::Met;
 pub use seeds::{World, catches, play_all};
 pub use world::{Outcome, Setup, Violation, tokens, trade};

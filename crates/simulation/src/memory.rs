@@ -44,7 +44,10 @@ pub use gate::Admittance;
 pub use link::{Link, Weather};
 pub(crate) use tables::{DeliveryRow, SubscriptionRow};
 
-use crate::executor::{Simulator, lock};
+use crate::{
+    Met,
+    executor::{Simulator, lock},
+};
 use locks::{Locks, Row, Strength};
 use tables::Tables;
 
@@ -156,6 +159,11 @@ impl Database {
         self.at_once(|stored| stored.open.contains_key(&tx))
     }
 
+    /// Whether a transaction has locked anything.
+    pub(crate) fn has_locked(&self, tx: TxId) -> bool {
+        self.at_once(|stored| stored.locks.any_of(tx))
+    }
+
     /// Gives back what a transaction has locked, though it goes on.
     pub(crate) fn let_go(&self, tx: TxId) {
         for waker in self.at_once(|stored| stored.locks.end(tx)) {
@@ -193,6 +201,7 @@ impl Database {
         if self.lock_within(tx, row, strength, LOCK_TIMEOUT).await? {
             Ok(())
         } else {
+            self.simulator.count(Met::WaitedTooLong);
             Err(StoreError::Unavailable(Lost::LockTimeout.into()))
         }
     }
@@ -208,6 +217,7 @@ impl Database {
         if self.try_lock(tx, &row, strength) {
             return Ok(true);
         }
+        self.simulator.count(Met::WaitedForRow);
         let taken = poll_fn(|context| {
             self.at_once(|stored| {
                 if !stored.open.contains_key(&tx) {

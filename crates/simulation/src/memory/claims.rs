@@ -13,6 +13,7 @@ use super::{
     tables::ClaimRow,
     transaction::Tx,
 };
+use crate::Met;
 
 /// How long a claim waits for a row that is locked.
 const PATIENCE: TimeDelta = TimeDelta::milliseconds(300);
@@ -45,7 +46,12 @@ impl IdempotencyClaims for Link {
             let asked = async move { database.alone(|tx| settled(&database, tx, &claim)).await };
             match self.ask(asked).await {
                 Err(StoreError::Unavailable(_)) if questions < QUESTIONS => questions += 1,
-                answer => return answer,
+                Err(error) => return Err(error),
+                Ok(answer) => {
+                    let met = answer.as_ref().map_or(Met::OutcomeUndone, |_| Met::OutcomeDone);
+                    self.simulator().count(met);
+                    return Ok(answer);
+                }
             }
         }
     }
@@ -65,7 +71,10 @@ async fn take(database: &Database, tx: TxId, claim: &Claim, lease: TimeDelta) ->
         let claims = &mut stored.tables.claims;
         match claims.get(tx, &key(claim)) {
             Some(other) if other.expires_at > now && other.fence != claim.fence => Ok(standing(other, claim)),
-            _ => {
+            other => {
+                if other.is_some_and(|other| other.fence != claim.fence && other.answer.is_none()) {
+                    database.simulator().count(Met::ClaimTakenOver);
+                }
                 let taken = ClaimRow {
                     fence: claim.fence,
                     fingerprint: *claim.fingerprint.bytes(),
@@ -147,6 +156,7 @@ async fn remember(
     if done {
         Ok(())
     } else {
+        database.simulator().count(Met::ClaimLost);
         Err(StoreError::Conflict {
             constraint: LOST_CLAIM.to_owned(),
         })

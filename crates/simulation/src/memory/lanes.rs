@@ -16,6 +16,7 @@ use super::{
     settling::{set_aside, settle},
     standing::{LaneState, lane_state},
 };
+use crate::Met;
 
 /// How long a claim holds.
 pub(super) const LEASE: TimeDelta = TimeDelta::seconds(30);
@@ -137,9 +138,14 @@ fn claim(database: &Database, tx: TxId, fence: Uuid, room: &Room) -> Claimed {
         .partition(|(_, row)| database.at_once(|stored| lane_state(stored, tx, row)) == LaneState::Live);
     let looked_at = live.len();
     let claimed: Vec<_> = database.at_once(|stored| {
-        let given = live
-            .into_iter()
-            .filter_map(|waiting| give(stored, tx, waiting, (fence, now), &mut left));
+        let given = live.into_iter().filter_map(|waiting| {
+            let was_left = waiting.1.leased;
+            let lane = give(stored, tx, waiting, (fence, now), &mut left)?;
+            if was_left {
+                database.simulator().count(Met::LaneTakenOver);
+            }
+            Some(lane)
+        });
         given.collect()
     });
     Claimed {

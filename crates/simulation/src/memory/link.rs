@@ -9,7 +9,10 @@ use chrono::TimeDelta;
 use kernel::StoreError;
 
 use super::Database;
-use crate::executor::{Place, Simulator};
+use crate::{
+    Met,
+    executor::{Place, Simulator},
+};
 
 /// How long a statement, or its answer, is on its way, in milliseconds.
 const TRIP: (i64, i64) = (0, 4);
@@ -125,6 +128,13 @@ impl Link {
         statement: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
         let simulator = self.simulator();
+        match fate {
+            Fate::Answered => {}
+            Fate::Slow => simulator.count(Met::CallSlow),
+            Fate::Refused => simulator.count(Met::CallRefused),
+            Fate::RequestLost => simulator.count(Met::CallLost),
+            Fate::AnswerLost => simulator.count(Met::CallUnheard),
+        }
         match fate {
             Fate::Answered | Fate::Slow => {
                 let trip = if fate == Fate::Slow { SLOW_TRIP } else { self.trip };

@@ -12,6 +12,7 @@ use super::{
     locks::{Row, Strength},
     standing::{LaneState, lane_state},
 };
+use crate::Met;
 
 /// A lane that somebody is about to queue something in is looked at again after so long.
 const A_MOMENT: TimeDelta = TimeDelta::milliseconds(20);
@@ -33,9 +34,18 @@ pub(super) async fn settle(
     let now = database.now();
     database.at_once(|stored| {
         for end in conclusions {
-            if holds(database, stored, tx, end.hold) {
-                record(stored, tx, end, database.has(Flaw::ForgetsAttempt), now);
-            }
+            let met = if !holds(database, stored, tx, end.hold) {
+                Met::LaneLost
+            } else if !record(stored, tx, end, database.has(Flaw::ForgetsAttempt), now) {
+                Met::EndKnown
+            } else {
+                match end.fate {
+                    Fate::Delivered => continue,
+                    Fate::Retry(_) => Met::DeliveryRepeated,
+                    Fate::Exhausted => Met::DeliveryGivenUp,
+                }
+            };
+            database.simulator().count(met);
         }
     });
     if released.is_empty() {
@@ -54,6 +64,8 @@ pub(super) async fn settle(
         for release in released {
             if holds(database, stored, tx, release.hold) {
                 give_back(stored, tx, release, undisturbed.contains(&release.hold.lane), now);
+            } else {
+                database.simulator().count(Met::LaneLost);
             }
         }
     });
@@ -66,13 +78,14 @@ fn holds(database: &Database, stored: &Stored, tx: TxId, hold: Hold) -> bool {
     row.is_some_and(|row| row.leased && (forgetful || row.fence == Some(hold.fence)))
 }
 
-fn record(stored: &mut Stored, tx: TxId, end: &Conclusion, any_attempt: bool, now: DateTime<Utc>) {
+/// Records an end; false where that delivery has ended, or the attempt been recorded.
+fn record(stored: &mut Stored, tx: TxId, end: &Conclusion, any_attempt: bool, now: DateTime<Utc>) -> bool {
     let key = (end.hold.lane, end.delivery);
     let Some(row) = stored.tables.deliveries.get(tx, &key) else {
-        return;
+        return false;
     };
     if row.due_at.is_none() || (row.attempt != end.attempt && !any_attempt) {
-        return;
+        return false;
     }
     stored.tables.deliveries.change(tx, &key, |row| {
         row.attempt = row.attempt.saturating_add(1);
@@ -87,7 +100,7 @@ fn record(stored: &mut Stored, tx: TxId, end: &Conclusion, any_attempt: bool, no
             outcome: end.outcome.clone(),
             duration: std::time::Duration::from_millis(duration),
         });
-    });
+    })
 }
 
 fn give_back(stored: &mut Stored, tx: TxId, release: &Release, undisturbed: bool, now: DateTime<Utc>) {

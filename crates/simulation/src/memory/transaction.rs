@@ -16,7 +16,7 @@ use super::{
     link::Fate,
     outbox::{Outbox, tell},
 };
-use crate::executor::lock;
+use crate::{Met, executor::lock};
 
 /// A transaction: every port that changes something is implemented over it.
 pub(crate) struct Tx {
@@ -71,6 +71,9 @@ impl Link {
             if fate == Fate::AnswerLost {
                 if let Some(first) = first {
                     drop(lock_unheard(&database, begun.0, first).await);
+                    if database.has_locked(begun.0) {
+                        simulator.count(Met::BeginUnheardLocked);
+                    }
                 }
                 simulator.pause(0, notices_within).await;
                 database.end(begun.0, false);
@@ -122,6 +125,7 @@ impl Tx {
         }
         let outcome = if self.link.goes_wrong() && self.link.simulator().happens(200) {
             self.link.database.end(self.id, false);
+            self.link.simulator().count(Met::ThrownOut);
             Err(StoreError::Retryable(Broken::Lost.into()))
         } else {
             let (database, id) = (self.link.database.clone(), self.id);
@@ -178,6 +182,7 @@ impl Tx {
             }
             Fate::Refused => {
                 database.end(id, false);
+                simulator.count(Met::CommitRefused);
                 let cause = if simulator.happens(500) {
                     StoreError::Retryable(Broken::Lost.into())
                 } else {
@@ -190,7 +195,10 @@ impl Tx {
                 self.ended = true;
                 let keep = fate == Fate::AnswerLost;
                 self.link.leave(chrono::TimeDelta::seconds(9), async move {
-                    database.end(id, keep);
+                    if database.end(id, keep) {
+                        let met = if keep { Met::CommitUnheard } else { Met::CommitLost };
+                        database.simulator().count(met);
+                    }
                 });
                 simulator.pause(0, 5_500).await;
                 Err(CommitError::Unknown(StoreError::Unavailable(
@@ -232,6 +240,9 @@ impl Drop for Tx {
             return;
         }
         let (database, id) = (self.link.database.clone(), self.id);
+        if database.simulator().is_killing() && database.is_open(id) {
+            database.simulator().count(Met::DiedInTransaction);
+        }
         self.link.leave(self.link.notices_within(), async move {
             database.end(id, false);
         });

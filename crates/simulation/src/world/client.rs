@@ -8,6 +8,7 @@ use super::{
     history::{Reply, Story},
     process::IN_PROGRESS,
 };
+use crate::Met;
 
 /// How often a request is sent at most.
 const TRIES: usize = 60;
@@ -27,6 +28,7 @@ impl Client {
             if let Some(reply) = self.send(name, &deed).await {
                 self.story(name, |story| story.told = Some(reply.clone()));
                 if simulator.happens(200) {
+                    simulator.count(Met::SentAfterAnswer);
                     // It was not heard of by all of the client, which asks once more.
                     drop(self.send(name, &deed).await);
                 }
@@ -53,13 +55,22 @@ impl Client {
         let simulator = &self.fleet.simulator;
         if simulator.happens(100) {
             // Nobody waits for this one's answer.
-            drop(self.fleet.handle(name, deed.clone()));
+            if self.fleet.handle(name, deed.clone()).is_some() {
+                simulator.count(Met::SentTwice);
+            }
         }
         let handle = self.fleet.handle(name, deed.clone())?;
         let patience = TimeDelta::milliseconds(simulator.draw(|chance| chance.i64(200..8_000)));
-        let reply = simulator.within(patience, handle.ended()).await??;
+        let Some(ended) = simulator.within(patience, handle.ended()).await else {
+            simulator.count(Met::ClientImpatient);
+            return None;
+        };
+        let reply = ended?;
         let is_final = reply.status < 500 && reply.status != IN_PROGRESS;
         let arrives = self.fleet.ranks.is_calm() || !simulator.happens(60);
+        if !arrives {
+            simulator.count(Met::AnswerLost);
+        }
         (is_final && arrives).then_some(reply)
     }
 }

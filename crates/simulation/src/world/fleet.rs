@@ -3,10 +3,10 @@
 use super::{
     deed::Deed,
     history::{History, Reply},
-    process::Process,
+    process::{IN_PROGRESS, Process},
     ranks::Ranks,
 };
-use crate::{Handle, Simulator};
+use crate::{Handle, Met, Simulator};
 
 /// Every process. Clones are the same fleet.
 #[derive(Clone)]
@@ -25,6 +25,12 @@ impl Fleet {
         let key = key.to_owned();
         let handling = async move {
             let reply = process.handle(&key, deed).await;
+            match reply.status {
+                IN_PROGRESS => simulator.count(Met::KeyInProgress),
+                400..=499 => simulator.count(Met::RequestRefused),
+                500.. => simulator.count(Met::RequestFailed),
+                _ => {}
+            }
             history.note(simulator.now(), || {
                 format!("{key} is answered {} {}", reply.status, reply.body)
             });

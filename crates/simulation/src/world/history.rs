@@ -68,8 +68,6 @@ pub(crate) struct Seen {
     pub(crate) trace: Option<Vec<String>>,
     /// Requests that have no key.
     pub(crate) requests: usize,
-    pub(crate) attempts: usize,
-    pub(crate) deaths: usize,
 }
 
 /// The history of a run. Clones are the same one.

@@ -10,7 +10,7 @@ use super::{
     deed::{Deed, Failed, Prepared, failed},
     history::Reply,
 };
-use crate::{Chance, Link};
+use crate::{Chance, Link, Met};
 
 /// What a process needs.
 #[derive(Clone)]
@@ -56,7 +56,10 @@ impl Process {
             },
             Ok(Claimed::InProgress) => reply(IN_PROGRESS, &"in progress"),
             Ok(Claimed::Reused) => reply(422, &"the key is another request's"),
-            Ok(Claimed::Completed(remembered)) => known(&remembered),
+            Ok(Claimed::Completed(remembered)) => {
+                self.chance.0.count(Met::AnswerRemembered);
+                known(&remembered)
+            }
             Err(error) => {
                 // The claim may stand though its answer was lost, and nobody runs it.
                 drop(self.link.release(&claim).await);

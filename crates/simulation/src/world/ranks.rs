@@ -7,7 +7,7 @@ use std::sync::{
 
 use super::history::History;
 use crate::{
-    Handle, Place, Simulator,
+    Handle, Met, Place, Simulator,
     executor::{Signal, lock},
 };
 
@@ -78,6 +78,7 @@ impl Ranks {
         if let Some(stop) = lock(&self.stops).get(number) {
             stop.give();
         }
+        self.simulator.count(Met::ProcessStopped);
         self.history
             .note(self.simulator.now(), || format!("process {number} is to stop"));
     }
@@ -87,7 +88,7 @@ impl Ranks {
         if let Some(lives) = lock(&self.living).get_mut(number) {
             *lives = false;
         }
-        self.history.seen().deaths += 1;
+        self.simulator.count(Met::ProcessDied);
         self.history
             .note(self.simulator.now(), || format!("process {number} dies"));
         self.simulator.kill(Place::Process(number));
@@ -112,6 +113,23 @@ impl Ranks {
     ) -> Option<(usize, Handle<T>)> {
         let living = self.that(true);
         let number = self.simulator.draw(|chance| chance.choice(&living).copied())?;
-        Some((number, self.simulator.spawn(Place::Process(number), work)))
+        let request = Request(self.simulator.clone());
+        let running = async move {
+            let done = work.await;
+            drop(request);
+            done
+        };
+        Some((number, self.simulator.spawn(Place::Process(number), running)))
+    }
+}
+
+/// Something that a process does for somebody, and may die in.
+struct Request(Simulator);
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if self.0.is_killing() {
+            self.0.count(Met::DiedInRequest);
+        }
     }
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use webhooks::{Attempted, Failure, Message, Outcome, Sent, WebhookSender};
 
 use super::history::{History, Received};
-use crate::{Simulator, Weather};
+use crate::{Met, Simulator, Weather};
 
 /// How a receiver behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +33,17 @@ impl WebhookSender for Receivers {
     async fn send(&self, message: &Message) -> Sent {
         let simulator = &self.simulator;
         if simulator.happens(self.weather.per_mille()) {
+            simulator.count(Met::SendingPostponed);
             return Sent::Postponed;
         }
         let place = {
             let mut seen = self.history.seen();
-            seen.attempts += 1;
+            simulator.count(Met::Attempted);
+            let taken = |one: &Received| one.answered.is_some_and(|status| status < 300);
+            let mut before = seen.received.iter();
+            if before.any(|one| one.message.delivery == message.delivery && taken(one)) {
+                simulator.count(Met::ArrivedAgain);
+            }
             seen.received.push(Received {
                 message: message.clone(),
                 at: simulator.now(),
@@ -64,11 +70,16 @@ impl WebhookSender for Receivers {
             match simulator.draw(|chance| chance.u8(..3)) {
                 0 => {
                     simulator.pause(9_000, 10_000).await;
+                    simulator.count(Met::ReceiverTimedOut);
                     Outcome::Failed(Failure::TimedOut)
                 }
-                1 => Outcome::Failed(Failure::Refused),
+                1 => {
+                    simulator.count(Met::ReceiverRefused);
+                    Outcome::Failed(Failure::Refused)
+                }
                 _ => {
                     simulator.pause(1, 400).await;
+                    simulator.count(Met::ReceiverFailed);
                     Outcome::Answered(500)
                 }
             }

@@ -1,7 +1,9 @@
 //! A run from its seed to its judgement.
 
+use std::collections::BTreeMap;
+
 use super::history::{History, Seen};
-use crate::{Flaw, Simulator};
+use crate::{Flaw, Met, Simulator};
 
 /// What a run begins with.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,18 +23,23 @@ pub struct Outcome {
     pub steps: u64,
     /// Requests with a key of their own.
     pub requests: usize,
-    /// Processes that have died.
-    pub deaths: usize,
-    /// Attempts of deliveries.
-    pub attempts: usize,
+    /// How often each thing has happened that has.
+    pub met: BTreeMap<Met, u64>,
 }
 
 impl Outcome {
     pub(crate) fn add(&mut self, other: &Self) {
         self.steps += other.steps;
         self.requests += other.requests;
-        self.deaths += other.deaths;
-        self.attempts += other.attempts;
+        for (met, times) in &other.met {
+            *self.met.entry(*met).or_default() += times;
+        }
+    }
+
+    /// Which of these things have never happened.
+    pub fn has_not_met(&self, things: &[Met]) -> Vec<Met> {
+        let never = things.iter().filter(|met| !self.met.contains_key(met));
+        never.copied().collect()
     }
 }
 
@@ -71,8 +78,7 @@ pub(super) fn judged(
         return Ok(Outcome {
             steps: simulator.steps(),
             requests: seen.requests.max(seen.stories.len()),
-            deaths: seen.deaths,
-            attempts: seen.attempts,
+            met: simulator.met(),
         });
     }
     Err(Violation {

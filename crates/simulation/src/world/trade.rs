@@ -11,7 +11,7 @@ use webhooks::{
 };
 
 use super::{client::Client, deed::Deed, receivers::Manner};
-use crate::{Chance, Database, Simulator};
+use crate::{Chance, Database, Met, Simulator};
 
 /// Pieces of an offer that orders take.
 pub(crate) const PIECES: i32 = 12;
@@ -149,8 +149,15 @@ pub(crate) async fn buy(client: Client, market: Market, number: usize) {
     match simulator.draw(|chance| chance.u8(..5)) {
         0 => drop(settle(Settlement::Cancel).await),
         1 => drop(settle(Settlement::Deliver).await),
-        2 => drop(join!(settle(Settlement::Cancel), ship())),
-        3 => drop(join!(settle(Settlement::Deliver), ship())),
+        lot @ (2 | 3) => {
+            simulator.count(Met::SettledWhileShipped);
+            let step = if lot == 2 {
+                Settlement::Cancel
+            } else {
+                Settlement::Deliver
+            };
+            drop(join!(settle(step), ship()));
+        }
         _ => ship().await,
     }
 }
@@ -237,6 +244,7 @@ pub(crate) async fn subscribe_for_a_while(client: Client, market: Market) {
         .ask("unsubscribe", Deed::Unsubscribe(pair.0, pair.1, id))
         .await;
     if ended.is_some_and(|reply| reply.is_success()) {
+        simulator.count(Met::Unsubscribed);
         client
             .fleet
             .history

@@ -11,7 +11,7 @@ use super::{
     endpoint::{Issued, Presented},
     ledger::{Asked, Ended, Held, Said},
 };
-use crate::Chance;
+use crate::{Chance, Met};
 
 /// An application that refreshes its tokens. A careful one stops where no answer comes, for it may have been given a pair that
 /// it knows nothing of; another one presents again what it has, which ends the family where it had been used.
@@ -63,6 +63,7 @@ pub(super) async fn consented(crew: Crew, code: Presented, careful: bool) {
 
 /// Two of a client's threads present the same at once: one gets the pair, and the other one ends the family.
 async fn present_twice(crew: &Crew, present: &Presented, begun: DateTime<Utc>) -> Option<Issued> {
+    crew.endpoint.simulator.count(Met::PresentedTwice);
     crew.ledger.begin(Ended::Family(present.key().family), begun);
     let (one, other) = join(crew.present(present.clone()), crew.present(present.clone())).await;
     if let Some(Issued::FamilyEnded) = other {
@@ -72,6 +73,7 @@ async fn present_twice(crew: &Crew, present: &Presented, begun: DateTime<Utc>) -
 }
 
 fn told_of_the_end(crew: &Crew, key: TokenKey, begun: DateTime<Utc>) {
+    crew.endpoint.simulator.count(Met::FamilyEnded);
     let told = crew.endpoint.simulator.now();
     let place = crew.ledger.begin(Ended::Family(key.family), begun);
     crew.ledger.change(place, |end| end.told = Some(told));
@@ -79,6 +81,7 @@ fn told_of_the_end(crew: &Crew, key: TokenKey, begun: DateTime<Utc>) {
 
 /// Somebody else presents what was used.
 async fn steal(crew: &Crew, used: Presented) {
+    crew.endpoint.simulator.count(Met::Stolen);
     let begun = crew.endpoint.simulator.now();
     let key = used.key();
     let place = crew.ledger.begin(Ended::Family(key.family), begun);
@@ -170,6 +173,14 @@ async fn show(crew: &Crew, held: Held) {
         Some(Ok(None)) => Said::Dead,
         Some(Ok(Some(admission))) => Said::Lives(admission.quota),
     };
+    let expired = begun >= held.told + crew.endpoint.lifetimes.access;
+    simulator.count(match answer {
+        Said::Nothing => Met::GateSilent,
+        Said::Dead if expired => Met::TokenExpired,
+        Said::Dead => Met::TokenEnded,
+        Said::Lives(quota) if quota.admits() => Met::Admitted,
+        Said::Lives(_) => Met::BeyondLimit,
+    });
     crew.ledger.known().asked.push(Asked {
         held,
         begun,

@@ -135,6 +135,7 @@ impl Crew {
                 && handle.ended().await == Some(true)
             {
                 let now = self.endpoint.simulator.now();
+                self.endpoint.simulator.count(ending.met());
                 self.ranks.history.note(now, || format!("done: {ending:?}"));
                 return true;
             }

@@ -14,6 +14,7 @@ use usecases::{
 };
 
 use super::ledger::Ended;
+use crate::Met;
 
 /// Something that ends tokens, or lets them live again.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +36,18 @@ impl Ending {
             Self::Disconnect(seller, client_id) => Ended::Connection(*seller, *client_id),
             Self::Move(client_id, _) => Ended::Suspended(*client_id),
             Self::Delete(client_id) => Ended::Deleted(*client_id),
+        }
+    }
+
+    /// What a run has met once it is done.
+    pub(super) const fn met(&self) -> Met {
+        match self {
+            Self::Revoke(..) => Met::GivenBack,
+            Self::RevokeAll(_) => Met::AllRevoked,
+            Self::Disconnect(..) => Met::Disconnected,
+            Self::Move(_, Move::Suspend) => Met::Suspended,
+            Self::Move(_, _) => Met::Reinstated,
+            Self::Delete(_) => Met::Deleted,
         }
     }
 }

@@ -10,7 +10,7 @@ use usecases::{
     token_pair::{Granted, Lifetimes, TokenPair},
 };
 
-use crate::{Chance, Link, Simulator};
+use crate::{Chance, Link, Met, Simulator};
 
 /// How often work that lost against other work is done again.
 const REPEATS: usize = 3;
@@ -76,8 +76,11 @@ impl Endpoint {
                     let until = *until.get_or_insert_with(|| self.simulator.now() + FIND_OUT_WITHIN);
                     let left = until - self.simulator.now();
                     match self.simulator.within(left, self.found_out(pair)).await {
-                        Some(true) => return Ok(granted),
-                        Some(false) => {}
+                        Some(true) => {
+                            self.simulator.count(Met::PairStands);
+                            return Ok(granted);
+                        }
+                        Some(false) => self.simulator.count(Met::PairUndone),
                         None => return Err(UnitOfWorkError::Unknown(cause).into()),
                     }
                 }
