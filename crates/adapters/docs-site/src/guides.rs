@@ -53,8 +53,6 @@ pub(crate) static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
         Background "docs/ARCHITECTURE.md" "/docs/architecture" "";
         Background "docs/RELIABILITY.md" "/docs/reliability" "";
         Background "docs/SECURITY.md" "/docs/security-measures" "";
-        Background "docs/ASVS.md" "/docs/asvs" "";
-        Background "docs/OAUTH_THREATS.md" "/docs/oauth-threats" "";
         Background "SECURITY.md" "/docs/security" "Reporting a weakness";
     };
     first.into_iter().chain(guides).chain(others).collect()
