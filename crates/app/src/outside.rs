@@ -29,7 +29,7 @@ pub(crate) struct Outside {
     pub(crate) receivers: Arc<HttpSender>,
     /// The time of this process.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Whether the carriers are the sandbox's, which need no sparing.
+    /// Whether the carriers are the sandbox's, which have no daily limit.
     pub(crate) are_simulated: bool,
 }
 

@@ -4,12 +4,12 @@
 //! a process leaves behind when it dies is taken over once its lease has run out.
 
 mod cleaning;
+mod daily_quota;
 mod deliveries;
 mod mails;
 mod parcels;
 mod routine;
 mod spans;
-mod sparing;
 mod usage;
 
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use tokio::select;
 
 use self::{
     cleaning::Cleaning,
+    daily_quota::QuotaLimitedCarriers,
     deliveries::{Deliveries, Reconciliation},
     mails::{Mails, Watched},
     parcels::Parcels,
     routine::{Routine, keep_doing},
-    sparing::Sparing,
     usage::Usage,
 };
 use crate::{
@@ -89,7 +89,7 @@ impl Shared {
         } else {
             let (config, clock) = (Arc::clone(&self.config), Arc::clone(clock));
             let limit = |carrier| config.carriers.daily_limit(carrier);
-            Arc::new(Sparing::new(Arc::clone(carriers), clock, limit))
+            Arc::new(QuotaLimitedCarriers::new(Arc::clone(carriers), clock, limit))
         };
         for _ in 0..PARCEL_LANES {
             self.keep_doing(Parcels {

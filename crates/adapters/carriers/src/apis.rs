@@ -1,37 +1,94 @@
-//! The carriers' tracking services, one file each.
+//! What a carrier's client implements, and the seven that do, one file each: the request, the reading of the answer, and the
+//! code table as data.
 
-mod dhl;
-mod dpd;
-mod fedex;
-mod gls;
-mod inpost;
-mod poczta_polska;
-mod ups;
+pub(crate) mod dhl;
+pub(crate) mod dpd;
+pub(crate) mod fedex;
+pub(crate) mod gls;
+pub(crate) mod inpost;
+pub(crate) mod poczta_polska;
+pub(crate) mod ups;
 
-pub(crate) use dhl::Dhl;
-pub(crate) use dpd::Dpd;
-pub(crate) use fedex::Fedex;
-pub(crate) use gls::Gls;
-pub(crate) use inpost::Inpost;
-pub(crate) use poczta_polska::{PocztaLogin, PocztaPolska};
-pub(crate) use ups::Ups;
+use chrono::{DateTime, TimeDelta, Utc};
+use orders::{TrackingNumber, TrackingStatus};
+use reqwest::{
+    Request, StatusCode,
+    header::{AUTHORIZATION, HeaderName},
+};
 
-use orders::Carrier;
-use url::Url;
+/// One carrier's tracking service. Pure: it neither sends nor waits.
+pub(crate) trait Api: Send + Sync {
+    /// The request that asks about a parcel, without the token.
+    fn request(&self, number: &TrackingNumber) -> Request;
 
-use crate::SetupError;
+    /// The header that carries the token, if the carrier has a token source.
+    fn token_header(&self) -> HeaderName {
+        AUTHORIZATION
+    }
 
-/// An address that can be asked over HTTP.
-pub(crate) fn address(carrier: Carrier, url: &Url) -> Result<Url, SetupError> {
-    let is_http = matches!(url.scheme(), "http" | "https") && url.has_host();
-    is_http.then(|| url.clone()).ok_or(SetupError::Address(carrier))
+    /// Reads an answer; none where the carrier does not know the parcel. Statuses that mean the same everywhere (401, 429,
+    /// 502 to 504, redirects) never arrive here.
+    fn read(
+        &self,
+        number: &TrackingNumber,
+        status: StatusCode,
+        body: &[u8],
+    ) -> Result<Option<Reading>, Failure>;
+
+    /// How long to pause after a 429 without `Retry-After`. `is_repeated`: the probe after such a pause got a 429 again.
+    fn throttle_pause(&self, is_repeated: bool, now: DateTime<Utc>) -> TimeDelta {
+        let _ = (is_repeated, now);
+        TimeDelta::seconds(60)
+    }
 }
 
-/// An address below another one, each segment percent-encoded. `base` is one that [`address`] let pass.
-fn below(base: &Url, segments: &[&str]) -> Url {
-    let mut url = base.clone();
-    if let Ok(mut path) = url.path_segments_mut() {
-        path.pop_if_empty().extend(segments);
+/// A parcel's state as the carrier reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// The carrier's code, unchanged.
+    pub(crate) code: String,
+    /// None for a code that the table does not list.
+    pub(crate) status: Option<TrackingStatus>,
+    pub(crate) at: Option<DateTime<Utc>>,
+}
+
+/// Why a look-up failed. The text goes into logs: it holds no credential and no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("no answer in time")]
+    Timeout,
+    #[error("no connection in time")]
+    ConnectTimeout,
+    #[error("no connection: {0}")]
+    Connect(String),
+    #[error("the exchange broke off: {0}")]
+    Broken(String),
+    /// An HTTP status that carries no answer.
+    #[error("HTTP status {0}")]
+    Status(u16),
+    /// With the pause that the carrier asks for.
+    #[error("HTTP status 429")]
+    Throttled(Option<TimeDelta>),
+    /// The token was rejected.
+    #[error("HTTP status 401")]
+    Unauthorized,
+    #[error("the carrier refuses the credentials")]
+    Credentials,
+    #[error("the answer is too large")]
+    TooLarge,
+    #[error("unreadable answer: {0}")]
+    Unreadable(&'static str),
+    /// The carrier is healthy but rejects this request.
+    #[error("the carrier refuses the question: {0}")]
+    Refused(String),
+}
+
+impl Failure {
+    /// Whether an immediate retry may succeed.
+    pub(crate) fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Connect(_) | Self::ConnectTimeout | Self::Status(502..=504)
+        )
     }
-    url
 }

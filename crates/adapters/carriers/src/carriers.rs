@@ -1,4 +1,4 @@
-//! The seven carriers behind the one port.
+//! The configured carriers behind one port.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,85 +9,95 @@ use reqwest::StatusCode;
 
 use crate::{
     CarrierSettings,
-    api::Api,
-    apis::{Dhl, Dpd, Fedex, Gls, Inpost, PocztaLogin, PocztaPolska, Ups},
-    runtime::{ClientCredentials, Http, Line, Shared, TokenSource},
+    apis::{
+        Api,
+        dhl::Dhl,
+        dpd::Dpd,
+        fedex::Fedex,
+        gls::Gls,
+        inpost::Inpost,
+        poczta_polska::{PocztaLogin, PocztaPolska},
+        ups::Ups,
+    },
+    client::{RateLimitedClient, Shared},
+    http::Http,
+    oauth::ClientCredentials,
+    tokens::TokenSource,
 };
 
-/// Asks the carriers that are set up.
+/// Asks the carriers that are configured.
 #[derive(Debug)]
 pub struct Carriers {
-    lines: BTreeMap<Carrier, Line>,
+    clients: BTreeMap<Carrier, RateLimitedClient>,
 }
 
-/// The settings cannot work.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The HTTP client does not come to be, for instance because the machine has no root certificates.
+    /// For instance because the machine has no root certificates.
     #[error("the HTTP client for carriers could not be set up")]
     Http(#[source] reqwest::Error),
-    /// An address is not one of HTTP.
-    #[error("the address of {} must begin with http:// or https://", .0.as_str())]
-    Address(Carrier),
-    /// A credential holds what no HTTP header can carry.
     #[error("the credentials of {} hold characters that cannot be sent", .0.as_str())]
     Credentials(Carrier),
 }
 
 impl Carriers {
-    /// Clients of the carriers that `settings` name. `clock` serves pauses and the ages of tokens, all within this process.
+    /// Clients of the carriers in `settings`. `clock` is used for pauses and for the age of tokens.
     pub fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
-        let http = Http::new(&settings.user_agent, settings.deadline).map_err(SetupError::Http)?;
         let started = clock.now();
         let shared = Shared {
-            http,
+            http: Http::new(&settings.user_agent, settings.deadline).map_err(SetupError::Http)?,
             clock,
             deadline: settings.deadline,
         };
-        let mut lines = Lines {
-            shared,
-            lines: BTreeMap::new(),
+        let mut clients = BTreeMap::new();
+        let mut add = |carrier, api: Box<dyn Api>, tokens: Option<Box<dyn TokenSource>>| {
+            let client = RateLimitedClient::new(carrier, api, tokens, shared.clone());
+            clients.insert(carrier, client);
         };
-
         if let Some(inpost) = &settings.inpost {
-            lines.add(Carrier::Inpost, Inpost::new(inpost)?, None);
+            add(Carrier::Inpost, Box::new(Inpost::new(inpost)?), None);
         }
         if let Some(dhl) = &settings.dhl {
-            lines.add(Carrier::Dhl, Dhl::new(dhl)?, None);
+            add(Carrier::Dhl, Box::new(Dhl::new(dhl)?), None);
         }
         if let Some(poczta) = &settings.poczta_polska {
-            let login = PocztaLogin::new(poczta)?;
-            lines.add(
-                Carrier::PocztaPolska,
-                PocztaPolska::new(poczta)?,
-                Some(Box::new(login)),
-            );
+            let base_url = poczta.base_url.clone();
+            let login = PocztaLogin::new(poczta);
+            let api = Box::new(PocztaPolska { base_url });
+            add(Carrier::PocztaPolska, api, Some(Box::new(login)));
         }
         if let Some(dpd) = &settings.dpd {
-            lines.add(Carrier::Dpd, Dpd::new(dpd)?, None);
+            add(Carrier::Dpd, Box::new(Dpd::new(dpd)), None);
         }
         if let Some(gls) = &settings.gls {
+            let base_url = gls.base_url.clone();
             let tokens = ClientCredentials::basic(Carrier::Gls, gls)?;
-            lines.add(Carrier::Gls, Gls::new(gls)?, Some(Box::new(tokens)));
+            add(Carrier::Gls, Box::new(Gls { base_url }), Some(Box::new(tokens)));
         }
         if let Some(ups) = &settings.ups {
             let tokens = ClientCredentials::basic(Carrier::Ups, ups)?;
-            lines.add(Carrier::Ups, Ups::new(ups, started)?, Some(Box::new(tokens)));
+            let api = Box::new(Ups::new(ups, started));
+            add(Carrier::Ups, api, Some(Box::new(tokens)));
         }
         if let Some(fedex) = &settings.fedex {
-            let tokens = ClientCredentials::form(Carrier::Fedex, fedex)?;
-            lines.add(Carrier::Fedex, Fedex::new(fedex)?, Some(Box::new(tokens)));
+            let base_url = fedex.base_url.clone();
+            let tokens = ClientCredentials::form(fedex);
+            add(
+                Carrier::Fedex,
+                Box::new(Fedex { base_url }),
+                Some(Box::new(tokens)),
+            );
         }
-        Ok(Self { lines: lines.lines })
+        Ok(Self { clients })
     }
 
-    /// The carriers that are asked, in the contract's order.
+    /// The configured carriers, in the contract's order.
     pub fn asked(&self) -> impl Iterator<Item = Carrier> + '_ {
-        self.lines.keys().copied()
+        self.clients.keys().copied()
     }
 
-    /// What an answer of a carrier says, as a look-up would tell it, without anybody being asked; nothing where the carrier is
-    /// not set up, or there is no such status. Answers are strangers' bytes: this is what they are tried with.
+    /// Reads an answer without sending a request, for tests of hostile input. None for a carrier that is not configured, or
+    /// an impossible status.
     pub fn understand(
         &self,
         carrier: Carrier,
@@ -96,29 +106,15 @@ impl Carriers {
         body: &[u8],
     ) -> Option<Lookup> {
         let status = StatusCode::from_u16(status).ok()?;
-        Some(self.lines.get(&carrier)?.understand(number, status, body))
-    }
-}
-
-struct Lines {
-    shared: Shared,
-    lines: BTreeMap<Carrier, Line>,
-}
-
-impl Lines {
-    fn add(&mut self, carrier: Carrier, api: impl Api + 'static, tokens: Option<Box<dyn TokenSource>>) {
-        self.lines.insert(
-            carrier,
-            Line::new(carrier, Box::new(api), tokens, self.shared.clone()),
-        );
+        Some(self.clients.get(&carrier)?.understand(number, status, body))
     }
 }
 
 #[async_trait]
 impl CarrierLookup for Carriers {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
-        match self.lines.get(&carrier) {
-            Some(line) => line.look_up(number).await,
+        match self.clients.get(&carrier) {
+            Some(client) => client.look_up(number).await,
             None => Lookup::Unavailable("not asked: the carrier is not configured".to_owned()),
         }
     }

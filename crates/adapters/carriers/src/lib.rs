@@ -1,19 +1,22 @@
-//! What carriers say of parcels: clients of seven carriers' tracking services, and the sandbox's simulated carriers.
+//! Clients of seven carriers' tracking services, and the sandbox's simulated carriers.
 //!
-//! Each carrier is one file below `apis`: its request, its tolerant reader, and its code table as data. What all of them
-//! share lies in `runtime`: the deadline, the one retry, tokens, the bound on what is in flight, and a breaker that keeps
-//! a carrier in trouble from costing every seller's request its deadline. No carrier knows another, and one in trouble
-//! never delays another.
+//! Each carrier is one file below `apis`. They share the client around it (`client`): the deadline, one retry, tokens, a limit
+//! of concurrent look-ups, and a circuit breaker, so that a carrier in trouble does not cost every seller's request its
+//! deadline. Carriers do not affect each other.
 
-mod api;
 mod apis;
+mod breaker;
 mod carriers;
-mod reading;
-mod runtime;
+mod client;
+mod http;
+mod oauth;
+mod parse;
 mod settings;
 mod simulated;
+mod status;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub use carriers::{Carriers, SetupError};
 pub use settings::{

@@ -200,7 +200,7 @@ impl ClientConfig {
 
 fn refused(error: &SetupError) -> (&'static str, String) {
     let key = match error {
-        SetupError::Address(carrier) | SetupError::Credentials(carrier) => match carrier {
+        SetupError::Credentials(carrier) => match carrier {
             Carrier::Inpost => "carriers.inpost",
             Carrier::Dhl => "carriers.dhl",
             Carrier::PocztaPolska => "carriers.poczta_polska",

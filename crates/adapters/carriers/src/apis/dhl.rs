@@ -3,24 +3,21 @@
 use chrono::{DateTime, Days, NaiveTime, TimeDelta, Utc};
 use orders::{
     Carrier, TrackingNumber,
-    TrackingStatus::{self, Delivered, Exception, InTransit, Registered, Returned, Returning, Unknown},
+    TrackingStatus::{Delivered, Exception, InTransit, Registered, Returned, Returning, Unknown},
 };
 use reqwest::{Request, StatusCode, header::HeaderValue};
 use serde_json::Value;
 use url::Url;
 
-use super::{address, below};
+use super::{Api, Failure, Reading};
 use crate::{
     DhlSettings, SetupError,
-    api::{Answer, Api, Reading},
-    reading::{
-        codes::{CodeTable, meaning},
-        json, times,
-    },
-    runtime::{Failure, Token, get, secret_header},
+    http::{get, join, secret_header},
+    parse,
+    status::{CodeTable, status_of},
 };
 
-/// DHL's five words; that it knows nothing is its own word too.
+/// `unknown` is one of DHL's own codes.
 const CODES: CodeTable = &[
     (Registered, &["pre-transit"]),
     (InTransit, &["transit"]),
@@ -37,18 +34,17 @@ pub(crate) struct Dhl {
 
 impl Dhl {
     pub(crate) fn new(settings: &DhlSettings) -> Result<Self, SetupError> {
-        let refused = SetupError::Credentials(Carrier::Dhl);
         Ok(Self {
-            base_url: address(Carrier::Dhl, &settings.base_url)?,
-            api_key: secret_header("", &settings.api_key).ok_or(refused)?,
+            base_url: settings.base_url.clone(),
+            api_key: secret_header(Carrier::Dhl, "", &settings.api_key)?,
             service: settings.service.clone(),
         })
     }
 }
 
 impl Api for Dhl {
-    fn request(&self, number: &TrackingNumber, _: Option<&Token>) -> Request {
-        let mut url = below(&self.base_url, &["track", "shipments"]);
+    fn request(&self, number: &TrackingNumber) -> Request {
+        let mut url = join(&self.base_url, &["track", "shipments"]);
         url.query_pairs_mut()
             .append_pair("trackingNumber", number.as_str())
             .append_pair("language", "en");
@@ -60,60 +56,50 @@ impl Api for Dhl {
         request
     }
 
-    fn read(&self, number: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Answer, Failure> {
-        if status == StatusCode::NOT_FOUND {
-            let title = json::read(body).ok().and_then(|body| json::text(&body, "/title"));
-            return match title.as_deref() {
-                Some("No result found") => Ok(Answer::NotFound),
-                _ => Err(Failure::Status(404)),
-            };
-        }
-        if status != StatusCode::OK {
-            return Err(json::refusal(status, body));
-        }
-        let body = json::read(body)?;
+    fn read(
+        &self,
+        number: &TrackingNumber,
+        status: StatusCode,
+        body: &[u8],
+    ) -> Result<Option<Reading>, Failure> {
+        let is_not_found = |body: &Value| {
+            status == StatusCode::NOT_FOUND
+                && parse::text(body, "/title").as_deref() == Some("No result found")
+        };
+        let Some(body) = parse::answer(status, body, is_not_found)? else {
+            return Ok(None);
+        };
         if !body.get("shipments").is_some_and(Value::is_array) {
             return Err(Failure::Unreadable("no shipments"));
         }
-        let shipments = json::list(&body, "/shipments");
-        let same = shipments
-            .iter()
-            .find(|shipment| json::text(shipment, "/id").as_deref() == Some(number.as_str()));
-        match same.or(shipments.first()) {
-            Some(shipment) => reading(shipment).map(Answer::Found),
-            None => Ok(Answer::NotFound),
-        }
+        let same = parse::find(&body, "/shipments", "/id", number.as_str());
+        let shipment = same.or_else(|| parse::list(&body, "/shipments").first());
+        shipment.map(reading).transpose()
     }
 
-    /// DHL answers 429 to several questions in one second and to those beyond the day's quota, which begins anew at 00:00
-    /// GMT. What a minute did not cure is the quota.
-    fn pause(&self, again: bool, now: DateTime<Utc>) -> TimeDelta {
-        let midnight = now
-            .date_naive()
-            .checked_add_days(Days::new(1))
-            .map(|day| day.and_time(NaiveTime::MIN).and_utc());
-        match midnight {
-            Some(midnight) if again => midnight - now,
+    /// DHL answers 429 to several requests within a second, and once the day's quota is used up, which is renewed at 00:00
+    /// GMT. If a minute's pause did not help, it is the quota.
+    fn throttle_pause(&self, is_repeated: bool, now: DateTime<Utc>) -> TimeDelta {
+        let tomorrow = now.date_naive().checked_add_days(Days::new(1));
+        match tomorrow {
+            Some(tomorrow) if is_repeated => tomorrow.and_time(NaiveTime::MIN).and_utc() - now,
             _ => TimeDelta::seconds(60),
         }
     }
 }
 
 fn reading(shipment: &Value) -> Result<Reading, Failure> {
-    let code =
-        json::text(shipment, "/status/statusCode").or_else(|| json::text(shipment, "/events/0/statusCode"));
-    let code = code.ok_or(Failure::Unreadable("no status code"))?;
-    let at =
-        json::text(shipment, "/status/timestamp").or_else(|| json::text(shipment, "/events/0/timestamp"));
-    let goes_back = json::flag(shipment, "/returnFlag") || json::flag(shipment, "/details/returnFlag");
-    let status = meaning(CODES, &code).map(|status| if goes_back { back(status) } else { status });
-    Ok(Reading {
-        code,
-        status,
-        at: at.as_deref().and_then(times::instant),
-    })
-}
-
-fn back(status: TrackingStatus) -> TrackingStatus {
-    if status == Delivered { Returned } else { Returning }
+    let field = |name: &str| {
+        parse::text(shipment, &format!("/status/{name}"))
+            .or_else(|| parse::text(shipment, &format!("/events/0/{name}")))
+    };
+    let code = field("statusCode").ok_or(Failure::Unreadable("no status code"))?;
+    let is_return = parse::flag(shipment, "/returnFlag") || parse::flag(shipment, "/details/returnFlag");
+    let status = status_of(CODES, &code).map(|status| match status {
+        Delivered if is_return => Returned,
+        _ if is_return => Returning,
+        status => status,
+    });
+    let at = field("timestamp").as_deref().and_then(parse::instant);
+    Ok(Reading { code, status, at })
 }

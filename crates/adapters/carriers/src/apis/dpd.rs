@@ -1,8 +1,7 @@
 //! DPD Polska (`InfoServices`): SOAP `getEventsForWaybillV1`, with the credentials in the envelope.
 
-use chrono::{DateTime, Utc};
 use orders::{
-    Carrier, TrackingNumber,
+    TrackingNumber,
     TrackingStatus::{Delivered, Exception, InTransit, OutForDelivery, Registered, Returning},
 };
 use reqwest::{Request, StatusCode, header::HeaderValue};
@@ -10,19 +9,15 @@ use roxmltree::{Document, Node, ParsingOptions};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::{address, below};
+use super::{Api, Failure, Reading};
 use crate::{
-    DpdSettings, SetupError,
-    api::{Answer, Api},
-    reading::{
-        codes::{CodeTable, meaning},
-        history::{Event, outcome},
-        times,
-    },
-    runtime::{Failure, Token, post},
+    DpdSettings,
+    http::{join, post},
+    parse,
+    status::{CodeTable, of_history, status_of},
 };
 
-/// Business codes are text: their leading zeros count.
+/// Business codes are text: leading zeros are significant.
 const CODES: CodeTable = &[
     (Registered, &["030103", "0402*", "0405*", "0406*"]),
     (
@@ -35,12 +30,11 @@ const CODES: CodeTable = &[
     (Returning, &["230403", "230408"]),
 ];
 
-/// The most nodes that an answer may have. A parcel's history has some hundreds.
-const MOST_NODES: u32 = 50_000;
+const MAX_NODES: u32 = 50_000;
 
-/// The most attributes that an answer may have, by their `=`. The reader compares each attribute with those before it, and hands
-/// each declared prefix on to every element within that declares another: a megabyte of them would take minutes, or gigabytes.
-const MOST_ATTRIBUTES: usize = 2_000;
+/// Counted by their `=`. The parser compares each attribute with those before it, and copies each declared prefix to every
+/// descendant that declares another: a megabyte of them would take minutes, or gigabytes.
+const MAX_ATTRIBUTES: usize = 2_000;
 
 pub(crate) struct Dpd {
     url: Url,
@@ -49,26 +43,23 @@ pub(crate) struct Dpd {
 }
 
 impl Dpd {
-    pub(crate) fn new(settings: &DpdSettings) -> Result<Self, SetupError> {
+    pub(crate) fn new(settings: &DpdSettings) -> Self {
         let credentials = format!(
             "<authDataV1><channel>{}</channel><login>{}</login><password>{}</password></authDataV1>",
-            escaped(&settings.channel),
-            escaped(settings.login.expose_secret()),
-            escaped(settings.password.expose_secret()),
+            escape(&settings.channel),
+            escape(settings.login.expose_secret()),
+            escape(settings.password.expose_secret()),
         );
-        let base_url = address(Carrier::Dpd, &settings.base_url)?;
-        Ok(Self {
-            url: below(
-                &base_url,
-                &["DPDInfoServicesObjEventsService", "DPDInfoServicesObjEvents"],
-            ),
+        let path = ["DPDInfoServicesObjEventsService", "DPDInfoServicesObjEvents"];
+        Self {
+            url: join(&settings.base_url, &path),
             credentials: SecretString::from(credentials),
-        })
+        }
     }
 }
 
 impl Api for Dpd {
-    fn request(&self, number: &TrackingNumber, _: Option<&Token>) -> Request {
+    fn request(&self, number: &TrackingNumber) -> Request {
         let envelope = format!(
             concat!(
                 r#"<?xml version="1.0" encoding="UTF-8"?>"#,
@@ -77,37 +68,37 @@ impl Api for Dpd {
                 "<waybill>{}</waybill><eventsSelectType>ALL</eventsSelectType><language>PL</language>{}",
                 "</ev:getEventsForWaybillV1></soap:Body></soap:Envelope>",
             ),
-            escaped(number.as_str()),
+            escape(number.as_str()),
             self.credentials.expose_secret(),
         );
         let mut request = post(self.url.clone(), "text/xml; charset=utf-8", envelope);
-        request
-            .headers_mut()
-            .insert("soapaction", HeaderValue::from_static("\"\""));
+        let action = HeaderValue::from_static("\"\"");
+        request.headers_mut().insert("soapaction", action);
         request
     }
 
-    /// A fault comes with 200 or with 500.
-    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Answer, Failure> {
-        if !matches!(status, StatusCode::OK | StatusCode::INTERNAL_SERVER_ERROR) {
-            return Err(Failure::Status(status.as_u16()));
+    /// A fault comes with status 200 or 500.
+    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Option<Reading>, Failure> {
+        let failed = Err(Failure::Status(status.as_u16()));
+        match (status, envelope(body)) {
+            (StatusCode::OK, answer) => answer,
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                Err(fault @ (Failure::Refused(_) | Failure::Credentials)),
+            ) => Err(fault),
+            _ => failed,
         }
-        let answer = envelope(body);
-        if status != StatusCode::OK && !matches!(answer, Err(Failure::Refused(_) | Failure::Credentials)) {
-            return Err(Failure::Status(status.as_u16()));
-        }
-        answer
     }
 }
 
-fn envelope(body: &[u8]) -> Result<Answer, Failure> {
+fn envelope(body: &[u8]) -> Result<Option<Reading>, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::Unreadable("no UTF-8"))?;
-    if text.bytes().filter(|byte| *byte == b'=').count() > MOST_ATTRIBUTES {
+    if text.bytes().filter(|byte| *byte == b'=').count() > MAX_ATTRIBUTES {
         return Err(Failure::Unreadable("too many attributes"));
     }
     let options = ParsingOptions {
         allow_dtd: false,
-        nodes_limit: MOST_NODES,
+        nodes_limit: MAX_NODES,
         ..ParsingOptions::default()
     };
     let document = Document::parse_with_options(text, options).map_err(|_| Failure::Unreadable("no XML"))?;
@@ -119,23 +110,22 @@ fn envelope(body: &[u8]) -> Result<Answer, Failure> {
         return Err(Failure::Unreadable("no response element"));
     }
     let listed = elements().filter(|node| node.tag_name().name() == "eventsList");
-    let mut events: Vec<Event> = listed.filter_map(event).collect();
+    let mut events: Vec<Reading> = listed.filter_map(event).collect();
     // DPD lists the newest first.
     events.reverse();
-    Ok(outcome(events).map_or(Answer::NotFound, Answer::Found))
+    Ok(of_history(events))
 }
 
-fn event(element: Node<'_, '_>) -> Option<Event> {
+fn event(element: Node<'_, '_>) -> Option<Reading> {
     let code = child(element, "businessCode")?;
-    let at: Option<DateTime<Utc>> = child(element, "eventTime").and_then(times::instant);
-    Some(Event {
-        status: meaning(CODES, code),
+    Some(Reading {
+        status: status_of(CODES, code),
         code: code.to_owned(),
-        at,
+        at: child(element, "eventTime").and_then(parse::instant),
     })
 }
 
-/// DPD does not tell by a code whether it refuses the credentials or the question, only by words.
+/// Only the wording tells whether DPD rejects the credentials or the request.
 fn failure(fault: Node<'_, '_>) -> Failure {
     let words = child(fault, "faultstring").unwrap_or_default();
     if words.to_ascii_lowercase().contains("access denied") {
@@ -150,8 +140,7 @@ fn child<'a>(element: Node<'a, '_>, name: &str) -> Option<&'a str> {
     child.text().map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// Text as it may stand in an element.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
@@ -162,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_into_the_envelope_is_escaped() {
+    fn values_in_the_envelope_are_escaped() {
         let dpd = Dpd::new(&DpdSettings {
             base_url: Url::parse("https://dpd.example/").unwrap(),
             channel: String::new(),
@@ -170,7 +159,7 @@ mod tests {
             password: SecretString::from("<]]>\"'&amp;"),
         });
         let number = TrackingNumber::new("0000012345".to_owned()).unwrap();
-        let request = dpd.unwrap().request(&number, None);
+        let request = dpd.request(&number);
         let body = String::from_utf8(request.body().unwrap().as_bytes().unwrap().to_vec()).unwrap();
         let document = Document::parse(&body).unwrap();
         let text = |name: &str| {

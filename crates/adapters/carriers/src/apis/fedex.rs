@@ -2,24 +2,20 @@
 
 use chrono::{DateTime, Utc};
 use orders::{
-    Carrier, TrackingNumber,
+    TrackingNumber,
     TrackingStatus::{
         Cancelled, Delivered, Exception, InTransit, OutForDelivery, ReadyForPickup, Registered, Returning,
     },
 };
-use reqwest::{Request, StatusCode, header::AUTHORIZATION};
+use reqwest::{Request, StatusCode};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{address, below};
+use super::{Api, Failure, Reading};
 use crate::{
-    OauthSettings, SetupError,
-    api::{Answer, Api, Reading},
-    reading::{
-        codes::{CodeTable, meaning},
-        json, times,
-    },
-    runtime::{Failure, Token, post},
+    http::{join, post},
+    parse,
+    status::{CodeTable, status_of},
 };
 
 const CODES: CodeTable = &[
@@ -33,97 +29,68 @@ const CODES: CodeTable = &[
     (Cancelled, &["CA"]),
 ];
 
-/// The code of a number that `FedEx` does not know.
+/// The error code of an unknown number.
 const NOT_FOUND: &str = "TRACKING.TRACKINGNUMBER.NOTFOUND";
 
 pub(crate) struct Fedex {
-    base_url: Url,
-}
-
-impl Fedex {
-    pub(crate) fn new(settings: &OauthSettings) -> Result<Self, SetupError> {
-        Ok(Self {
-            base_url: address(Carrier::Fedex, &settings.base_url)?,
-        })
-    }
+    pub(crate) base_url: Url,
 }
 
 impl Api for Fedex {
-    fn request(&self, number: &TrackingNumber, token: Option<&Token>) -> Request {
-        let url = below(&self.base_url, &["track", "v1", "trackingnumbers"]);
-        let question = json!({
+    fn request(&self, number: &TrackingNumber) -> Request {
+        let url = join(&self.base_url, &["track", "v1", "trackingnumbers"]);
+        let body = json!({
             "includeDetailedScans": true,
             "trackingInfo": [{"trackingNumberInfo": {"trackingNumber": number.as_str()}}],
         });
-        let mut request = post(url, "application/json", question.to_string());
-        if let Some(token) = token {
-            request.headers_mut().insert(AUTHORIZATION, token.header.clone());
-        }
-        request
+        post(url, "application/json", body.to_string())
     }
 
-    /// A number that `FedEx` does not know comes with 200, as an error of the one result.
-    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Answer, Failure> {
-        if status != StatusCode::OK {
-            let errors = json::read(body)
-                .map(|body| json::list(&body, "/errors").to_vec())
-                .unwrap_or_default();
-            let is_unknown = errors
+    /// An unknown number comes with status 200, as an error of its only result.
+    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Option<Reading>, Failure> {
+        let is_not_found = |body: &Value| parse::find(body, "/errors", "/code", NOT_FOUND).is_some();
+        let Some(body) = parse::answer(status, body, is_not_found)? else {
+            return Ok(None);
+        };
+        let complete = parse::list(&body, "/output/completeTrackResults").iter();
+        let results = complete.flat_map(|result| parse::list(result, "/trackResults"));
+        let (failed, found) = results.partition::<Vec<_>, _>(|result| error(result).is_some());
+        match found.into_iter().max_by_key(|result| last_seen(result)) {
+            Some(newest) => reading(newest).map(Some),
+            None if failed.is_empty() => Err(Failure::Unreadable("no results")),
+            None if failed
                 .iter()
-                .any(|error| json::text(error, "/code").as_deref() == Some(NOT_FOUND));
-            return if is_unknown {
-                Ok(Answer::NotFound)
-            } else {
-                Err(json::refusal(status, body))
-            };
-        }
-        let body = json::read(body)?;
-        let complete = json::list(&body, "/output/completeTrackResults");
-        let results: Vec<&Value> = complete
-            .iter()
-            .flat_map(|result| json::list(result, "/trackResults"))
-            .collect();
-        let error = |result: &&&Value| json::text(result, "/error/code");
-        let newest = results
-            .iter()
-            .filter(|result| error(result).is_none())
-            .max_by_key(|result| last_seen(result));
-        match newest {
-            Some(result) => reading(result).map(Answer::Found),
-            None if results.is_empty() => Err(Failure::Unreadable("no results")),
-            None if results
-                .iter()
-                .any(|result| error(&result).as_deref() == Some(NOT_FOUND)) =>
+                .any(|result| error(result).as_deref() == Some(NOT_FOUND)) =>
             {
-                Ok(Answer::NotFound)
+                Ok(None)
             }
             None => Err(Failure::Refused("an error code for the parcel".to_owned())),
         }
     }
 }
 
-/// Numbers are used again after some years, so that several parcels may have one; ours is the one seen last.
-fn last_seen(result: &Value) -> Option<DateTime<Utc>> {
-    let scans = json::list(result, "/scanEvents")
-        .iter()
-        .filter_map(|scan| json::text(scan, "/date"));
-    let dates = json::list(result, "/dateAndTimes")
-        .iter()
-        .filter(|date| is_actual(date));
-    let dates = dates.filter_map(|date| json::text(date, "/dateTime"));
-    scans.chain(dates).filter_map(|text| times::instant(&text)).max()
+fn error(result: &Value) -> Option<String> {
+    parse::text(result, "/error/code")
 }
 
-/// Whether a date tells of what was, not of what is expected.
-fn is_actual(date: &Value) -> bool {
-    json::text(date, "/type").is_some_and(|kind| kind.starts_with("ACTUAL_"))
+/// `FedEx` reuses numbers after some years, so that several parcels may share one; ours is the one seen last.
+fn last_seen(result: &Value) -> Option<DateTime<Utc>> {
+    let scans = parse::list(result, "/scanEvents").iter();
+    let scans = scans.filter_map(|scan| parse::time(scan, "/date"));
+    // The others are expectations.
+    let is_actual =
+        |date: &&Value| parse::text(date, "/type").is_some_and(|kind| kind.starts_with("ACTUAL_"));
+    let dates = parse::list(result, "/dateAndTimes").iter().filter(is_actual);
+    scans
+        .chain(dates.filter_map(|date| parse::time(date, "/dateTime")))
+        .max()
 }
 
 fn reading(result: &Value) -> Result<Reading, Failure> {
-    let derived = json::text(result, "/latestStatusDetail/derivedCode");
-    let code = json::text(result, "/latestStatusDetail/code").or_else(|| derived.clone());
+    let derived = parse::text(result, "/latestStatusDetail/derivedCode");
+    let code = parse::text(result, "/latestStatusDetail/code").or_else(|| derived.clone());
     let code = code.ok_or(Failure::Unreadable("no status code"))?;
-    let status = meaning(CODES, &code).or_else(|| derived.and_then(|derived| meaning(CODES, &derived)));
+    let status = status_of(CODES, &code).or_else(|| status_of(CODES, &derived?));
     let at = if status == Some(Delivered) {
         delivered_at(result)
     } else {
@@ -133,13 +100,8 @@ fn reading(result: &Value) -> Result<Reading, Failure> {
 }
 
 fn delivered_at(result: &Value) -> Option<DateTime<Utc>> {
-    let find = |list: &str, key: &str, wanted: &str, time: &str| {
-        let entries = json::list(result, list);
-        let entry = entries
-            .iter()
-            .find(|entry| json::text(entry, key).as_deref() == Some(wanted))?;
-        times::instant(&json::text(entry, time)?)
-    };
-    find("/dateAndTimes", "/type", "ACTUAL_DELIVERY", "/dateTime")
-        .or_else(|| find("/scanEvents", "/eventType", "DL", "/date"))
+    let date = parse::find(result, "/dateAndTimes", "/type", "ACTUAL_DELIVERY");
+    let scan = || parse::find(result, "/scanEvents", "/eventType", "DL");
+    date.and_then(|date| parse::time(date, "/dateTime"))
+        .or_else(|| parse::time(scan()?, "/date"))
 }

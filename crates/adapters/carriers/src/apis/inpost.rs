@@ -13,18 +13,15 @@ use reqwest::{
 use serde_json::Value;
 use url::Url;
 
-use super::{address, below};
+use super::{Api, Failure, Reading};
 use crate::{
     InpostSettings, SetupError,
-    api::{Answer, Api, Reading},
-    reading::{
-        codes::{CodeTable, meaning},
-        json, times,
-    },
-    runtime::{Failure, Token, get, secret_header},
+    http::{get, join, secret_header},
+    parse,
+    status::{CodeTable, status_of},
 };
 
-/// `claimed` is a complaint; `taken_by_courier` and `collected_from_sender` tell of the way there.
+/// `claimed` is a complaint; `taken_by_courier` and `collected_from_sender` are on the way to the buyer.
 const CODES: CodeTable = &[
     (
         Registered,
@@ -81,70 +78,41 @@ pub(crate) struct Inpost {
 
 impl Inpost {
     pub(crate) fn new(settings: &InpostSettings) -> Result<Self, SetupError> {
-        let refused = SetupError::Credentials(Carrier::Inpost);
-        let authorization = match &settings.token {
-            Some(token) => Some(secret_header("Bearer ", token).ok_or(refused)?),
-            None => None,
-        };
+        let token = settings.token.as_ref();
+        let header = token.map(|token| secret_header(Carrier::Inpost, "Bearer ", token));
         Ok(Self {
-            base_url: address(Carrier::Inpost, &settings.base_url)?,
-            authorization,
+            base_url: settings.base_url.clone(),
+            authorization: header.transpose()?,
         })
     }
 }
 
 impl Api for Inpost {
-    fn request(&self, number: &TrackingNumber, _: Option<&Token>) -> Request {
-        let mut request = get(below(&self.base_url, &["v1", "tracking", number.as_str()]));
+    fn request(&self, number: &TrackingNumber) -> Request {
+        let mut request = get(join(&self.base_url, &["v1", "tracking", number.as_str()]));
         if let Some(header) = &self.authorization {
             request.headers_mut().insert(AUTHORIZATION, header.clone());
         }
         request
     }
 
-    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Answer, Failure> {
-        if status == StatusCode::NOT_FOUND {
-            let error = json::read(body).ok().and_then(|body| json::text(&body, "/error"));
-            return match error.as_deref() {
-                Some("resource_not_found") => Ok(Answer::NotFound),
-                _ => Err(Failure::Status(404)),
-            };
-        }
-        if status != StatusCode::OK {
-            return Err(json::refusal(status, body));
-        }
-        let body = json::read(body)?;
-        let code = json::text(&body, "/status").ok_or(Failure::Unreadable("no status"))?;
-        Ok(Answer::Found(reading(&body, code)))
-    }
-}
-
-/// A complaint after the delivery does not undo it.
-fn reading(body: &Value, code: String) -> Reading {
-    let details = json::list(body, "/tracking_details");
-    let with = |code: &str| {
-        details
-            .iter()
-            .find(|detail| json::text(detail, "/status").as_deref() == Some(code))
-    };
-    let at = |detail: Option<&Value>| {
-        detail
-            .and_then(|detail| json::text(detail, "/datetime"))
-            .as_deref()
-            .and_then(times::instant)
-    };
-
-    let status = meaning(CODES, &code);
-    match (status, with("delivered")) {
-        (Some(Exception), delivered @ Some(_)) => Reading {
-            code: "delivered".to_owned(),
-            status: Some(Delivered),
-            at: at(delivered),
-        },
-        _ => Reading {
-            at: at(with(&code)),
-            status,
-            code,
-        },
+    /// A complaint after the delivery does not undo it.
+    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Option<Reading>, Failure> {
+        let is_not_found = |body: &Value| {
+            status == StatusCode::NOT_FOUND
+                && parse::text(body, "/error").as_deref() == Some("resource_not_found")
+        };
+        let Some(body) = parse::answer(status, body, is_not_found)? else {
+            return Ok(None);
+        };
+        let current = parse::text(&body, "/status").ok_or(Failure::Unreadable("no status"))?;
+        let detail = |code: &str| parse::find(&body, "/tracking_details", "/status", code);
+        let code = match status_of(CODES, &current) {
+            Some(Exception) if detail("delivered").is_some() => "delivered".to_owned(),
+            _ => current,
+        };
+        let at = detail(&code).and_then(|detail| parse::time(detail, "/datetime"));
+        let status = status_of(CODES, &code);
+        Ok(Some(Reading { code, status, at }))
     }
 }

@@ -2,26 +2,23 @@
 
 use chrono::{DateTime, Utc};
 use orders::{
-    Carrier, TrackingNumber,
+    TrackingNumber,
     TrackingStatus::{
         Delivered, Exception, InTransit, OutForDelivery, ReadyForPickup, Registered, Returned, Returning,
     },
 };
-use reqwest::{Request, StatusCode};
+use reqwest::{Request, StatusCode, header::HeaderName};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{address, below};
+use super::{Api, Failure, Reading};
 use crate::{
-    PocztaPolskaSettings, SetupError,
-    api::{Answer, Api},
-    reading::{
-        codes::{CodeTable, meaning},
-        history::{Event, outcome},
-        json, times,
-    },
-    runtime::{Failure, Token, TokenSource, get, post, secret_header},
+    PocztaPolskaSettings,
+    http::{get, join, post, sensitive},
+    parse,
+    status::{CodeTable, of_history, status_of},
+    tokens::{Token, TokenSource},
 };
 
 /// Codes of events, not of their states.
@@ -44,115 +41,99 @@ const CODES: CodeTable = &[
 const RETURN: &str = "ZW";
 
 pub(crate) struct PocztaPolska {
-    base_url: Url,
-}
-
-impl PocztaPolska {
-    pub(crate) fn new(settings: &PocztaPolskaSettings) -> Result<Self, SetupError> {
-        Ok(Self {
-            base_url: address(Carrier::PocztaPolska, &settings.base_url)?,
-        })
-    }
+    pub(crate) base_url: Url,
 }
 
 impl Api for PocztaPolska {
-    fn request(&self, number: &TrackingNumber, token: Option<&Token>) -> Request {
-        let mut url = below(&self.base_url, &["uss", "v2.0", "tracking", "checkmailex"]);
+    fn request(&self, number: &TrackingNumber) -> Request {
+        let mut url = join(&self.base_url, &["uss", "v2.0", "tracking", "checkmailex"]);
         url.query_pairs_mut()
             .append_pair("number", number.as_str())
             .append_pair("language", "PL")
             .append_pair("states", "true");
-        let mut request = get(url);
-        if let Some(token) = token {
-            request.headers_mut().insert("api_key", token.header.clone());
-        }
-        request
+        get(url)
     }
 
-    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Answer, Failure> {
-        if status != StatusCode::OK {
-            return Err(json::refusal(status, body));
-        }
-        let body = json::read(body)?;
+    fn token_header(&self) -> HeaderName {
+        HeaderName::from_static("api_key")
+    }
+
+    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Option<Reading>, Failure> {
+        let Some(body) = parse::answer(status, body, |_| false)? else {
+            return Ok(None);
+        };
         if let Some(mail) = body.get("mailInfo").filter(|mail| mail.is_object()) {
             return Ok(parcel(mail));
         }
-        match json::integer(&body, "/mailStatus") {
-            Some(-1) => Ok(Answer::NotFound),
+        match parse::integer(&body, "/mailStatus") {
+            Some(-1) => Ok(None),
             Some(other) => Err(Failure::Refused(format!("mailStatus {other}"))),
             None => Err(Failure::Unreadable("neither mailInfo nor mailStatus")),
         }
     }
 }
 
-/// A parcel is told by its events; one whose events are all cancelled is not known yet.
-fn parcel(mail: &Value) -> Answer {
-    let events = json::list(mail, "/events")
-        .iter()
-        .filter(|event| !json::flag(event, "/canceled"));
-    let Some(mut reading) = outcome(events.filter_map(event).collect()) else {
-        return Answer::NotFound;
-    };
-    // A finished return is over; `finished` alone does not tell a delivery from a return.
-    if reading.status == Some(Returning) && json::flag(mail, "/finished") {
+/// A parcel whose events are all cancelled is not known yet.
+fn parcel(mail: &Value) -> Option<Reading> {
+    let events = parse::list(mail, "/events").iter();
+    let events = events.filter(|event| !parse::flag(event, "/canceled"));
+    let mut reading = of_history(events.filter_map(event).collect())?;
+    // `finished` alone does not tell a delivery from a return.
+    if reading.status == Some(Returning) && parse::flag(mail, "/finished") {
         reading.status = Some(Returned);
     }
-    Answer::Found(reading)
+    Some(reading)
 }
 
-fn event(event: &Value) -> Option<Event> {
-    let code = json::text(event, "/code")?;
-    let mut status = meaning(CODES, &code);
-    if json::text(event, "/state/code").as_deref() == Some(RETURN) {
-        let is_over = status == Some(Delivered) || json::flag(event, "/finished");
+fn event(event: &Value) -> Option<Reading> {
+    let code = parse::text(event, "/code")?;
+    let mut status = status_of(CODES, &code);
+    if parse::text(event, "/state/code").as_deref() == Some(RETURN) {
+        let is_over = status == Some(Delivered) || parse::flag(event, "/finished");
         status = Some(if is_over { Returned } else { Returning });
     }
-    let at = json::text(event, "/time").as_deref().and_then(times::instant);
-    Some(Event { code, status, at })
+    let at = parse::time(event, "/time");
+    Some(Reading { code, status, at })
 }
 
-/// The login that tokens come from. They tell no end: one works until it is refused.
+/// Gets tokens by logging in. They state no expiry: one works until it is rejected.
 pub(crate) struct PocztaLogin {
     url: Url,
     body: SecretString,
 }
 
 impl PocztaLogin {
-    pub(crate) fn new(settings: &PocztaPolskaSettings) -> Result<Self, SetupError> {
+    pub(crate) fn new(settings: &PocztaPolskaSettings) -> Self {
         let body = json!({
             "login": settings.login.expose_secret(),
             "password": settings.password.expose_secret(),
             "language": "PL",
         });
-        Ok(Self {
-            url: address(Carrier::PocztaPolska, &settings.token_url)?,
+        Self {
+            url: settings.token_url.clone(),
             body: SecretString::from(body.to_string()),
-        })
+        }
     }
 }
 
 impl TokenSource for PocztaLogin {
     fn request(&self) -> Request {
-        post(
-            self.url.clone(),
-            "application/json",
-            self.body.expose_secret().to_owned(),
-        )
+        let body = self.body.expose_secret().to_owned();
+        post(self.url.clone(), "application/json", body)
     }
 
-    /// Forbidden, and 405 for a password that must be changed.
-    fn is_refusal(&self, status: StatusCode, _: &[u8]) -> bool {
+    /// 403, and 405 for a password that has to be changed.
+    fn is_rejection(&self, status: StatusCode, _: &[u8]) -> bool {
         matches!(status, StatusCode::FORBIDDEN | StatusCode::METHOD_NOT_ALLOWED)
     }
 
-    /// The token is the body itself, with or without quotes. What has blanks or angle brackets is a page.
+    /// The body is the token, with or without quotes, unless it looks like a page or JSON.
     fn read(&self, body: &[u8], _: DateTime<Utc>) -> Option<Token> {
         let text = std::str::from_utf8(body).ok()?.trim().trim_matches('"');
-        let is_token = (1..=4096).contains(&text.len())
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>' | b'{' | b'"'));
-        let header = is_token.then(|| secret_header("", &SecretString::from(text)))??;
-        Some(Token { header, life: None })
+        let is_token_byte = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>' | b'{' | b'"');
+        let is_token = (1..=4096).contains(&text.len()) && text.bytes().all(is_token_byte);
+        let header = is_token.then(|| sensitive(text))??;
+        let expiry = None;
+        Some(Token { header, expiry })
     }
 }

@@ -1,31 +1,25 @@
 //! UPS (Tracking): `GET /api/track/v1/details/{number}`, with an OAuth token.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use orders::{
-    Carrier, TrackingNumber,
+    TrackingNumber,
     TrackingStatus::{
         Cancelled, Delivered, Exception, InTransit, OutForDelivery, ReadyForPickup, Registered, Returned,
         Returning,
     },
 };
-use reqwest::{
-    Request, StatusCode,
-    header::{AUTHORIZATION, HeaderValue},
-};
+use reqwest::{Request, StatusCode, header::HeaderValue};
 use serde_json::Value;
 use url::Url;
 
-use super::{address, below};
+use super::{Api, Failure, Reading};
 use crate::{
-    OauthSettings, SetupError,
-    api::{Answer, Api, Reading},
-    reading::{
-        codes::{CodeTable, meaning},
-        json, times,
-    },
-    runtime::{Failure, Token, get},
+    OauthSettings,
+    http::{get, join},
+    parse,
+    status::{CodeTable, status_of},
 };
 
 /// Numeric status codes without their leading zeros.
@@ -48,90 +42,71 @@ const CODES: CodeTable = &[
 
 pub(crate) struct Ups {
     base_url: Url,
-    /// Together they make each request's id another one, also after a restart.
-    started: DateTime<Utc>,
-    asked: AtomicU64,
+    next_id: AtomicI64,
 }
 
 impl Ups {
-    pub(crate) fn new(settings: &OauthSettings, started: DateTime<Utc>) -> Result<Self, SetupError> {
-        Ok(Self {
-            base_url: address(Carrier::Ups, &settings.base_url)?,
-            started,
-            asked: AtomicU64::new(1),
-        })
+    /// Ids of requests count up from the time of the start, so that none repeats after a restart.
+    pub(crate) fn new(settings: &OauthSettings, started: DateTime<Utc>) -> Self {
+        Self {
+            base_url: settings.base_url.clone(),
+            next_id: AtomicI64::new(started.timestamp_micros()),
+        }
     }
 }
 
 impl Api for Ups {
-    fn request(&self, number: &TrackingNumber, token: Option<&Token>) -> Request {
-        let mut url = below(
-            &self.base_url,
-            &["api", "track", "v1", "details", number.as_str()],
-        );
+    fn request(&self, number: &TrackingNumber) -> Request {
+        let path = ["api", "track", "v1", "details", number.as_str()];
+        let mut url = join(&self.base_url, &path);
         url.query_pairs_mut().append_pair("locale", "pl_PL");
         let mut request = get(url);
-        let headers = request.headers_mut();
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        if let Ok(id) = HeaderValue::from_str(&format!("{:x}-{asked}", self.started.timestamp_micros())) {
-            headers.insert("transid", id);
-        }
-        headers.insert("transactionsrc", HeaderValue::from_static("tracking"));
-        if let Some(token) = token {
-            headers.insert(AUTHORIZATION, token.header.clone());
-        }
+        let id = HeaderValue::from(self.next_id.fetch_add(1, Ordering::Relaxed));
+        request.headers_mut().insert("transid", id);
+        let source = HeaderValue::from_static("tracking");
+        request.headers_mut().insert("transactionsrc", source);
         request
     }
 
-    /// A number that UPS does not know comes in three forms: 404 with errors, 200 with a warning, and, where it cannot be
-    /// one of UPS at all, 400 with a code of its own.
-    fn read(&self, number: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Answer, Failure> {
-        if status != StatusCode::OK {
-            let errors = json::read(body).map(|body| json::list(&body, "/response/errors").to_vec());
-            let errors = errors.unwrap_or_default();
-            let is_malformed = errors
-                .iter()
-                .any(|error| json::text(error, "/code").as_deref() == Some("TV1002"));
-            let is_unknown = is_malformed || status == StatusCode::NOT_FOUND && !errors.is_empty();
-            return if is_unknown {
-                Ok(Answer::NotFound)
-            } else {
-                Err(json::refusal(status, body))
-            };
+    /// Three ways of not knowing a number: 404 with errors, 200 with a warning, and 400 with a code of its own for what
+    /// cannot be a UPS number at all.
+    fn read(
+        &self,
+        number: &TrackingNumber,
+        status: StatusCode,
+        body: &[u8],
+    ) -> Result<Option<Reading>, Failure> {
+        let is_not_found = |body: &Value| {
+            parse::find(body, "/response/errors", "/code", "TV1002").is_some()
+                || status == StatusCode::NOT_FOUND && !parse::list(body, "/response/errors").is_empty()
+        };
+        let Some(body) = parse::answer(status, body, is_not_found)? else {
+            return Ok(None);
+        };
+        let shipment = body.pointer("/trackResponse/shipment/0");
+        let shipment = shipment.ok_or(Failure::Unreadable("no shipment"))?;
+        let has_warning = |code| parse::find(shipment, "/warnings", "/code", code).is_some();
+        if has_warning("TW0001") || has_warning("TV1002") {
+            return Ok(None);
         }
-        let body = json::read(body)?;
-        let shipment = body
-            .pointer("/trackResponse/shipment/0")
-            .ok_or(Failure::Unreadable("no shipment"))?;
-        let mut warnings = json::list(shipment, "/warnings")
-            .iter()
-            .map(|warning| json::text(warning, "/code"));
-        if warnings.any(|code| matches!(code.as_deref(), Some("TW0001" | "TV1002"))) {
-            return Ok(Answer::NotFound);
-        }
-        let packages = json::list(shipment, "/package");
-        let is_asked =
-            |package: &&Value| json::text(package, "/trackingNumber").as_deref() == Some(number.as_str());
-        let package = packages.iter().find(is_asked).or(packages.first());
-        reading(package.ok_or(Failure::Unreadable("no package"))?).map(Answer::Found)
+        let same = parse::find(shipment, "/package", "/trackingNumber", number.as_str());
+        let package = same.or_else(|| parse::list(shipment, "/package").first());
+        reading(package.ok_or(Failure::Unreadable("no package"))?).map(Some)
     }
 }
 
 fn reading(package: &Value) -> Result<Reading, Failure> {
-    let told = [
+    let pointers = [
         "/currentStatus/statusCode",
         "/currentStatus/code",
         "/activity/0/status/statusCode",
     ];
-    let code = told.iter().find_map(|pointer| json::text(package, pointer));
+    let code = pointers.iter().find_map(|pointer| parse::text(package, pointer));
     let code = code.ok_or(Failure::Unreadable("no status code"))?;
-    let status = meaning(CODES, without_zeros(&code));
-    let at = since(package, &code).or_else(|| {
-        if status == Some(Delivered) {
-            delivered_at(package)
-        } else {
-            None
-        }
+    let status = status_of(CODES, without_zeros(&code));
+    let at = activity_at(package, &code).or_else(|| match status {
+        Some(Delivered) => delivered_at(package),
+        _ => None,
     });
     Ok(Reading { code, status, at })
 }
@@ -140,35 +115,30 @@ fn without_zeros(code: &str) -> &str {
     code.trim_start_matches('0')
 }
 
-/// When the activity of the current status took place, which UPS tells in UTC.
-fn since(package: &Value, code: &str) -> Option<DateTime<Utc>> {
+/// When the activity with the current status took place, in UTC.
+fn activity_at(package: &Value, code: &str) -> Option<DateTime<Utc>> {
     let is_current = |activity: &&Value| {
-        json::text(activity, "/status/statusCode")
+        parse::text(activity, "/status/statusCode")
             .is_some_and(|other| without_zeros(&other) == without_zeros(code))
     };
-    let activity = json::list(package, "/activity").iter().find(is_current)?;
-    let wall = wall(
-        &json::text(activity, "/gmtDate")?,
-        &json::text(activity, "/gmtTime")?,
+    let activity = parse::list(package, "/activity").iter().find(is_current)?;
+    let local = date_time(
+        &parse::text(activity, "/gmtDate")?,
+        &parse::text(activity, "/gmtTime")?,
     )?;
-    Some(wall.and_utc())
+    Some(local.and_utc())
 }
 
-/// The delivery as UPS tells it beside the activities: the local time of the place.
+/// The delivery apart from the activities, in local time.
 fn delivered_at(package: &Value) -> Option<DateTime<Utc>> {
-    let of_delivery = |pointer: &str| {
-        let entries = json::list(package, pointer);
-        entries
-            .iter()
-            .find(|entry| json::text(entry, "/type").as_deref() == Some("DEL"))
-    };
-    let date = json::text(of_delivery("/deliveryDate")?, "/date")?;
-    let time = json::text(of_delivery("/deliveryTime")?, "/endTime")?;
-    times::in_poland(wall(&date, &time)?)
+    let delivery = |pointer| parse::find(package, pointer, "/type", "DEL");
+    let date = parse::text(delivery("/deliveryDate")?, "/date")?;
+    let time = parse::text(delivery("/deliveryTime")?, "/endTime")?;
+    parse::in_poland(date_time(&date, &time)?)
 }
 
-/// `20260106` and `120000`, or with `-` and `:` between.
-fn wall(date: &str, time: &str) -> Option<chrono::NaiveDateTime> {
+/// `20260106` and `120000`, with or without `-` and `:`.
+fn date_time(date: &str, time: &str) -> Option<chrono::NaiveDateTime> {
     let date = NaiveDate::parse_from_str(&date.replace('-', ""), "%Y%m%d").ok()?;
     let time = NaiveTime::parse_from_str(&time.replace(':', ""), "%H%M%S").ok()?;
     Some(date.and_time(time))

@@ -1,7 +1,76 @@
-//! Instants in the forms in which carriers write them.
+//! Lenient reading of answers: JSON of which only the needed fields must be right, and instants in the forms that occur.
 
 use chrono::{DateTime, Duration, LocalResult, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Europe::Warsaw;
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use crate::apis::Failure;
+
+/// The JSON of an answer with status 200; none where `is_not_found` recognises one that says "no such parcel". Other statuses
+/// are failures: 400 and 422 in JSON reject the request, anything else is trouble at the carrier.
+pub(crate) fn answer(
+    status: StatusCode,
+    body: &[u8],
+    is_not_found: impl Fn(&Value) -> bool,
+) -> Result<Option<Value>, Failure> {
+    let body = object(body);
+    if status == StatusCode::OK {
+        return body.map(Some);
+    }
+    match (status.as_u16(), body) {
+        (_, Ok(body)) if is_not_found(&body) => Ok(None),
+        (code @ (400 | 422), Ok(_)) => Err(Failure::Refused(format!("HTTP status {code}"))),
+        (code, _) => Err(Failure::Status(code)),
+    }
+}
+
+/// A JSON object.
+pub(crate) fn object(body: &[u8]) -> Result<Value, Failure> {
+    let value: Value = serde_json::from_slice(body).map_err(|_| Failure::Unreadable("no JSON"))?;
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(Failure::Unreadable("no JSON object"))
+    }
+}
+
+/// The value at a JSON pointer (RFC 6901) as text: carriers quote numbers and flags, or do not.
+pub(crate) fn text(value: &Value, pointer: &str) -> Option<String> {
+    match value.pointer(pointer)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+pub(crate) fn integer(value: &Value, pointer: &str) -> Option<i64> {
+    text(value, pointer)?.trim().parse().ok()
+}
+
+pub(crate) fn flag(value: &Value, pointer: &str) -> bool {
+    text(value, pointer).is_some_and(|text| text == "true")
+}
+
+pub(crate) fn time(value: &Value, pointer: &str) -> Option<DateTime<Utc>> {
+    instant(&text(value, pointer)?)
+}
+
+/// The elements at a pointer. A single object is a list of one; anything else is an empty list.
+pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    match value.pointer(pointer) {
+        Some(Value::Array(elements)) => elements,
+        Some(single @ Value::Object(_)) => std::slice::from_ref(single),
+        _ => &[],
+    }
+}
+
+/// The first element of a list whose `key` is `wanted`.
+pub(crate) fn find<'a>(value: &'a Value, pointer: &str, key: &str, wanted: &str) -> Option<&'a Value> {
+    let mut elements = list(value, pointer).iter();
+    elements.find(|element| text(element, key).as_deref() == Some(wanted))
+}
 
 /// An instant with or without an offset; without one it is Polish local time.
 pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
@@ -23,8 +92,8 @@ pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
     }
 }
 
-/// A Polish wall clock's instant. An hour that the clock shows twice is its first pass; one that it skips is read as if it
-/// had not been put forward yet.
+/// Polish local time. In the hour that occurs twice, the first occurrence; in the hour that is skipped, as if the clock had not
+/// been put forward yet.
 pub(crate) fn in_poland(wall: NaiveDateTime) -> Option<DateTime<Utc>> {
     let hour = Duration::hours(1);
     match Warsaw.from_local_datetime(&wall) {
@@ -99,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_time() {
+    fn other_text_is_not_an_instant() {
         for text in [
             "",
             "yesterday",

@@ -11,19 +11,23 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use super::{Token, TokenSource, post, secret_header, tokens::Life};
-use crate::{OauthSettings, SetupError, apis::address, reading::json};
+use crate::{
+    OauthSettings, SetupError,
+    http::{post, secret_header, sensitive},
+    parse,
+    tokens::{Expiry, Token, TokenSource},
+};
 
-/// A client that gets tokens with its id and secret.
+/// Fetches tokens with a client's id and secret.
 pub(crate) struct ClientCredentials {
     url: Url,
-    /// Where the carrier takes the credentials in the header.
+    /// Set where the credentials go into the header.
     authorization: Option<HeaderValue>,
     body: SecretString,
 }
 
 impl ClientCredentials {
-    /// The credentials go as HTTP Basic.
+    /// Sends the credentials as HTTP Basic.
     pub(crate) fn basic(carrier: Carrier, settings: &OauthSettings) -> Result<Self, SetupError> {
         let pair = format!(
             "{}:{}",
@@ -31,25 +35,24 @@ impl ClientCredentials {
             settings.client_secret.expose_secret()
         );
         let encoded = SecretString::from(STANDARD.encode(pair));
-        let header = secret_header("Basic ", &encoded).ok_or(SetupError::Credentials(carrier))?;
         Ok(Self {
-            url: address(carrier, &settings.token_url)?,
-            authorization: Some(header),
+            url: settings.token_url.clone(),
+            authorization: Some(secret_header(carrier, "Basic ", &encoded)?),
             body: SecretString::from("grant_type=client_credentials"),
         })
     }
 
-    /// The credentials go in the form.
-    pub(crate) fn form(carrier: Carrier, settings: &OauthSettings) -> Result<Self, SetupError> {
+    /// Sends the credentials in the form.
+    pub(crate) fn form(settings: &OauthSettings) -> Self {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("grant_type", "client_credentials")
             .append_pair("client_id", settings.client_id.expose_secret())
             .append_pair("client_secret", settings.client_secret.expose_secret());
-        Ok(Self {
-            url: address(carrier, &settings.token_url)?,
+        Self {
+            url: settings.token_url.clone(),
             authorization: None,
             body: SecretString::from(form.finish()),
-        })
+        }
     }
 }
 
@@ -63,8 +66,10 @@ impl TokenSource for ClientCredentials {
         request
     }
 
-    fn is_refusal(&self, status: StatusCode, body: &[u8]) -> bool {
-        let error = json::read(body).ok().and_then(|body| json::text(&body, "/error"));
+    fn is_rejection(&self, status: StatusCode, body: &[u8]) -> bool {
+        let error = parse::object(body)
+            .ok()
+            .and_then(|body| parse::text(&body, "/error"));
         status == StatusCode::BAD_REQUEST
             && matches!(
                 error.as_deref(),
@@ -73,24 +78,24 @@ impl TokenSource for ClientCredentials {
     }
 
     fn read(&self, body: &[u8], now: DateTime<Utc>) -> Option<Token> {
-        let body = json::read(body).ok()?;
-        let token = SecretString::from(json::text(&body, "/access_token").filter(|token| !token.is_empty())?);
+        let body = parse::object(body).ok()?;
+        let token = parse::text(&body, "/access_token").filter(|token| !token.is_empty())?;
         Some(Token {
-            header: secret_header("Bearer ", &token)?,
-            life: life(&body, now),
+            header: sensitive(&format!("Bearer {token}"))?,
+            expiry: expiry(&body, now),
         })
     }
 }
 
-/// When the token ends: `expires_in` seconds after `issued_at` (milliseconds of the epoch; UPS), else from now on. A
-/// carrier's clock that disagrees with ours beyond use is not believed.
-fn life(body: &Value, now: DateTime<Utc>) -> Option<Life> {
-    let lasts = TimeDelta::try_seconds(json::integer(body, "/expires_in")?)?;
+/// `expires_in` seconds after `issued_at` (milliseconds of the epoch; UPS), else from now on. An `issued_at` in the future
+/// or before the token's whole life is ignored: the carrier's clock is wrong.
+fn expiry(body: &Value, now: DateTime<Utc>) -> Option<Expiry> {
+    let lasts = TimeDelta::try_seconds(parse::integer(body, "/expires_in")?)?;
     let from_now = now.checked_add_signed(lasts)?;
-    let issued = json::integer(body, "/issued_at").and_then(DateTime::from_timestamp_millis);
+    let issued = parse::integer(body, "/issued_at").and_then(DateTime::from_timestamp_millis);
     let from_issue = issued.and_then(|issued| issued.checked_add_signed(lasts));
-    let ends_at = from_issue
-        .filter(|end| (now..=from_now).contains(end))
+    let expires_at = from_issue
+        .filter(|at| (now..=from_now).contains(at))
         .unwrap_or(from_now);
-    (ends_at > now).then(|| Life::until(ends_at, now))
+    (expires_at > now).then(|| Expiry::at(expires_at, now))
 }

@@ -1,0 +1,367 @@
+//! A circuit breaker per carrier: one that fails, throttles us or rejects our credentials is not asked for a while.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::Clock;
+use orders::Carrier;
+
+/// Consecutive timeouts that open the breaker.
+const TIMEOUTS: usize = 3;
+/// Failures among the last [`WINDOW`] look-ups that open it; a timeout is a failure.
+const FAILURES: usize = 5;
+const WINDOW: usize = 10;
+/// How long it stays open at first. Each failed probe doubles the pause.
+const FIRST_PAUSE: TimeDelta = TimeDelta::seconds(30);
+const LONGEST_PAUSE: TimeDelta = TimeDelta::minutes(5);
+
+/// Closed, it admits every look-up. Open, it admits none until the pause is over, then a single probe, whose outcome closes
+/// or reopens it.
+pub(crate) struct CircuitBreaker {
+    carrier: Carrier,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+/// What a look-up says about the carrier's health.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The carrier answered. "No such parcel" is an answer.
+    Success,
+    /// No answer in time.
+    Timeout,
+    /// Unreachable, or an unusable answer.
+    Failure,
+    /// HTTP 429: the carrier must not be asked for this long.
+    Throttled(TimeDelta),
+    /// The credentials were rejected. Only a new configuration helps.
+    Rejected,
+}
+
+/// Permission for one look-up. Dropped without an outcome, it counts as if the look-up had never been made.
+pub(crate) struct Permit<'a> {
+    breaker: &'a CircuitBreaker,
+    generation: u64,
+    after_throttling: bool,
+    is_settled: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether each of the last look-ups failed, oldest first.
+    failed: VecDeque<bool>,
+    consecutive_timeouts: usize,
+    /// Pauses because of failures since the last success.
+    consecutive_pauses: u32,
+    pause: Option<Pause>,
+    is_rejected: bool,
+    /// Incremented when the breaker opens or closes, to recognise outcomes of look-ups that began before.
+    generation: u64,
+}
+
+#[derive(Debug)]
+struct Pause {
+    since: DateTime<Utc>,
+    lasts: TimeDelta,
+    is_throttled: bool,
+    is_probing: bool,
+}
+
+impl CircuitBreaker {
+    pub(crate) fn new(carrier: Carrier, clock: Arc<dyn Clock>) -> Self {
+        let state = Mutex::default();
+        Self {
+            carrier,
+            clock,
+            state,
+        }
+    }
+
+    /// Why [`CircuitBreaker::admit`] would refuse now, if it would.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        self.state().refusal(self.clock.now())
+    }
+
+    /// Permission to ask, or why there is none.
+    pub(crate) fn admit(&self) -> Result<Permit<'_>, &'static str> {
+        let mut state = self.state();
+        if let Some(reason) = state.refusal(self.clock.now()) {
+            return Err(reason);
+        }
+        let mut after_throttling = false;
+        if let Some(pause) = &mut state.pause {
+            pause.is_probing = true;
+            after_throttling = pause.is_throttled;
+        }
+        Ok(Permit {
+            breaker: self,
+            generation: state.generation,
+            after_throttling,
+            is_settled: false,
+        })
+    }
+
+    fn settle(&self, generation: u64, outcome: Outcome) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        match outcome {
+            _ if state.is_rejected => {}
+            Outcome::Rejected => {
+                state.is_rejected = true;
+                tracing::error!(
+                    carrier = self.carrier.as_str(),
+                    "the carrier refuses the configured credentials and is not asked again until the next start"
+                );
+            }
+            Outcome::Throttled(lasts) => match &mut state.pause {
+                // A look-up that was under way when the breaker opened: the later end counts.
+                Some(pause) if !pause.is_probing => {
+                    pause.is_throttled = true;
+                    pause.lasts = pause.lasts.max(now + lasts - pause.since);
+                }
+                _ => self.open(&mut state, now, lasts, true),
+            },
+            _ if state.generation != generation => {}
+            Outcome::Success if state.pause.is_some() => {
+                *state = State {
+                    generation: state.generation.wrapping_add(1),
+                    ..State::default()
+                };
+                tracing::info!(carrier = self.carrier.as_str(), "the carrier answers again");
+            }
+            _ => {
+                state.record(outcome);
+                if state.pause.is_some() || state.has_too_many_failures() {
+                    let doubled = FIRST_PAUSE * 2_i32.saturating_pow(state.consecutive_pauses.min(8));
+                    state.consecutive_pauses = state.consecutive_pauses.saturating_add(1);
+                    self.open(&mut state, now, doubled.min(LONGEST_PAUSE), false);
+                }
+            }
+        }
+    }
+
+    fn open(&self, state: &mut State, since: DateTime<Utc>, lasts: TimeDelta, is_throttled: bool) {
+        *state = State {
+            pause: Some(Pause {
+                since,
+                lasts,
+                is_throttled,
+                is_probing: false,
+            }),
+            generation: state.generation.wrapping_add(1),
+            consecutive_pauses: state.consecutive_pauses,
+            ..State::default()
+        };
+        tracing::warn!(
+            carrier = self.carrier.as_str(),
+            seconds = lasts.num_seconds(),
+            throttled = is_throttled,
+            "the carrier is not asked for a while"
+        );
+    }
+
+    /// A probe was cancelled: the next look-up may be the probe.
+    fn release(&self, generation: u64) {
+        let mut state = self.state();
+        if state.generation == generation
+            && let Some(pause) = &mut state.pause
+        {
+            pause.is_probing = false;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn refusal(&self, now: DateTime<Utc>) -> Option<&'static str> {
+        if self.is_rejected {
+            return Some("not asked: the carrier refuses the credentials");
+        }
+        let pause = self.pause.as_ref()?;
+        // A clock that was set back ends the pause instead of prolonging it.
+        if (TimeDelta::zero()..pause.lasts).contains(&(now - pause.since)) {
+            Some("not asked: the carrier is in trouble and left alone")
+        } else {
+            pause
+                .is_probing
+                .then_some("not asked: the carrier is being probed")
+        }
+    }
+
+    fn record(&mut self, outcome: Outcome) {
+        let timeouts = self.consecutive_timeouts + 1;
+        self.consecutive_timeouts = if outcome == Outcome::Timeout { timeouts } else { 0 };
+        self.failed.push_back(outcome != Outcome::Success);
+        if self.failed.len() > WINDOW {
+            self.failed.pop_front();
+        }
+    }
+
+    fn has_too_many_failures(&self) -> bool {
+        let failures = self.failed.iter().filter(|failed| **failed).count();
+        self.consecutive_timeouts >= TIMEOUTS || failures >= FAILURES
+    }
+}
+
+impl Permit<'_> {
+    /// Whether this is the probe after a pause that the carrier had asked for.
+    pub(crate) fn is_after_throttling(&self) -> bool {
+        self.after_throttling
+    }
+
+    pub(crate) fn settle(mut self, outcome: Outcome) {
+        self.is_settled = true;
+        self.breaker.settle(self.generation, outcome);
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.breaker.release(self.generation);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outcome::*, *};
+
+    #[derive(Default)]
+    struct ManualClock(Mutex<TimeDelta>);
+
+    impl ManualClock {
+        fn forward(&self, seconds: i64) {
+            *self.0.lock().unwrap() += TimeDelta::seconds(seconds);
+        }
+    }
+
+    impl Clock for ManualClock {
+        fn now(&self) -> DateTime<Utc> {
+            DateTime::from_timestamp(1_700_000_000, 0).unwrap() + *self.0.lock().unwrap()
+        }
+    }
+
+    fn breaker() -> (CircuitBreaker, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::default());
+        (CircuitBreaker::new(Carrier::Gls, clock.clone()), clock)
+    }
+
+    fn admitted(breaker: &CircuitBreaker) -> Permit<'_> {
+        breaker.admit().unwrap_or_else(|reason| panic!("{reason}"))
+    }
+
+    fn settle(breaker: &CircuitBreaker, outcomes: &[Outcome]) {
+        for outcome in outcomes {
+            admitted(breaker).settle(*outcome);
+        }
+    }
+
+    /// Waits until the breaker admits a look-up; in seconds.
+    fn pause(breaker: &CircuitBreaker, clock: &ManualClock) -> i64 {
+        (0..100_000)
+            .find(|_| {
+                let is_over = breaker.refusal().is_none();
+                clock.forward(i64::from(!is_over));
+                is_over
+            })
+            .unwrap()
+    }
+
+    #[test]
+    fn it_opens_after_three_timeouts_in_a_row_or_five_failures_of_ten() {
+        // The first failure has left the window when the next one comes.
+        let spread: Vec<_> = (0..10).map(|n| [Failure, Success, Success][n % 3]).collect();
+        for (closed, opening) in [
+            (vec![Timeout, Timeout, Success, Timeout, Timeout], Timeout),
+            (vec![Failure, Timeout, Failure, Failure], Failure),
+            ([spread, vec![Failure]].concat(), Timeout),
+        ] {
+            let (breaker, clock) = breaker();
+            settle(&breaker, &closed);
+            assert_eq!(breaker.refusal(), None, "{closed:?}");
+            settle(&breaker, &[opening]);
+            assert_eq!(pause(&breaker, &clock), 30, "{closed:?}");
+        }
+    }
+
+    #[test]
+    fn the_pause_doubles_up_to_five_minutes_and_a_success_ends_it() {
+        let (breaker, clock) = breaker();
+        settle(&breaker, &[Failure; 5]);
+        for seconds in [30, 60, 120, 240, 300, 300] {
+            assert_eq!(pause(&breaker, &clock), seconds);
+            settle(&breaker, &[Failure]);
+        }
+        pause(&breaker, &clock);
+        settle(&breaker, &[Success, Failure, Failure, Failure, Failure]);
+        assert_eq!(breaker.refusal(), None, "it counts from zero");
+        settle(&breaker, &[Failure]);
+        assert_eq!(pause(&breaker, &clock), 30);
+    }
+
+    #[test]
+    fn one_probe_at_a_time() {
+        let (breaker, clock) = breaker();
+        settle(&breaker, &[Timeout; 3]);
+        pause(&breaker, &clock);
+        let probe = admitted(&breaker);
+        assert!(breaker.admit().is_err());
+        // A cancelled probe makes room for another.
+        drop(probe);
+        admitted(&breaker).settle(Success);
+        assert!(breaker.admit().is_ok());
+    }
+
+    #[test]
+    fn late_outcomes_change_nothing() {
+        let (breaker, clock) = breaker();
+        let (slow, slower) = (admitted(&breaker), admitted(&breaker));
+        settle(&breaker, &[Timeout; 3]);
+        slow.settle(Success);
+        assert!(breaker.refusal().is_some());
+        clock.forward(30);
+        let probe = admitted(&breaker);
+        slower.settle(Timeout);
+        probe.settle(Success);
+        assert_eq!(breaker.refusal(), None);
+    }
+
+    #[test]
+    fn throttling_opens_it_at_once_for_the_given_time() {
+        let (breaker, clock) = breaker();
+        let slow = admitted(&breaker);
+        settle(&breaker, &[Throttled(TimeDelta::seconds(60))]);
+        clock.forward(10);
+        slow.settle(Throttled(TimeDelta::seconds(120)));
+        assert_eq!(pause(&breaker, &clock), 120);
+        let probe = admitted(&breaker);
+        assert!(probe.is_after_throttling());
+        probe.settle(Success);
+        assert!(!admitted(&breaker).is_after_throttling());
+    }
+
+    #[test]
+    fn rejected_credentials_open_it_for_good() {
+        let (breaker, clock) = breaker();
+        let slow = admitted(&breaker);
+        settle(&breaker, &[Rejected]);
+        slow.settle(Success);
+        clock.forward(365 * 86_400);
+        assert!(breaker.admit().is_err());
+    }
+
+    #[test]
+    fn setting_the_clock_back_does_not_prolong_the_pause() {
+        let (breaker, clock) = breaker();
+        settle(&breaker, &[Timeout; 3]);
+        clock.forward(-3_600);
+        assert_eq!(breaker.refusal(), None);
+    }
+}

@@ -1,0 +1,191 @@
+//! A carrier's client behind its limits: the deadline, concurrency, one retry, the circuit breaker.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use kernel::Clock;
+use orders::{Carrier, Lookup, Sighting, TrackingNumber, TrackingStatus};
+use reqwest::StatusCode;
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
+use tracing::{Instrument as _, field::Empty};
+
+use crate::{
+    apis::{Api, Failure, Reading},
+    breaker::{CircuitBreaker, Outcome, Permit},
+    http::{Http, SPANS},
+    tokens::{TokenCache, TokenSource},
+};
+
+/// Concurrent look-ups with one carrier.
+const MAX_IN_FLIGHT: usize = 4;
+
+/// A retry needs at least this much of the deadline.
+const RETRY_NEEDS: Duration = Duration::from_secs(1);
+
+/// Codes are cut to so many characters. Carriers' own codes are far shorter.
+const MAX_CODE_LENGTH: usize = 64;
+
+/// Shared by the clients of all carriers.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) http: Http,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) deadline: Duration,
+}
+
+pub(crate) struct RateLimitedClient {
+    carrier: Carrier,
+    api: Box<dyn Api>,
+    tokens: Option<Arc<TokenCache>>,
+    breaker: CircuitBreaker,
+    in_flight: Semaphore,
+    shared: Shared,
+}
+
+impl fmt::Debug for RateLimitedClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimitedClient")
+            .field("carrier", &self.carrier)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RateLimitedClient {
+    pub(crate) fn new(
+        carrier: Carrier,
+        api: Box<dyn Api>,
+        tokens: Option<Box<dyn TokenSource>>,
+        shared: Shared,
+    ) -> Self {
+        Self {
+            carrier,
+            api,
+            tokens: tokens.map(|source| TokenCache::new(source, shared.clone())),
+            breaker: CircuitBreaker::new(carrier, Arc::clone(&shared.clock)),
+            in_flight: Semaphore::new(MAX_IN_FLIGHT),
+            shared,
+        }
+    }
+
+    /// Asks the carrier, unless the breaker is open or too many look-ups are under way.
+    pub(crate) async fn look_up(&self, number: &TrackingNumber) -> Lookup {
+        let span = tracing::info_span!(
+            target: SPANS,
+            "carrier",
+            otel.name = format!("carrier {}", self.carrier.as_str()),
+            otel.status_code = Empty,
+            carrier = self.carrier.as_str(),
+            outcome = Empty,
+        );
+        let lookup = self.limited(number).instrument(span.clone()).await;
+        let outcome = match &lookup {
+            Lookup::Found(_) => "found",
+            Lookup::NotFound => "not_found",
+            Lookup::Unavailable(_) => {
+                span.record("otel.status_code", "ERROR");
+                "unavailable"
+            }
+        };
+        span.record("outcome", outcome);
+        lookup
+    }
+
+    async fn limited(&self, number: &TrackingNumber) -> Lookup {
+        let began = Instant::now();
+        let deadline = began + self.shared.deadline;
+        if let Some(reason) = self.breaker.refusal() {
+            return Lookup::Unavailable(reason.to_owned());
+        }
+        // At most half of the deadline is spent in the queue, so that the carrier has the other half to answer.
+        let Ok(_slot) = timeout_at(began + self.shared.deadline / 2, self.in_flight.acquire()).await else {
+            return Lookup::Unavailable("not asked: too many look-ups are under way".to_owned());
+        };
+        let permit = match self.breaker.admit() {
+            Ok(permit) => permit,
+            Err(reason) => return Lookup::Unavailable(reason.to_owned()),
+        };
+        let answer = timeout_at(deadline, self.ask(number, deadline)).await;
+        let answer = answer.unwrap_or(Err(Failure::Timeout));
+        self.settle(permit, &answer);
+        self.lookup(answer)
+    }
+
+    /// Reads an answer without asking.
+    pub(crate) fn understand(&self, number: &TrackingNumber, status: StatusCode, body: &[u8]) -> Lookup {
+        self.lookup(self.api.read(number, status, body))
+    }
+
+    fn lookup(&self, answer: Result<Option<Reading>, Failure>) -> Lookup {
+        match answer {
+            Ok(Some(reading)) => Lookup::Found(self.sighting(&reading)),
+            Ok(None) => Lookup::NotFound,
+            Err(failure) => Lookup::Unavailable(failure.to_string()),
+        }
+    }
+
+    /// Asks, with at most one fresh token and one retry.
+    async fn ask(&self, number: &TrackingNumber, deadline: Instant) -> Result<Option<Reading>, Failure> {
+        let (mut is_renewed, mut is_retried) = (false, false);
+        loop {
+            match self.attempt(number).await {
+                Err(Failure::Unauthorized) if self.tokens.is_some() && !is_renewed => is_renewed = true,
+                // A fresh token was rejected too, or there is none to renew.
+                Err(Failure::Unauthorized) => return Err(Failure::Credentials),
+                Err(failure) if failure.is_retryable() && !is_retried => {
+                    if deadline.saturating_duration_since(Instant::now()) < RETRY_NEEDS {
+                        return Err(failure);
+                    }
+                    is_retried = true;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn attempt(&self, number: &TrackingNumber) -> Result<Option<Reading>, Failure> {
+        let mut request = self.api.request(number);
+        let token = match &self.tokens {
+            Some(tokens) => Some((tokens, tokens.get().await?)),
+            None => None,
+        };
+        if let Some((_, token)) = &token {
+            let header = (self.api.token_header(), token.header.clone());
+            request.headers_mut().insert(header.0, header.1);
+        }
+        let answer = self.shared.http.exchange(request, &*self.shared.clock).await;
+        if let (Err(Failure::Unauthorized), Some((tokens, token))) = (&answer, &token) {
+            tokens.invalidate(token);
+        }
+        let answer = answer?;
+        self.api.read(number, answer.status, &answer.body)
+    }
+
+    fn settle(&self, permit: Permit<'_>, answer: &Result<Option<Reading>, Failure>) {
+        let outcome = match answer {
+            Ok(_) | Err(Failure::Refused(_)) => Outcome::Success,
+            Err(Failure::Timeout | Failure::ConnectTimeout) => Outcome::Timeout,
+            Err(Failure::Credentials | Failure::Unauthorized) => Outcome::Rejected,
+            Err(Failure::Throttled(pause)) => Outcome::Throttled(pause.unwrap_or_else(|| {
+                let is_repeated = permit.is_after_throttling();
+                self.api.throttle_pause(is_repeated, self.shared.clock.now())
+            })),
+            Err(_) => Outcome::Failure,
+        };
+        permit.settle(outcome);
+    }
+
+    fn sighting(&self, reading: &Reading) -> Sighting {
+        let raw_code: String = reading.code.chars().take(MAX_CODE_LENGTH).collect();
+        let status = reading.status.unwrap_or_else(|| {
+            tracing::warn!(carrier = self.carrier.as_str(), code = ?raw_code, "the carrier's code is not in its table");
+            TrackingStatus::Unknown
+        });
+        Sighting {
+            status,
+            at: reading.at,
+            raw_code,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The HTTP client of all carriers: no redirects, no proxies from the environment, bounded answers, a span for each exchange.
+
+use std::{error::Error, fmt::Write as _, time::Duration};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::Clock;
+use opentelemetry::{Context, trace::TraceContextExt as _};
+use orders::Carrier;
+use reqwest::{
+    Body, Client, Method, Request, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER},
+};
+use secrecy::{ExposeSecret, SecretString};
+use tracing::{Instrument as _, Span, field::Empty};
+use url::Url;
+
+use crate::{SetupError, apis::Failure};
+
+/// The target of spans; the log leaves it out.
+pub(crate) const SPANS: &str = "spans";
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The largest answer that is read, in bytes.
+const MAX_BODY: usize = 1024 * 1024;
+
+/// The longest pause that a carrier can ask for.
+const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
+
+/// Keeps connections per host.
+#[derive(Debug, Clone)]
+pub(crate) struct Http {
+    client: Client,
+}
+
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Http {
+    pub(crate) fn new(user_agent: &str, deadline: Duration) -> Result<Self, reqwest::Error> {
+        // Fails where a provider is installed already, which then is used.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let client = Client::builder()
+            .user_agent(user_agent)
+            .connect_timeout(CONNECT_TIMEOUT.min(deadline))
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            // `RateLimitedClient` retries, since it knows the deadline.
+            .retry(reqwest::retry::never())
+            .build()?;
+        Ok(Self { client })
+    }
+
+    /// Sends a request and reads the whole answer. Statuses that mean the same for every carrier become failures.
+    pub(crate) async fn exchange(
+        &self,
+        mut request: Request,
+        clock: &dyn Clock,
+    ) -> Result<Response, Failure> {
+        let span = tracing::info_span!(
+            target: SPANS,
+            "carrier request",
+            otel.name = request.method().as_str(),
+            otel.kind = "client",
+            otel.status_code = Empty,
+            http.request.method = request.method().as_str(),
+            server.address = request.url().host_str().unwrap_or_default(),
+            http.response.status_code = Empty,
+        );
+        if let Some(value) = span.in_scope(traceparent) {
+            request.headers_mut().insert("traceparent", value);
+        }
+        let outcome = self.send(request, clock).instrument(span.clone()).await;
+        if outcome.is_err() {
+            span.record("otel.status_code", "ERROR");
+        }
+        outcome
+    }
+
+    async fn send(&self, request: Request, clock: &dyn Clock) -> Result<Response, Failure> {
+        let mut response = self.client.execute(request).await?;
+        let status = response.status();
+        Span::current().record("http.response.status_code", i64::from(status.as_u16()));
+        match status.as_u16() {
+            401 => return Err(Failure::Unauthorized),
+            429 => return Err(Failure::Throttled(retry_after(response.headers(), clock.now()))),
+            code @ (300..=399 | 502..=504) => return Err(Failure::Status(code)),
+            _ => {}
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            if body.len().saturating_add(chunk.len()) > MAX_BODY {
+                return Err(Failure::TooLarge);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Response { status, body })
+    }
+}
+
+/// The current span as a `traceparent` header (W3C Trace Context §3.2); none without a collector.
+fn traceparent() -> Option<HeaderValue> {
+    Context::map_current(|context| {
+        let span = context.span();
+        let context = span.span_context();
+        let (trace, span, flags) = (context.trace_id(), context.span_id(), context.trace_flags());
+        let value = context
+            .is_valid()
+            .then(|| format!("00-{trace}-{span}-{flags:02x}"))?;
+        HeaderValue::try_from(value).ok()
+    })
+}
+
+/// `Retry-After` as seconds or as a date (RFC 9110 §10.2.3), from now on.
+fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<TimeDelta> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let pause = match text.parse::<u32>() {
+        Ok(seconds) => TimeDelta::seconds(seconds.into()),
+        Err(_) => DateTime::parse_from_rfc2822(text).ok()?.to_utc() - now,
+    };
+    Some(pause.clamp(TimeDelta::zero(), MAX_RETRY_AFTER))
+}
+
+impl From<reqwest::Error> for Failure {
+    fn from(error: reqwest::Error) -> Self {
+        match (error.is_timeout(), error.is_connect()) {
+            (true, true) => Self::ConnectTimeout,
+            (true, false) => Self::Timeout,
+            (false, true) => Self::Connect(error_chain(error)),
+            (false, false) => Self::Broken(error_chain(error)),
+        }
+    }
+}
+
+/// An error and its causes, without the URL, which holds the tracking number.
+fn error_chain(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ": {next}");
+        cause = next.source();
+    }
+    text
+}
+
+/// A GET request for JSON.
+pub(crate) fn get(url: Url) -> Request {
+    let mut request = Request::new(Method::GET, url);
+    request
+        .headers_mut()
+        .insert(ACCEPT, HeaderValue::from_static("application/json"));
+    request
+}
+
+pub(crate) fn post(url: Url, content_type: &'static str, body: impl Into<Body>) -> Request {
+    let mut request = Request::new(Method::POST, url);
+    request
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    *request.body_mut() = Some(body.into());
+    request
+}
+
+/// A URL with further path segments, percent-encoded.
+pub(crate) fn join(base: &Url, segments: &[&str]) -> Url {
+    let mut url = base.clone();
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().extend(segments);
+    }
+    url
+}
+
+/// A header value that `Debug` hides; none for characters that a header cannot carry.
+pub(crate) fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// A configured secret as a header value.
+pub(crate) fn secret_header(
+    carrier: Carrier,
+    prefix: &str,
+    secret: &SecretString,
+) -> Result<HeaderValue, SetupError> {
+    let value = sensitive(&format!("{prefix}{}", secret.expose_secret()));
+    value.ok_or(SetupError::Credentials(carrier))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pause(text: &str) -> Option<i64> {
+        let now = DateTime::parse_from_rfc3339("2026-01-06T12:00:00Z")
+            .unwrap()
+            .to_utc();
+        let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_str(text).unwrap())]);
+        retry_after(&headers, now).map(|pause| pause.num_seconds())
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        assert_eq!(pause("120"), Some(120));
+        assert_eq!(pause("Tue, 06 Jan 2026 12:05:00 GMT"), Some(300));
+        assert_eq!(pause("Tue, 06 Jan 2026 11:00:00 GMT"), Some(0));
+        assert_eq!(pause("4000000000"), Some(86_400));
+        assert_eq!(pause("-5"), None);
+        assert_eq!(pause("soon"), None);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        assert_eq!(format!("{:?}", sensitive("hush").unwrap()), "Sensitive");
+        assert!(sensitive("two\nlines").is_none());
+    }
+}

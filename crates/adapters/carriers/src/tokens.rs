@@ -1,0 +1,169 @@
+//! Access tokens: fetched once for all concurrent look-ups, renewed before they expire.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reqwest::{Request, StatusCode, header::HeaderValue};
+use tokio::{
+    sync,
+    time::{Instant, timeout},
+};
+use tracing::Instrument as _;
+
+use crate::{apis::Failure, client::Shared};
+
+/// How long before its expiry a token is renewed. One that lives less than twice as long is renewed at half its life.
+const RENEWAL_MARGIN: TimeDelta = TimeDelta::minutes(5);
+
+/// How long after a failed renewal the next one is tried, while the old token still works.
+const RENEWAL_PAUSE: TimeDelta = TimeDelta::seconds(30);
+
+/// Where a carrier's tokens come from.
+pub(crate) trait TokenSource: Send + Sync {
+    fn request(&self) -> Request;
+
+    /// Whether an answer other than 401 rejects the credentials too.
+    fn is_rejection(&self, status: StatusCode, body: &[u8]) -> bool;
+
+    /// The token in a successful answer.
+    fn read(&self, body: &[u8], now: DateTime<Utc>) -> Option<Token>;
+}
+
+/// A token, as the value of the header that carries it.
+#[derive(Debug)]
+pub(crate) struct Token {
+    /// Marked as sensitive, so that `Debug` hides it.
+    pub(crate) header: HeaderValue,
+    /// Unknown where the carrier does not say.
+    pub(crate) expiry: Option<Expiry>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expiry {
+    renew_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+}
+
+impl Expiry {
+    pub(crate) fn at(expires_at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
+        let margin = RENEWAL_MARGIN.min((expires_at - now) / 2);
+        Self {
+            renew_at: expires_at - margin,
+            expires_at,
+        }
+    }
+}
+
+/// One carrier's token, shared by its look-ups.
+pub(crate) struct TokenCache {
+    source: Box<dyn TokenSource>,
+    shared: Shared,
+    token: Mutex<Option<Arc<Token>>>,
+    /// Held during a fetch, so that there is one at a time.
+    last_failure: Arc<sync::Mutex<Option<LastFailure>>>,
+}
+
+struct LastFailure {
+    failure: Failure,
+    at: Instant,
+    retry_renewal_at: DateTime<Utc>,
+}
+
+impl TokenCache {
+    pub(crate) fn new(source: Box<dyn TokenSource>, shared: Shared) -> Arc<Self> {
+        Arc::new(Self {
+            source,
+            shared,
+            token: Mutex::default(),
+            last_failure: Arc::default(),
+        })
+    }
+
+    /// A token that has not expired. Nobody waits for a renewal while the old token works, and all who wait for a first one
+    /// share the fetch and its failure.
+    pub(crate) async fn get(self: &Arc<Self>) -> Result<Arc<Token>, Failure> {
+        if let Some(token) = self.unexpired() {
+            self.renew_if_due(&token);
+            return Ok(token);
+        }
+        let began = Instant::now();
+        let mut last_failure = self.last_failure.lock().await;
+        if let Some(token) = self.unexpired() {
+            return Ok(token);
+        }
+        match &*last_failure {
+            Some(last) if last.at >= began => Err(last.failure.clone()),
+            _ => self.fetch(&mut last_failure).await,
+        }
+    }
+
+    /// Drops a token that the carrier rejected, unless it was replaced meanwhile.
+    pub(crate) fn invalidate(&self, rejected: &Arc<Token>) {
+        self.token().take_if(|token| Arc::ptr_eq(token, rejected));
+    }
+
+    fn unexpired(&self) -> Option<Arc<Token>> {
+        let now = self.shared.clock.now();
+        let token = self.token().clone()?;
+        let is_good = token.expiry.is_none_or(|expiry| now < expiry.expires_at);
+        is_good.then_some(token)
+    }
+
+    fn renew_if_due(self: &Arc<Self>, token: &Token) {
+        let now = self.shared.clock.now();
+        if token.expiry.is_none_or(|expiry| now < expiry.renew_at) {
+            return;
+        }
+        // Locked: a fetch is under way.
+        if let Ok(mut last_failure) = Arc::clone(&self.last_failure).try_lock_owned()
+            && last_failure
+                .as_ref()
+                .is_none_or(|last| now >= last.retry_renewal_at)
+        {
+            let cache = Arc::clone(self);
+            // A failure is kept in `last_failure`.
+            let renewal = async move { drop(cache.fetch(&mut last_failure).await) };
+            tokio::spawn(renewal.in_current_span());
+        }
+    }
+
+    async fn fetch(&self, last_failure: &mut Option<LastFailure>) -> Result<Arc<Token>, Failure> {
+        let fetched = timeout(self.shared.deadline, self.request()).await;
+        match fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new) {
+            Ok(token) => {
+                *self.token() = Some(Arc::clone(&token));
+                *last_failure = None;
+                Ok(token)
+            }
+            Err(failure) => {
+                *last_failure = Some(LastFailure {
+                    failure: failure.clone(),
+                    at: Instant::now(),
+                    retry_renewal_at: self.shared.clock.now() + RENEWAL_PAUSE,
+                });
+                Err(failure)
+            }
+        }
+    }
+
+    async fn request(&self) -> Result<Token, Failure> {
+        let clock = &*self.shared.clock;
+        let answer = self.shared.http.exchange(self.source.request(), clock).await;
+        let answer = answer.map_err(|failure| match failure {
+            Failure::Unauthorized => Failure::Credentials,
+            other => other,
+        })?;
+        if self.source.is_rejection(answer.status, &answer.body) {
+            return Err(Failure::Credentials);
+        }
+        if !answer.status.is_success() {
+            return Err(Failure::Status(answer.status.as_u16()));
+        }
+        let token = self.source.read(&answer.body, clock.now());
+        token.ok_or(Failure::Unreadable("no token"))
+    }
+
+    fn token(&self) -> MutexGuard<'_, Option<Arc<Token>>> {
+        self.token.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
