@@ -1,15 +1,6 @@
-//! One HTTP/1.1 connection (RFC 9112) and what is exchanged over it.
-//!
-//! Nobody but the attempt at hand drives a connection: without an attempt nothing is read, and an attempt that is dropped
-//! takes the connection's socket with it.
+//! One HTTP/1.1 connection (RFC 9112) and the exchanges over it.
 
-use std::{
-    future::poll_fn,
-    io,
-    pin::{Pin, pin},
-    sync::Arc,
-    task::{Context, Poll, Waker},
-};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -21,62 +12,70 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
+    io::{AsyncRead, AsyncWrite},
     time::Instant,
 };
-use tokio_rustls::client::TlsStream;
 use webhooks::Failure;
 
 use crate::{
-    allowance::{Allowance, Counted, HEAD_MAX},
     failure,
+    read_limit::{HEAD_MAX, LimitedReader, ReadLimit},
 };
 
-/// More header fields than anybody sends; the head's length in bytes is what bounds it.
+/// More header fields than anybody sends; the head is bounded by its length in bytes.
 const FIELDS_MAX: usize = 1024;
 
-type Driver = http1::Connection<TokioIo<Counted<Stream>>, Full<Bytes>>;
+/// TCP, with TLS or without.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-/// An open connection.
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// An open connection. It closes when this is dropped, an exchange under way included.
 pub(crate) struct Connection {
     requests: SendRequest<Full<Bytes>>,
-    /// None once the connection has ended.
-    driver: Option<Driver>,
-    allowance: Arc<Allowance>,
-    opened: Instant,
+    limit: Arc<ReadLimit>,
+    opened_at: Instant,
 }
 
-/// A request that got no answer.
+/// A request without an answer.
 pub(crate) struct Unanswered {
-    pub failure: Failure,
-    /// True when the receiver said nothing at all.
-    pub unheard: bool,
+    pub(crate) failure: Failure,
+    /// Whether any byte of an answer came.
+    pub(crate) has_read: bool,
 }
 
 impl Connection {
-    pub(crate) async fn open(stream: Stream) -> Result<Self, Failure> {
-        let allowance = Arc::new(Allowance::default());
-        // Without it, the first look at the connection would be its end.
-        allowance.await_head();
-        let stream = TokioIo::new(Counted::new(stream, Arc::clone(&allowance)));
-        let shaken = http1::Builder::new()
+    pub(crate) async fn open(stream: Box<dyn Stream>) -> Result<Self, Failure> {
+        let limit = Arc::new(ReadLimit::default());
+        // hyper reads before the first request, to notice when the connection closes.
+        limit.allow_head();
+        let (reader, writer) = tokio::io::split(stream);
+        let reader = LimitedReader {
+            reader,
+            limit: Arc::clone(&limit),
+        };
+        let opened = http1::Builder::new()
             .max_buf_size(2 * HEAD_MAX)
             .max_headers(FIELDS_MAX)
-            .handshake(stream)
+            .handshake(TokioIo::new(tokio::io::join(reader, writer)))
             .await;
-        let (requests, driver) = shaken.map_err(|error| failure::of_exchange(&error))?;
+        let (requests, driver) = opened.map_err(|error| failure::of_exchange(&error))?;
+        // The exchange under way gets the connection's error too.
+        tokio::spawn(async move { drop(driver.await) });
         Ok(Self {
             requests,
-            driver: Some(driver),
-            allowance,
-            opened: Instant::now(),
+            limit,
+            opened_at: Instant::now(),
         })
     }
 
-    /// When it was opened.
-    pub(crate) fn opened(&self) -> Instant {
-        self.opened
+    pub(crate) fn opened_at(&self) -> Instant {
+        self.opened_at
+    }
+
+    /// Whether another request may be sent: false once the receiver has closed the connection, or sent unexpected bytes.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.requests.is_ready()
     }
 
     /// Sends a request and reads the head of its answer.
@@ -84,109 +83,29 @@ impl Connection {
         &mut self,
         mut request: Request<Full<Bytes>>,
     ) -> Result<(u16, Incoming), Unanswered> {
-        self.allowance.await_head();
-        let allowance = Arc::clone(&self.allowance);
-        on_informational(&mut request, move |_| allowance.skip_interim());
-        let answer = self.requests.send_request(request);
-        let answer = drive(&mut self.driver, answer).await;
-        if self.allowance.too_many_interim() {
-            return Err(self.unanswered(Failure::protocol("more than 10 interim answers")));
-        }
-        match answer {
-            Ok(answer) => Ok((answer.status().as_u16(), answer.into_body())),
-            Err(error) => Err(self.unanswered(failure::of_exchange(&error))),
-        }
-    }
-
-    fn unanswered(&self, failure: Failure) -> Unanswered {
-        Unanswered {
+        self.limit.allow_head();
+        let limit = Arc::clone(&self.limit);
+        on_informational(&mut request, move |_| limit.count_interim());
+        let answer = self.requests.send_request(request).await;
+        let failure = match answer {
+            _ if self.limit.has_too_many_interim() => Failure::protocol("more than 10 interim answers"),
+            Ok(answer) => return Ok((answer.status().as_u16(), answer.into_body())),
+            Err(error) => failure::of_exchange(&error),
+        };
+        Err(Unanswered {
             failure,
-            unheard: !self.allowance.heard(),
-        }
+            has_read: self.limit.has_read(),
+        })
     }
 
-    /// Reads the rest of an answer, up to what is read of it. True when the connection is fit for another request.
+    /// Reads the rest of an answer, within the limit. Returns whether the connection can be reused.
     pub(crate) async fn finish(&mut self, mut body: Incoming) -> bool {
-        self.allowance.await_body();
-        while let Some(frame) = drive(&mut self.driver, body.frame()).await {
+        self.limit.allow_body();
+        while let Some(frame) = body.frame().await {
             if frame.is_err() {
                 return false;
             }
         }
-        drive(&mut self.driver, self.requests.ready()).await.is_ok()
-    }
-
-    /// False once the receiver has closed the connection, or sent what nobody asked for.
-    pub(crate) fn is_open(&mut self) -> bool {
-        advance(&mut self.driver, &mut Context::from_waker(Waker::noop()));
-        self.driver.is_some() && self.requests.is_ready()
-    }
-}
-
-/// Awaits `work`, and meanwhile moves the connection on which it depends.
-async fn drive<F: Future>(driver: &mut Option<Driver>, work: F) -> F::Output {
-    let mut work = pin!(work);
-    poll_fn(|cx| {
-        advance(driver, cx);
-        work.as_mut().poll(cx)
-    })
-    .await
-}
-
-/// Errors of the connection are those of the request at hand, which is told of them.
-fn advance(driver: &mut Option<Driver>, cx: &mut Context<'_>) {
-    if driver
-        .as_mut()
-        .is_some_and(|driver| Pin::new(driver).poll(cx).is_ready())
-    {
-        *driver = None;
-    }
-}
-
-/// What a connection runs over.
-pub(crate) enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
-
-/// Hands a call on to whichever stream there is.
-macro_rules! either {
-    ($stream:expr, $inner:ident => $call:expr) => {
-        match $stream {
-            Stream::Plain($inner) => $call,
-            Stream::Tls($inner) => $call,
-        }
-    };
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        either!(self.get_mut(), inner => Pin::new(inner).poll_read(cx, buf))
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        either!(self.get_mut(), inner => Pin::new(inner).poll_write(cx, buf))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        either!(self.get_mut(), inner => Pin::new(inner).poll_flush(cx))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        either!(self.get_mut(), inner => Pin::new(inner).poll_shutdown(cx))
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        either!(self.get_mut(), inner => Pin::new(inner).poll_write_vectored(cx, bufs))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        either!(self, inner => inner.is_write_vectored())
+        self.requests.ready().await.is_ok()
     }
 }

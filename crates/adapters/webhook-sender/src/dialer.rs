@@ -22,14 +22,13 @@ use webhooks::{Failure, Host};
 use crate::{
     SenderSettings, SettingsError,
     connection::{Connection, Stream},
+    connection_pool::Peer,
     failure,
-    kept::Peer,
 };
 
-/// Of a host's addresses, how many are tried. What is left of the time is shared among those that are still to be tried.
-const ADDRESSES_TRIED: usize = 4;
+/// How many of a host's addresses are tried. Those still to be tried share the rest of the time.
+const MAX_ADDRESSES: usize = 4;
 
-/// Opens connections.
 pub(crate) struct Dialer {
     tls: TlsConnector,
     timeout: Duration,
@@ -43,27 +42,28 @@ impl Dialer {
         })
     }
 
-    /// Connects to one of the addresses, in their order. `peer` says what is expected there.
+    /// Connects to the first of the addresses that accepts.
     pub(crate) async fn open(
         &self,
         peer: &Peer,
         addresses: &[IpAddr],
     ) -> Result<(IpAddr, Connection), Failure> {
-        let (address, stream) = self.reach(peer.port, addresses).await?;
-        // Small messages that are waited for.
+        let (address, stream) = self.connect(peer.port, addresses).await?;
+        // Small messages whose answer is waited for.
         stream.set_nodelay(true).map_err(|_| Failure::Connect)?;
-        let stream = if peer.secure {
-            Stream::Tls(Box::new(self.protect(&peer.host, stream).await?))
+        let stream: Box<dyn Stream> = if peer.is_tls {
+            let connected = self.tls.connect(server_name(&peer.host)?, stream).await;
+            Box::new(connected.map_err(|error| failure::of_stream(&error))?)
         } else {
-            Stream::Plain(stream)
+            Box::new(stream)
         };
         Ok((address, Connection::open(stream).await?))
     }
 
-    async fn reach(&self, port: u16, addresses: &[IpAddr]) -> Result<(IpAddr, TcpStream), Failure> {
+    async fn connect(&self, port: u16, addresses: &[IpAddr]) -> Result<(IpAddr, TcpStream), Failure> {
         let end = Instant::now() + self.timeout;
         let mut last = Failure::Connect;
-        let tried = addresses.len().min(ADDRESSES_TRIED);
+        let tried = addresses.len().min(MAX_ADDRESSES);
         for (address, still) in addresses.iter().copied().zip((1..=tried).rev()) {
             let now = Instant::now();
             let share = end.saturating_duration_since(now) / u32::try_from(still).unwrap_or(1);
@@ -76,25 +76,19 @@ impl Dialer {
         }
         Err(last)
     }
+}
 
-    /// The certificate has to be valid for the host as the address of the webhook names it, a literal address included.
-    async fn protect(
-        &self,
-        host: &Host,
-        stream: TcpStream,
-    ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, Failure> {
-        let name = match host {
-            Host::Address(address) => ServerName::from(*address),
-            Host::Name(name) => ServerName::try_from(name.clone())
-                .map_err(|_| Failure::tls("no certificate can be valid for the host's name"))?,
-        };
-        let protected = self.tls.connect(name, stream).await;
-        protected.map_err(|error| failure::of_stream(&error))
+/// The certificate has to be valid for the host in the webhook's URL, a literal address included.
+fn server_name(host: &Host) -> Result<ServerName<'static>, Failure> {
+    match host {
+        Host::Address(address) => Ok(ServerName::from(*address)),
+        Host::Name(name) => ServerName::try_from(name.clone())
+            .map_err(|_| Failure::tls("no certificate can be valid for the host's name")),
     }
 }
 
-/// TLS 1.2 and 1.3 over `ring`, HTTP/1.1 alone. Trusted is what the machine trusts: its owner decides about that, for all
-/// that the service connects to, and updates it without a new release.
+/// TLS 1.2 and 1.3 over `ring`, HTTP/1.1 only. It trusts the machine's certificates, which its owner updates without a new
+/// release.
 fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, SettingsError> {
     let refused = |why: rustls::Error| SettingsError::Tls(why.into());
     let mut roots = RootCertStore::empty();

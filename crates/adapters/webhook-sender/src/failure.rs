@@ -1,15 +1,14 @@
-//! What went wrong on a connection, in the domain's words. Reasons never repeat what the receiver wrote.
+//! Errors of a connection as the domain's failures. Reasons never repeat what the receiver wrote.
 
 use std::{error::Error, io};
 
 use rustls::{CertificateError, InvalidMessage};
 use webhooks::Failure;
 
-use crate::allowance::TooLong;
+use crate::read_limit::TooLong;
 
 const TOO_LONG: &str = "the answer's head is longer than 16 KiB";
 
-/// Of a stream's error: TLS, or the connection's end.
 pub(crate) fn of_stream(error: &io::Error) -> Failure {
     let inner = error.get_ref();
     if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
@@ -21,7 +20,6 @@ pub(crate) fn of_stream(error: &io::Error) -> Failure {
     }
 }
 
-/// Of an exchange's error.
 pub(crate) fn of_exchange(error: &hyper::Error) -> Failure {
     if error.is_parse() {
         return Failure::protocol(&of_parsing(error));
@@ -42,7 +40,7 @@ fn of_parsing(error: &hyper::Error) -> String {
     } else if error.is_parse_version_h2() {
         "the receiver speaks HTTP/2 alone".to_owned()
     } else {
-        // One of the parser's own sentences.
+        // The parser's own text.
         error.to_string()
     }
 }

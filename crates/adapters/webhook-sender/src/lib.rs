@@ -1,35 +1,32 @@
-//! Deliveries to webhooks: the host resolved and judged, one request sent, the status awaited ([`HttpSender`]).
+//! Sends webhook deliveries: resolves and checks the host, sends one request, waits for the status ([`HttpSender`]).
 //!
-//! Receivers are strangers, and some are hostile. What they can do is bounded on each side:
+//! Receivers are strangers, and some are hostile. Everything they can do is bounded:
 //!
-//! - **Where it goes.** A name is resolved by the domain name system alone, all of its addresses have to pass the address
-//!   rules, and the connection goes to one of these very addresses; nothing is resolved twice. TLS vouches for the host of
-//!   the webhook's URL. Redirects are answers like others, proxies are not known.
-//! - **How long it takes.** Name, connection and the whole attempt have deadlines that count from their begin, so that it
-//!   is of no use to drip.
-//! - **How much is read.** 16 KiB of the answer's head, ten interim answers, 16 KiB of the body. Nothing is unpacked.
-//! - **How much is held.** A number of attempts at a time to one host, a share of it for one application, and a number of
-//!   kept connections in all. What finds no
-//!   place at its host is handed back at once: it has not begun, and was no attempt.
+//! - **Addresses.** Names are resolved by DNS only, all addresses of a name must pass the address rules, and the connection
+//!   goes to one of these very addresses; nothing is resolved twice. TLS verifies the host in the webhook's URL. Redirects
+//!   are answers like others, proxies are not used.
+//! - **Time.** Resolving, connecting and the whole attempt have deadlines from their start, so that dripping does not help.
+//! - **Bytes.** 16 KiB of the answer's head, ten interim answers, 16 KiB of the body. Nothing is decompressed.
+//! - **Connections.** Concurrent attempts per host, a share of them per application, idle connections in all. An attempt over
+//!   the limit is handed back at once and does not count as one.
 //!
-//! # Repetition
+//! # Retries
 //!
-//! A connection that was kept may turn out to be closed when the next request goes over it. If that shows within a second
-//! and not one byte came back, the request is sent again over a new connection within the same attempt. A receiver that has taken the first one all the same
-//! sees the delivery twice, as it may by any retry: `X-Delivery-Id` is the same.
+//! If a reused connection closes within a second before any response byte, the request is sent again over a new one, within
+//! the same attempt. A receiver that has processed the first request sees the delivery twice, as after any retry, with the
+//! same `X-Delivery-Id`.
 //!
-//! # What an attempt's time counts
+//! # Duration of an attempt
 //!
-//! From the look-up of the name to the head of the answer or the failure. The rest of the
-//! answer is read for up to a second more, never beyond the attempt's deadline, for the sake of the connection alone.
+//! From the look-up of the name to the head of the answer, or to the failure. The rest of the answer is read for up to
+//! another second within the attempt's deadline, to reuse the connection.
 
-mod allowance;
 mod connection;
-mod crowd;
+mod connection_pool;
 mod dialer;
 mod failure;
-mod kept;
-mod meters;
+mod host_limiter;
+mod read_limit;
 mod resolver;
 mod sender;
 mod settings;

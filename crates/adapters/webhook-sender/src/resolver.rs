@@ -1,4 +1,4 @@
-//! From a host to the addresses that a delivery may go to: the one place where names are resolved, and addresses judged.
+//! Resolves a host to the addresses that a delivery may go to. Nothing else resolves names or checks addresses.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -21,15 +21,15 @@ use webhooks::{AddressRules, Failure, Host, WebhookUrl};
 
 use crate::{SenderSettings, SettingsError};
 
-/// The longest that an answer is remembered, whatever time its server gives it.
-const REMEMBERED: Duration = Duration::from_mins(1);
+/// Longest TTL of an answer.
+const MAX_TTL: Duration = Duration::from_mins(1);
 
-/// The longest that "no such name" is remembered: an integrator may be setting the name up at this moment.
-const ABSENCE_REMEMBERED: Duration = Duration::from_secs(5);
+/// Longest TTL of "no such name": an integrator may be creating the record right now.
+const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(5);
 
-/// Resolves names with the domain name system alone: no hosts file, no search domains, no local aliases.
+/// Uses DNS only: no hosts file, no search domains, no local aliases.
 pub(crate) struct Resolver {
-    /// One for each name server: to one that asks several, the failure of the quickest is everyone's answer.
+    /// One per name server: a resolver with several takes the first failure for the answer.
     servers: Vec<TokioResolver>,
     rules: AddressRules,
     timeout: Duration,
@@ -58,8 +58,9 @@ impl Resolver {
         })
     }
 
-    /// The addresses of a URL's host, at least one. One address that must not be connected to spoils them all (D55): else a
-    /// name with a public and a private address would be a way in. The URL may date from times of other rules.
+    /// The addresses of a URL's host, at least one. A single forbidden address makes the whole answer forbidden (D55):
+    /// otherwise a name with a public and a private address would be a way in. The rules may have changed since the URL was
+    /// registered.
     pub(crate) async fn addresses(&self, url: &WebhookUrl) -> Result<Vec<IpAddr>, Failure> {
         if !self.rules.admit(url) {
             return Err(Failure::AddressRefused);
@@ -75,18 +76,18 @@ impl Resolver {
         }
     }
 
-    /// The addresses of a name, those of IPv4 first. None when it has none, or when they cannot be had in time.
+    /// IPv4 addresses first. None if there are none, or no answer in time.
     async fn look_up(&self, name: &str) -> Option<Vec<IpAddr>> {
         let mut name = Name::from_ascii(name).ok()?;
         name.set_fqdn(true);
-        let found = timeout(self.timeout, self.first_that_knows(name)).await.ok()??;
+        let found = timeout(self.timeout, self.first_answer(name)).await.ok()??;
         let addresses = found.iter().collect::<Vec<_>>();
         (!addresses.is_empty()).then_some(addresses)
     }
 
-    /// Asks all servers, and believes the first that has addresses or knows that there is no such name. One that fails, or
-    /// refuses, or has nobody behind it says nothing about the name (RFC 1035 §7.2).
-    async fn first_that_knows(&self, name: Name) -> Option<LookupIp> {
+    /// Asks all servers and takes the first answer with addresses, or NXDOMAIN. A server that fails, refuses or does not
+    /// respond says nothing about the name (RFC 1035 §7.2).
+    async fn first_answer(&self, name: Name) -> Option<LookupIp> {
         let asked = self.servers.iter().map(|server| server.lookup_ip(name.clone()));
         let mut answers = asked.collect::<FuturesUnordered<_>>();
         while let Some(answer) = answers.next().await {
@@ -100,7 +101,7 @@ impl Resolver {
     }
 }
 
-/// True for NXDOMAIN. That a name has no addresses of one kind is no such answer: the other kind may have failed.
+/// NXDOMAIN. No addresses of one family is something else: the query for the other may have failed.
 fn is_no_such_name(error: &NetError) -> bool {
     matches!(
         error,
@@ -120,16 +121,16 @@ fn server(address: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, connections)
 }
 
-/// One query and one repetition fit into the time, so that a name whose server is silent about one kind of address still has
-/// those of the other kind.
+/// One query and one retry fit into the time, so that a name whose server ignores queries for one family still resolves in the
+/// other.
 fn options(time: Duration) -> ResolverOpts {
     let mut options = ResolverOpts::default();
     options.timeout = time * 9 / 20;
     options.attempts = 1;
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.use_hosts_file = ResolveHosts::Never;
-    options.positive_max_ttl = Some(REMEMBERED);
-    options.negative_max_ttl = Some(ABSENCE_REMEMBERED);
+    options.positive_max_ttl = Some(MAX_TTL);
+    options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
     options.max_active_requests = 1024;
     options.cache_size = 512;
     options

@@ -18,35 +18,34 @@ use webhooks::{
 use crate::{
     SenderSettings, SettingsError,
     connection::Connection,
-    crowd::{Crowd, Limits},
+    connection_pool::{ConnectionPool, Peer},
     dialer::Dialer,
-    kept::{Kept, Peer},
-    meters,
+    host_limiter::{HostLimiter, Limits},
     resolver::Resolver,
 };
 
-/// How long the rest of an answer is waited for, so that its connection can be kept. The outcome is settled by then.
-const FINISH: Duration = Duration::from_secs(1);
+/// How long the rest of an answer is awaited, for the sake of its connection. The outcome is settled by then.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A reused connection that closes within this time before any response byte: the request is retried once on a new
+/// connection. A connection that the receiver had closed before shows within a round trip; later, the receiver has had the
+/// request.
+const RETRY_WITHIN: Duration = Duration::from_secs(1);
 
 /// Sends deliveries over HTTP/1.1 and TLS.
 pub struct HttpSender {
     resolver: Resolver,
     dialer: Dialer,
-    kept: Arc<Kept>,
-    crowd: Crowd,
+    pool: Arc<ConnectionPool>,
+    limiter: HostLimiter,
     user_agent: HeaderValue,
     timeout: Duration,
 }
 
-/// How soon a kept connection has to turn out to be closed for that the request goes out again. One that the receiver closed
-/// before it saw the request says so within a round trip; later the receiver has had it, and the delivery may have been ended
-/// meanwhile.
-const CLOSED_BEFORE: Duration = Duration::from_secs(1);
-
-/// The head of an answer, and what its rest is read from.
+/// The head of an answer, and its connection.
 struct Answer {
     status: u16,
-    rest: Incoming,
+    body: Incoming,
     connection: Connection,
     peer: Peer,
     address: IpAddr,
@@ -61,10 +60,10 @@ impl HttpSender {
         Ok(Self {
             resolver: Resolver::new(settings)?,
             dialer: Dialer::new(settings)?,
-            kept: Kept::new(settings.kept_connections, settings.kept_for),
-            crowd: Crowd::new(Limits {
-                places: settings.connections_per_host,
-                share: settings.connections_per_application,
+            pool: ConnectionPool::new(settings.kept_connections, settings.kept_for),
+            limiter: HostLimiter::new(Limits {
+                per_host: settings.connections_per_host,
+                per_application: settings.connections_per_application,
             }),
             user_agent: user_agent.map_err(|_| SettingsError::UserAgent)?,
             timeout: settings.attempt_timeout,
@@ -75,34 +74,33 @@ impl HttpSender {
         let url = &message.url;
         let addresses = self.resolver.addresses(url).await?;
         let peer = Peer {
-            secure: url.scheme() == Scheme::Https,
+            is_tls: url.scheme() == Scheme::Https,
             host: url.host().clone(),
             port: url.port(),
         };
-        let (address, connection, (status, rest)) = self.exchange(message, &peer, &addresses).await?;
+        let (address, connection, (status, body)) = self.exchange(message, &peer, &addresses).await?;
         Ok(Answer {
             status,
-            rest,
+            body,
             connection,
             peer,
             address,
         })
     }
 
-    /// A kept connection may have been closed by the receiver at the moment of its use. Where it ends at once and not one byte
-    /// came back, the request goes out once more over a new connection; should the first one have arrived after all, its
-    /// `X-Delivery-Id` tells the receiver so.
+    /// Retries once where a reused connection turns out to be closed. If the first request has arrived after all, the receiver
+    /// recognises the second by its `X-Delivery-Id`.
     async fn exchange(
         &self,
         message: &Message,
         peer: &Peer,
         addresses: &[IpAddr],
     ) -> Result<(IpAddr, Connection, (u16, Incoming)), Failure> {
-        if let Some((address, mut connection)) = self.kept.take(peer, addresses) {
+        if let Some((address, mut connection)) = self.pool.take(peer, addresses) {
             let sent_at = Instant::now();
             match connection.exchange(self.request(message)?).await {
                 Ok(head) => return Ok((address, connection, head)),
-                Err(unanswered) if unanswered.unheard && sent_at.elapsed() < CLOSED_BEFORE => {}
+                Err(unanswered) if !unanswered.has_read && sent_at.elapsed() < RETRY_WITHIN => {}
                 Err(unanswered) => return Err(unanswered.failure),
             }
         }
@@ -112,7 +110,7 @@ impl HttpSender {
         Ok((address, connection, head))
     }
 
-    /// `Content-Length` follows from the body.
+    /// hyper adds `Content-Length`.
     fn request(&self, message: &Message) -> Result<Request<Full<Bytes>>, Failure> {
         let body = Bytes::from_owner(Arc::clone(&message.body));
         let request = Request::builder()
@@ -128,30 +126,25 @@ impl HttpSender {
         request.map_err(|_| Failure::protocol("the webhook's address cannot be put into a request"))
     }
 
-    #[cfg(test)]
-    pub(crate) fn kept(&self) -> &Kept {
-        &self.kept
+    async fn finish(&self, answer: Answer) {
+        let mut connection = answer.connection;
+        if connection.finish(answer.body).await {
+            self.pool.put(answer.peer, answer.address, connection);
+        }
     }
 
-    async fn finish(&self, answer: Answer) {
-        let Answer {
-            rest,
-            mut connection,
-            peer,
-            address,
-            ..
-        } = answer;
-        if connection.finish(rest).await {
-            self.kept.put(peer, address, connection);
-        }
+    #[cfg(test)]
+    pub(crate) fn pool(&self) -> &ConnectionPool {
+        &self.pool
     }
 }
 
 #[async_trait]
 impl WebhookSender for HttpSender {
     async fn send(&self, message: &Message) -> Sent {
-        let Some(_place) = self.crowd.enter(message.url.host(), message.application) else {
-            meters::postponed();
+        let host = message.url.host();
+        let Some(_permit) = self.limiter.try_acquire(host, message.application) else {
+            metrics::counter!("webhook_attempts_postponed_total").increment(1);
             return Sent::Postponed;
         };
         let started = Instant::now();
@@ -161,16 +154,16 @@ impl WebhookSender for HttpSender {
         let outcome = match answer.unwrap_or(Err(Failure::TimedOut)) {
             Ok(answer) => {
                 let status = answer.status;
-                let patience = deadline.min(Instant::now() + FINISH);
-                // In time or not: the status has decided, and a connection that is not finished is dropped.
-                let _ = timeout_at(patience, self.finish(answer)).await;
+                let end = deadline.min(Instant::now() + FINISH_TIMEOUT);
+                // A connection that is not finished by then is dropped.
+                let _ = timeout_at(end, self.finish(answer)).await;
                 Outcome::Answered(status)
             }
             Err(failure) => Outcome::Failed(failure),
         };
-        let attempted = Attempted { outcome, duration };
-        meters::attempted(&attempted);
-        Sent::Attempted(attempted)
+        metrics::counter!("webhook_attempts_total", "outcome" => label(&outcome)).increment(1);
+        metrics::histogram!("webhook_attempt_duration_seconds").record(duration.as_secs_f64());
+        Sent::Attempted(Attempted { outcome, duration })
     }
 }
 
@@ -179,5 +172,18 @@ impl HostCheck for HttpSender {
     async fn check(&self, url: &WebhookUrl) -> Result<(), HostRefused> {
         let addresses = self.resolver.addresses(url).await;
         addresses.map(drop).map_err(|_| HostRefused)
+    }
+}
+
+/// The class of a status, since receivers choose it.
+fn label(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Answered(..200) => "1xx",
+        Outcome::Answered(200..300) => "2xx",
+        Outcome::Answered(300..400) => "3xx",
+        Outcome::Answered(400..500) => "4xx",
+        Outcome::Answered(500..600) => "5xx",
+        Outcome::Answered(_) => "other",
+        Outcome::Failed(failure) => failure.as_code(),
     }
 }

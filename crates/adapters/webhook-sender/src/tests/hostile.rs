@@ -20,7 +20,7 @@ use super::{
     receiver::{OK, Receiver, read_request},
     support::{LONG, SHORT, failed, is_protocol, outcome, send, sender, sender_with},
 };
-use crate::allowance::HEAD_MAX;
+use crate::read_limit::HEAD_MAX;
 
 /// What the kernel may take of the receiver's words though nobody reads them, and some more.
 const BUFFERED: usize = 24 << 20;

@@ -19,7 +19,7 @@ use super::{
     receiver::{OK, Receiver, read_request, serve},
     support::{failed, outcome, sender, sender_with},
 };
-use crate::allowance::{BODY_MAX, HEAD_MAX};
+use crate::read_limit::{BODY_MAX, HEAD_MAX};
 
 /// Answers the first request of each connection, and does with the second what `then` says; counts requests.
 async fn twofold(then: &'static [u8]) -> (Receiver, Arc<AtomicUsize>) {
@@ -138,11 +138,11 @@ async fn connections_grow_old_and_are_swept_away() {
     assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
     advance(Duration::from_secs(50)).await;
     assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
-    assert_eq!((receiver.taken(), sender.kept().len()), (1, 1));
+    assert_eq!((receiver.taken(), sender.pool().len()), (1, 1));
     sleep(Duration::from_secs(20)).await;
-    assert_eq!(sender.kept().len(), 0);
+    assert_eq!(sender.pool().len(), 0);
     assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
-    assert_eq!((receiver.taken(), sender.kept().len()), (2, 1));
+    assert_eq!((receiver.taken(), sender.pool().len()), (2, 1));
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn as_many_are_kept_as_there_is_room_for() {
     let sender = sender_with(|settings| settings.kept_connections = 1);
     for receiver in [&one, &other, &other, &one] {
         assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
-        assert_eq!(sender.kept().len(), 1);
+        assert_eq!(sender.pool().len(), 1);
     }
     assert_eq!((one.taken(), other.taken()), (2, 1));
 }
@@ -166,9 +166,9 @@ async fn a_connection_that_the_receiver_closed_is_swept_away_before_it_is_old() 
     .await;
     let sender = sender();
     assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
-    assert_eq!(sender.kept().len(), 1);
+    assert_eq!(sender.pool().len(), 1);
     sleep(Duration::from_secs(6)).await;
-    assert_eq!(sender.kept().len(), 0);
+    assert_eq!(sender.pool().len(), 0);
 }
 
 #[tokio::test]

@@ -1,0 +1,123 @@
+//! Idle connections, kept for further deliveries.
+//!
+//! The pool of hyper-util's client does not serve: its key has no room for the address that was checked, and it bounds neither the
+//! number of all connections nor their age.
+
+use std::{
+    collections::VecDeque,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use tokio::time::sleep;
+use webhooks::Host;
+
+use crate::connection::Connection;
+
+/// How often closed and expired connections are dropped.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The peer of a connection, apart from its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) is_tls: bool,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+}
+
+/// A connection is reused for the same peer only, and only if the peer's name still resolves to the connection's address.
+pub(crate) struct ConnectionPool {
+    max_idle: usize,
+    max_age: Duration,
+    idle: Mutex<Idle>,
+}
+
+#[derive(Default)]
+struct Idle {
+    /// Least recently used first.
+    connections: VecDeque<Entry>,
+    is_sweeping: bool,
+}
+
+struct Entry {
+    peer: Peer,
+    address: IpAddr,
+    connection: Connection,
+}
+
+impl ConnectionPool {
+    pub(crate) fn new(max_idle: usize, max_age: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            max_idle,
+            max_age,
+            idle: Mutex::default(),
+        })
+    }
+
+    /// An open connection to the peer at one of the addresses, the most recently used first.
+    pub(crate) fn take(&self, peer: &Peer, addresses: &[IpAddr]) -> Option<(IpAddr, Connection)> {
+        let fits = |entry: &Entry| entry.peer == *peer && addresses.contains(&entry.address);
+        let mut idle = self.idle();
+        self.prune(&mut idle);
+        let place = idle.connections.iter().rposition(fits);
+        let entry = place.and_then(|place| idle.connections.remove(place));
+        report(&idle);
+        entry.map(|entry| (entry.address, entry.connection))
+    }
+
+    pub(crate) fn put(self: &Arc<Self>, peer: Peer, address: IpAddr, connection: Connection) {
+        let mut idle = self.idle();
+        idle.connections.push_back(Entry {
+            peer,
+            address,
+            connection,
+        });
+        self.prune(&mut idle);
+        if idle.connections.len() > self.max_idle {
+            idle.connections.pop_front();
+        }
+        report(&idle);
+        if !idle.is_sweeping {
+            idle.is_sweeping = true;
+            tokio::spawn(sweep(Arc::downgrade(self)));
+        }
+    }
+
+    /// Drops connections that are closed or too old.
+    fn prune(&self, idle: &mut Idle) {
+        idle.connections.retain(|Entry { connection, .. }| {
+            connection.is_ready() && connection.opened_at().elapsed() < self.max_age
+        });
+    }
+
+    /// A panic elsewhere leaves the list whole: each change is one step.
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.idle().connections.len()
+    }
+}
+
+/// Prunes a pool that no delivery uses, until it is empty.
+async fn sweep(pool: Weak<ConnectionPool>) {
+    loop {
+        sleep(SWEEP_INTERVAL).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut idle = pool.idle();
+        pool.prune(&mut idle);
+        report(&idle);
+        if idle.connections.is_empty() {
+            idle.is_sweeping = false;
+            return;
+        }
+    }
+}
+
+fn report(idle: &Idle) {
+    let connections = u32::try_from(idle.connections.len()).unwrap_or(u32::MAX);
+    metrics::gauge!("webhook_kept_connections").set(f64::from(connections));
+}

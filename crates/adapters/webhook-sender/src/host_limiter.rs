@@ -1,0 +1,159 @@
+//! Limits on concurrent attempts to one host, and on the share of one application.
+//!
+//! Applications may share a host: many integrators use the same few providers. A slow receiver of one application must not keep
+//! another's attempts waiting, so nobody gets more than a share, and an application with few attempts is admitted even when
+//! the host is full.
+
+use std::{
+    collections::HashMap,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use oauth::ClientId;
+use webhooks::Host;
+
+/// The fraction of its share that an application gets at a full host.
+const GUARANTEED: usize = 8;
+
+/// Attempts under way, by host and application.
+type InFlight = HashMap<Host, HashMap<ClientId, usize>>;
+
+pub(crate) struct HostLimiter {
+    limits: Limits,
+    in_flight: Arc<Mutex<InFlight>>,
+}
+
+/// Concurrent attempts to one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Of all applications; up to twice as many through what each is guaranteed.
+    pub(crate) per_host: NonZeroUsize,
+    pub(crate) per_application: NonZeroUsize,
+}
+
+/// Permission for one attempt; dropped, it makes room for another.
+pub(crate) struct HostPermit {
+    host: Host,
+    application: ClientId,
+    in_flight: Arc<Mutex<InFlight>>,
+}
+
+impl Limits {
+    /// Whether an application with `own` of `all` attempts to a host may begin another.
+    fn admit(self, own: usize, all: usize) -> bool {
+        let per_host = self.per_host.get();
+        let share = self.per_application.get().min(per_host);
+        let is_guaranteed = own < (share / GUARANTEED).max(1);
+        let most = per_host.saturating_mul(if is_guaranteed { 2 } else { 1 });
+        own < share && all < most
+    }
+}
+
+impl HostLimiter {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            in_flight: Arc::default(),
+        }
+    }
+
+    pub(crate) fn try_acquire(&self, host: &Host, application: ClientId) -> Option<HostPermit> {
+        let mut in_flight = lock(&self.in_flight);
+        let at_host = in_flight.entry(host.clone()).or_default();
+        let own = at_host.get(&application).copied().unwrap_or_default();
+        // A host without attempts always admits one, so that a refusal leaves no empty entry.
+        self.limits.admit(own, at_host.values().sum()).then(|| {
+            at_host.insert(application, own + 1);
+            HostPermit {
+                host: host.clone(),
+                application,
+                in_flight: Arc::clone(&self.in_flight),
+            }
+        })
+    }
+}
+
+impl Drop for HostPermit {
+    fn drop(&mut self) {
+        let mut in_flight = lock(&self.in_flight);
+        let Some(at_host) = in_flight.get_mut(&self.host) else {
+            return;
+        };
+        if let Some(own) = at_host.get_mut(&self.application) {
+            *own -= 1;
+        }
+        at_host.retain(|_, own| *own > 0);
+        if at_host.is_empty() {
+            in_flight.remove(&self.host);
+        }
+    }
+}
+
+/// A panic elsewhere leaves the map whole: each change is one step.
+fn lock(in_flight: &Mutex<InFlight>) -> MutexGuard<'_, InFlight> {
+    in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn limiter(per_host: usize, per_application: usize) -> HostLimiter {
+        let [per_host, per_application] =
+            [per_host, per_application].map(|limit| NonZeroUsize::new(limit).unwrap());
+        HostLimiter::new(Limits {
+            per_host,
+            per_application,
+        })
+    }
+
+    fn acquire(limiter: &HostLimiter, host: u8, application: u128) -> Option<HostPermit> {
+        let host = Host::Address(Ipv4Addr::new(192, 0, 2, host).into());
+        limiter.try_acquire(&host, Uuid::from_u128(application).into())
+    }
+
+    /// As many permits as the application gets.
+    fn fill(limiter: &HostLimiter, application: u128) -> Vec<HostPermit> {
+        std::iter::from_fn(|| acquire(limiter, 1, application)).collect()
+    }
+
+    #[test]
+    fn a_full_host_admits_nobody_and_another_does() {
+        let limiter = limiter(2, 2);
+        let mut permits = fill(&limiter, 1);
+        assert_eq!(permits.len(), 2);
+        assert!(acquire(&limiter, 2, 1).is_some());
+        drop(permits.pop());
+        assert!(acquire(&limiter, 1, 1).is_some());
+    }
+
+    #[test]
+    fn an_application_gets_a_share_and_others_a_guaranteed_part_of_theirs() {
+        let limiter = limiter(64, 32);
+        let permits: Vec<_> = (1..=30).map(|n| fill(&limiter, n)).collect();
+        let counts: Vec<_> = permits.iter().map(Vec::len).collect();
+        let expected = [vec![32; 2], vec![4; 16], vec![0; 12]].concat();
+        assert_eq!(counts, expected, "at most twice the host's limit");
+    }
+
+    #[test]
+    fn released_permits_leave_nothing_behind() {
+        let limiter = limiter(2, 2);
+        let applications = || {
+            lock(&limiter.in_flight)
+                .values()
+                .map(HashMap::len)
+                .collect::<Vec<_>>()
+        };
+        let permits = [1, 1, 2].map(|application| acquire(&limiter, 1, application));
+        for (permit, left) in permits.into_iter().zip([vec![2], vec![1], vec![]]) {
+            drop(permit);
+            assert_eq!(applications(), left);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Bounds on what is read of an answer. Reading fails at the bound.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed},
+    },
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// The longest head of an answer in bytes, interim answers included (D94).
+pub(crate) const HEAD_MAX: usize = 16 * 1024;
+
+/// How much of a body is read, in bytes, beyond what came along with the head (D52).
+pub(crate) const BODY_MAX: usize = 16 * 1024;
+
+/// How many interim answers (1xx) are skipped (D94).
+const INTERIM_MAX: u32 = 10;
+
+/// What one connection may still read. The stream counts, the exchange allows.
+#[derive(Debug, Default)]
+pub(crate) struct ReadLimit {
+    remaining: AtomicUsize,
+    has_read: AtomicBool,
+    interim: AtomicU32,
+}
+
+impl ReadLimit {
+    /// Before a request.
+    pub(crate) fn allow_head(&self) {
+        self.remaining.store(HEAD_MAX, Relaxed);
+        self.has_read.store(false, Relaxed);
+        self.interim.store(0, Relaxed);
+    }
+
+    pub(crate) fn allow_body(&self) {
+        self.remaining.store(BODY_MAX, Relaxed);
+    }
+
+    /// After the last interim answer that is skipped, nothing more is read.
+    pub(crate) fn count_interim(&self) {
+        if self.interim.fetch_add(1, Relaxed) >= INTERIM_MAX {
+            self.remaining.store(0, Relaxed);
+        }
+    }
+
+    pub(crate) fn has_too_many_interim(&self) -> bool {
+        self.interim.load(Relaxed) > INTERIM_MAX
+    }
+
+    /// Whether any byte came since the request.
+    pub(crate) fn has_read(&self) -> bool {
+        self.has_read.load(Relaxed)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is longer than what is read of it")]
+pub(crate) struct TooLong;
+
+pub(crate) struct LimitedReader<R> {
+    pub(crate) reader: R,
+    pub(crate) limit: Arc<ReadLimit>,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for LimitedReader<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let remaining = self.limit.remaining.load(Relaxed);
+        if remaining == 0 {
+            return Poll::Ready(Err(io::Error::other(TooLong)));
+        }
+        let mut part = ReadBuf::new(buf.initialize_unfilled_to(remaining.min(buf.remaining())));
+        ready!(Pin::new(&mut self.reader).poll_read(cx, &mut part))?;
+        let read = part.filled().len();
+        buf.advance(read);
+        self.limit.has_read.fetch_or(read > 0, Relaxed);
+        let remaining = self.limit.remaining.load(Relaxed);
+        self.limit
+            .remaining
+            .store(remaining.saturating_sub(read), Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, repeat};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn reading_ends_exactly_at_the_limit() {
+        let limit = Arc::new(ReadLimit::default());
+        let mut stream = LimitedReader {
+            reader: repeat(b'x'),
+            limit: Arc::clone(&limit),
+        };
+        assert!(stream.read_u8().await.is_err());
+        limit.allow_head();
+        assert!(!limit.has_read());
+        let mut read = Vec::new();
+        let refused = stream.read_to_end(&mut read).await.unwrap_err();
+        assert!(refused.get_ref().unwrap().is::<TooLong>());
+        assert_eq!((read.len(), limit.has_read()), (HEAD_MAX, true));
+    }
+
+    #[test]
+    fn the_eleventh_interim_answer_ends_the_reading() {
+        let limit = ReadLimit::default();
+        limit.allow_head();
+        for _ in 0..INTERIM_MAX {
+            limit.count_interim();
+        }
+        assert!(!limit.has_too_many_interim() && limit.remaining.load(Relaxed) == HEAD_MAX);
+        limit.count_interim();
+        assert!(limit.has_too_many_interim() && limit.remaining.load(Relaxed) == 0);
+    }
+}
