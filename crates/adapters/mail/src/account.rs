@@ -1,19 +1,18 @@
-//! What a seller reads of a link to the account, in Polish and in English: nobody knows yet which the seller prefers.
+//! A one-time link to a seller's account, in Polish and in English: nobody knows yet which the seller prefers.
 
 use askama::Template;
 use oauth::{AccountMail, LinkKind};
 
-use crate::letter::{Text, Told};
+use crate::message::{Content, Text};
 
-/// What both texts say.
 struct Facts<'a> {
     shop: &'a str,
     seller: Option<&'a str>,
     email: &'a str,
     link: &'a str,
-    /// Whether it answers somebody who has forgotten the password; else the account is new.
+    /// The password was forgotten; otherwise the account is new.
     is_reset: bool,
-    /// When the link ends, to the minute, in UTC.
+    /// The link's expiry in UTC, to the minute.
     until: String,
 }
 
@@ -23,7 +22,7 @@ struct PlainText<'a> {
     facts: &'a Facts<'a>,
 }
 
-/// Everything shown in it is escaped, as askama does for `.html`.
+/// askama escapes all values, as it does for `.html`.
 #[derive(Template)]
 #[template(path = "account.html")]
 struct HtmlText<'a> {
@@ -31,7 +30,7 @@ struct HtmlText<'a> {
     subject: &'a str,
 }
 
-impl Told for AccountMail {
+impl Content for AccountMail {
     fn to(&self) -> &str {
         &self.to
     }

@@ -1,65 +1,54 @@
-//! Addresses and names that come from outside, made fit for headers and for the SMTP dialogue.
+//! Makes untrusted addresses and names safe for headers and SMTP commands.
 
-use lettre::{Address, address::AddressError};
+use lettre::{Address, address};
 use url::Host;
 
-/// The longest address that fits a path (RFC 5321 §4.5.3.1.3, less the angle brackets), in bytes.
-const LONGEST_ADDRESS: usize = 254;
+/// In bytes: a path (RFC 5321 §4.5.3.1.3) without the angle brackets.
+const MAX_ADDRESS: usize = 254;
 
-/// The longest name that is shown, in characters.
-const LONGEST_NAME: usize = 100;
+/// In characters.
+const MAX_NAME: usize = 100;
 
-/// Why an address is refused. Does not repeat it.
+/// Does not repeat the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum AddressRefusal {
-    /// Longer than a path may be.
-    #[error("the address is longer than {LONGEST_ADDRESS} bytes")]
+pub(crate) enum InvalidAddress {
+    #[error("the address is longer than {MAX_ADDRESS} bytes")]
     TooLong,
-    /// White space or a control character, which could end a header or a command.
+    /// They could end a header or a command.
     #[error("the address holds white space or control characters")]
     Unprintable,
-    /// Not `local@domain`.
     #[error("the address is malformed")]
-    Malformed(#[source] AddressError),
+    Malformed(#[source] address::AddressError),
 }
 
-/// Reads one address. A domain beyond ASCII is turned into its A-labels (RFC 5890), so that any server takes it; a local
-/// part beyond ASCII stays, and needs SMTPUTF8.
-pub(crate) fn parse(text: &str) -> Result<Address, AddressRefusal> {
-    if text.len() > LONGEST_ADDRESS {
-        return Err(AddressRefusal::TooLong);
+/// Parses a single address. A non-ASCII domain is converted to A-labels (RFC 5890), which every server accepts; a non-ASCII local
+/// part stays, and needs SMTPUTF8.
+pub(crate) fn parse(text: &str) -> Result<Address, InvalidAddress> {
+    if text.len() > MAX_ADDRESS {
+        return Err(InvalidAddress::TooLong);
     }
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return Err(AddressRefusal::Unprintable);
+        return Err(InvalidAddress::Unprintable);
     }
     let address = match text.rsplit_once('@') {
         Some((local, domain)) if !domain.is_ascii() => {
-            let invalid = |_| AddressRefusal::Malformed(AddressError::InvalidDomain);
+            let invalid = |_| InvalidAddress::Malformed(address::AddressError::InvalidDomain);
             Address::new(local, Host::parse(domain).map_err(invalid)?.to_string())
         }
         _ => text.parse(),
     };
-    address.map_err(AddressRefusal::Malformed)
+    address.map_err(InvalidAddress::Malformed)
 }
 
-/// A text on one line: line breaks, control characters and those that turn the writing direction become spaces, runs of
-/// spaces one, and what exceeds 100 characters is cut off.
+/// Replaces line breaks, control characters and direction marks by spaces, collapses spaces, and cuts after 100 characters.
 pub(crate) fn one_line(text: &str) -> String {
-    let visible = text
-        .chars()
-        .map(|c| if is_layout(c) { ' ' } else { c })
-        .collect::<String>();
+    let visible = text.replace(is_control_or_direction, " ");
     let words = visible.split_whitespace().collect::<Vec<_>>().join(" ");
-    words
-        .chars()
-        .take(LONGEST_NAME)
-        .collect::<String>()
-        .trim_end()
-        .to_owned()
+    let cut = words.chars().take(MAX_NAME).collect::<String>();
+    cut.trim_end().to_owned()
 }
 
-/// Characters that shape the text around them instead of being seen.
-fn is_layout(c: char) -> bool {
+fn is_control_or_direction(c: char) -> bool {
     let turns_direction =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns_direction

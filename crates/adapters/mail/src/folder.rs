@@ -9,72 +9,56 @@ use std::{
 
 use async_trait::async_trait;
 use kernel::{Clock, Mailer, SendError};
-use oauth::AccountMail;
-use orders::ShipmentMail;
 use tempfile::Builder;
 use tokio::task::spawn_blocking;
 
 use crate::{
     SenderSettings, SettingsError,
-    letter::{LetterWriter, Told},
+    message::{Content, Renderer},
 };
 
-/// Lays each mail into a folder, as `<mail id>.eml`, readable by its owner alone.
+/// Writes each mail to `<mail id>.eml` in a folder, readable by the file's owner only.
 ///
-/// A file appears whole, since it is written under another name (`.*.tmp`) and then renamed; a repeated sending replaces it
-/// (D108, D120). Files are not synced: a crash of the machine may lose the last ones, a crash of the process does not.
+/// A file appears whole, since it is written under a temporary name (`.*.tmp`) and renamed; sending again replaces it (D108,
+/// D120). Files are not synced: a crash of the machine may lose the last ones, a crash of the process does not.
 pub struct FolderMailer {
-    writer: LetterWriter,
+    renderer: Renderer,
     folder: PathBuf,
 }
 
 impl FolderMailer {
-    /// Mails of `sender` into `folder`, which is made when the first mail comes.
+    /// The folder is created with the first mail.
     pub fn new(
         sender: &SenderSettings,
         folder: impl Into<PathBuf>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SettingsError> {
         Ok(Self {
-            writer: LetterWriter::new(sender, clock)?,
+            renderer: Renderer::new(sender, clock)?,
             folder: folder.into(),
         })
     }
+}
 
-    async fn deliver(&self, mail: &impl Told) -> Result<(), SendError> {
-        let letter = self.writer.write(mail)?;
-        let folder = self.folder.clone();
-        let name = format!("{}.eml", mail.id());
-        let written = spawn_blocking(move || lay(&folder, &name, &letter.bytes)).await;
+#[async_trait]
+impl<M: Content> Mailer<M> for FolderMailer {
+    async fn send(&self, mail: &M) -> Result<(), SendError> {
+        let message = self.renderer.render(mail)?;
+        let (folder, name) = (self.folder.clone(), format!("{}.eml", mail.id()));
+        let written = spawn_blocking(move || write(&folder, &name, &message.bytes)).await;
         match written {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(failure)) => Err(SendError::Transient(Box::new(failure))),
-            Err(ended) => Err(SendError::Transient(Box::new(ended))),
+            Ok(written) => written.map_err(|error| SendError::Transient(Box::new(error))),
+            Err(panicked) => Err(SendError::Transient(Box::new(panicked))),
         }
     }
 }
 
-#[async_trait]
-impl Mailer<ShipmentMail> for FolderMailer {
-    async fn send(&self, mail: &ShipmentMail) -> Result<(), SendError> {
-        self.deliver(mail).await
-    }
-}
-
-#[async_trait]
-impl Mailer<AccountMail> for FolderMailer {
-    async fn send(&self, mail: &AccountMail) -> Result<(), SendError> {
-        self.deliver(mail).await
-    }
-}
-
-/// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the mail folder cannot be written")]
-struct Unwritten(#[from] io::Error);
+struct WriteError(#[from] io::Error);
 
-/// Two sendings of one mail at the same time do not disturb each other: each has a temporary file of its own.
-fn lay(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Unwritten> {
+/// Each call has a temporary file of its own, so that concurrent writes of one mail do not interfere.
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
     create_dir_all(folder)?;
     let mut file = Builder::new().prefix(".").suffix(".tmp").tempfile_in(folder)?;
     file.write_all(bytes)?;

@@ -1,17 +1,14 @@
-//! Mails to buyers and sellers: handed to an SMTP server ([`SmtpMailer`]) or laid into a folder ([`FolderMailer`]).
+//! Mails to buyers and sellers: sent to an SMTP server ([`SmtpMailer`]) or written to a folder ([`FolderMailer`]).
 //!
-//! Both implement [`kernel::Mailer`] for each kind of mail and render alike: plain text and HTML in one
-//! `multipart/alternative`. A buyer reads in Polish which order is on its way, with which carrier, by which number and, where
-//! the carrier has a page for it, the link; a seller reads in Polish and English what a one-time link to the account is for.
+//! Both implement [`kernel::Mailer`] for each kind of mail, and render plain text and HTML in one `multipart/alternative`.
 //!
-//! # What a repeated sending looks like
+//! # Repeated mails
 //!
-//! The queue sends each mail at least once: a process that ends between the server's acceptance and the note of it, or a
-//! server whose acceptance is lost on the way, leads to a second sending. `Message-ID` and MIME boundary are made of the
-//! mail's id, so that receiving systems can recognise the repetition; only `Date` moves. In a folder the repetition replaces
-//! the file.
+//! The queue sends each mail at least once: if the process ends between the server's acceptance and the record of it, the mail
+//! is sent again. Every sending of a mail has the same `Message-ID` and the same bytes but for `Date`, so that receivers can
+//! recognise the repetition.
 //!
-//! # What is tried again
+//! # Failures
 //!
 //! | what happened | [`kernel::SendError`] |
 //! |---|---|
@@ -23,18 +20,17 @@
 //! | no connection, a broken one, no or a bad certificate, an unreadable answer, no answer in time | `Transient` |
 //! | the folder cannot be written | `Transient` |
 //!
-//! What the settings cause is transient, because one wrong password must not turn a day's mails into dead letters; the
-//! queue's schedule leaves time to mend it.
+//! Failures caused by the settings are transient: a wrong password must not turn a day's mails into dead letters.
 //!
 //! # Personal data
 //!
-//! Errors tell the stage, the reply code and the enhanced status code (RFC 3463), never the server's words: those repeat the
-//! recipient's address, and logs are out of reach of an erasure. They never tell a link either.
+//! Errors hold the stage, the reply code and the enhanced status code (RFC 3463), never the server's text, which repeats the
+//! recipient's address, and never a link: logs are out of reach of an erasure.
 
 mod account;
 mod address;
 mod folder;
-mod letter;
+mod message;
 mod settings;
 mod shipment;
 mod smtp;

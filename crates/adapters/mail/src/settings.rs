@@ -1,48 +1,42 @@
-//! What is configured about mail. Plain values, so that a program maps its configuration onto them.
+//! Settings as plain values: the program maps its configuration to them.
 
 use std::{net::IpAddr, num::NonZeroU16, time::Duration};
 
 use secrecy::SecretString;
 
-/// In whose name mails go out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SenderSettings {
-    /// The shop's or the service's name, as buyers know it: beside the address, and under the text. At most 100 characters
-    /// are shown.
+    /// The shop's or the service's name, beside the address and under the text, cut after 100 characters.
     pub name: String,
-    /// The address in `From` and in the envelope, to which undeliverable mail returns; its domain also ends `Message-ID`.
-    /// The part before `@` is ASCII.
+    /// `From` and the envelope's sender, to which undeliverable mail returns; its domain is that of `Message-ID`. ASCII before
+    /// the `@`.
     pub address: String,
 }
 
-/// Where and how mails are handed over.
 #[derive(Debug, Clone)]
 pub struct SmtpSettings {
-    /// The server's name or address; its certificate has to be valid for it.
+    /// A name or an address, for which the certificate has to be valid.
     pub host: String,
-    /// Without it, the usual one for `security`: 587, 465 or 25.
+    /// Default: that of `security`.
     pub port: Option<u16>,
-    /// How the connection is protected.
     pub security: Security,
-    /// Without them, the client does not sign in.
     pub credentials: Option<Credentials>,
-    /// What the client calls itself in `EHLO`. Without it, the machine's name.
+    /// The name in `EHLO`. Default: the machine's.
     pub hello_name: Option<String>,
-    /// Certificates (PEM, one or more) that are trusted beside the machine's own store.
+    /// Certificates (PEM) trusted beside the machine's.
     pub extra_roots: Option<String>,
-    /// Connections at a time; further sendings wait for one, within `timeout`.
+    /// Concurrent connections. A mail waits for one within its `timeout`.
     pub max_connections: NonZeroU16,
-    /// How long a connection may have been unused and still be taken for the next mail. Shorter than the server's patience.
+    /// How long an idle connection may be reused: shorter than the server's own timeout.
     pub idle_timeout: Duration,
-    /// How long one address of the server may take to accept a connection.
+    /// For one address of the server.
     pub connect_timeout: Duration,
-    /// How long one sending may take in all, the wait for a connection included. A worker's lease on a mail has to be longer.
+    /// For a whole mail, the wait for a connection included. A worker's lease on a mail has to be longer.
     pub timeout: Duration,
 }
 
 impl SmtpSettings {
-    /// The server at `host`, with STARTTLS and without credentials: two connections that are kept for a minute, ten seconds
-    /// to connect, one minute for a sending.
+    /// STARTTLS, no credentials, two connections.
     pub fn new(host: impl Into<String>) -> Self {
         const CONNECTIONS: NonZeroU16 = NonZeroU16::MIN.saturating_add(1);
         Self {
@@ -60,19 +54,17 @@ impl SmtpSettings {
     }
 }
 
-/// How a connection to the server is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Security {
-    /// Plain at first, then TLS before anything is said that matters; a server that does not offer it is left (RFC 3207).
+    /// TLS after the greeting (RFC 3207). A server that does not offer it gets nothing.
     StartTls,
-    /// TLS from the first byte, as RFC 8314 recommends.
+    /// TLS from the first byte (RFC 8314).
     Tls,
-    /// Not at all: only for a server on this machine.
+    /// No TLS: only for a server on this machine.
     Plain,
 }
 
 impl Security {
-    /// The port that is meant when none is named.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::StartTls => 587,
@@ -82,46 +74,35 @@ impl Security {
     }
 }
 
-/// Who signs in with the server, by `AUTH PLAIN` or `AUTH LOGIN`.
+/// For `AUTH PLAIN` or `AUTH LOGIN`.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// The account.
     pub username: String,
-    /// Its password.
     pub password: SecretString,
 }
 
-/// Why settings are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// Nothing that can be read.
     #[error("the sender's name must hold at least one visible character")]
     SenderName,
-    /// Not an address.
     #[error("the sender's address must be one such as shop@example.com")]
     SenderAddress(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// An address that many servers refuse.
+    /// Many servers refuse such addresses.
     #[error("the sender's address must be ASCII before the @")]
     SenderAddressBeyondAscii,
-    /// No server.
     #[error("the server's host must be a name or an address")]
     Host,
-    /// What would let everybody on the way read and change mails.
     #[error("without TLS, the server must be on this machine: localhost or a loopback address")]
     PlainBeyondLoopback,
-    /// Would break the dialogue.
     #[error("the name given in EHLO must be a host name")]
     HelloName,
-    /// Would fail each sending.
     #[error("time limits must be longer than zero")]
     NoTime,
-    /// The additional certificates cannot be read, or TLS cannot be set up.
     #[error("TLS cannot be set up with the given certificates")]
     Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl SmtpSettings {
-    /// Refuses what can never work, or never safely.
     pub(crate) fn check(&self) -> Result<(), SettingsError> {
         let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
         if !is_word(&self.host) {
@@ -140,7 +121,7 @@ impl SmtpSettings {
     }
 }
 
-/// `localhost` is the machine itself (RFC 6761 §6.3), whatever a name server says of other names.
+/// `localhost` is always this machine (RFC 6761 §6.3).
 fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -1,14 +1,13 @@
-//! What a buyer reads of a parcel that is on its way, in Polish.
+//! A shipped order, to its buyer, in Polish.
 
 use askama::Template;
 use orders::{Carrier, ShipmentMail};
 
 use crate::{
     address::one_line,
-    letter::{Text, Told},
+    message::{Content, Text},
 };
 
-/// What both texts say.
 struct Facts<'a> {
     shop: &'a str,
     buyer: Option<&'a str>,
@@ -24,14 +23,14 @@ struct PlainText<'a> {
     facts: &'a Facts<'a>,
 }
 
-/// Everything shown in it is escaped, as askama does for `.html`.
+/// askama escapes all values, as it does for `.html`.
 #[derive(Template)]
 #[template(path = "shipment.html")]
 struct HtmlText<'a> {
     facts: &'a Facts<'a>,
 }
 
-impl Told for ShipmentMail {
+impl Content for ShipmentMail {
     fn to(&self) -> &str {
         &self.to
     }
@@ -57,7 +56,6 @@ impl Told for ShipmentMail {
     }
 }
 
-/// The name that people know; the one that is no name reads as Polish.
 fn carrier_name(carrier: Carrier) -> &'static str {
     match carrier {
         Carrier::Other => "inny",

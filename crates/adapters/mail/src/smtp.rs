@@ -1,17 +1,21 @@
-//! Mails handed to an SMTP server (RFC 5321).
+//! Hands mails to an SMTP server (RFC 5321).
 
-mod cautious;
 mod dialer;
-mod dialogue;
 mod failure;
+mod starttls_guard;
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use deadpool::managed::{Object, Pool, PoolError};
 use kernel::{Clock, Mailer, SendError};
-use oauth::AccountMail;
-use orders::ShipmentMail;
+use lettre::transport::smtp::{
+    Error as SmtpError,
+    client::AsyncSmtpConnection,
+    commands::{Data, Mail, Rcpt},
+    extension::{Extension, MailBodyParameter, MailParameter},
+    response::{Response, Severity},
+};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use self::{
@@ -20,25 +24,24 @@ use self::{
 };
 use crate::{
     SenderSettings, SettingsError, SmtpSettings,
-    letter::{Letter, LetterWriter, Told},
+    message::{Content, Rendered, Renderer},
 };
 
-/// How long a refused dialogue's `QUIT` may take, beyond the time of the sending.
-const FAREWELL: Duration = Duration::from_millis(250);
+/// How long `QUIT` after a refusal may take, beyond the mail's own time.
+const QUIT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Hands mails to one SMTP server, over a few connections that are kept for the next ones.
+/// Sends mails over a few pooled connections.
 ///
-/// Each sending ends within [`SmtpSettings::timeout`] and a quarter of a second, however the server behaves. One that failed
-/// or was abandoned takes its connection out of use, so that late answers are never taken for those to another mail.
+/// Each mail ends within [`SmtpSettings::timeout`] and a quarter of a second, whatever the server does. A connection whose mail
+/// failed or was cancelled is not reused, so that a late answer is never taken for that to another mail.
 pub struct SmtpMailer {
-    writer: LetterWriter,
+    renderer: Renderer,
     pool: Pool<Dialer>,
     timeout: Duration,
 }
 
 impl SmtpMailer {
-    /// Mails of `sender` over the server of `smtp`. Reads the machine's trusted certificates from its disk; connects when
-    /// the first mail comes.
+    /// Reads the machine's trusted certificates. Connects when the first mail is sent.
     pub fn new(
         sender: &SenderSettings,
         smtp: &SmtpSettings,
@@ -47,49 +50,87 @@ impl SmtpMailer {
         smtp.check()?;
         let pool = Pool::builder(Dialer::new(smtp)?).max_size(smtp.max_connections.get().into());
         Ok(Self {
-            writer: LetterWriter::new(sender, clock)?,
-            // Fails only for time-outs that lack a runtime, and none is given.
-            pool: pool.build().map_err(|why| SettingsError::Tls(why.into()))?,
+            renderer: Renderer::new(sender, clock)?,
+            // Fails only for timeouts without a runtime, and the pool has none.
+            pool: pool.build().map_err(|error| SettingsError::Tls(error.into()))?,
             timeout: smtp.timeout,
         })
     }
 
-    async fn hand_over(&self, letter: &Letter) -> Result<(), SmtpFailure> {
+    async fn deliver(&self, message: &Rendered) -> Result<(), SmtpFailure> {
         let deadline = Instant::now() + self.timeout;
         let mut session = match timeout_at(deadline, self.pool.get()).await {
             Ok(Ok(session)) => session,
             Ok(Err(PoolError::Backend(failure))) => return Err(failure),
-            Ok(Err(_)) | Err(_) => return Err(SmtpFailure::TimedOut(Stage::Opening)),
+            Ok(Err(_)) | Err(_) => return Err(SmtpFailure::TimedOut(Stage::Connect)),
         };
-        session.in_step = false;
-        let outcome = dialogue::hand_over(&mut session.connection, letter, deadline).await;
-        session.in_step = outcome.is_ok();
+        session.is_reusable = false;
+        let mut stage = Stage::Sender;
+        let dialogue = dialogue(&mut session.connection, message, &mut stage);
+        let outcome = timeout_at(deadline, dialogue).await;
+        let outcome = outcome.unwrap_or(Err(SmtpFailure::TimedOut(stage)));
+        session.is_reusable = outcome.is_ok();
         if let Err(failure) = &outcome {
             let mut session = Object::take(session);
             if failure.leaves_server_listening() {
-                // Whether it answers makes no difference.
-                let _ = timeout(FAREWELL, session.connection.quit()).await;
+                // The connection is dropped in any case.
+                let _ = timeout(QUIT_TIMEOUT, session.connection.quit()).await;
             }
         }
         outcome
     }
-
-    async fn deliver(&self, mail: &impl Told) -> Result<(), SendError> {
-        let letter = self.writer.write(mail)?;
-        self.hand_over(&letter).await.map_err(SendError::from)
-    }
 }
 
 #[async_trait]
-impl Mailer<ShipmentMail> for SmtpMailer {
-    async fn send(&self, mail: &ShipmentMail) -> Result<(), SendError> {
-        self.deliver(mail).await
+impl<M: Content> Mailer<M> for SmtpMailer {
+    async fn send(&self, mail: &M) -> Result<(), SendError> {
+        let message = self.renderer.render(mail)?;
+        self.deliver(&message).await.map_err(SendError::from)
     }
 }
 
-#[async_trait]
-impl Mailer<AccountMail> for SmtpMailer {
-    async fn send(&self, mail: &AccountMail) -> Result<(), SendError> {
-        self.deliver(mail).await
+/// One mail transaction. It succeeds once the server has accepted the mail. `stage` is kept current, for a timeout's report.
+async fn dialogue(
+    connection: &mut AsyncSmtpConnection,
+    message: &Rendered,
+    stage: &mut Stage,
+) -> Result<(), SmtpFailure> {
+    let mail = Mail::new(Some(message.from.clone()), parameters(connection, message)?);
+    let answer = connection.command(mail).await;
+    expect(*stage, answer, Severity::PositiveCompletion)?;
+    *stage = Stage::Recipient;
+    let answer = connection
+        .command(Rcpt::new(message.to.clone(), Vec::new()))
+        .await;
+    expect(*stage, answer, Severity::PositiveCompletion)?;
+    *stage = Stage::Content;
+    let answer = connection.command(Data).await;
+    expect(*stage, answer, Severity::PositiveIntermediate)?;
+    let answer = connection.message(&message.bytes).await;
+    expect(*stage, answer, Severity::PositiveCompletion)
+}
+
+/// Parameters of `MAIL FROM`. An ASCII address needs none, since the rest of the mail is ASCII too.
+fn parameters(
+    connection: &AsyncSmtpConnection,
+    message: &Rendered,
+) -> Result<Vec<MailParameter>, SmtpFailure> {
+    if message.bytes.is_ascii() {
+        return Ok(Vec::new());
+    }
+    if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
+        return Err(SmtpFailure::NonAsciiAddress);
+    }
+    // A server with SMTPUTF8 has 8BITMIME (RFC 6531 §3.1).
+    let eight_bit = MailParameter::Body(MailBodyParameter::EightBitMime);
+    Ok(vec![MailParameter::SmtpUtfEight, eight_bit])
+}
+
+/// A positive reply of another severity is a failure: client and server are out of step.
+fn expect(stage: Stage, answer: Result<Response, SmtpError>, severity: Severity) -> Result<(), SmtpFailure> {
+    match answer {
+        Ok(reply) if reply.code().severity == severity => Ok(()),
+        Ok(_) => Err(SmtpFailure::Unreadable(stage)),
+        Err(error) => Err(SmtpFailure::at(stage, error)),
     }
 }

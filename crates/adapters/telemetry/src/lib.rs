@@ -1,112 +1,99 @@
-//! Hands spans of the program to a collector, by OpenTelemetry's protocol over HTTP (OTLP, protobuf).
+//! Exports spans to a collector, over OTLP (HTTP, protobuf).
 //!
-//! Spans wait in a bounded queue and are sent by a thread of its own, a batch a second. A collector that is away or slow costs
-//! spans and nothing else: what finds no room in the queue is dropped, and no request waits for it.
+//! Spans wait in a bounded queue, and a thread of its own sends a batch each second. A slow or absent collector costs spans,
+//! never requests: what finds no room in the queue is dropped.
 
-mod exporting;
-mod header;
-mod sampling;
-mod sending;
+mod exporter;
 
-use std::time::Duration;
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
 
 use opentelemetry::{
     Context, KeyValue,
-    trace::{SpanContext, TraceContextExt, TracerProvider as _},
+    trace::{Link, SpanContext, SpanKind, TraceContextExt, TraceId, TracerProvider as _},
 };
-use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::{
     Resource,
-    trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider, SpanLimits},
+    trace::{
+        BatchConfigBuilder, BatchSpanProcessor, Sampler, SamplingResult, SdkTracerProvider, ShouldSample,
+        SpanLimits,
+    },
 };
 use tracing_subscriber::{
     Layer, Registry,
     filter::{LevelFilter, filter_fn},
 };
 use url::Url;
-use web::request_span::SPANS;
+use web::{request_span::SPANS, traceparent::Unvouched};
 
-pub use self::header::{Header, NoHeader};
-use self::{exporting::Watched, sampling::OwnShare, sending::Sender};
+use self::exporter::Exporter;
+pub use self::exporter::{Header, NoHeader};
 
-/// Spans that wait at most: some seconds of a busy process.
-const QUEUE: usize = 16_384;
-/// Spans that go together at most.
-const BATCH: usize = 512;
-/// How long a span waits at most, unless a batch is full before.
-const EVERY: Duration = Duration::from_secs(1);
+/// Some seconds of a busy process.
+const MAX_QUEUED: usize = 16_384;
+const MAX_BATCH: usize = 512;
+const EXPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where spans go, and which.
 #[derive(Debug)]
 pub struct Settings {
-    /// Where they are posted.
+    /// Where spans are posted.
     pub endpoint: Url,
-    /// What every request to the collector carries beside them.
+    /// For requests to the collector.
     pub headers: Vec<Header>,
-    /// Which share of the traces that begin here is recorded, from 0 to 1.
+    /// The share of traces to record, from 0 to 1, of those that begin here or with an untrusted caller.
     pub sample_ratio: f64,
-    /// What the collector knows the program by: `service.name`.
+    /// `service.name`.
     pub service_name: String,
     /// `service.version`.
     pub service_version: &'static str,
-    /// Further attributes of the program, such as `deployment.environment.name`.
+    /// Further resource attributes, such as `deployment.environment.name`.
     pub attributes: Vec<(String, String)>,
 }
 
-/// Why nothing can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// No HTTP client came about.
     #[error("the client of the collector")]
     Client(#[source] reqwest::Error),
-    /// The exporter refuses its settings.
     #[error("the exporter of spans")]
     Exporter(#[source] opentelemetry_otlp::ExporterBuildError),
 }
 
-/// The way to the collector.
 #[derive(Debug)]
 pub struct Telemetry {
     provider: SdkTracerProvider,
 }
 
 impl Telemetry {
-    /// Opens the way; connects to nothing yet. Not to be called on a thread of a runtime.
+    /// Connects to nothing yet. Panics on a thread of a runtime.
     pub fn begin(settings: Settings) -> Result<Self, TelemetryError> {
-        let sender = Sender::new(settings.headers).map_err(TelemetryError::Client)?;
-        let exporter = SpanExporter::builder()
-            .with_http()
-            .with_http_client(sender)
-            .with_protocol(Protocol::HttpBinary)
-            .with_timeout(sending::WITHIN)
-            .with_endpoint(settings.endpoint.clone())
-            .build()
-            .map_err(TelemetryError::Exporter)?;
+        let exporter = Exporter::new(settings.endpoint, settings.headers)?;
         let queue = BatchConfigBuilder::default()
-            .with_max_queue_size(QUEUE)
-            .with_max_export_batch_size(BATCH)
-            .with_scheduled_delay(EVERY)
+            .with_max_queue_size(MAX_QUEUED)
+            .with_max_export_batch_size(MAX_BATCH)
+            .with_scheduled_delay(EXPORT_INTERVAL)
             .build();
-        let processor = BatchSpanProcessor::builder(Watched::new(exporter, settings.endpoint))
+        let processor = BatchSpanProcessor::builder(exporter)
             .with_batch_config(queue)
             .build();
-        let own = settings.attributes.into_iter();
-        let own = own.map(|(name, value)| KeyValue::new(name, value));
+        let attributes = settings.attributes.into_iter();
+        let attributes = attributes.map(|(name, value)| KeyValue::new(name, value));
         let resource = Resource::builder_empty()
-            .with_attributes(own)
+            .with_attributes(attributes)
             .with_service_name(settings.service_name)
             .with_attribute(KeyValue::new("service.version", settings.service_version))
             .build();
         let provider = SdkTracerProvider::builder()
             .with_span_processor(processor)
-            .with_sampler(OwnShare::of(settings.sample_ratio))
+            .with_sampler(TrustSampler::new(settings.sample_ratio))
             .with_span_limits(SpanLimits::default())
             .with_resource(resource)
             .build();
         Ok(Self { provider })
     }
 
-    /// Takes the spans that are meant for traces from the program's subscriber.
+    /// The subscriber's layer that exports spans of the target `spans`.
     pub fn layer(&self) -> impl Layer<Registry> + Send + Sync + use<> {
         let spans = filter_fn(|metadata| metadata.target() == SPANS);
         tracing_opentelemetry::layer()
@@ -118,18 +105,115 @@ impl Telemetry {
             .with_filter(spans.with_max_level_hint(LevelFilter::INFO))
     }
 
-    /// Sends what waits, for at most so long, and nothing more from then on. Blocks.
+    /// Exports what is queued, within this time, and stops. Blocks.
     pub fn end(&self, within: Duration) {
-        // What could not be sent has been told by the exporter.
+        // The exporter has logged the error.
         drop(self.provider.shutdown_with_timeout(within));
     }
 }
 
-/// The span in which this is called, if there is one.
+/// The current span, if there is one.
 pub fn current() -> Option<SpanContext> {
     Context::map_current(|context| {
         let span = context.span();
         let context = span.span_context();
         context.is_valid().then(|| context.clone())
     })
+}
+
+/// Follows a trusted caller's decision, and samples a share of all other traces.
+///
+/// An untrusted caller must not decide: neither by the sampled flag nor by its choice of the trace id. So the SDK's ratio sampler
+/// gets a hash of the id whose key nobody knows.
+#[derive(Clone, Debug)]
+struct TrustSampler {
+    sampler: Sampler,
+    key: RandomState,
+}
+
+impl TrustSampler {
+    fn new(ratio: f64) -> Self {
+        Self {
+            sampler: Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(ratio))),
+            key: RandomState::new(),
+        }
+    }
+}
+
+impl ShouldSample for TrustSampler {
+    fn should_sample(
+        &self,
+        parent: Option<&Context>,
+        trace: TraceId,
+        name: &str,
+        kind: &SpanKind,
+        attributes: &[KeyValue],
+        links: &[Link],
+    ) -> SamplingResult {
+        let is_trusted = |context: &&Context| {
+            let is_untrusted_caller =
+                context.span().span_context().is_remote() && context.get::<Unvouched>().is_some();
+            !is_untrusted_caller
+        };
+        let hash = TraceId::from(u128::from(self.key.hash_one(trace.to_bytes())));
+        self.sampler
+            .should_sample(parent.filter(is_trusted), hash, name, kind, attributes, links)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::trace::{SpanId, TraceFlags, TraceState};
+    use opentelemetry_sdk::trace::SamplingDecision;
+
+    use super::*;
+
+    fn is_sampled(ratio: f64, parent: &Context, trace: u128) -> bool {
+        let sampler = TrustSampler::new(ratio);
+        let result = sampler.should_sample(
+            Some(parent),
+            TraceId::from(trace),
+            "",
+            &SpanKind::Server,
+            &[],
+            &[],
+        );
+        result.decision == SamplingDecision::RecordAndSample
+    }
+
+    fn under(flags: TraceFlags, is_remote: bool) -> Context {
+        let span = SpanId::from_bytes([7; 8]);
+        let parent = SpanContext::new(TraceId::from(1), span, flags, is_remote, TraceState::NONE);
+        Context::new().with_remote_span_context(parent)
+    }
+
+    #[test]
+    fn a_share_of_own_traces_is_sampled() {
+        let sampled = |ratio| {
+            let traces = 1..=10_000;
+            traces.filter(|n| is_sampled(ratio, &Context::new(), *n)).count()
+        };
+        assert_eq!((sampled(0.0), sampled(1.0)), (0, 10_000));
+        assert!((2_000..3_000).contains(&sampled(0.25)));
+    }
+
+    #[test]
+    fn only_a_trusted_parent_decides() {
+        let (sampled, unsampled) = (TraceFlags::SAMPLED, TraceFlags::NOT_SAMPLED);
+        for is_remote in [true, false] {
+            assert!(is_sampled(0.0, &under(sampled, is_remote), 1));
+            assert!(!is_sampled(1.0, &under(unsampled, is_remote), 1));
+        }
+        let untrusted = |flags| under(flags, true).with_value(Unvouched);
+        assert!(!is_sampled(0.0, &untrusted(sampled), 1));
+        assert!(is_sampled(1.0, &untrusted(unsampled), 1));
+        // Each process has its own key, so that the same id is sampled by some of them.
+        let count = (0..64)
+            .filter(|_| is_sampled(0.5, &untrusted(sampled), 1))
+            .count();
+        assert!((1..64).contains(&count));
+        // Local spans below follow their parent.
+        let child = under(sampled, false).with_value(Unvouched);
+        assert!(is_sampled(0.0, &child, 1));
+    }
 }

@@ -1,4 +1,4 @@
-//! Connections to the server: opened, protected, signed in, and looked at before they are used again.
+//! Opens connections to the server, and checks them before reuse.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -16,18 +16,17 @@ use tokio::{
 };
 
 use super::{
-    cautious::Cautious,
     failure::{SmtpFailure, Stage},
+    starttls_guard::StartTlsGuard,
 };
 use crate::{Credentials, Security, SettingsError, SmtpSettings};
 
-/// Mails over one connection; many servers allow no more than a hundred.
+/// Many servers allow no more than a hundred.
 const MAILS_PER_CONNECTION: usize = 50;
 
-/// How long an unused connection may take to prove that it is alive.
-const PROOF_OF_LIFE: Duration = Duration::from_secs(2);
+/// How long an idle connection may take to answer `NOOP`.
+const NOOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Opens connections for the pool.
 pub(super) struct Dialer {
     host: String,
     port: u16,
@@ -47,13 +46,13 @@ enum Protection {
 /// A connection that is ready for a mail.
 pub(super) struct Session {
     pub connection: AsyncSmtpConnection,
-    /// False while an answer may be outstanding. The next mail would take it for its own.
-    pub in_step: bool,
+    /// False while an answer may be outstanding, which the next mail would take for its own.
+    pub is_reusable: bool,
 }
 
 impl Dialer {
     pub(super) fn new(settings: &SmtpSettings) -> Result<Self, SettingsError> {
-        let tls = || trusted(settings).map_err(|why| SettingsError::Tls(why.into()));
+        let tls = || tls_parameters(settings).map_err(|why| SettingsError::Tls(why.into()));
         Ok(Self {
             host: settings.host.clone(),
             port: settings.port.unwrap_or(settings.security.default_port()),
@@ -75,11 +74,11 @@ impl Dialer {
     async fn open(&self) -> Result<AsyncSmtpConnection, SmtpFailure> {
         let opened = match &self.protection {
             Protection::None => {
-                let stream = Box::new(self.reach().await?);
+                let stream = Box::new(self.connect().await?);
                 AsyncSmtpConnection::connect_with_transport(stream, &self.hello).await
             }
             Protection::StartTls(tls) => {
-                let stream = Cautious::new(self.reach().await?);
+                let stream = StartTlsGuard::new(self.connect().await?);
                 self.upgrade(stream, tls.clone()).await
             }
             Protection::Tls(tls) => {
@@ -88,10 +87,14 @@ impl Dialer {
                 AsyncSmtpConnection::connect_tokio1(server, limit, &self.hello, Some(tls.clone()), None).await
             }
         };
-        opened.map_err(|error| SmtpFailure::at(Stage::Opening, error))
+        opened.map_err(|error| SmtpFailure::at(Stage::Connect, error))
     }
 
-    async fn upgrade(&self, stream: Cautious, tls: TlsParameters) -> Result<AsyncSmtpConnection, SmtpError> {
+    async fn upgrade(
+        &self,
+        stream: StartTlsGuard,
+        tls: TlsParameters,
+    ) -> Result<AsyncSmtpConnection, SmtpError> {
         let mut connection =
             AsyncSmtpConnection::connect_with_transport(Box::new(stream), &self.hello).await?;
         connection.starttls(tls, &self.hello).await?;
@@ -99,11 +102,11 @@ impl Dialer {
     }
 
     /// Tries the server's addresses in turn.
-    async fn reach(&self) -> Result<TcpStream, SmtpFailure> {
+    async fn connect(&self) -> Result<TcpStream, SmtpFailure> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the server's name has no address");
         let addresses = lookup_host((self.host.as_str(), self.port)).await;
         for address in addresses.map_err(SmtpFailure::Unreachable)? {
-            match timeout(self.connect_timeout, connect(address)).await {
+            match timeout(self.connect_timeout, connect_to(address)).await {
                 Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => last = error,
                 Err(elapsed) => last = elapsed.into(),
@@ -112,7 +115,7 @@ impl Dialer {
         Err(SmtpFailure::Unreachable(last))
     }
 
-    async fn sign_in(&self, connection: &mut AsyncSmtpConnection) -> Result<(), SmtpFailure> {
+    async fn authenticate(&self, connection: &mut AsyncSmtpConnection) -> Result<(), SmtpFailure> {
         let Some(Credentials { username, password }) = &self.credentials else {
             return Ok(());
         };
@@ -120,7 +123,7 @@ impl Dialer {
         let answer = connection.auth(DEFAULT_MECHANISMS, &account).await;
         answer
             .map(drop)
-            .map_err(|error| SmtpFailure::at(Stage::SigningIn, error))
+            .map_err(|error| SmtpFailure::at(Stage::Auth, error))
     }
 }
 
@@ -130,34 +133,34 @@ impl Manager for Dialer {
 
     async fn create(&self) -> Result<Session, SmtpFailure> {
         let mut connection = self.open().await?;
-        self.sign_in(&mut connection).await?;
+        self.authenticate(&mut connection).await?;
         Ok(Session {
             connection,
-            in_step: true,
+            is_reusable: true,
         })
     }
 
     async fn recycle(&self, session: &mut Session, metrics: &Metrics) -> RecycleResult<SmtpFailure> {
         let used_up = metrics.recycle_count + 1 >= MAILS_PER_CONNECTION;
-        if !session.in_step || used_up || metrics.last_used() > self.idle_timeout {
-            return Err(RecycleError::message("not to be used again"));
+        if !session.is_reusable || used_up || metrics.last_used() > self.idle_timeout {
+            return Err(RecycleError::message("used up"));
         }
-        match timeout(PROOF_OF_LIFE, session.connection.test_connected()).await {
+        match timeout(NOOP_TIMEOUT, session.connection.test_connected()).await {
             Ok(true) => Ok(()),
             Ok(false) | Err(_) => Err(RecycleError::message("closed by the server")),
         }
     }
 }
 
-/// Small writes go out at once: the content's end would wait for the acknowledgement of the content, 40 ms for each mail.
-async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+/// Without Nagle's algorithm, which would delay the end of each mail by 40 ms.
+async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// Trusts the machine's own store and the certificates of the settings, TLS 1.2 and later.
-fn trusted(settings: &SmtpSettings) -> Result<TlsParameters, SmtpError> {
+/// TLS 1.2 and later, with the machine's certificates and those of the settings.
+fn tls_parameters(settings: &SmtpSettings) -> Result<TlsParameters, SmtpError> {
     let mut tls = TlsParameters::builder(settings.host.clone());
     if let Some(roots) = &settings.extra_roots {
         tls = tls.add_root_certificate(Certificate::from_pem(roots.as_bytes())?);

@@ -1,30 +1,28 @@
-//! What goes wrong in an SMTP dialogue, and whether another attempt may mend it.
+//! Failures of an SMTP dialogue, and whether a retry may help.
 
 use std::{error::Error as _, fmt, io};
 
 use kernel::SendError;
 use lettre::transport::smtp::Error as SmtpError;
 
-/// How far a dialogue had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Connection, greeting, TLS, `EHLO`.
-    Opening,
-    /// `AUTH`.
-    SigningIn,
+    Connect,
+    Auth,
     /// `MAIL FROM`.
     Sender,
     /// `RCPT TO`.
     Recipient,
-    /// `DATA` and what follows it.
+    /// `DATA` and the message.
     Content,
 }
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Opening => "opening the connection",
-            Self::SigningIn => "signing in",
+            Self::Connect => "opening the connection",
+            Self::Auth => "signing in",
             Self::Sender => "naming the sender",
             Self::Recipient => "naming the recipient",
             Self::Content => "handing over the content",
@@ -32,63 +30,45 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Why a mail was not handed over. Never repeats what the server wrote, since that often holds the buyer's address.
+/// Never repeats the server's text, which often holds the buyer's address.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SmtpFailure {
     /// A 4xx or 5xx reply.
-    #[error("the server answered {code} while {stage}")]
+    #[error("the server answered {status} while {stage}")]
     Refused {
         stage: Stage,
-        /// The reply code, and the enhanced status code (RFC 3463) where the server gives one.
-        code: ReplyCode,
+        code: u16,
+        /// `550`, or `550 5.1.1` where the server gives an enhanced status code (RFC 3463).
+        status: String,
     },
-    /// None of the server's addresses accepted a connection, or its name has none.
     #[error("the server could not be reached")]
     Unreachable(#[source] io::Error),
-    /// The connection could not be made or broke, TLS included, or the server lacks what is asked of it.
+    /// Also failures of TLS, and missing extensions.
     #[error("the connection failed while {stage}")]
     Broken {
         stage: Stage,
         #[source]
         source: SmtpError,
     },
-    /// The server ended the connection without an answer, or its answer makes no sense.
     #[error("the server's answer was missing or unreadable while {0}")]
     Unreadable(Stage),
-    /// The time for the sending was over.
     #[error("the server did not answer in time while {0}")]
     TimedOut(Stage),
-    /// The recipient's address needs SMTPUTF8 (RFC 6531), which the server does not offer.
+    /// The recipient's address needs SMTPUTF8 (RFC 6531), which the server lacks.
     #[error("the server takes no addresses beyond ASCII")]
-    AddressBeyondAscii,
-}
-
-/// A reply's code: `550`, or `550 5.1.1`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ReplyCode {
-    basic: u16,
-    enhanced: Option<String>,
-}
-
-impl fmt::Display for ReplyCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.enhanced {
-            Some(enhanced) => write!(f, "{} {enhanced}", self.basic),
-            None => write!(f, "{}", self.basic),
-        }
-    }
+    NonAsciiAddress,
 }
 
 impl SmtpFailure {
-    /// Keeps of the client's error what may be logged.
     pub(crate) fn at(stage: Stage, source: SmtpError) -> Self {
         if let Some(code) = source.status() {
+            let code = u16::from(code);
             let text = source.source().map(ToString::to_string).unwrap_or_default();
-            let code = ReplyCode {
-                basic: code.into(),
-                enhanced: enhanced_status(&text),
+            let status = match enhanced_status(&text) {
+                Some(enhanced) => format!("{code} {enhanced}"),
+                None => code.to_string(),
             };
-            return Self::Refused { stage, code };
+            return Self::Refused { stage, code, status };
         }
         if source.is_response() {
             return Self::Unreadable(stage);
@@ -96,19 +76,20 @@ impl SmtpFailure {
         Self::Broken { stage, source }
     }
 
-    /// Whether the server waits for the next command, so that a `QUIT` makes sense.
+    /// Whether the server waits for a command, so that `QUIT` makes sense.
     pub(crate) fn leaves_server_listening(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::AddressBeyondAscii)
+        matches!(self, Self::Refused { .. } | Self::NonAsciiAddress)
     }
 
-    /// Whether the refusal is about this mail and for good. The crate's documentation has the whole table.
+    /// The crate's documentation has the whole table.
     fn is_permanent(&self) -> bool {
         match self {
             Self::Refused {
                 stage: Stage::Recipient | Stage::Content,
                 code,
-            } => (500..600).contains(&code.basic) && !matches!(code.basic, 530 | 534 | 535 | 538),
-            Self::AddressBeyondAscii => true,
+                ..
+            } => (500..600).contains(code) && !matches!(code, 530 | 534 | 535 | 538),
+            Self::NonAsciiAddress => true,
             _ => false,
         }
     }
@@ -124,16 +105,15 @@ impl From<SmtpFailure> for SendError {
     }
 }
 
-/// The enhanced status code that opens a reply's text: class, subject and detail, the latter two of up to three digits.
+/// The enhanced status code at the start of a reply's text: class, subject and detail, the latter two of up to three digits.
 fn enhanced_status(text: &str) -> Option<String> {
     let word = text.split_whitespace().next()?;
-    let mut parts = word.split('.');
-    let class = parts.next().is_some_and(|class| matches!(class, "4" | "5"));
-    let mut number = || {
-        let number = parts.next().unwrap_or_default();
-        (1..=3).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit())
-    };
-    (class && number() && number() && parts.next().is_none()).then(|| word.to_owned())
+    let (class, rest) = word.split_once('.')?;
+    let (subject, detail) = rest.split_once('.')?;
+    let is_number =
+        |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_status = matches!(class, "4" | "5") && is_number(subject) && is_number(detail);
+    is_status.then(|| word.to_owned())
 }
 
 #[cfg(test)]
@@ -141,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_status_is_taken_from_the_servers_words() {
+    fn only_the_status_is_taken_from_a_reply() {
         assert_eq!(
             enhanced_status("5.1.1 <anna@example.com>: unknown").as_deref(),
             Some("5.1.1")

@@ -1,4 +1,4 @@
-//! A connection that will be upgraded by STARTTLS, and lets nothing slip from before the upgrade to behind it.
+//! A stream that lets nothing from before STARTTLS slip into the protected dialogue.
 
 use std::{
     io,
@@ -13,14 +13,14 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Gives out one byte at a time until TLS begins.
+/// Returns one byte per read until TLS begins.
 ///
-/// The SMTP client reads through a buffer that it keeps across the upgrade. Whoever sits on the way could append replies of
-/// his own to the server's last plain one; they would wait in that buffer, and later pass for the server's protected replies:
-/// a mail would count as accepted that the server never saw. Byte by byte, the buffer is empty when the reply's line ends, and
-/// what was appended meets the TLS handshake instead, which fails (the "response injection" behind RFC 3207 §6).
+/// The SMTP client reads through a buffer that survives the upgrade. An attacker on the way could append replies to the server's
+/// last plaintext one; they would stay in that buffer and later pass for protected replies: a mail would count as accepted that
+/// the server never saw. Byte by byte, the buffer is empty at the end of the reply's line, and appended bytes reach the TLS
+/// handshake instead, which fails ("response injection", see RFC 3207 §6).
 #[derive(Debug)]
-pub(super) struct Cautious {
+pub(super) struct StartTlsGuard {
     stream: TcpStream,
     phase: Phase,
 }
@@ -28,27 +28,25 @@ pub(super) struct Cautious {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Plain,
-    /// `STARTTLS` was sent. What is written next is the client's part of the handshake.
+    /// `STARTTLS` was sent. The next write begins the handshake.
     Upgrading,
     Tls,
 }
 
-impl Cautious {
+impl StartTlsGuard {
     pub(super) fn new(stream: TcpStream) -> Self {
-        Self {
-            stream,
-            phase: Phase::Plain,
-        }
+        let phase = Phase::Plain;
+        Self { stream, phase }
     }
 }
 
-impl AsyncTokioStream for Cautious {
+impl AsyncTokioStream for StartTlsGuard {
     fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.stream.peer_addr()
     }
 }
 
-impl AsyncRead for Cautious {
+impl AsyncRead for StartTlsGuard {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -68,7 +66,7 @@ impl AsyncRead for Cautious {
     }
 }
 
-impl AsyncWrite for Cautious {
+impl AsyncWrite for StartTlsGuard {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! A mail as it goes out: headers, plain text and HTML.
+//! Renders a mail: headers, plain text and HTML.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -12,67 +12,61 @@ use lettre::{
 };
 
 use crate::{
-    address::{self, AddressRefusal, one_line},
+    address::{self, InvalidAddress, one_line},
     settings::{SenderSettings, SettingsError},
 };
 
-/// Writes letters in one sender's name.
-pub(crate) struct LetterWriter {
+/// Renders mails of one sender.
+pub(crate) struct Renderer {
     sender: Mailbox,
     shop: String,
     clock: Arc<dyn Clock>,
 }
 
-/// A letter, ready to be handed over.
-pub(crate) struct Letter {
-    /// The envelope's sender.
-    pub from: Address,
-    /// The envelope's one recipient.
-    pub to: Address,
-    /// Header and body (RFC 5322), lines ended by CRLF; ASCII unless the recipient's local part is not.
-    pub bytes: Vec<u8>,
+pub(crate) struct Rendered {
+    /// Of the envelope.
+    pub(crate) from: Address,
+    /// Of the envelope.
+    pub(crate) to: Address,
+    /// Header and body (RFC 5322) with CRLF; ASCII unless the recipient's local part is not.
+    pub(crate) bytes: Vec<u8>,
 }
 
-/// A mail that can be put into words.
-pub(crate) trait Told: Mail {
-    /// Where to.
+/// A kind of mail.
+pub(crate) trait Content: Mail + Sync {
+    /// The recipient's address, as untrusted input.
     fn to(&self) -> &str;
 
-    /// Whom it speaks to. It comes from outside, and may be anything.
+    /// The recipient's name, as untrusted input.
     fn recipient(&self) -> Option<&str>;
 
-    /// What it says, in the shop's name, to somebody of this name.
+    /// `recipient` is on one line, and short.
     fn text(&self, shop: &str, recipient: Option<&str>) -> Result<Text, askama::Error>;
 }
 
-/// What a mail says.
 pub(crate) struct Text {
-    /// On one line.
     pub(crate) subject: String,
-    /// The plain text.
     pub(crate) plain: String,
-    /// The same in HTML.
     pub(crate) html: String,
 }
 
-/// Why a mail cannot be written. Trying again changes nothing.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unwritable {
+pub(crate) enum RenderError {
     #[error("the recipient's address cannot be written to")]
-    Recipient(#[from] AddressRefusal),
+    Recipient(#[from] InvalidAddress),
     #[error("the text could not be rendered")]
     Text(#[from] askama::Error),
     #[error("the message could not be put together")]
     Message(#[from] lettre::error::Error),
 }
 
-impl From<Unwritable> for SendError {
-    fn from(reason: Unwritable) -> Self {
-        Self::Permanent(Box::new(reason))
+impl From<RenderError> for SendError {
+    fn from(error: RenderError) -> Self {
+        Self::Permanent(Box::new(error))
     }
 }
 
-impl LetterWriter {
+impl Renderer {
     pub(crate) fn new(sender: &SenderSettings, clock: Arc<dyn Clock>) -> Result<Self, SettingsError> {
         let shop = one_line(&sender.name);
         let address =
@@ -90,8 +84,8 @@ impl LetterWriter {
         })
     }
 
-    /// Writes the letter. Two letters of one mail differ in nothing but `Date`.
-    pub(crate) fn write(&self, mail: &impl Told) -> Result<Letter, Unwritable> {
+    /// The same mail is always rendered alike, but for `Date`.
+    pub(crate) fn render(&self, mail: &impl Content) -> Result<Rendered, RenderError> {
         let to = address::parse(mail.to())?;
         let recipient = mail.recipient().map(one_line).filter(|name| !name.is_empty());
         let text = mail.text(&self.shop, recipient.as_deref())?;
@@ -107,7 +101,7 @@ impl LetterWriter {
             .subject(text.subject)
             .raw_header(auto_submitted())
             .multipart(texts)?;
-        Ok(Letter {
+        Ok(Rendered {
             from: self.sender.email.clone(),
             to,
             bytes: message.formatted(),
@@ -115,12 +109,12 @@ impl LetterWriter {
     }
 }
 
-/// Cannot occur in a quoted-printable text, where `=` is followed by hexadecimal digits or a line's end (RFC 2045 §6.7).
+/// Cannot occur in quoted-printable text, where `=` is followed by hexadecimal digits or a line break (RFC 2045 §6.7).
 fn boundary(mail: MailId) -> String {
     format!("=_{}", mail.uuid().simple())
 }
 
-/// Quoted-printable passes every server, keeps its lines short, and stays readable in the sandbox's files.
+/// Quoted-printable passes every server, keeps lines short, and stays readable in the sandbox's files.
 fn part(kind: ContentType, text: String) -> SinglePart {
     let builder = SinglePart::builder()
         .header(kind)
@@ -128,7 +122,7 @@ fn part(kind: ContentType, text: String) -> SinglePart {
     builder.body(text)
 }
 
-/// Keeps vacation notices and other responders quiet (RFC 3834 §5).
+/// Suppresses vacation notices and other automatic replies (RFC 3834 §5).
 fn auto_submitted() -> HeaderValue {
     HeaderValue::new(
         HeaderName::new_from_ascii_str("Auto-Submitted"),
