@@ -101,40 +101,6 @@ async fn forty_clients_over_two_processes_get_exactly_600_through() {
 }
 
 #[tokio::test]
-async fn one_key_per_statement_counts_just_as_exactly() {
-    let settings = |options: testkit::ServerOptions| options.set("SELLER_API__DATABASE__GATHERING", "router");
-    let world = blackbox::World::with(PROGRAM, settings).await;
-    world.stop_clock("2040-01-01T12:00:30Z").await;
-    let (seller, token) = world.reader().await;
-    let id = world.offer(&seller, 1, json!({})).await;
-    let me = world.get(&token, "/v1/me").await.expect(200).json();
-    world
-        .adjust(
-            me["app"]["client_id"].as_str().unwrap(),
-            &json!({"rate_limit": 50}),
-        )
-        .await
-        .expect(200);
-    let requests = (0..100).map(|_| {
-        let (url, token, client) = (
-            world.url(&format!("/v1/offers/{id}")),
-            token.clone(),
-            world.client.clone(),
-        );
-        tokio::spawn(async move { client.get(&url).bearer(&token).send().await.status })
-    });
-    let requests: Vec<_> = requests.collect();
-    let mut passed = 0;
-    for request in requests {
-        match request.await.unwrap() {
-            200 => passed += 1,
-            status => assert_eq!(status, 429),
-        }
-    }
-    assert_eq!(passed, 49);
-}
-
-#[tokio::test]
 async fn the_default_limit_is_a_setting() {
     let settings = |options: testkit::ServerOptions| options.set("SELLER_API__RATE_LIMIT__DEFAULT", 2);
     let world = blackbox::World::with(PROGRAM, settings).await;

@@ -13,7 +13,6 @@
 
 mod alerts;
 mod capacity;
-mod citus;
 mod commands;
 mod compose;
 mod configured;

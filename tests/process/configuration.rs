@@ -148,11 +148,6 @@ async fn an_impossible_value_is_named_with_its_key_and_source() {
         ("SELLER_API__RATE_LIMIT__DEFAULT", "0", "rate_limit.default"),
         ("SELLER_API__RATE_LIMIT__DEFAULT", "many", "rate_limit.default"),
         ("SELLER_API__DATABASE__POOL_SIZE", "0", "database.pool_size"),
-        (
-            "SELLER_API__DATABASE__GATHERING",
-            "scattered",
-            "database.gathering",
-        ),
         ("SELLER_API__LOG__FORMAT", "xml", "log.format"),
         ("SELLER_API__KEYS__SEALING", "a:c2hvcnQ=", "keys.sealing"),
     ];

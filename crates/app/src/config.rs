@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     carriers::{CarriersConfig, ClientConfig, DhlConfig, DpdConfig, InpostConfig, PocztaPolskaConfig},
-    database::{DatabaseConfig, GatheringMode},
+    database::DatabaseConfig,
     error::{ConfigError, Problem},
     jobs::{IdempotencyConfig, RetentionConfig, TrackingConfig, WorkerConfig},
     keys::KeysConfig,

@@ -1,7 +1,6 @@
 //! Test support: a shared private PostgreSQL, a database per test, the program under test, and a client for it.
 //!
-//! `SELLER_API_TEST_TOPOLOGY` chooses what [`TestServer::start`] starts: `single`, one process, which is the default; `router`,
-//! the same with `database.gathering = "router"`; `fleet`, three
+//! `SELLER_API_TEST_TOPOLOGY` chooses what [`TestServer::start`] starts: `single`, one process, which is the default; `fleet`, three
 //! servers and two workers behind a balancer; `fleet-pgbouncer`, the same over a `PgBouncer`.
 //!
 //! Everything here panics with a clear message where it cannot go on: that is a failed test.

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_postgres::{Database, DatabaseSettings, Gathering};
+use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -131,12 +131,6 @@ impl TestServer {
         let pooled = match Topology::chosen() {
             _ if options.in_one_process => return Self::one(options, database.url(), database).await,
             Topology::Single => return Self::one(options, database.url(), database).await,
-            Topology::Router => {
-                let options = options
-                    .clone()
-                    .unless_set("SELLER_API__DATABASE__GATHERING", "router");
-                return Self::one(&options, database.url(), database).await;
-            }
             Topology::Fleet => false,
             Topology::FleetPgBouncer => true,
         };
@@ -338,7 +332,6 @@ async fn operator_token(database: &TestDatabase) -> String {
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(5),
         statement_timeout: Duration::from_secs(5),
-        gathering: Gathering::Grouped,
         default_rate_limit: std::num::NonZeroU32::MIN,
     };
     let units = Database::new(settings).expect("the URL is fine").units();

@@ -1,6 +1,6 @@
 //! In which arrangement of processes the program under test runs, chosen by whoever runs the tests.
 
-/// What chooses: `single` (also where it is not set), `router`, `fleet` or `fleet-pgbouncer`.
+/// What chooses: `single` (also where it is not set), `fleet` or `fleet-pgbouncer`.
 const VARIABLE: &str = "SELLER_API_TEST_TOPOLOGY";
 
 /// An arrangement of processes.
@@ -8,8 +8,6 @@ const VARIABLE: &str = "SELLER_API_TEST_TOPOLOGY";
 pub(crate) enum Topology {
     /// One process that does everything.
     Single,
-    /// The same with one key a statement, as a database that is distributed takes it.
-    Router,
     /// Several servers without workers behind a balancer, and workers beside them.
     Fleet,
     /// The same, and all of them reach the database through a `PgBouncer` with fewer connections than they have.
@@ -21,11 +19,10 @@ impl Topology {
     pub(crate) fn chosen() -> Self {
         match std::env::var(VARIABLE).as_deref() {
             Err(_) | Ok("" | "single") => Self::Single,
-            Ok("router") => Self::Router,
             Ok("fleet") => Self::Fleet,
             Ok("fleet-pgbouncer") => Self::FleetPgBouncer,
             Ok(other) => {
-                panic!("{VARIABLE} is `single`, `router`, `fleet` or `fleet-pgbouncer`, and not `{other}`")
+                panic!("{VARIABLE} is `single`, `fleet` or `fleet-pgbouncer`, and not `{other}`")
             }
         }
     }

@@ -14,5 +14,5 @@ pub(crate) use applications::Applications;
 pub(crate) use client_tokens::IssuedTokens;
 pub(crate) use directory::AllApplications;
 pub(crate) use operator_tokens::StoredOperatorTokens;
-pub(crate) use rates::{CountDeed, CountOne, Counted, Rates, WINDOW, count};
+pub(crate) use rates::{CountDeed, Counted, Rates, WINDOW, count};
 pub(crate) use sellers::{SellerColumns, SellerRow, Sellers};

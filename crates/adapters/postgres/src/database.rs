@@ -38,12 +38,12 @@ use crate::{
     schema_state::{self, SchemaState},
     sealed::SealedValues,
     sealing::Sealing,
-    settings::{DatabaseSettings, DatabaseUrlError, Gathering},
+    settings::{DatabaseSettings, DatabaseUrlError},
     trade::{Directory, Mails, OrdersReader, ParcelQueue},
     transaction::{Tools, Tx},
     unit_of_work::Units,
     url,
-    webhooks::{AllDeliveries, LanesBySeller, StoredLanes, StoredSubscriptions},
+    webhooks::{AllDeliveries, StoredLanes, StoredSubscriptions},
 };
 
 /// The shortest time between two questions about a parcel, unless [`Database::with_polling`] says otherwise.
@@ -57,7 +57,6 @@ pub struct Database {
     pooler: Arc<Pooler>,
     pool: Pool<AsyncPgConnection>,
     statement_timeout: Duration,
-    gathering: Gathering,
     default_rate_limit: NonZeroU32,
     tools: Tools,
 }
@@ -104,7 +103,6 @@ impl Database {
             // It is refused only where time limits come without a runtime.
             pool: pool.map_err(|_| DatabaseUrlError::Malformed)?,
             statement_timeout: settings.statement_timeout,
-            gathering: settings.gathering,
             default_rate_limit: settings.default_rate_limit,
             tools: Tools {
                 sealing: Sealing::default(),
@@ -141,23 +139,19 @@ impl Database {
         Arc::new(self.unit_of_work())
     }
 
-    /// A gate. Make one for each server thread: each gathers for itself, on a connection of its own.
+    /// A gate. Make one for each server thread: each batches for itself, on a connection of its own.
     pub fn gate(&self) -> Arc<dyn Gate> {
-        Arc::new(TokenGate::new(
-            &self.connector,
-            self.gathering,
-            self.default_rate_limit,
-        ))
+        Arc::new(TokenGate::new(&self.connector, self.default_rate_limit))
     }
 
     /// A reader of offers; one for each server thread, as with [`Self::gate`].
     pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
-        Arc::new(OffersReader::new(&self.connector, self.gathering))
+        Arc::new(OffersReader::new(&self.connector))
     }
 
     /// A reader of a seller's orders; one for each server thread, as with [`Self::gate`].
     pub fn order_reader(&self) -> Arc<dyn OrderReader> {
-        Arc::new(OrdersReader::new(&self.connector, self.gathering))
+        Arc::new(OrdersReader::new(&self.connector))
     }
 
     /// Reads whole orders, for the marketplace.
@@ -209,17 +203,13 @@ impl Database {
 
     /// The lanes of deliveries that wait to be carried out.
     pub fn lanes(&self) -> Arc<dyn Lanes> {
-        let lanes = StoredLanes::new(self.reads("lanes"), self.tools.sealing.clone());
-        match self.gathering {
-            Gathering::Grouped => Arc::new(lanes),
-            Gathering::Router => Arc::new(LanesBySeller(lanes)),
-        }
+        Arc::new(StoredLanes::new(self.reads("lanes"), self.tools.sealing.clone()))
     }
 
     /// Reads applications; one for each server thread, as with [`Self::gate`].
     pub fn applications(&self) -> Arc<dyn ApplicationReader> {
         let reads = self.reads("applications");
-        Arc::new(Applications::new(&self.connector, reads, self.gathering))
+        Arc::new(Applications::new(&self.connector, reads))
     }
 
     /// Looks up applications, whosever they are.
@@ -229,7 +219,7 @@ impl Database {
 
     /// Issues the tokens of applications; one for each server thread, as with [`Self::gate`].
     pub fn client_tokens(&self) -> Arc<dyn ClientTokens> {
-        Arc::new(IssuedTokens::new(&self.connector, self.gathering))
+        Arc::new(IssuedTokens::new(&self.connector))
     }
 
     /// Reads what sellers have consented to.
@@ -272,8 +262,7 @@ impl Database {
 
     /// Counts calls of the OAuth endpoints; one for each server thread, as with [`Self::gate`].
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
-        let reads = self.reads("rate_limits");
-        Arc::new(Rates::new(&self.connector, reads, self.gathering))
+        Arc::new(Rates::new(&self.connector))
     }
 
     /// How the schema stands to this program; fails while the database cannot be reached, so it serves as a probe too. The first

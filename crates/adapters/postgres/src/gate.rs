@@ -1,43 +1,314 @@
-//! The gate: looks tokens up and counts their applications, at each request anew.
+//! The gate: looks up the tokens of all requests in flight and counts their applications, in one statement. Nothing is cached.
 
-mod gathered;
-mod router;
-mod row;
-
-use std::{num::NonZeroU32, sync::Arc};
+use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryResult, Queryable,
+    sql_types::{self as sql, Array, BigInt, Binary, Nullable, SmallInt, Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
-use oauth::{Admission, Gate, TokenKey};
+use oauth::{
+    Admission, ClientId, FamilyId, FamilyKind, Gate, Limiter, Principal, Quota, ScopeSet, TokenKey, TokenKind,
+};
+use uuid::Uuid;
 
-use crate::{connector::Connector, gather::Gatherer, settings::Gathering};
+use crate::{
+    accounts::{WINDOW, limit_from},
+    batch::{BatchQuery, Batcher},
+    connector::Connector,
+    error::SharedFailure,
+    statement::statement,
+};
 
 /// The gate of one server thread.
-pub(crate) enum TokenGate {
-    /// All requests in flight in one statement.
-    Gathered(Gatherer<gathered::Requests>),
-    /// One request per statement.
-    Router(router::Router),
-}
+pub(crate) struct TokenGate(Batcher<Requests>);
 
 impl TokenGate {
-    pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering, default_limit: NonZeroU32) -> Self {
-        let connector = Arc::clone(connector);
-        match gathering {
-            Gathering::Grouped => {
-                Self::Gathered(Gatherer::new(gathered::Requests { default_limit }, connector))
-            }
-            Gathering::Router => Self::Router(router::Router::new(connector, default_limit)),
-        }
+    pub(crate) fn new(connector: &Arc<Connector>, default_limit: NonZeroU32) -> Self {
+        Self(Batcher::new(Requests { default_limit }, Arc::clone(connector)))
     }
 }
 
 #[async_trait]
 impl Gate for TokenGate {
     async fn admit(&self, token: TokenKey) -> Result<Option<Admission>, StoreError> {
-        match self {
-            Self::Gathered(gatherer) => gatherer.ask(token).await,
-            Self::Router(router) => router.admit(token).await,
-        }
+        self.0.ask(token).await
     }
+}
+
+/// The columns of [`LiveRow`], of the tables `families` f, `access_tokens` t, `applications` a and `sellers` s. A token may have
+/// scopes of its own, fewer than its family.
+macro_rules! live_columns {
+    () => {
+        "f.seller_id, s.seller_no, f.client_id, a.name, coalesce(t.scopes, f.scopes) & a.scopes as scopes, f.kind, \
+         t.expires_at, a.rate_limit"
+    };
+}
+
+/// When a token is alive at the instant `clock.at`: its own row, its family, application and account all say so, and the
+/// connection where the family was consented to. An application lives no longer than its owner's account. Each state that is fine is named, so that one which is added later lets
+/// nobody in by mistake.
+macro_rules! live_condition {
+    () => {
+        "t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.at) and f.revoked_at is null \
+         and a.deleted_at is null and a.status in ('pending', 'active') and s.closed_at is null \
+         and (a.owner_id = f.seller_id or exists (select from sellers o where o.id = a.owner_id and o.closed_at is null)) \
+         and (f.generation is null or exists (select from connections c where c.client_id = f.client_id \
+           and c.seller_id = f.seller_id and c.generation = f.generation))"
+    };
+}
+
+/// The types of these columns.
+type LiveColumns = (
+    sql::Uuid,
+    sql::Integer,
+    sql::Uuid,
+    sql::Text,
+    sql::Integer,
+    sql::Text,
+    sql::Nullable<sql::Timestamptz>,
+    sql::Nullable<sql::Integer>,
+);
+
+#[derive(Queryable)]
+struct LiveRow {
+    seller_id: Uuid,
+    seller_no: i32,
+    client_id: Uuid,
+    name: String,
+    scopes: i32,
+    kind: String,
+    expires_at: Option<DateTime<Utc>>,
+    rate_limit: Option<i32>,
+}
+
+/// A caller and the limit of its application.
+#[derive(Debug, Clone)]
+struct Caller {
+    principal: Principal,
+    limit: u32,
+}
+
+impl LiveRow {
+    /// Who the family's token speaks for.
+    fn caller(self, family: FamilyId, default_limit: NonZeroU32) -> Result<Caller, StoreError> {
+        let client_id = ClientId::from(self.client_id);
+        let corrupt = |reason: String| StoreError::corrupt("families", family, reason);
+        let kind = match FamilyKind::parse(&self.kind) {
+            Some(FamilyKind::ClientCredentials | FamilyKind::AuthorizationCode) => TokenKind::Access,
+            Some(FamilyKind::Personal) => TokenKind::Personal,
+            None => return Err(corrupt(format!("kind {:?}", self.kind))),
+        };
+        if kind == TokenKind::Access && self.expires_at.is_none() {
+            return Err(StoreError::corrupt(
+                "access_tokens",
+                family,
+                "an access token without an end",
+            ));
+        }
+        let scopes = ScopeSet::from_bits(self.scopes).map_err(|unknown| corrupt(unknown.to_string()))?;
+        let limit = match self.rate_limit {
+            None => default_limit,
+            Some(limit) => limit_from(limit).ok_or_else(|| {
+                StoreError::corrupt("applications", client_id, format!("rate_limit {limit}"))
+            })?,
+        };
+        let principal = Principal {
+            seller: self.seller_id.into(),
+            seller_no: self.seller_no,
+            client_id,
+            app_name: self.name,
+            scopes,
+            kind,
+            expires_at: self.expires_at,
+        };
+        Ok(Caller {
+            principal,
+            limit: limit.get(),
+        })
+    }
+}
+
+/// Looks up every token and counts the requests of those that are alive.
+///
+/// - The clock is read once: all counts of the statement fall into one window.
+/// - The keys are handed in by subqueries, so that one plan is kept for lists of any length, and each is looked up by itself:
+///   `offset 0` keeps the planner from one join of whole tables, which it prefers for lists of a length that it guesses.
+/// - Each application has one row in it, and the rows are locked in order. Two groups with the same applications in
+///   different orders would wait for each other in a circle.
+/// - Its commit does not wait for the disk. That is set beside the clock, which is read in any case: PostgreSQL does not
+///   carry out a table expression that nobody reads.
+/// - What comes back is a row for each living token, and one for each application with the place of its last request. They
+///   are put together here, since a join of two results of unknown size costs the square of them.
+struct Admit<'a> {
+    families: Vec<Uuid>,
+    hashes: Vec<&'a [u8]>,
+    times: Vec<i64>,
+    kind: i16,
+}
+
+statement!(Admit<'_> => Row:
+    "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
+       from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
+     live as materialized (select k.n, k.times, caller.* from clock cross join unnest((select ",
+    families: Array<SqlUuid>, "::uuid[]), (select ", hashes: Array<Binary>, "::bytea[]), (select ",
+    times: Array<BigInt>,
+    concat!("::bigint[])) with ordinality as k (family, hash, times, n) cross join lateral (select ", live_columns!(),
+     " from access_tokens t join families f on f.id = t.family_id join applications a on a.client_id = f.client_id \
+       join sellers s on s.id = f.seller_id where t.family_id = k.family and t.hash = k.hash and ",
+     live_condition!(), " offset 0) caller), \
+     counted as (insert into rate_windows as w (window_start, kind, subject, used) select clock.window_start, "),
+    kind: SmallInt, ", g.client_id, g.times \
+       from (select client_id, sum(times)::bigint as times from live group by client_id) g cross join clock \
+       order by g.client_id \
+       on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning subject, used) \
+     select n, seller_id, seller_no, client_id, name, scopes, kind, expires_at, rate_limit, client_id, null::bigint, at, \
+       window_start from live cross join clock \
+     union all select null, null, null, null, null, null, null, null, null, subject, used, at, window_start \
+       from counted cross join clock");
+
+type Row = (
+    Nullable<BigInt>,
+    Nullable<LiveColumns>,
+    SqlUuid,
+    Nullable<BigInt>,
+    Timestamptz,
+    Timestamptz,
+);
+type Returned = (
+    Option<i64>,
+    Option<LiveRow>,
+    Uuid,
+    Option<i64>,
+    DateTime<Utc>,
+    DateTime<Utc>,
+);
+
+/// The requests of one server thread.
+pub(crate) struct Requests {
+    pub(crate) default_limit: NonZeroU32,
+}
+
+#[async_trait]
+impl BatchQuery for Requests {
+    const NAME: &'static str = "gate";
+    type Question = TokenKey;
+    type Answer = Option<Admission>;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        tokens: &[TokenKey],
+    ) -> QueryResult<Vec<Result<Option<Admission>, StoreError>>> {
+        let group = Group::of(tokens);
+        let admit = Admit {
+            families: group
+                .distinct
+                .iter()
+                .map(|(token, _)| token.family.uuid())
+                .collect(),
+            hashes: group
+                .distinct
+                .iter()
+                .map(|(token, _)| token.hash.bytes().as_slice())
+                .collect(),
+            times: group.distinct.iter().map(|(_, times)| *times).collect(),
+            kind: Limiter::Api.code(),
+        };
+        let rows = admit.get_results::<Returned>(&mut connection).await?;
+        Ok(group.admissions(rows, self.default_limit))
+    }
+}
+
+/// Requests of which several may carry the same token: it is looked up once.
+struct Group<'a> {
+    /// Each token with the number of its requests.
+    distinct: Vec<(&'a TokenKey, i64)>,
+    /// For each request, in order, the place of its token in `distinct`.
+    requests: Vec<usize>,
+}
+
+impl<'a> Group<'a> {
+    fn of(tokens: &'a [TokenKey]) -> Self {
+        let mut group = Self {
+            distinct: Vec::new(),
+            requests: Vec::with_capacity(tokens.len()),
+        };
+        let mut places = HashMap::new();
+        for token in tokens {
+            let next = group.distinct.len();
+            let place = *places
+                .entry((token.family.uuid(), token.hash.bytes()))
+                .or_insert(next);
+            if let Some((_, times)) = group.distinct.get_mut(place) {
+                *times += 1;
+            } else {
+                group.distinct.push((token, 1));
+            }
+            group.requests.push(place);
+        }
+        group
+    }
+
+    /// Gives each request its own place in its application's window, in the order in which the requests came.
+    fn admissions(
+        &self,
+        rows: Vec<Returned>,
+        default_limit: NonZeroU32,
+    ) -> Vec<Result<Option<Admission>, StoreError>> {
+        let (mut callers, mut windows) = (HashMap::new(), HashMap::<Uuid, Window>::new());
+        for (n, live, client, used, at, window_start) in rows {
+            let window = windows.entry(client).or_insert(Window {
+                place: 0,
+                start: window_start,
+                at,
+            });
+            window.place += used.unwrap_or(0);
+            let token = n.and_then(|n| usize::try_from(n - 1).ok());
+            let known = token.and_then(|token| Some((token, self.distinct.get(token)?)));
+            if let (Some(live), Some((token, (key, times)))) = (live, known) {
+                window.place -= times;
+                let caller = live.caller(key.family, default_limit).map_err(SharedFailure::new);
+                callers.insert(token, (client, caller));
+            }
+        }
+        self.requests
+            .iter()
+            .map(|token| admission(callers.get(token), &mut windows))
+            .collect()
+    }
+}
+
+/// What an application's window had counted before this group and, as the group's requests take their places, since then.
+struct Window {
+    place: i64,
+    start: DateTime<Utc>,
+    at: DateTime<Utc>,
+}
+
+fn admission(
+    caller: Option<&(Uuid, Result<Caller, SharedFailure>)>,
+    windows: &mut HashMap<Uuid, Window>,
+) -> Result<Option<Admission>, StoreError> {
+    let Some((client, caller)) = caller else {
+        return Ok(None);
+    };
+    let caller = caller.as_ref().map_err(SharedFailure::for_one)?;
+    let Some(window) = windows.get_mut(client) else {
+        return Err(StoreError::unexpected("a count is missing"));
+    };
+    window.place += 1;
+    let quota = Quota {
+        limit: caller.limit,
+        place: u64::try_from(window.place).map_err(StoreError::unexpected)?,
+        resets_at: window.start + WINDOW,
+        counted_at: window.at,
+    };
+    Ok(Some(Admission {
+        principal: caller.principal.clone(),
+        quota,
+    }))
 }

@@ -2,8 +2,8 @@
 //!
 //! Three kinds of connection, each opened when it is first needed and again when it has died:
 //! - a **pool** for transactions and rare reads;
-//! - a **gathered** one for each gate and each reader of offers, that is for each server thread: while one statement is under
-//!   way on it, the next questions gather and then go as one. A reader has another one for its lists, which are pipelined;
+//! - a **shared** one for each gate and each reader, that is for each server thread: while one statement is under way on it, the
+//!   next questions wait and then go as one. A reader has another one for its lists, which are pipelined;
 //! - the **migrations'** own.
 //!
 //! The database's URL may name several servers: each connection goes to the one that takes writes, and one on which a statement
@@ -15,6 +15,7 @@
 
 mod accounts;
 mod ahead;
+mod batch;
 mod catalogue;
 mod claims;
 mod connector;
@@ -22,12 +23,9 @@ mod database;
 mod error;
 mod feed;
 mod gate;
-mod gather;
 mod grants;
 mod host;
 mod instance;
-mod keyed;
-mod line;
 mod listing;
 mod meters;
 mod migrations;
@@ -45,6 +43,7 @@ mod schema_state;
 mod sealed;
 mod sealing;
 mod settings;
+mod shared_connection;
 mod spans;
 mod statement;
 mod tls;
@@ -61,7 +60,7 @@ pub use queues::{Backlog, QUEUE_LIMIT, Queues};
 pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
 pub use schema_state::SchemaState;
 pub use sealed::{Resealed, SealedColumn, SealedPlace, SealedSample, SealedValues};
-pub use settings::{DatabaseSettings, DatabaseUrlError, Gathering};
+pub use settings::{DatabaseSettings, DatabaseUrlError};
 pub use url::check_url;
 
 /// The longest that a read, or the begin of a transaction, waits for the database, opening a connection included.

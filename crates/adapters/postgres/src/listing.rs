@@ -22,7 +22,7 @@ use diesel_async::RunQueryDsl;
 use kernel::{Keyset, Page, PageSize, SellerId, StoreError};
 
 use self::statement::{CountUpdated, FEW};
-use crate::line::Line;
+use crate::shared_connection::SharedConnection;
 
 pub(crate) use self::statement::Slice;
 
@@ -48,7 +48,7 @@ pub(crate) trait Listed: Copy + Send + Sync + 'static {
     type Item: Send;
 
     /// Reads a run of rows.
-    async fn rows(line: &Line, slice: Slice<Self>) -> Result<Vec<Self::Item>, StoreError>;
+    async fn rows(connection: &SharedConnection, slice: Slice<Self>) -> Result<Vec<Self::Item>, StoreError>;
 
     /// Where a thing stands in the list.
     fn position(item: &Self::Item) -> Keyset;
@@ -67,7 +67,7 @@ pub(crate) struct Filter {
 
 /// Reads a page.
 pub(crate) async fn read<L: Listed>(
-    line: &Line,
+    connection: &SharedConnection,
     seller: SellerId,
     filter: Filter,
     after: Option<Keyset>,
@@ -78,14 +78,14 @@ pub(crate) async fn read<L: Listed>(
         ..Slice::new(seller.uuid(), filter.status, after, i64::from(size.get()) + 1)
     };
     let items = match filter.updated_after {
-        None => L::rows(line, list).await?,
-        Some(instant) => updated_after(line, list, instant).await?,
+        None => L::rows(connection, list).await?,
+        Some(instant) => updated_after(connection, list, instant).await?,
     };
     Ok(Page::from_one_more(items, size, L::position))
 }
 
 async fn updated_after<L: Listed>(
-    line: &Line,
+    connection: &SharedConnection,
     list: Slice<L>,
     instant: DateTime<Utc>,
 ) -> Result<Vec<L::Item>, StoreError> {
@@ -95,7 +95,7 @@ async fn updated_after<L: Listed>(
             newer_than: list.newer_than.max(Some(instant)),
             ..list
         };
-        found = L::rows(line, newer).await?;
+        found = L::rows(connection, newer).await?;
     }
     let missing = list.rows - i64::try_from(found.len()).unwrap_or(list.rows);
     if missing > 0 && list.newer_than.is_none_or(|oldest| oldest < instant) {
@@ -104,18 +104,18 @@ async fn updated_after<L: Listed>(
             rows: missing,
             ..list
         };
-        found.extend(changed(line, older, instant).await?);
+        found.extend(changed(connection, older, instant).await?);
     }
     Ok(found)
 }
 
 async fn changed<L: Listed>(
-    line: &Line,
+    connection: &SharedConnection,
     older: Slice<L>,
     instant: DateTime<Utc>,
 ) -> Result<Vec<L::Item>, StoreError> {
     let count = CountUpdated::of(&older, instant);
-    let count = line
+    let count = connection
         .ask(|link| async move { count.get_result::<i64>(&mut link.connection()).await })
         .await?;
     let changed = Slice {
@@ -123,5 +123,5 @@ async fn changed<L: Listed>(
         few: count <= FEW,
         ..older
     };
-    L::rows(line, changed).await
+    L::rows(connection, changed).await
 }

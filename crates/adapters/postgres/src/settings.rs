@@ -18,8 +18,6 @@ pub struct DatabaseSettings {
     pub acquire_timeout: Duration,
     /// How long one statement of a transaction may take.
     pub statement_timeout: Duration,
-    /// Whether what is in flight is gathered into one statement.
-    pub gathering: Gathering,
     /// Requests a minute on `/v1` for an application without a limit of its own.
     pub default_rate_limit: NonZeroU32,
 }
@@ -28,19 +26,8 @@ impl fmt::Debug for DatabaseSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DatabaseSettings")
             .field("pool_size", &self.pool_size)
-            .field("gathering", &self.gathering)
             .finish_non_exhaustive()
     }
-}
-
-/// How look-ups and counts of requests in flight are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Gathering {
-    /// While one statement is under way, the next requests gather and go as one.
-    #[default]
-    Grouped,
-    /// One key per statement, so that a distributed PostgreSQL can send each to the one node that has its rows.
-    Router,
 }
 
 /// The parameters that a URL may have, in the order in which people need them.

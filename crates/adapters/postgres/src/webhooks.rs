@@ -1,7 +1,6 @@
 //! Subscriptions, their lanes and their deliveries.
 
 mod aside;
-mod by_seller;
 mod claim;
 mod delivery_row;
 mod directory;
@@ -17,7 +16,6 @@ mod top_up;
 mod unreadable;
 
 pub(crate) use self::{
-    by_seller::LanesBySeller,
     directory::AllDeliveries,
     ending::{Ended, end_subscriptions, remove_subscriptions, wake_lanes},
     lanes::StoredLanes,

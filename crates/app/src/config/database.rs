@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use adapter_postgres::{DatabaseSettings, Gathering, check_url};
+use adapter_postgres::{DatabaseSettings, check_url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,27 +32,6 @@ pub struct DatabaseConfig {
     /// idempotency key, half a minute at the token endpoint.
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     pub statement_timeout: Period,
-    /// Whether statements of requests in flight are gathered into one.
-    pub gathering: GatheringMode,
-}
-
-/// `database.gathering`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GatheringMode {
-    /// Look-ups of all requests in flight go as one statement.
-    Grouped,
-    /// One key a statement, for a distributed PostgreSQL that routes by key.
-    Router,
-}
-
-impl From<GatheringMode> for Gathering {
-    fn from(mode: GatheringMode) -> Self {
-        match mode {
-            GatheringMode::Grouped => Self::Grouped,
-            GatheringMode::Router => Self::Router,
-        }
-    }
 }
 
 impl Default for DatabaseConfig {
@@ -64,7 +43,6 @@ impl Default for DatabaseConfig {
             connect_timeout: Period(Duration::from_millis(1_500)),
             acquire_timeout: Period(Duration::from_millis(2_500)),
             statement_timeout: Period(Duration::from_secs(2)),
-            gathering: GatheringMode::Grouped,
         }
     }
 }
@@ -103,7 +81,6 @@ impl DatabaseConfig {
             connect_timeout: self.connect_timeout.0,
             acquire_timeout: self.acquire_timeout.0,
             statement_timeout: self.statement_timeout.0,
-            gathering: self.gathering.into(),
             default_rate_limit,
         }
     }

@@ -15,12 +15,11 @@ use usecases::Transaction;
 
 use super::application_row::ApplicationRow;
 use crate::{
+    batch::{BatchQuery, Batcher},
     connector::Connector,
     error::SharedFailure,
-    gather::{Gatherer, Grouped},
     reads::Reads,
     schema::{api_now, applications, sellers},
-    settings::Gathering,
     transaction::Tx,
     webhooks::{remove_subscriptions, wake_lanes},
 };
@@ -28,36 +27,21 @@ use crate::{
 /// Reads applications outside a transaction.
 pub(crate) struct Applications {
     reads: Reads,
-    /// Clients that authenticate at the same time, in one statement; without it one by one.
-    gathered: Option<Gatherer<Clients>>,
+    /// Clients that authenticate at the same time, in one statement.
+    clients: Batcher<Clients>,
 }
 
 impl Applications {
-    pub(crate) fn new(connector: &Arc<Connector>, reads: Reads, gathering: Gathering) -> Self {
-        let gathered = match gathering {
-            Gathering::Grouped => Some(Gatherer::new(Clients, Arc::clone(connector))),
-            Gathering::Router => None,
-        };
-        Self { reads, gathered }
+    pub(crate) fn new(connector: &Arc<Connector>, reads: Reads) -> Self {
+        let clients = Batcher::new(Clients, Arc::clone(connector));
+        Self { reads, clients }
     }
 }
 
 #[async_trait]
 impl ApplicationReader for Applications {
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
-        if let Some(gathered) = &self.gathered {
-            return gathered.ask(client_id).await;
-        }
-        let client = applications::table
-            .inner_join(sellers::table)
-            .filter(applications::client_id.eq(client_id.uuid()))
-            .filter(applications::deleted_at.is_null())
-            .filter(sellers::closed_at.is_null())
-            .select(ApplicationRow::as_select());
-        let ask = self
-            .reads
-            .ask(|lent| async move { client.get_result(&mut lent.connection()).await.optional() });
-        ask.await?.map(Application::try_from).transpose()
+        self.clients.ask(client_id).await
     }
 
     async fn applications_of(&self, owner: SellerId) -> Result<Vec<Application>, StoreError> {
@@ -78,7 +62,7 @@ impl ApplicationReader for Applications {
 pub(crate) struct Clients;
 
 #[async_trait]
-impl Grouped for Clients {
+impl BatchQuery for Clients {
     const NAME: &'static str = "applications";
     type Question = ClientId;
     type Answer = Option<Application>;

@@ -16,11 +16,9 @@ use oauth::{ClientId, ClientTokens, FamilyKind, NewClientToken};
 use uuid::Uuid;
 
 use crate::{
+    batch::{BatchQuery, Batcher},
     connector::Connector,
     error::{SharedFailure, is_lock_timeout, is_surely_undone, store_error},
-    gather::{Gatherer, Grouped},
-    line::Line,
-    settings::Gathering,
     statement::statement,
 };
 
@@ -133,34 +131,19 @@ fn microseconds(token: &NewClientToken) -> i64 {
     token.lifetime.num_microseconds().unwrap_or(i64::MAX)
 }
 
-/// Issues the tokens of applications.
-pub(crate) enum IssuedTokens {
-    /// All that are in flight on one server thread in one statement.
-    Gathered(Gatherer<Issues>),
-    /// One family per statement.
-    OneByOne(Line),
-}
+/// Issues the tokens of applications: all in flight on one server thread in one statement.
+pub(crate) struct IssuedTokens(Batcher<Issues>);
 
 impl IssuedTokens {
-    pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering) -> Self {
-        let connector = Arc::clone(connector);
-        match gathering {
-            Gathering::Grouped => Self::Gathered(Gatherer::new(Issues, connector)),
-            Gathering::Router => Self::OneByOne(Line::new(connector, Issues::NAME)),
-        }
+    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
+        Self(Batcher::new(Issues, Arc::clone(connector)))
     }
 }
 
 #[async_trait]
 impl ClientTokens for IssuedTokens {
     async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError> {
-        match self {
-            Self::Gathered(gatherer) => gatherer.ask(token).await,
-            Self::OneByOne(line) => {
-                let ask = line.ask(|link| async move { IssueOne::of(&token).store(link.connection()).await });
-                ask.await?
-            }
-        }
+        self.0.ask(token).await
     }
 }
 
@@ -168,7 +151,7 @@ impl ClientTokens for IssuedTokens {
 pub(crate) struct Issues;
 
 #[async_trait]
-impl Grouped for Issues {
+impl BatchQuery for Issues {
     const NAME: &'static str = "client_tokens";
     type Question = NewClientToken;
     type Answer = bool;

@@ -14,30 +14,13 @@ use oauth::{Count, Limiter, RateCounter, Subject};
 use uuid::Uuid;
 
 use crate::{
+    batch::{BatchQuery, Batcher},
     connector::Connector,
-    gather::{Gatherer, Grouped},
-    reads::Reads,
-    settings::Gathering,
     statement::statement,
 };
 
 /// The length of a window.
 pub(crate) const WINDOW: TimeDelta = TimeDelta::minutes(1);
-
-/// Counts one call. Its commit does not wait for the disk: a crash of the server may lose the counts of its last moment, and
-/// nothing else rests on them.
-pub(crate) struct CountOne {
-    kind: i16,
-    subject: Uuid,
-}
-
-statement!(CountOne => (BigInt, Timestamptz, Timestamptz):
-    "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
-       from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-     counted as (insert into rate_windows as w (window_start, kind, subject, used) \
-       select window_start, ", kind: SmallInt, ", ", subject: SqlUuid,
-    ", 1 from clock on conflict (window_start, kind, subject) do update set used = w.used + 1 returning used) \
-     select counted.used, clock.window_start, clock.at from counted cross join clock");
 
 /// Counts one deed in the transaction that does it, which is as durable as it is.
 pub(crate) struct CountDeed {
@@ -64,15 +47,6 @@ impl CountDeed {
 /// What a statement says of a count: the subject's last place, the window's start, and the time.
 pub(crate) type Counted = (i64, DateTime<Utc>, DateTime<Utc>);
 
-impl CountOne {
-    pub(crate) fn new(limiter: Limiter, subject: Subject) -> Self {
-        Self {
-            kind: limiter.code(),
-            subject: subject.uuid(),
-        }
-    }
-}
-
 /// The count of a call whose place is `used`.
 pub(crate) fn count((used, window_start, counted_at): Counted) -> Result<Count, StoreError> {
     let place = u64::try_from(used).map_err(StoreError::unexpected)?;
@@ -84,7 +58,8 @@ pub(crate) fn count((used, window_start, counted_at): Counted) -> Result<Count, 
 }
 
 /// Counts many calls in one window. Each limiter and subject has one row in it, and the rows are locked in order: two groups
-/// with the same subjects in different orders would wait for each other in a circle. Else it is as [`CountOne`].
+/// with the same subjects in different orders would wait for each other in a circle. Its commit does not wait for the disk: a crash
+/// of the server may lose the counts of its last moment, and nothing else rests on them.
 struct CountMany {
     kinds: Vec<i16>,
     subjects: Vec<Uuid>,
@@ -102,35 +77,19 @@ statement!(CountMany => (SmallInt, SqlUuid, BigInt, Timestamptz, Timestamptz):
        on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning kind, subject, used) \
      select counted.kind, counted.subject, counted.used, clock.window_start, clock.at from counted cross join clock");
 
-/// Counts calls of the OAuth endpoints.
-pub(crate) enum Rates {
-    /// All that are in flight on one server thread in one statement.
-    Gathered(Gatherer<Calls>),
-    /// One call per statement.
-    OneByOne(Reads),
-}
+/// Counts calls of the OAuth endpoints: all in flight on one server thread in one statement.
+pub(crate) struct Rates(Batcher<Calls>);
 
 impl Rates {
-    pub(crate) fn new(connector: &Arc<Connector>, reads: Reads, gathering: Gathering) -> Self {
-        match gathering {
-            Gathering::Grouped => Self::Gathered(Gatherer::new(Calls, Arc::clone(connector))),
-            Gathering::Router => Self::OneByOne(reads),
-        }
+    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
+        Self(Batcher::new(Calls, Arc::clone(connector)))
     }
 }
 
 #[async_trait]
 impl RateCounter for Rates {
     async fn count(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
-        match self {
-            Self::Gathered(gatherer) => gatherer.ask((limiter, subject)).await,
-            Self::OneByOne(reads) => {
-                let one = CountOne::new(limiter, subject);
-                let ask =
-                    reads.ask(|lent| async move { one.get_result::<Counted>(&mut lent.connection()).await });
-                count(ask.await?)
-            }
-        }
+        self.0.ask((limiter, subject)).await
     }
 }
 
@@ -141,7 +100,7 @@ pub(crate) struct Calls;
 type Counter = (i16, Uuid);
 
 #[async_trait]
-impl Grouped for Calls {
+impl BatchQuery for Calls {
     const NAME: &'static str = "rate_limits";
     type Question = (Limiter, Subject);
     type Answer = Count;

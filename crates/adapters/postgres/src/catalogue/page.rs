@@ -7,8 +7,8 @@ use offers::Offer;
 
 use super::row::{OfferColumns, OfferRow, offer_columns};
 use crate::{
-    line::Line,
     listing::{Listed, Slice},
+    shared_connection::SharedConnection,
 };
 
 /// Offers, by when they were created.
@@ -26,9 +26,9 @@ impl Listed for Offers {
     type Columns = OfferColumns;
     type Item = Offer;
 
-    async fn rows(line: &Line, slice: Slice<Self>) -> Result<Vec<Offer>, StoreError> {
+    async fn rows(connection: &SharedConnection, slice: Slice<Self>) -> Result<Vec<Offer>, StoreError> {
         let rows =
-            line.ask(|link| async move { slice.get_results::<OfferRow>(&mut link.connection()).await });
+            connection.ask(|link| async move { slice.get_results::<OfferRow>(&mut link.connection()).await });
         rows.await?.into_iter().map(Offer::try_from).collect()
     }
 

@@ -17,25 +17,24 @@ use super::{
     row::{OfferColumns, OfferRow, offer_columns},
 };
 use crate::{
+    batch::{BatchQuery, Batcher, answers_by_place},
     connector::Connector,
-    keyed::{ById, Keyed},
-    line::Line,
     listing::{self, Filter},
-    settings::Gathering,
+    shared_connection::SharedConnection,
     statement::statement,
 };
 
 /// Reads offers for one server thread.
 pub(crate) struct OffersReader {
-    by_id: ById<Single>,
-    pages: Line,
+    by_id: Batcher<ById>,
+    pages: SharedConnection,
 }
 
 impl OffersReader {
-    pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering) -> Self {
+    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
         Self {
-            by_id: ById::new(connector, gathering),
-            pages: Line::new(Arc::clone(connector), "offer_pages"),
+            by_id: Batcher::new(ById, Arc::clone(connector)),
+            pages: SharedConnection::new(Arc::clone(connector), "offer_pages"),
         }
     }
 }
@@ -43,7 +42,7 @@ impl OffersReader {
 #[async_trait]
 impl OfferReader for OffersReader {
     async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError> {
-        self.by_id.read(seller, id.uuid()).await
+        self.by_id.ask((seller, id.uuid())).await
     }
 
     async fn offers(
@@ -62,15 +61,6 @@ impl OfferReader for OffersReader {
     }
 }
 
-struct OneOffer {
-    seller: Uuid,
-    id: Uuid,
-}
-
-statement!(OneOffer => OfferColumns:
-    concat!("select ", offer_columns!(), " from offers where seller_id = "), seller: SqlUuid,
-    " and id = ", id: SqlUuid, "");
-
 /// The keys are handed in by a subquery: as bare parameters, a short list of them would be planned anew at each run, since
 /// the planner takes a plan for so few rows to be cheaper than the one that it keeps.
 struct Offers {
@@ -84,27 +74,25 @@ statement!(Offers => (BigInt, OfferColumns):
     "::uuid[])) with ordinality as k (seller_id, id, n) join offers on offers.seller_id = k.seller_id and offers.id = k.id");
 
 /// Offers by their ids.
-struct Single;
+struct ById;
 
 #[async_trait]
-impl Keyed for Single {
+impl BatchQuery for ById {
     const NAME: &'static str = "offers";
-    type Row = OfferRow;
-    type Item = Offer;
+    type Question = (SellerId, Uuid);
+    type Answer = Option<Offer>;
 
-    fn key(offer: &Offer) -> (SellerId, Uuid) {
-        (offer.seller, offer.id.uuid())
-    }
-
-    async fn one(mut connection: &AsyncPgConnection, seller: Uuid, id: Uuid) -> QueryResult<Vec<OfferRow>> {
-        OneOffer { seller, id }.get_results(&mut connection).await
-    }
-
-    async fn many(
+    async fn answer(
+        &self,
         mut connection: &AsyncPgConnection,
-        sellers: Vec<Uuid>,
-        ids: Vec<Uuid>,
-    ) -> QueryResult<Vec<(i64, OfferRow)>> {
-        Offers { sellers, ids }.get_results(&mut connection).await
+        questions: &[(SellerId, Uuid)],
+    ) -> QueryResult<Vec<Result<Option<Offer>, StoreError>>> {
+        let (sellers, ids) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
+        let rows = Offers { sellers, ids }
+            .get_results::<(i64, OfferRow)>(&mut connection)
+            .await?;
+        Ok(answers_by_place(questions, rows, |offer: &Offer| {
+            (offer.seller, offer.id.uuid())
+        }))
     }
 }

@@ -7,8 +7,8 @@ use orders::SellerOrder;
 
 use super::row::{PartColumns, PartRow, part_columns};
 use crate::{
-    line::Line,
     listing::{Listed, Slice},
+    shared_connection::SharedConnection,
 };
 
 /// A seller's parts of orders, by when they were placed; without test orders.
@@ -26,8 +26,9 @@ impl Listed for Parts {
     type Columns = PartColumns;
     type Item = SellerOrder;
 
-    async fn rows(line: &Line, slice: Slice<Self>) -> Result<Vec<SellerOrder>, StoreError> {
-        let rows = line.ask(|link| async move { slice.get_results::<PartRow>(&mut link.connection()).await });
+    async fn rows(connection: &SharedConnection, slice: Slice<Self>) -> Result<Vec<SellerOrder>, StoreError> {
+        let rows =
+            connection.ask(|link| async move { slice.get_results::<PartRow>(&mut link.connection()).await });
         rows.await?.into_iter().map(SellerOrder::try_from).collect()
     }
 

@@ -17,25 +17,24 @@ use super::{
     row::{PartColumns, PartRow, part_columns},
 };
 use crate::{
+    batch::{BatchQuery, Batcher, answers_by_place},
     connector::Connector,
-    keyed::{ById, Keyed},
-    line::Line,
     listing::{self, Filter},
-    settings::Gathering,
+    shared_connection::SharedConnection,
     statement::statement,
 };
 
 /// Reads orders for one server thread.
 pub(crate) struct OrdersReader {
-    by_id: ById<Single>,
-    others: Line,
+    by_id: Batcher<ById>,
+    others: SharedConnection,
 }
 
 impl OrdersReader {
-    pub(crate) fn new(connector: &Arc<Connector>, gathering: Gathering) -> Self {
+    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
         Self {
-            by_id: ById::new(connector, gathering),
-            others: Line::new(Arc::clone(connector), "order_pages"),
+            by_id: Batcher::new(ById, Arc::clone(connector)),
+            others: SharedConnection::new(Arc::clone(connector), "order_pages"),
         }
     }
 
@@ -59,7 +58,7 @@ impl OrdersReader {
 impl OrderReader for OrdersReader {
     async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
         match order {
-            OrderRef::Id(id) => self.by_id.read(seller, id.uuid()).await,
+            OrderRef::Id(id) => self.by_id.ask((seller, id.uuid())).await,
             OrderRef::Number(number) => self.by_number(seller, number).await,
         }
     }
@@ -79,15 +78,6 @@ impl OrderReader for OrdersReader {
         listing::read::<page::Parts>(&self.others, seller, filter, after, size).await
     }
 }
-
-struct OnePart {
-    seller: Uuid,
-    order: Uuid,
-}
-
-statement!(OnePart => PartColumns:
-    concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller: SqlUuid,
-    " and order_id = ", order: SqlUuid, "");
 
 struct OneByNumber {
     seller: Uuid,
@@ -111,27 +101,25 @@ statement!(Parts => (BigInt, PartColumns):
      join seller_orders o on o.seller_id = k.seller_id and o.order_id = k.order_id");
 
 /// Parts by their orders' ids.
-struct Single;
+struct ById;
 
 #[async_trait]
-impl Keyed for Single {
+impl BatchQuery for ById {
     const NAME: &'static str = "orders";
-    type Row = PartRow;
-    type Item = SellerOrder;
+    type Question = (SellerId, Uuid);
+    type Answer = Option<SellerOrder>;
 
-    fn key(part: &SellerOrder) -> (SellerId, Uuid) {
-        (part.seller, part.id.uuid())
-    }
-
-    async fn one(mut connection: &AsyncPgConnection, seller: Uuid, order: Uuid) -> QueryResult<Vec<PartRow>> {
-        OnePart { seller, order }.get_results(&mut connection).await
-    }
-
-    async fn many(
+    async fn answer(
+        &self,
         mut connection: &AsyncPgConnection,
-        sellers: Vec<Uuid>,
-        orders: Vec<Uuid>,
-    ) -> QueryResult<Vec<(i64, PartRow)>> {
-        Parts { sellers, orders }.get_results(&mut connection).await
+        questions: &[(SellerId, Uuid)],
+    ) -> QueryResult<Vec<Result<Option<SellerOrder>, StoreError>>> {
+        let (sellers, orders) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
+        let rows = Parts { sellers, orders }
+            .get_results::<(i64, PartRow)>(&mut connection)
+            .await?;
+        Ok(answers_by_place(questions, rows, |part: &SellerOrder| {
+            (part.seller, part.id.uuid())
+        }))
     }
 }

@@ -46,33 +46,6 @@ macro_rules! due_in_lane {
 }
 pub(super) use due_in_lane;
 
-/// The same for the one lane `l` of the relation `lane`, where it is live, in the pieces between which its keys and numbers are
-/// bound: seller, subscription and `room` for first attempts; seller, subscription and `repeats`; `room` of both.
-macro_rules! due_in_one_lane {
-    (first) => {
-        "select u.* from ((select f.*, 2 * row_number() over (order by f.due_at) as place from (\
-       select d.id, d.event, d.body, d.attempt, d.lost, d.due_at from deliveries d, lane l where l.state = 'live' \
-         and d.due_at is not null and d.attempt = 0 and d.due_at <= (select at from clock) and d.id <> all(l.running) \
-         and d.seller_id = "
-    };
-    (of) => {
-        " and d.subscription_id = "
-    };
-    (up_to) => {
-        " order by d.due_at limit 128) f limit "
-    };
-    (repeated) => {
-        ") union all (select f.*, 6 * row_number() over (order by f.due_at) - 3 as place from (\
-       select d.id, d.event, d.body, d.attempt, d.lost, d.due_at from deliveries d, lane l where l.state = 'live' \
-         and d.due_at is not null and d.attempt > 0 and d.due_at <= (select at from clock) and d.id <> all(l.running) \
-         and d.seller_id = "
-    };
-    (all) => {
-        ")) u order by u.place limit "
-    };
-}
-pub(super) use due_in_one_lane;
-
 /// The types of the columns of [`DueRow`].
 pub(super) type Columns = (SqlUuid, Text, Binary, SmallInt, SmallInt);
 

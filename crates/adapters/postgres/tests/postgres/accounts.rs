@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 
-use adapter_postgres::Gathering;
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::{Change, SellerId, StoreError};
@@ -274,25 +273,23 @@ async fn clients_that_authenticate_at_once_are_each_found_as_themselves() {
             bad.uuid()
         ))
         .await;
-    for gathering in [Gathering::Grouped, Gathering::Router] {
-        let applications = fixture.another(gathering).applications();
-        let asked: Vec<_> = known.iter().cycle().take(36).collect();
-        let unknown = ClientId::from(id());
-        let (nobody, found) = join!(
-            applications.client(unknown),
-            join_all(
-                asked
-                    .iter()
-                    .map(|application| applications.client(application.client_id))
-            )
-        );
-        assert_eq!(nobody.unwrap(), None);
-        for (n, (application, found)) in asked.into_iter().zip(found).enumerate() {
-            match n % 6 {
-                0 | 1 => assert_eq!(found.unwrap(), None),
-                2 => assert!(matches!(found, Err(StoreError::Corrupt { .. })), "{found:?}"),
-                _ => assert_eq!(found.unwrap().as_ref(), Some(application)),
-            }
+    let applications = fixture.another().applications();
+    let asked: Vec<_> = known.iter().cycle().take(36).collect();
+    let unknown = ClientId::from(id());
+    let (nobody, found) = join!(
+        applications.client(unknown),
+        join_all(
+            asked
+                .iter()
+                .map(|application| applications.client(application.client_id))
+        )
+    );
+    assert_eq!(nobody.unwrap(), None);
+    for (n, (application, found)) in asked.into_iter().zip(found).enumerate() {
+        match n % 6 {
+            0 | 1 => assert_eq!(found.unwrap(), None),
+            2 => assert!(matches!(found, Err(StoreError::Corrupt { .. })), "{found:?}"),
+            _ => assert_eq!(found.unwrap().as_ref(), Some(application)),
         }
     }
 }

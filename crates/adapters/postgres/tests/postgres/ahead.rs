@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use adapter_postgres::{ANSWER_WITHIN, Database, DatabaseSettings, Gathering};
+use adapter_postgres::{ANSWER_WITHIN, Database, DatabaseSettings};
 use kernel::{Change, CommitError, StoreError};
 use offers::Offer;
 use private_postgres::{Cluster, Options};
@@ -223,7 +223,7 @@ async fn where_a_server_that_only_reads_refuses_the_begin_its_connection_is_not_
 async fn on_a_new_connection_it_waits_no_longer_than_a_lock_may() {
     let shelf = Shelf::new().await;
     let _holder = shelf.begin_locking().await;
-    let new = shelf.fixture.another(Gathering::Grouped);
+    let new = shelf.fixture.another();
     let began = Instant::now();
     let late = shelf.begin_locking_over(&new).await.unwrap();
     let error = shelf.lock(&*late).await.unwrap_err();

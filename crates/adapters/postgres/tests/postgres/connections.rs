@@ -1,6 +1,5 @@
 //! Connections: what hangs on them, and what goes with them.
 
-use adapter_postgres::Gathering;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use kernel::Change;
@@ -11,8 +10,6 @@ use crate::{
     consenting::{Parties, exchange, keys, new_pair, rotate},
     support::{Fixture, id, instant, only},
 };
-
-const BOTH: [Gathering; 2] = [Gathering::Grouped, Gathering::Router];
 
 #[tokio::test]
 async fn a_token_of_a_consent_lives_by_its_connection_and_has_the_scopes_of_its_pair() {
@@ -25,7 +22,7 @@ async fn a_token_of_a_consent_lives_by_its_connection_and_has_the_scopes_of_its_
     tx.use_refresh_token(wide.refresh, narrow).await.unwrap();
     tx.commit().await.unwrap();
     let narrow = keys(wide.refresh.family, &narrow).access;
-    let gates = BOTH.map(|gathering| fixture.another(gathering).gate());
+    let gates = [(), ()].map(|()| fixture.another().gate());
     let principals = async |token| {
         let admitted = join_all(gates.iter().map(|gate| gate.admit(token))).await;
         admitted

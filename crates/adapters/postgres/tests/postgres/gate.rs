@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use adapter_postgres::Gathering;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use kernel::{Change, StoreError};
@@ -11,8 +10,6 @@ use oauth::{
 };
 
 use crate::support::{DEFAULT_LIMIT, Fixture, id, instant, key, new_token, only};
-
-const BOTH: [Gathering; 2] = [Gathering::Grouped, Gathering::Router];
 
 async fn admitted(gate: &Arc<dyn Gate>, token: TokenKey) -> bool {
     gate.admit(token).await.unwrap().is_some()
@@ -24,39 +21,31 @@ async fn a_caller_is_known_by_its_token() {
     let (seller, application, token) = fixture.caller().await;
     let clock = fixture.place.control_clock().await;
     clock.freeze(instant()).await;
-    for gathering in BOTH {
-        let admission = fixture
-            .another(gathering)
-            .gate()
-            .admit(token)
-            .await
+    let admission = fixture.another().gate().admit(token).await.unwrap().unwrap();
+    let principal = admission.principal;
+    assert_eq!(
+        (principal.seller, principal.seller_no),
+        (seller.id, seller.seller_no)
+    );
+    assert_eq!(
+        (principal.client_id, &principal.app_name),
+        (application.client_id, &application.name)
+    );
+    assert_eq!(
+        (principal.scopes, principal.kind),
+        (application.scopes, TokenKind::Access)
+    );
+    assert!(principal.expires_at.is_some());
+    assert_eq!(
+        (admission.quota.limit, admission.quota.counted_at),
+        (DEFAULT_LIMIT, instant())
+    );
+    assert_eq!(
+        admission.quota.resets_at,
+        "2026-03-01T10:01:00Z"
+            .parse::<chrono::DateTime<chrono::Utc>>()
             .unwrap()
-            .unwrap();
-        let principal = admission.principal;
-        assert_eq!(
-            (principal.seller, principal.seller_no),
-            (seller.id, seller.seller_no)
-        );
-        assert_eq!(
-            (principal.client_id, &principal.app_name),
-            (application.client_id, &application.name)
-        );
-        assert_eq!(
-            (principal.scopes, principal.kind),
-            (application.scopes, TokenKind::Access)
-        );
-        assert!(principal.expires_at.is_some());
-        assert_eq!(
-            (admission.quota.limit, admission.quota.counted_at),
-            (DEFAULT_LIMIT, instant())
-        );
-        assert_eq!(
-            admission.quota.resets_at,
-            "2026-03-01T10:01:00Z"
-                .parse::<chrono::DateTime<chrono::Utc>>()
-                .unwrap()
-        );
-    }
+    );
 }
 
 #[tokio::test]
@@ -64,27 +53,23 @@ async fn what_is_no_living_token_is_not_counted() {
     let fixture = Fixture::new().await;
     let (_, application, token) = fixture.caller().await;
     let hash = SecretHash::of("ps_at_something else");
-    for gathering in BOTH {
-        let gate = fixture.another(gathering).gate();
-        assert!(!admitted(&gate, TokenKey { hash, ..token }).await);
-        assert!(
-            !admitted(
-                &gate,
-                TokenKey {
-                    family: id().into(),
-                    ..token
-                }
-            )
-            .await
-        );
-    }
+    let gate = fixture.another().gate();
+    assert!(!admitted(&gate, TokenKey { hash, ..token }).await);
+    assert!(
+        !admitted(
+            &gate,
+            TokenKey {
+                family: id().into(),
+                ..token
+            }
+        )
+        .await
+    );
     let tx = fixture.begin().await;
     let expired = new_token(&application, FamilyKind::ClientCredentials, Some(tx.now()));
     tx.issue_token(expired).await.unwrap();
     tx.commit().await.unwrap();
-    for gathering in BOTH {
-        assert!(!admitted(&fixture.another(gathering).gate(), key(&expired)).await);
-    }
+    assert!(!admitted(&fixture.another().gate(), key(&expired)).await);
     let counted: i64 = fixture
         .place
         .connect()
@@ -107,21 +92,19 @@ async fn a_personal_token_may_live_for_ever() {
     tx.save_application(built_in).await.unwrap();
     tx.issue_token(token).await.unwrap();
     tx.commit().await.unwrap();
-    for gathering in BOTH {
-        let principal = fixture
-            .another(gathering)
-            .gate()
-            .admit(key(&token))
-            .await
-            .unwrap()
-            .unwrap()
-            .principal;
-        assert_eq!(
-            (principal.kind, principal.expires_at),
-            (TokenKind::Personal, None)
-        );
-        assert_eq!(principal.scopes, only(Scope::Messaging));
-    }
+    let principal = fixture
+        .another()
+        .gate()
+        .admit(key(&token))
+        .await
+        .unwrap()
+        .unwrap()
+        .principal;
+    assert_eq!(
+        (principal.kind, principal.expires_at),
+        (TokenKind::Personal, None)
+    );
+    assert_eq!(principal.scopes, only(Scope::Messaging));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -135,7 +118,7 @@ async fn places_are_exactly_one_to_n_over_two_processes() {
         fixture.token(&application).await,
         fixture.token(&application).await,
     ];
-    let other = fixture.another(Gathering::Router);
+    let other = fixture.another();
     let gates = [fixture.database.gate(), fixture.database.gate(), other.gate()];
     let run = |n: usize| {
         let (gate, token) = (Arc::clone(&gates[n % 3]), tokens[n % 2]);
@@ -205,7 +188,7 @@ async fn many_applications_in_many_orders_never_wait_in_a_circle() {
 async fn every_change_is_seen_by_the_next_request() {
     let fixture = Fixture::new().await;
     let (seller, application, token) = fixture.caller().await;
-    let gates = BOTH.map(|gathering| fixture.another(gathering).gate());
+    let gates = [(), ()].map(|()| fixture.another().gate());
     let save = async |change: Application| {
         let tx = fixture.begin().await;
         tx.save_application(Change::of_existing(change, Vec::new()))
@@ -287,15 +270,13 @@ async fn a_token_ends_at_its_instant() {
     let clock = fixture.place.control_clock().await;
     clock.freeze(instant()).await;
     let (_, _, token) = fixture.caller().await;
-    for gathering in BOTH {
-        let gate = fixture.another(gathering).gate();
-        clock
-            .freeze(instant() + TimeDelta::hours(1) - TimeDelta::microseconds(1))
-            .await;
-        assert!(admitted(&gate, token).await);
-        clock.freeze(instant() + TimeDelta::hours(1)).await;
-        assert!(!admitted(&gate, token).await);
-    }
+    let gate = fixture.another().gate();
+    clock
+        .freeze(instant() + TimeDelta::hours(1) - TimeDelta::microseconds(1))
+        .await;
+    assert!(admitted(&gate, token).await);
+    clock.freeze(instant() + TimeDelta::hours(1)).await;
+    assert!(!admitted(&gate, token).await);
 }
 
 #[tokio::test]
@@ -304,7 +285,7 @@ async fn a_window_is_a_clock_minute_of_the_database() {
     let clock = fixture.place.control_clock().await;
     clock.freeze("2026-03-01T10:00:59.999999Z".parse().unwrap()).await;
     let (_, _, token) = fixture.caller().await;
-    let gates = BOTH.map(|gathering| fixture.another(gathering).gate());
+    let gates = [(), ()].map(|()| fixture.another().gate());
     for (next, gate) in (1..).zip(gates.iter().cycle().take(6)) {
         let quota = gate.admit(token).await.unwrap().unwrap().quota;
         assert_eq!((quota.place, quota.retry_after()), (next, 1));
@@ -335,16 +316,14 @@ async fn what_is_wrong_with_one_caller_is_not_the_others_trouble() {
     fixture
         .tamper("update applications set scopes = x'7fffffff'::int")
         .await;
-    for gathering in BOTH {
-        let gate = fixture.another(gathering).gate();
-        let (fine, broken) = futures_util::join!(gate.admit(token), gate.admit(bad));
-        assert!(fine.unwrap().is_some());
-        let error = broken.unwrap_err();
-        let StoreError::Corrupt { row, .. } = error else {
-            panic!("{error}")
-        };
-        assert_eq!((row.table, row.id), ("families", bad.family.to_string()));
-    }
+    let gate = fixture.another().gate();
+    let (fine, broken) = futures_util::join!(gate.admit(token), gate.admit(bad));
+    assert!(fine.unwrap().is_some());
+    let error = broken.unwrap_err();
+    let StoreError::Corrupt { row, .. } = error else {
+        panic!("{error}")
+    };
+    assert_eq!((row.table, row.id), ("families", bad.family.to_string()));
 }
 
 #[tokio::test]
@@ -352,9 +331,7 @@ async fn counts_do_not_wait_for_the_disk_and_nothing_else_inherits_that() {
     let fixture = Fixture::new().await;
     let (_, _, token) = fixture.caller().await;
     fixture.watch_commits("rate_windows").await;
-    for gathering in BOTH {
-        let gate = fixture.another(gathering).gate();
-        assert!(admitted(&gate, token).await && admitted(&gate, token).await);
-    }
+    let gate = fixture.another().gate();
+    assert!(admitted(&gate, token).await && admitted(&gate, token).await);
     assert_eq!(fixture.seen_commits().await, ["off"]);
 }

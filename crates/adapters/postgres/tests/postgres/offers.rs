@@ -1,6 +1,5 @@
 //! Offers as they are kept and read by id.
 
-use adapter_postgres::Gathering;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use kernel::{Change, CommitError, OfferId, StoreError};
@@ -24,18 +23,16 @@ async fn an_offer_reads_back_as_it_was_saved() {
         ..offer(seller.id, instant())
     };
     fixture.save(vec![full.clone(), bare.clone()]).await;
-    for gathering in [Gathering::Grouped, Gathering::Router] {
-        let reader = fixture.another(gathering).offer_reader();
-        assert_eq!(
-            reader.offer(seller.id, full.id).await.unwrap(),
-            Some(full.clone())
-        );
-        assert_eq!(
-            reader.offer(seller.id, bare.id).await.unwrap(),
-            Some(bare.clone())
-        );
-        assert_eq!(reader.offer(seller.id, OfferId::from(id())).await.unwrap(), None);
-    }
+    let reader = fixture.another().offer_reader();
+    assert_eq!(
+        reader.offer(seller.id, full.id).await.unwrap(),
+        Some(full.clone())
+    );
+    assert_eq!(
+        reader.offer(seller.id, bare.id).await.unwrap(),
+        Some(bare.clone())
+    );
+    assert_eq!(reader.offer(seller.id, OfferId::from(id())).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -44,15 +41,13 @@ async fn another_sellers_offer_is_not_there() {
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
     let theirs = offer(other.id, instant());
     fixture.save(vec![theirs.clone()]).await;
-    for gathering in [Gathering::Grouped, Gathering::Router] {
-        let reader = fixture.another(gathering).offer_reader();
-        let (mine, really) = futures_util::join!(
-            reader.offer(seller.id, theirs.id),
-            reader.offer(other.id, theirs.id)
-        );
-        assert_eq!(mine.unwrap(), None);
-        assert_eq!(really.unwrap(), Some(theirs.clone()));
-    }
+    let reader = fixture.another().offer_reader();
+    let (mine, really) = futures_util::join!(
+        reader.offer(seller.id, theirs.id),
+        reader.offer(other.id, theirs.id)
+    );
+    assert_eq!(mine.unwrap(), None);
+    assert_eq!(really.unwrap(), Some(theirs.clone()));
     let tx = fixture.begin().await;
     assert_eq!(tx.lock_offers(seller.id, &[theirs.id]).await.unwrap(), []);
     let foreign = tx
@@ -163,16 +158,14 @@ async fn an_offer_that_cannot_be_is_named() {
     fixture
         .tamper("alter table offers drop constraint offers_status_check; update offers set status = 'sold'")
         .await;
-    for gathering in [Gathering::Grouped, Gathering::Router] {
-        let reader = fixture.another(gathering).offer_reader();
-        let error = reader.offer(seller.id, offer.id).await.unwrap_err();
-        let StoreError::Corrupt { row, reason } = error else {
-            panic!("{error}")
-        };
-        assert_eq!(
-            (row.table, row.id),
-            ("offers", format!("{}, {}", seller.id, offer.id))
-        );
-        assert!(reason.contains("sold"), "{reason}");
-    }
+    let reader = fixture.another().offer_reader();
+    let error = reader.offer(seller.id, offer.id).await.unwrap_err();
+    let StoreError::Corrupt { row, reason } = error else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (row.table, row.id),
+        ("offers", format!("{}, {}", seller.id, offer.id))
+    );
+    assert!(reason.contains("sold"), "{reason}");
 }

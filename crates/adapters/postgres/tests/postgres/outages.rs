@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use adapter_postgres::{Database, DatabaseSettings, Gathering, SchemaState};
+use adapter_postgres::{Database, DatabaseSettings, SchemaState};
 use futures_util::future::join_all;
 use kernel::{PageSize, StoreError};
 use oauth::{Limiter, Subject};
@@ -70,15 +70,9 @@ async fn everything_is_unavailable(database: &Database) {
 
 #[tokio::test]
 async fn nobody_listens() {
-    for gathering in [Gathering::Grouped, Gathering::Router] {
-        let url = "postgres://nobody@127.0.0.1:1/nothing";
-        let database = Database::new(DatabaseSettings {
-            gathering,
-            ..settings(url)
-        })
-        .unwrap();
-        everything_is_unavailable(&database).await;
-    }
+    let url = "postgres://nobody@127.0.0.1:1/nothing";
+    let database = Database::new(settings(url)).unwrap();
+    everything_is_unavailable(&database).await;
 }
 
 #[tokio::test]
@@ -89,14 +83,8 @@ async fn somebody_listens_and_says_nothing() {
         "postgres://nobody@{}/nothing",
         folder.path().to_str().unwrap().replace('/', "%2F")
     );
-    for gathering in [Gathering::Grouped, Gathering::Router] {
-        let database = Database::new(DatabaseSettings {
-            gathering,
-            ..settings(&url)
-        })
-        .unwrap();
-        everything_is_unavailable(&database).await;
-    }
+    let database = Database::new(settings(&url)).unwrap();
+    everything_is_unavailable(&database).await;
 }
 
 #[tokio::test]
@@ -105,29 +93,27 @@ async fn a_statement_that_hangs_is_given_up_and_the_next_one_gets_another_connec
     let (seller, _, token) = fixture.caller().await;
     let offer = offer(seller.id, instant());
     fixture.save(vec![offer.clone()]).await;
-    for gathering in [Gathering::Grouped, Gathering::Router] {
-        let database = fixture.another(gathering);
-        let (gate, reader) = (database.gate(), database.offer_reader());
-        assert!(gate.admit(token).await.unwrap().is_some());
-        assert!(reader.offer(seller.id, offer.id).await.unwrap().is_some());
-        let client = fixture.place.connect().await;
-        client
-            .batch_execute("begin; lock table offers, families in access exclusive mode")
-            .await
-            .unwrap();
-        let began = Instant::now();
-        let (admission, read) = futures_util::join!(gate.admit(token), reader.offer(seller.id, offer.id));
-        is_unavailable(admission);
-        is_unavailable(read);
-        assert!(
-            began.elapsed() < Duration::from_millis(2900),
-            "{:?}",
-            began.elapsed()
-        );
-        client.batch_execute("rollback").await.unwrap();
-        assert!(gate.admit(token).await.unwrap().is_some());
-        assert!(reader.offer(seller.id, offer.id).await.unwrap().is_some());
-    }
+    let database = fixture.another();
+    let (gate, reader) = (database.gate(), database.offer_reader());
+    assert!(gate.admit(token).await.unwrap().is_some());
+    assert!(reader.offer(seller.id, offer.id).await.unwrap().is_some());
+    let client = fixture.place.connect().await;
+    client
+        .batch_execute("begin; lock table offers, families in access exclusive mode")
+        .await
+        .unwrap();
+    let began = Instant::now();
+    let (admission, read) = futures_util::join!(gate.admit(token), reader.offer(seller.id, offer.id));
+    is_unavailable(admission);
+    is_unavailable(read);
+    assert!(
+        began.elapsed() < Duration::from_millis(2900),
+        "{:?}",
+        began.elapsed()
+    );
+    client.batch_execute("rollback").await.unwrap();
+    assert!(gate.admit(token).await.unwrap().is_some());
+    assert!(reader.offer(seller.id, offer.id).await.unwrap().is_some());
 }
 
 #[tokio::test]
@@ -136,28 +122,26 @@ async fn it_goes_away_and_comes_back() {
     let (seller, _, token) = fixture.caller().await;
     let offer = offer(seller.id, instant());
     fixture.save(vec![offer.clone()]).await;
-    for gathering in [Gathering::Grouped, Gathering::Router] {
-        let database = fixture.another(gathering);
-        let (gate, reader) = (database.gate(), database.offer_reader());
-        let works = async || {
-            assert!(gate.admit(token).await.unwrap().is_some());
-            assert!(reader.offer(seller.id, offer.id).await.unwrap().is_some());
-            let page = reader
-                .offers(seller.id, OfferFilter::default(), None, PageSize::default())
-                .await;
-            assert_eq!(page.unwrap().items, std::slice::from_ref(&offer));
-            database.units().begin().await.unwrap().commit().await.unwrap();
-            assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
-        };
-        works().await;
-        fixture.place.go_away().await;
-        is_unavailable(gate.admit(token).await);
-        is_unavailable(reader.offer(seller.id, offer.id).await);
-        is_unavailable(database.schema_state().await);
-        is_unavailable(database.units().begin().await);
-        fixture.place.come_back().await;
-        works().await;
-    }
+    let database = fixture.another();
+    let (gate, reader) = (database.gate(), database.offer_reader());
+    let works = async || {
+        assert!(gate.admit(token).await.unwrap().is_some());
+        assert!(reader.offer(seller.id, offer.id).await.unwrap().is_some());
+        let page = reader
+            .offers(seller.id, OfferFilter::default(), None, PageSize::default())
+            .await;
+        assert_eq!(page.unwrap().items, std::slice::from_ref(&offer));
+        database.units().begin().await.unwrap().commit().await.unwrap();
+        assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
+    };
+    works().await;
+    fixture.place.go_away().await;
+    is_unavailable(gate.admit(token).await);
+    is_unavailable(reader.offer(seller.id, offer.id).await);
+    is_unavailable(database.schema_state().await);
+    is_unavailable(database.units().begin().await);
+    fixture.place.come_back().await;
+    works().await;
 }
 
 #[tokio::test]

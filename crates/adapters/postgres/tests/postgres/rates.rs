@@ -6,7 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use adapter_postgres::Gathering;
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::StoreError;
@@ -15,14 +14,12 @@ use oauth::{ClientId, Limiter, Subject};
 use crate::consenting::somebody_waits;
 use crate::support::{Fixture, id, instant};
 
-const BOTH: [Gathering; 2] = [Gathering::Grouped, Gathering::Router];
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_has_a_place_of_its_own_over_two_processes() {
     let fixture = Fixture::new().await;
     let clock = fixture.place.control_clock().await;
     clock.freeze(instant()).await;
-    let counters = BOTH.map(|gathering| fixture.another(gathering).rate_counter());
+    let counters = [(), ()].map(|()| fixture.another().rate_counter());
     let subject = Subject::client(ClientId::from(id()));
     let count = |n: usize| {
         let counter = Arc::clone(&counters[n % 2]);
@@ -74,8 +71,8 @@ async fn calls_of_many_subjects_that_gather_keep_their_places_apart() {
         Limiter::SignInByAccount,
     ];
     // Two processes with the same counters in opposite orders: unsorted, they would wait for each other in a circle.
-    let one = fixture.another(Gathering::Grouped).rate_counter();
-    let other = fixture.another(Gathering::Grouped).rate_counter();
+    let one = fixture.another().rate_counter();
+    let other = fixture.another().rate_counter();
     let calls: Vec<_> = (0..360)
         .map(|n| (limiters[n % 3], subjects[n % 9 / 3 * 3 + n / 40 % 3]))
         .collect();
@@ -108,42 +105,38 @@ async fn calls_of_many_subjects_that_gather_keep_their_places_apart() {
 async fn a_count_whose_answer_is_lost_is_an_error_and_not_sent_again() {
     let fixture = Fixture::new().await;
     let (holding, looking) = (fixture.place.connect().await, fixture.place.connect().await);
-    for gathering in BOTH {
-        let counter = fixture.another(gathering).rate_counter();
-        let subject = Subject::client(ClientId::from(id()));
-        holding
-            .batch_execute("begin; lock table rate_windows in access exclusive mode")
-            .await
-            .unwrap();
-        let cutting = async {
-            somebody_waits(&looking).await;
-            let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' \
-                and application_name = 'seller-api' and datname = current_database()";
-            looking.batch_execute(end).await.unwrap();
-            holding.batch_execute("rollback").await.unwrap();
-        };
-        let (lost, ()) = join!(counter.count(Limiter::TokenByClient, subject), cutting);
-        assert!(matches!(lost, Err(StoreError::Unavailable(_))), "{lost:?}");
-        // As soon as the end of the connection is noticed, there is a new one.
-        let next = loop {
-            match counter.count(Limiter::TokenByClient, subject).await {
-                Ok(count) => break count,
-                Err(_) => tokio::task::yield_now().await,
-            }
-        };
-        assert_eq!(next.place, 1);
-    }
+    let counter = fixture.another().rate_counter();
+    let subject = Subject::client(ClientId::from(id()));
+    holding
+        .batch_execute("begin; lock table rate_windows in access exclusive mode")
+        .await
+        .unwrap();
+    let cutting = async {
+        somebody_waits(&looking).await;
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' \
+            and application_name = 'seller-api' and datname = current_database()";
+        looking.batch_execute(end).await.unwrap();
+        holding.batch_execute("rollback").await.unwrap();
+    };
+    let (lost, ()) = join!(counter.count(Limiter::TokenByClient, subject), cutting);
+    assert!(matches!(lost, Err(StoreError::Unavailable(_))), "{lost:?}");
+    // As soon as the end of the connection is noticed, there is a new one.
+    let next = loop {
+        match counter.count(Limiter::TokenByClient, subject).await {
+            Ok(count) => break count,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    assert_eq!(next.place, 1);
 }
 
 #[tokio::test]
 async fn counts_do_not_wait_for_the_disk() {
     let fixture = Fixture::new().await;
     fixture.watch_commits("rate_windows").await;
-    for gathering in BOTH {
-        let counter = fixture.another(gathering).rate_counter();
-        let subject = Subject::client(ClientId::from(id()));
-        let counts = join_all((0..3).map(|_| counter.count(Limiter::TokenByClient, subject))).await;
-        assert!(counts.iter().all(Result::is_ok));
-    }
+    let counter = fixture.another().rate_counter();
+    let subject = Subject::client(ClientId::from(id()));
+    let counts = join_all((0..3).map(|_| counter.count(Limiter::TokenByClient, subject))).await;
+    assert!(counts.iter().all(Result::is_ok));
     assert_eq!(fixture.seen_commits().await, ["off"]);
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_postgres::{Database, DatabaseSettings, Gathering};
+use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Change, Money, OfferId, SellerId};
 use oauth::{
@@ -42,7 +42,6 @@ pub(crate) fn settings(url: &str) -> DatabaseSettings {
         connect_timeout: Duration::from_secs(2),
         acquire_timeout: Duration::from_secs(2),
         statement_timeout: Duration::from_secs(5),
-        gathering: Gathering::Grouped,
         default_rate_limit: NonZeroU32::new(DEFAULT_LIMIT).unwrap(),
     }
 }
@@ -61,12 +60,8 @@ impl Fixture {
     }
 
     /// Another handle on the same database, as another process would have it.
-    pub(crate) fn another(&self, gathering: Gathering) -> Database {
-        Database::new(DatabaseSettings {
-            gathering,
-            ..settings(self.place.url())
-        })
-        .unwrap()
+    pub(crate) fn another(&self) -> Database {
+        Database::new(settings(self.place.url())).unwrap()
     }
 
     pub(crate) async fn begin(&self) -> Box<dyn Transaction> {

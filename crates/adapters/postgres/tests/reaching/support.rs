@@ -2,7 +2,7 @@
 
 use std::{error::Error, num::NonZeroU32, time::Duration};
 
-use adapter_postgres::{Database, DatabaseSettings, Gathering};
+use adapter_postgres::{Database, DatabaseSettings};
 use kernel::StoreError;
 use private_postgres::{Cluster, Options};
 use tokio_postgres::{Client, NoTls};
@@ -20,7 +20,6 @@ pub(crate) fn database(url: &str) -> Database {
         connect_timeout: Duration::from_secs(2),
         acquire_timeout: Duration::from_secs(2),
         statement_timeout: Duration::from_secs(5),
-        gathering: Gathering::Grouped,
         default_rate_limit: NonZeroU32::MIN,
     };
     Database::new(settings).unwrap()

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapter_postgres::{Database, DatabaseSettings, Gathering};
+use adapter_postgres::{Database, DatabaseSettings};
 use async_trait::async_trait;
 use changes::ChangeReader;
 use chrono::TimeDelta;
@@ -51,7 +51,6 @@ impl Postgres {
             connect_timeout: Duration::from_secs(5),
             acquire_timeout: Duration::from_secs(20),
             statement_timeout: Duration::from_secs(5),
-            gathering: Gathering::Grouped,
             default_rate_limit: NonZeroU32::new(LIMIT).unwrap(),
         };
         let clock = place.control_clock().await;

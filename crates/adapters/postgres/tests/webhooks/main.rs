@@ -5,8 +5,6 @@
     reason = "a test that meets what it does not expect has failed"
 )]
 
-use adapter_postgres::Gathering;
-
 mod claiming;
 mod clearing;
 mod endings;
@@ -19,9 +17,3 @@ mod settling;
 mod sleeping;
 mod support;
 mod suspension;
-
-/// How statements are sent.
-pub(crate) const GATHERING: Gathering = Gathering::Grouped;
-
-/// Whether lanes of suspended applications are put to sleep. Else they stay due and are read over.
-pub(crate) const SUSPENDED_LANES_REST: bool = true;

@@ -58,7 +58,6 @@ fn database(url: &str, pool_size: usize) -> Database {
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(20),
         statement_timeout: Duration::from_secs(5),
-        gathering: crate::GATHERING,
         default_rate_limit: NonZeroU32::new(600).unwrap(),
     };
     Database::new(settings).unwrap().with_sealer(Arc::new(Mirror))

@@ -3,10 +3,7 @@
 use kernel::Change;
 use oauth::{ApplicationStatus, ClientId};
 
-use crate::{
-    SUSPENDED_LANES_REST,
-    support::{Fixture, ROOM, delivery, id},
-};
+use crate::support::{Fixture, ROOM, delivery, id};
 
 /// Moves an application to a status as the operator does, in a transaction that is still open.
 async fn moved(
@@ -42,7 +39,7 @@ async fn what_is_pending_is_held_and_resumed_with_the_commit() {
         fixture.queue(lane, 2).await;
     }
     set(&fixture, application, ApplicationStatus::Suspended).await;
-    let at_first = if SUSPENDED_LANES_REST { 2 } else { 0 };
+    let at_first = 2;
     for set_aside in [at_first, 0] {
         let claimed = fixture.lanes().claim(id(), ROOM).await.unwrap();
         assert_eq!((claimed.lanes.len(), claimed.set_aside), (0, set_aside));

@@ -314,7 +314,7 @@ async fn claims_do_not_wait_for_the_disk_and_effects_do() {
 #[tokio::test]
 async fn without_keys_nothing_is_remembered() {
     let fixture = Fixture::new().await;
-    let bare = fixture.another(adapter_postgres::Gathering::Grouped);
+    let bare = fixture.another();
     let first = claim(seller(), "k", "a");
     assert_eq!(bare.claims().claim(&first, LEASE).await.unwrap(), Claimed::Run);
     assert!(

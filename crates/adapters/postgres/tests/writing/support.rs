@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_postgres::{Database, DatabaseSettings, Gathering};
+use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
     Change, Claim, Fingerprint, IdempotencyKey, KeySpace, Money, OfferId, Purpose, Randomness, Remembered,
@@ -86,7 +86,6 @@ pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(20),
         statement_timeout: Duration::from_secs(5),
-        gathering: Gathering::Grouped,
         default_rate_limit: NonZeroU32::new(600).unwrap(),
     }
 }
@@ -114,9 +113,8 @@ impl Fixture {
     }
 
     /// Another handle on the same database, with another way to gather.
-    pub(crate) fn another(&self, gathering: Gathering) -> Database {
+    pub(crate) fn another(&self) -> Database {
         let settings = DatabaseSettings {
-            gathering,
             ..settings(self.place.url(), 8)
         };
         Database::new(settings).unwrap()

@@ -73,7 +73,6 @@ fn an_impossible_value_is_named_with_its_key_and_source() {
         ("rate_limit.default", "10000001"),
         ("database.pool_size", "many"),
         ("database.pool_size", "-1"),
-        ("database.gathering", "some"),
         ("server.bind", "localhost"),
         ("server.public_url", "api.example.com"),
         ("server.public_url", "https://api.example.com/?x"),

@@ -74,7 +74,6 @@ fn database_url_is_honoured_below_the_keys_own_variable() {
 fn texts_of_the_environment_become_what_the_key_needs() {
     let config = load(&[
         ("SELLER_API__DATABASE__POOL_SIZE", "7"),
-        ("SELLER_API__DATABASE__GATHERING", "router"),
         ("SELLER_API__SERVER__SERVICE_NAME", "123"),
         ("SELLER_API__SERVER__PUBLIC_URL", "https://api.example.com/"),
         (
@@ -103,7 +102,6 @@ fn texts_of_the_environment_become_what_the_key_needs() {
     ]);
     let config = config.unwrap().config;
     assert_eq!(config.database.pool_size, 7);
-    assert_eq!(config.database.gathering, GatheringMode::Router);
     assert_eq!(config.server.service_name, "123");
     assert_eq!(
         config.server.public_url.unwrap().as_str(),

@@ -1,4 +1,4 @@
-//! One connection that its owner opens when it needs it, shares, and opens again when it is dead.
+//! One connection that many callers share. It is opened on first use and reopened when it has died.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,15 +13,15 @@ use crate::{
     meters::StatementTimes,
 };
 
-/// A connection that several callers use at a time, for reads and single statements; never for a transaction.
-pub(crate) struct Line {
+/// A connection on which several callers pipeline reads and single statements; never a transaction.
+pub(crate) struct SharedConnection {
     connector: Arc<Connector>,
     link: Mutex<Option<Arc<Link>>>,
     times: StatementTimes,
 }
 
-impl Line {
-    /// A line for the statements that the metrics know by this name.
+impl SharedConnection {
+    /// A connection for the statements of this name in the metrics.
     pub(crate) fn new(connector: Arc<Connector>, statement: &'static str) -> Self {
         Self {
             connector,

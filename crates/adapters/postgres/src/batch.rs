@@ -1,37 +1,38 @@
-//! Gathering: while one statement is under way, the next questions wait and then go as one statement.
+//! Batching: while one statement is under way, the next questions wait and then go as one statement.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use diesel_async::AsyncPgConnection;
-use kernel::StoreError;
+use kernel::{SellerId, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Span;
+use uuid::Uuid;
 
 use crate::{
     ANSWER_WITHIN,
     connector::Connector,
     error::{SharedFailure, within},
-    line::Line,
     meters::GroupSizes,
+    shared_connection::SharedConnection,
     spans,
 };
 
-/// The most questions that go as one statement: enough for all that a server thread has in flight, and few enough that
+/// The most questions in one statement: enough for all that a server thread has in flight, and few enough that
 /// nobody waits long for the others' rows.
-const GROUP: usize = 128;
+const BATCH: usize = 128;
 
-/// A statement that answers many questions at once.
+/// One statement that answers many questions.
 #[async_trait]
-pub(crate) trait Grouped: Send + Sync + 'static {
-    /// Names it in the metrics.
+pub(crate) trait BatchQuery: Send + Sync + 'static {
+    /// Its name in the metrics.
     const NAME: &'static str;
     /// What is asked.
     type Question: Send + Sync + 'static;
     /// What is answered.
     type Answer: Send + 'static;
 
-    /// Answers every question, in order. What one question alone meets is its own failure.
+    /// Answers every question, in order. An inner failure concerns its own question only.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
@@ -39,32 +40,32 @@ pub(crate) trait Grouped: Send + Sync + 'static {
     ) -> diesel::QueryResult<Vec<Result<Self::Answer, StoreError>>>;
 }
 
-struct Waiter<G: Grouped> {
+struct Waiter<G: BatchQuery> {
     question: G::Question,
     /// Told how many went together.
     span: Span,
     reply: oneshot::Sender<Result<G::Answer, StoreError>>,
 }
 
-/// Gathers the questions of one server thread. Its task and its connection live on the runtime of the first caller; where
-/// that one has ended, the next caller starts them anew.
-pub(crate) struct Gatherer<G: Grouped> {
-    grouped: Arc<G>,
+/// Batches the questions of one server thread. Its task and its connection live on the runtime of the first caller; if that
+/// runtime has ended, the next caller starts them again.
+pub(crate) struct Batcher<G: BatchQuery> {
+    query: Arc<G>,
     connector: Arc<Connector>,
     queue: Mutex<Option<mpsc::UnboundedSender<Waiter<G>>>>,
 }
 
-impl<G: Grouped> Gatherer<G> {
-    pub(crate) fn new(grouped: G, connector: Arc<Connector>) -> Self {
+impl<G: BatchQuery> Batcher<G> {
+    pub(crate) fn new(query: G, connector: Arc<Connector>) -> Self {
         Self {
-            grouped: Arc::new(grouped),
+            query: Arc::new(query),
             connector,
             queue: Mutex::new(None),
         }
     }
 
-    /// Asks, together with whoever else is waiting. Its span is the asker's own: from the question on, the wait for the statement
-    /// that is under way included.
+    /// Asks, together with everybody else who is waiting. The span is the caller's own and includes the wait for the statement
+    /// under way.
     pub(crate) async fn ask(&self, question: G::Question) -> Result<G::Answer, StoreError> {
         let (span, (reply, answer)) = (spans::of(G::NAME), oneshot::channel());
         self.enqueue(Waiter {
@@ -79,7 +80,7 @@ impl<G: Grouped> Gatherer<G> {
         spans::within(span, answered).await
     }
 
-    /// The queue has no bound of its own: who waits too long leaves, and is not asked for any more.
+    /// The queue is unbounded: a caller that waited too long leaves, and its question is dropped.
     fn enqueue(&self, waiter: Waiter<G>) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let waiter = match queue.as_ref() {
@@ -90,23 +91,27 @@ impl<G: Grouped> Gatherer<G> {
             },
         };
         let (sender, receiver) = mpsc::unbounded_channel();
-        let line = Line::new(Arc::clone(&self.connector), G::NAME);
-        drop(tokio::spawn(serve(Arc::clone(&self.grouped), line, receiver)));
+        let connection = SharedConnection::new(Arc::clone(&self.connector), G::NAME);
+        drop(tokio::spawn(serve(Arc::clone(&self.query), connection, receiver)));
         // It cannot fail: the receiver has only just been made.
         let _ = sender.send(waiter);
         *queue = Some(sender);
     }
 }
 
-async fn serve<G: Grouped>(grouped: Arc<G>, line: Line, mut queue: mpsc::UnboundedReceiver<Waiter<G>>) {
-    let mut waiting = Vec::with_capacity(GROUP);
+async fn serve<G: BatchQuery>(
+    query: Arc<G>,
+    connection: SharedConnection,
+    mut queue: mpsc::UnboundedReceiver<Waiter<G>>,
+) {
+    let mut waiting = Vec::with_capacity(BATCH);
     let sizes = GroupSizes::of(G::NAME);
     while let Some(first) = queue.recv().await {
         waiting.push(first);
-        // Those whose requests have come in by now are let ask first. An answer sets many free at once, and so half of them
-        // would otherwise always be a step behind the others, in groups half as large.
+        // Let requests that have arrived ask first. An answer wakes many callers at once; without this half of them would always
+        // be one batch behind the others, in batches half as large.
         tokio::task::yield_now().await;
-        while waiting.len() < GROUP
+        while waiting.len() < BATCH
             && let Ok(next) = queue.try_recv()
         {
             waiting.push(next);
@@ -120,15 +125,15 @@ async fn serve<G: Grouped>(grouped: Arc<G>, line: Line, mut queue: mpsc::Unbound
         }
         let (questions, replies): (Vec<_>, Vec<_>) = waiting.drain(..).map(|w| (w.question, w.reply)).unzip();
         sizes.note(questions.len());
-        let asked = line.ask(|link| {
-            let (grouped, questions) = (&grouped, &questions);
-            async move { grouped.answer(link.connection(), questions).await }
+        let asked = connection.ask(|link| {
+            let (query, questions) = (&query, &questions);
+            async move { query.answer(link.connection(), questions).await }
         });
         tell(replies, asked.await);
     }
 }
 
-/// A waiter that has gone away does not take its answer, and nobody minds.
+/// A waiter that has gone away does not take its answer.
 fn tell<A>(
     replies: Vec<oneshot::Sender<Result<A, StoreError>>>,
     answers: Result<Vec<Result<A, StoreError>>, StoreError>,
@@ -146,4 +151,31 @@ fn tell<A>(
             }
         }
     }
+}
+
+/// Rows of a query by seller and id, each with the place of its question from 1, as the answers to the questions in order. A row
+/// that belongs to another question than its own is refused: it is the last guard between two sellers in one batch.
+pub(crate) fn answers_by_place<R, T>(
+    questions: &[(SellerId, Uuid)],
+    rows: Vec<(i64, R)>,
+    key: impl Fn(&T) -> (SellerId, Uuid),
+) -> Vec<Result<Option<T>, StoreError>>
+where
+    R: TryInto<T, Error = StoreError>,
+{
+    let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
+    for (n, row) in rows {
+        let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
+        if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
+            *answer = row.try_into().and_then(|item| {
+                if key(&item) == *question {
+                    return Ok(Some(item));
+                }
+                Err(StoreError::unexpected(
+                    "a row came back for another question than its own",
+                ))
+            });
+        }
+    }
+    answers
 }
