@@ -96,7 +96,7 @@ impl Listening {
 /// A store that cannot be written to: what gets there was decoded, and is answered as a failure.
 pub(crate) fn units_that_fail() -> MockUnitOfWork {
     let mut units = MockUnitOfWork::new();
-    units.opens(|| Err(failing()));
+    units.expect_begin().returning(|| Err(failing()));
     units
 }
 

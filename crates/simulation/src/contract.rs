@@ -38,13 +38,10 @@ macro_rules! every_rule {
             offers: what_is_saved_is_there_and_another_sellers_is_not,
                 what_is_not_committed_is_nobodys,
                 a_locked_offer_is_waited_for_and_read_as_it_is_then,
-                what_is_locked_with_the_begin_is_waited_for_too,
-                what_is_locked_with_the_begin_is_told_once,
                 what_is_new_must_not_be_there_and_what_changes_must,
                 those_who_lock_the_same_offers_never_wait_in_a_circle;
             orders: a_number_is_given_once,
                 parts_are_their_sellers_and_locked_in_one_order,
-                a_part_locked_with_the_begin_is_told_once,
                 each_event_is_delivered_to_each_subscription_to_it;
             lanes: a_lane_is_given_to_one_worker_until_its_lease_ends,
                 what_was_lost_with_its_worker_is_counted,

@@ -2,7 +2,6 @@
 //! all stands or nothing, and a server that finishes what it was asked for though nobody waits for the answer.
 
 mod accounts;
-mod ahead;
 mod applications;
 mod claims;
 mod due;
@@ -157,18 +156,6 @@ impl Database {
 
     pub(crate) fn is_open(&self, tx: TxId) -> bool {
         self.at_once(|stored| stored.open.contains_key(&tx))
-    }
-
-    /// Whether a transaction has locked anything.
-    pub(crate) fn has_locked(&self, tx: TxId) -> bool {
-        self.at_once(|stored| stored.locks.any_of(tx))
-    }
-
-    /// Gives back what a transaction has locked, though it goes on.
-    pub(crate) fn let_go(&self, tx: TxId) {
-        for waker in self.at_once(|stored| stored.locks.end(tx)) {
-            waker.wake();
-        }
     }
 
     /// The transaction ends; false where it had ended.

@@ -25,8 +25,6 @@ met! {
         CallLost,
         /// A call was carried out, and its caller heard nothing.
         CallUnheard,
-        /// A begin of whose answer nobody heard has locked something.
-        BeginUnheardLocked,
         /// A transaction was thrown out in favour of another one, by lot: none of these worlds locks in orders that end in a deadlock.
         ThrownOut,
         /// A transaction waited for a row that another one held.

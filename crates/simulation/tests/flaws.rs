@@ -62,16 +62,6 @@ fn the_simulation_catches_a_refresh_that_is_judged_before_the_lock() {
 }
 
 #[test]
-fn the_simulation_catches_trade_that_locks_before_its_begin() {
-    caught(trade, Flaw::LocksBeforeBegin);
-}
-
-#[test]
-fn the_simulation_catches_a_refresh_that_locks_before_its_begin() {
-    caught(tokens, Flaw::LocksBeforeBegin);
-}
-
-#[test]
 fn the_simulation_catches_a_count_that_is_sent_again() {
     caught(tokens, Flaw::CountsAgain);
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use kernel::{Claim, IdempotencyClaims, Remembered};
 
-use crate::{FirstLock, Repeatable, Transaction, Work};
+use crate::{Repeatable, Transaction, Work};
 
 /// A result that can be remembered as an answer.
 pub trait Answer {
@@ -25,10 +25,6 @@ pub struct Remembering<'a, W> {
 impl<W: Work<Done: Answer>> Work for Remembering<'_, W> {
     type Done = W::Done;
     type Error = W::Error;
-
-    fn first_lock(&self) -> Option<FirstLock> {
-        self.work.first_lock()
-    }
 
     async fn run(&self, transaction: &dyn Transaction) -> Result<W::Done, W::Error> {
         let done = self.work.run(transaction).await?;

@@ -52,7 +52,7 @@ pub use acting_operator::ActingOperator;
 pub use acting_seller::ActingSeller;
 pub use failure::Failure;
 pub use idempotent::{Answer, Ran, Remembering, once};
-pub use unit_of_work::{FirstLock, Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
+pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use mocks::MockTransaction;

@@ -1,6 +1,6 @@
 //! A mock of the open transaction, for the unit tests of this crate and of others.
 
-use std::{net::IpAddr, sync::Arc};
+use std::net::IpAddr;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -21,7 +21,7 @@ use webhooks::{
     DeliveryId, NewDelivery, NewSubscription, Subscription, SubscriptionId, SubscriptionStore, WebhookEvent,
 };
 
-use crate::{MockUnitOfWork, Transaction};
+use crate::Transaction;
 
 mock! {
     pub Transaction {}
@@ -129,18 +129,5 @@ mock! {
     #[async_trait]
     impl IdempotencyCompletion for Transaction {
         async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError>;
-    }
-}
-
-impl MockUnitOfWork {
-    /// Opens every transaction so, whatever it locks first.
-    pub fn opens(
-        &mut self,
-        open: impl Fn() -> Result<Box<dyn Transaction>, StoreError> + Send + Sync + 'static,
-    ) {
-        let open = Arc::new(open);
-        let locking = Arc::clone(&open);
-        self.expect_begin().returning(move || open());
-        self.expect_begin_locking().returning(move |_| locking());
     }
 }

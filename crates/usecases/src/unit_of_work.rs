@@ -2,12 +2,10 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{CommitError, IdempotencyCompletion, OfferId, SellerId, StoreError};
-use oauth::{
-    ApplicationStore, GrantStore, OperatorTokenStore, PanelStore, SellerStore, TokenKey, TokenStore,
-};
+use kernel::{CommitError, IdempotencyCompletion, StoreError};
+use oauth::{ApplicationStore, GrantStore, OperatorTokenStore, PanelStore, SellerStore, TokenStore};
 use offers::OfferStore;
-use orders::{BuyerNotifier, OrderRef, OrderStore};
+use orders::{BuyerNotifier, OrderStore};
 use webhooks::SubscriptionStore;
 
 /// How often a transaction that lost against another one is done again.
@@ -21,25 +19,6 @@ const REPEATS: usize = 3;
 pub trait UnitOfWork: Send + Sync {
     /// Begins a transaction.
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError>;
-
-    /// Begins a transaction that locks this before anything else. The lock is asked for all the same, by the method of its
-    /// port, and that method tells what came of it. An adapter MAY send the lock together with the begin, where that saves a
-    /// round trip; if it does, it MUST NOT tell of a failed lock before it is asked for.
-    async fn begin_locking(&self, first: FirstLock) -> Result<Box<dyn Transaction>, StoreError> {
-        let _ = first;
-        self.begin().await
-    }
-}
-
-/// What a transaction locks first, by the method of a port that locks it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FirstLock {
-    /// One offer: [`OfferStore::lock_offers`].
-    Offer(SellerId, OfferId),
-    /// A seller's part of an order: [`OrderStore::lock_part`].
-    Part(SellerId, OrderRef),
-    /// A refresh token and its family: [`GrantStore::lock_refresh_token`].
-    RefreshToken(TokenKey),
 }
 
 /// An open transaction: it implements every port that changes something. Dropped without commit, it changes nothing.
@@ -96,11 +75,6 @@ pub trait Work: Send + Sync {
     /// How it fails; may hide a lost transaction.
     type Error: Repeatable + Send;
 
-    /// What it locks first, where it is known before the transaction is opened.
-    fn first_lock(&self) -> Option<FirstLock> {
-        None
-    }
-
     /// Does it. It may be done again from its start, so it must change nothing outside of the transaction.
     async fn run(&self, transaction: &dyn Transaction) -> Result<Self::Done, Self::Error>;
 }
@@ -110,11 +84,7 @@ pub trait Work: Send + Sync {
 pub async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Result<W::Done, W::Error> {
     let mut repeats = 0;
     loop {
-        let begun = match work.first_lock() {
-            None => units.begin().await,
-            Some(first) => units.begin_locking(first).await,
-        };
-        let transaction = begun.map_err(UnitOfWorkError::from)?;
+        let transaction = units.begin().await.map_err(UnitOfWorkError::from)?;
         match work.run(transaction.as_ref()).await {
             Ok(value) => match transaction.commit().await {
                 Ok(()) => return Ok(value),

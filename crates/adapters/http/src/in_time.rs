@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kernel::StoreError;
-use usecases::{FirstLock, Transaction, UnitOfWork, UnitOfWorkError, Work};
+use usecases::{Transaction, UnitOfWork, UnitOfWorkError, Work};
 
 use crate::deadline::Deadline;
 
@@ -17,20 +17,12 @@ impl UnitOfWork for InTime<'_, dyn UnitOfWork> {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
         self.deadline.hold(self.inner.begin()).await?
     }
-
-    async fn begin_locking(&self, first: FirstLock) -> Result<Box<dyn Transaction>, StoreError> {
-        self.deadline.hold(self.inner.begin_locking(first)).await?
-    }
 }
 
 #[async_trait]
 impl<W: Work> Work for InTime<'_, W> {
     type Done = W::Done;
     type Error = W::Error;
-
-    fn first_lock(&self) -> Option<FirstLock> {
-        self.inner.first_lock()
-    }
 
     async fn run(&self, transaction: &dyn Transaction) -> Result<W::Done, W::Error> {
         let run = self.deadline.hold(self.inner.run(transaction)).await;

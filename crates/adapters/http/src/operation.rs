@@ -9,7 +9,7 @@ use bytes::Bytes;
 use kernel::{Remembered, StoreError};
 use oauth::{Principal, Scope};
 use serde::Serialize;
-use usecases::{Answer, FirstLock, Transaction};
+use usecases::{Answer, Transaction};
 use web::decode::{self, Shape};
 use web::media_type::require_json;
 use web::{Violations, both, percent};
@@ -58,12 +58,6 @@ pub(crate) trait Write: Operation {
         context: &Context,
         deadline: &mut Deadline,
     ) -> impl Future<Output = Result<Self::Prepared, Refusal>> + Send;
-
-    /// What [`Self::apply`] locks first, where that is known: it is then sent together with the transaction's begin.
-    fn first_lock(&self, prepared: &Self::Prepared, context: &Context) -> Option<FirstLock> {
-        let _ = (prepared, context);
-        None
-    }
 
     /// Does it, and gives the answer, which is remembered with it. It may be done again from its start, and must change
     /// nothing outside of the transaction.

@@ -14,7 +14,6 @@ mod documented_refusals;
 mod exchange_order;
 mod exchanges;
 mod failures;
-mod first_locks;
 mod grants;
 mod idempotency_keys;
 mod idempotent_runs;

@@ -9,7 +9,7 @@
 
 use async_trait::async_trait;
 use kernel::Claim;
-use usecases::{FirstLock, Remembering, Transaction, Work, transact};
+use usecases::{Remembering, Transaction, Work, transact};
 use web::guarded::guarded;
 use web::{TraceId, failure};
 
@@ -94,10 +94,6 @@ struct Applied<'a, W: Write> {
 impl<W: Write> Work for Applied<'_, W> {
     type Done = Reply;
     type Error = Refusal;
-
-    fn first_lock(&self) -> Option<FirstLock> {
-        self.operation.first_lock(self.prepared, self.context)
-    }
 
     async fn run(&self, transaction: &dyn Transaction) -> Result<Reply, Refusal> {
         self.operation

@@ -282,7 +282,7 @@ impl Database {
 
     /// Clears one small batch of what has had its time, and tells whether more is left.
     pub async fn clear_expired(&self) -> Result<Cleared, StoreError> {
-        let tx = self.unit_of_work().open_transaction(None).await?;
+        let tx = self.unit_of_work().open_transaction().await?;
         let cleared = retention::clear(&tx).await?;
         finish(tx).await.map(|()| cleared)
     }
@@ -290,7 +290,7 @@ impl Database {
     /// Clears one small batch of claims, changes, mails and deliveries that have had their time, and tells whether more is
     /// left.
     pub async fn clear_records(&self) -> Result<ClearedRecords, StoreError> {
-        let tx = self.unit_of_work().open_transaction(None).await?;
+        let tx = self.unit_of_work().open_transaction().await?;
         let cleared = retention::clear_records(&tx).await?;
         finish(tx).await.map(|()| cleared)
     }
@@ -298,7 +298,7 @@ impl Database {
     /// Erases the buyers of one small batch of orders that were placed longer ago than `age`, and the mails about them; tells
     /// whether more is left.
     pub async fn erase_buyers(&self, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
-        let tx = self.unit_of_work().open_transaction(None).await?;
+        let tx = self.unit_of_work().open_transaction().await?;
         let erased = retention::erase_buyers(&tx, age).await?;
         finish(tx).await.map(|()| erased)
     }

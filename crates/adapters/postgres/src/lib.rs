@@ -14,7 +14,6 @@
 //! transaction may take the time that the settings give it.
 
 mod accounts;
-mod ahead;
 mod batch;
 mod catalogue;
 mod claims;

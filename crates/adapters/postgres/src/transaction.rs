@@ -3,7 +3,7 @@
 use std::{
     panic::Location,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -18,10 +18,9 @@ use kernel::{CommitError, StoreError};
 use orders::PollSchedule;
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
-use usecases::{FirstLock, Transaction};
+use usecases::Transaction;
 
 use crate::{
-    ahead::{Ahead, Locked},
     error::{Silence, is_surely_undone, store_error},
     meters::TransactionTimes,
     outbox::Outbox,
@@ -95,7 +94,6 @@ pub(crate) struct Tx {
     /// Statements that were begun and did not succeed, or have not yet.
     unsettled: AtomicUsize,
     pending: Pending,
-    ahead: Mutex<Option<Ahead>>,
     tools: Tools,
     times: TransactionTimes,
 }
@@ -115,30 +113,19 @@ impl Tx {
             statement_max: statement_timeout + ON_THE_WAY,
             unsettled: AtomicUsize::new(0),
             pending: Pending::default(),
-            ahead: Mutex::default(),
             tools,
             times,
         }
     }
 
-    /// It was begun at this instant of the database's clock, and this was locked along with it.
-    pub(crate) fn begun(&mut self, now: DateTime<Utc>, ahead: Option<Ahead>) {
+    /// It was begun at this instant of the database's clock.
+    pub(crate) const fn begun(&mut self, now: DateTime<Utc>) {
         self.now = now;
-        self.ahead = Mutex::new(ahead);
     }
 
     /// It may have been begun or not: the connection is of no more use.
     pub(crate) fn never_begun(mut self) {
         drop(self.leased.take());
-    }
-
-    /// What was locked along with the begin, if it is what is asked for. It is given away once: whoever locks it again asks
-    /// the server.
-    pub(crate) fn locked_ahead(&self, asked: &FirstLock) -> Option<Locked> {
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        ahead
-            .take_if(|ahead| ahead.of == *asked)
-            .map(|ahead| ahead.locked)
     }
 
     pub(crate) const fn tools(&self) -> &Tools {

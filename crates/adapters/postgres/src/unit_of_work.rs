@@ -6,15 +6,14 @@ use diesel::sql_types::{Text, Timestamptz};
 use diesel_async::{
     AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection, pooled_connection::deadpool::Pool,
 };
-use futures_util::{join, try_join};
+use futures_util::join;
 use kernel::StoreError;
 use std::time::Duration;
 use tokio::time::Instant;
-use usecases::{FirstLock, Transaction, UnitOfWork};
+use usecases::{Transaction, UnitOfWork};
 
 use crate::{
     ANSWER_WITHIN,
-    ahead::Ahead,
     error::{pool_error, store_error, within},
     meters::{PoolWaits, TransactionTimes},
     statement::statement,
@@ -48,17 +47,13 @@ statement!(Opening => (Timestamptz, Text, Text, Text):
 #[async_trait]
 impl UnitOfWork for Units {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        Ok(Box::new(self.open_transaction(None).await?))
-    }
-
-    async fn begin_locking(&self, first: FirstLock) -> Result<Box<dyn Transaction>, StoreError> {
-        Ok(Box::new(self.open_transaction(Some(first)).await?))
+        Ok(Box::new(self.open_transaction().await?))
     }
 }
 
 impl Units {
-    /// The wait for a connection and the begin are bounded together; what is locked has a statement's time of its own.
-    pub(crate) async fn open_transaction(&self, first: Option<FirstLock>) -> Result<Tx, StoreError> {
+    /// The wait for a connection and the begin are bounded together.
+    pub(crate) async fn open_transaction(&self) -> Result<Tx, StoreError> {
         let ends = Instant::now() + ANSWER_WITHIN;
         let left = || ends.saturating_duration_since(Instant::now());
         let taken = async { self.waits.take(self.pool.get()).await.map_err(pool_error) };
@@ -70,21 +65,9 @@ impl Units {
             self.times.clone(),
         );
         let begun = within(left(), self.times.begin.take(self.open(tx.connection())));
-        let ahead = async {
-            match first {
-                Some(first) => Ok(Some(Ahead::take(&tx, first).await)),
-                None => Ok(None),
-            }
-        };
-        // What is locked has to come to the server behind the begin: before it, the lock would wait without any limit, and end with
-        // its statement. This macro of `futures_util` polls its futures in the order in which they stand, at every wake; the one of
-        // Tokio begins with another one each time. At the first poll BEGIN goes out, and `Opening` behind it. Where that is not
-        // prepared yet on this connection it holds the mutex of the prepared statements until the answer, which wakes whoever waits
-        // in the order in which they came, and sends itself before it lets others be polled; the lock asks for the same mutex, and
-        // only then. So it is sent last whatever is prepared, as the tests `ahead::` show on a new connection.
-        match try_join!(begun, ahead) {
-            Ok((now, ahead)) => {
-                tx.begun(now, ahead);
+        match begun.await {
+            Ok(now) => {
+                tx.begun(now);
                 Ok(tx)
             }
             Err(error) => {

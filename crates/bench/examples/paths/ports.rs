@@ -122,7 +122,7 @@ fn offer() -> anyhow::Result<Offer> {
 fn units() -> anyhow::Result<MockUnitOfWork> {
     let offer = offer()?;
     let mut units = MockUnitOfWork::new();
-    units.opens(move || {
+    units.expect_begin().returning(move || {
         let offer = offer.clone();
         let mut transaction = MockTransaction::new();
         transaction.expect_now().returning(instant);

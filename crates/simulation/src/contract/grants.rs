@@ -5,7 +5,7 @@ use futures_util::future::join;
 use kernel::{Randomness, SellerId};
 use oauth::{ClientId, CodeChallenge, Credential, CredentialKind, FamilyId, NewConsent, ScopeSet, TokenKey};
 use usecases::{
-    Failure, FirstLock, Transaction, Work,
+    Failure, Transaction, Work,
     refresh_tokens::refresh_tokens,
     token_pair::{Granted, Lifetimes, TokenPair},
     transact,
@@ -61,9 +61,6 @@ async fn exchanged(stand: &dyn Stand, code: TokenKey) -> TokenPair {
 
 struct Refresh(TokenKey, ClientId, TokenPair);
 
-/// The same, with the token locked along with the begin.
-struct RefreshAhead(Refresh);
-
 #[async_trait::async_trait]
 impl Work for Refresh {
     type Done = Granted;
@@ -71,20 +68,6 @@ impl Work for Refresh {
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Granted, Self::Error> {
         refresh_tokens(tx, self.0, self.1, &self.2, LIFETIMES, tx.now()).await
-    }
-}
-
-#[async_trait::async_trait]
-impl Work for RefreshAhead {
-    type Done = Granted;
-    type Error = Failure<oauth::GrantRefusal>;
-
-    fn first_lock(&self) -> Option<FirstLock> {
-        Some(FirstLock::RefreshToken(self.0.0))
-    }
-
-    async fn run(&self, tx: &dyn Transaction) -> Result<Granted, Self::Error> {
-        self.0.run(tx).await
     }
 }
 
@@ -145,7 +128,7 @@ pub async fn a_second_use_waits_for_the_first_behind_its_begin(stand: &dyn Stand
     let (units, family) = (stand.units(), first.access.key().family);
     let refresh = || {
         let pair = TokenPair::new(&Ids, family);
-        RefreshAhead(Refresh(first.refresh.key(), client_id, pair))
+        Refresh(first.refresh.key(), client_id, pair)
     };
     let (one, other) = (refresh(), refresh());
     let (one, other) = join(transact(units.as_ref(), &one), transact(units.as_ref(), &other)).await;

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use kernel::{Change, OfferId, SellerId, StoreError};
 use offers::{Offer, Stock};
-use usecases::{FirstLock, Transaction, UnitOfWorkError, Work, transact};
+use usecases::{Transaction, UnitOfWorkError, Work, transact};
 
 use super::stand::{Stand, begin, offer, saved_offer, seller};
 
@@ -56,18 +56,13 @@ pub async fn what_is_not_committed_is_nobodys(stand: &dyn Stand) {
     assert_eq!(stock(stand, seller, kettle.id).await, Some(8));
 }
 
-/// Takes a piece of each offer, in the order in which they are named; the first is locked along with the begin, or not.
-struct TakeOne(SellerId, Vec<OfferId>, bool);
+/// Takes a piece of each offer, in the order in which they are named.
+struct TakeOne(SellerId, Vec<OfferId>);
 
 #[async_trait::async_trait]
 impl Work for TakeOne {
     type Done = ();
     type Error = UnitOfWorkError;
-
-    fn first_lock(&self) -> Option<FirstLock> {
-        let first = self.1.first().filter(|_| self.2)?;
-        Some(FirstLock::Offer(self.0, *first))
-    }
 
     async fn run(&self, tx: &dyn Transaction) -> Result<(), UnitOfWorkError> {
         let found = tx.lock_offers(self.0, &self.1).await?;
@@ -82,47 +77,11 @@ pub async fn a_locked_offer_is_waited_for_and_read_as_it_is_then(stand: &dyn Sta
     let seller = seller(stand).await;
     let kettle = saved_offer(stand, seller, 20).await;
     let units = stand.units();
-    let take = TakeOne(seller, vec![kettle.id], false);
+    let take = TakeOne(seller, vec![kettle.id]);
     for done in join_all((0..8).map(|_| transact(units.as_ref(), &take))).await {
         done.unwrap();
     }
     assert_eq!(stock(stand, seller, kettle.id).await, Some(12));
-}
-
-/// What is locked along with the begin is locked as by its port: nobody's change is lost, whoever locks how.
-pub async fn what_is_locked_with_the_begin_is_waited_for_too(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let kettle = saved_offer(stand, seller, 20).await;
-    let units = stand.units();
-    let takes = [true, false].map(|ahead| TakeOne(seller, vec![kettle.id], ahead));
-    for done in join_all((0..8).map(|n| transact(units.as_ref(), &takes[n % 2]))).await {
-        done.unwrap();
-    }
-    assert_eq!(stock(stand, seller, kettle.id).await, Some(12));
-}
-
-/// It is told once: whoever locks again sees what was written meanwhile, and another offer is not mistaken for it.
-pub async fn what_is_locked_with_the_begin_is_told_once(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let (kettle, pot) = (
-        saved_offer(stand, seller, 5).await,
-        saved_offer(stand, seller, 6).await,
-    );
-    let units = stand.units();
-    let tx = units
-        .begin_locking(FirstLock::Offer(seller, kettle.id))
-        .await
-        .unwrap();
-    assert_eq!(tx.lock_offers(seller, &[pot.id]).await.unwrap(), [pot]);
-    let found = tx.lock_offers(seller, &[kettle.id]).await.unwrap();
-    assert_eq!(found, std::slice::from_ref(&kettle));
-    tx.save_offers(seller, vec![with_stock(&kettle, 7)])
-        .await
-        .unwrap();
-    let again = tx.lock_offers(seller, &[kettle.id]).await.unwrap();
-    assert_eq!(again[0].stock, Stock::new(7).ok());
-    drop(tx);
-    assert_eq!(stock(stand, seller, kettle.id).await, Some(5));
 }
 
 /// A new offer that exists is a conflict; a changed one that does not exist is a failure, at the commit at the latest.
@@ -149,8 +108,8 @@ pub async fn those_who_lock_the_same_offers_never_wait_in_a_circle(stand: &dyn S
     );
     let units = stand.units();
     let orders = [
-        TakeOne(seller, vec![one.id, other.id], false),
-        TakeOne(seller, vec![other.id, one.id], false),
+        TakeOne(seller, vec![one.id, other.id]),
+        TakeOne(seller, vec![other.id, one.id]),
     ];
     for done in join_all((0..8).map(|n| transact(units.as_ref(), &orders[n % 2]))).await {
         done.unwrap();

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use kernel::SellerId;
 use orders::{OrderNumber, OrderRef};
 use usecases::{
-    FirstLock,
     place_order::{Line, Request, place_order},
     settle_order::{Settlement, settle_order},
 };
@@ -87,36 +86,6 @@ pub async fn parts_are_their_sellers_and_locked_in_one_order(stand: &dyn Stand) 
     assert_eq!(sellers, [one, other]);
     let unknown = OrderRef::Id(id().into());
     assert!(tx.lock_order(&unknown).await.unwrap().is_empty());
-}
-
-/// A part that is locked along with the begin is the seller's own, and told once: whoever locks it again sees what was written
-/// meanwhile.
-pub async fn a_part_locked_with_the_begin_is_told_once(stand: &dyn Stand) {
-    let (one, other) = (seller(stand).await, seller(stand).await);
-    let order = placed(stand, &[one]).await;
-    let units = stand.units();
-    let foreign = units
-        .begin_locking(FirstLock::Part(other, order.clone()))
-        .await
-        .unwrap();
-    assert_eq!(foreign.lock_part(other, &order).await.unwrap(), None);
-    drop(foreign);
-    let tx = units
-        .begin_locking(FirstLock::Part(one, order.clone()))
-        .await
-        .unwrap();
-    let before = tx.lock_part(one, &order).await.unwrap().unwrap();
-    settle_order(&*tx, &*tx, &order, Settlement::Pay, tx.now())
-        .await
-        .unwrap();
-    let paid = tx.lock_part(one, &order).await.unwrap().unwrap();
-    assert_ne!(paid.state, before.state);
-    tx.commit().await.unwrap();
-    let tx = units
-        .begin_locking(FirstLock::Part(one, order.clone()))
-        .await
-        .unwrap();
-    assert_eq!(tx.lock_part(one, &order).await.unwrap(), Some(paid));
 }
 
 /// A transition is told to each of its seller's subscriptions, once and with the commit; to another seller's never.

@@ -23,8 +23,6 @@ pub enum Flaw {
     RemembersTokens,
     /// A refresh token is read before its family is locked.
     JudgesUnlocked,
-    /// What is locked along with the begin is locked before it, and so let go again at once.
-    LocksBeforeBegin,
     /// A count whose answer was lost is sent again.
     CountsAgain,
 }

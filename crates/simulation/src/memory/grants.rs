@@ -7,11 +7,9 @@ use oauth::{
     ClientId, Code, Consent, ConsentId, FamiliesOf, Family, FamilyId, GrantStore, NewConsent, NewPair,
     RefreshToken, TokenKey, Viewer,
 };
-use usecases::FirstLock;
 
 use super::{
     Database, Flaw, Stored, TxId,
-    ahead::Locked,
     families::{disconnect, families_of, lock_family, open_consent, store_pair},
     locks::{Row, Strength},
     panel::not_kept,
@@ -68,9 +66,6 @@ impl GrantStore for Tx {
         &self,
         key: TokenKey,
     ) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError> {
-        if let Some(Locked::RefreshToken(locked)) = self.locked_ahead(&FirstLock::RefreshToken(key)) {
-            return locked;
-        }
         self.run(|database, tx| {
             locked(database, tx, key, move |stored| {
                 stored.tables.refresh_tokens.get(tx, &place(&key)).copied()

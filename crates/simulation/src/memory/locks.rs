@@ -78,11 +78,6 @@ impl Locks {
         true
     }
 
-    /// Whether it holds any.
-    pub(crate) fn any_of(&self, tx: TxId) -> bool {
-        self.held.values().flatten().any(|(holder, _)| *holder == tx)
-    }
-
     fn in_the_way<'a>(
         &'a self,
         tx: TxId,

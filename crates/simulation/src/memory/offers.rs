@@ -3,11 +3,9 @@
 use ::offers::{Offer, OfferEvent, OfferStore};
 use async_trait::async_trait;
 use kernel::{Change, OfferId, SellerId, StoreError, Version};
-use usecases::FirstLock;
 
 use super::{
     Database, Flaw, TxId,
-    ahead::Locked,
     locks::{Row, Strength},
     transaction::Tx,
 };
@@ -15,11 +13,6 @@ use super::{
 #[async_trait]
 impl OfferStore for Tx {
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError> {
-        if let [id] = ids
-            && let Some(Locked::Offers(locked)) = self.locked_ahead(&FirstLock::Offer(seller, *id))
-        {
-            return locked;
-        }
         let mut ids = ids.to_vec();
         ids.sort_unstable();
         ids.dedup();

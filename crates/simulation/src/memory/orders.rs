@@ -7,11 +7,9 @@ use ::orders::{
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Change, Keyset, Page, PageSize, SellerId, StoreError, Version};
-use usecases::FirstLock;
 
 use super::{
     Database, Link, NOBODY, Stored, TxId,
-    ahead::Locked,
     locks::{Row, Strength},
     transaction::Tx,
 };
@@ -52,9 +50,6 @@ pub(super) async fn lock_parts(
 #[async_trait]
 impl OrderStore for Tx {
     async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
-        if let Some(Locked::Part(locked)) = self.locked_ahead(&FirstLock::Part(seller, order.clone())) {
-            return *locked;
-        }
         let order = order.clone();
         let mut parts = self
             .run(|database, tx| lock_parts(database, tx, order, Some(seller)))

@@ -8,11 +8,10 @@ use std::sync::{
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{CommitError, StoreError};
-use usecases::{FirstLock, Transaction, UnitOfWork};
+use usecases::{Transaction, UnitOfWork};
 
 use super::{
     Database, Flaw, Link, TxId,
-    ahead::{Ahead, Locked, lock_unheard},
     link::Fate,
     outbox::{Outbox, tell},
 };
@@ -26,8 +25,6 @@ pub(crate) struct Tx {
     /// A statement has failed, or was begun and is not over.
     failed: AtomicBool,
     outbox: Mutex<Outbox>,
-    /// What was locked along with the begin, until it is asked for.
-    ahead: Mutex<Option<Ahead>>,
     /// Nobody has to end it any more.
     ended: bool,
 }
@@ -48,33 +45,20 @@ enum Broken {
 #[async_trait]
 impl UnitOfWork for Link {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        Ok(Box::new(self.open(None).await?))
-    }
-
-    async fn begin_locking(&self, first: FirstLock) -> Result<Box<dyn Transaction>, StoreError> {
-        let tx = self.open(Some(first.clone())).await?;
-        let ahead = Ahead::take(&tx, first).await;
-        *lock(&tx.ahead) = Some(ahead);
-        Ok(Box::new(tx))
+        Ok(Box::new(self.open().await?))
     }
 }
 
 impl Link {
-    /// A begin of whose answer nobody hears has opened a transaction all the same, and locks what was sent along with it. The
+    /// A begin of whose answer nobody hears has opened a transaction all the same. The
     /// server ends it once it notices that the connection has gone.
-    async fn open(&self, first: Option<FirstLock>) -> Result<Tx, StoreError> {
+    async fn open(&self) -> Result<Tx, StoreError> {
         let fate = self.fate();
         let (database, simulator) = (self.database.clone(), self.simulator().clone());
         let notices_within = self.notices_within().num_milliseconds();
         let begun = async move {
             let begun = (database.begin(), database.now());
             if fate == Fate::AnswerLost {
-                if let Some(first) = first {
-                    drop(lock_unheard(&database, begun.0, first).await);
-                    if database.has_locked(begun.0) {
-                        simulator.count(Met::BeginUnheardLocked);
-                    }
-                }
                 simulator.pause(0, notices_within).await;
                 database.end(begun.0, false);
             }
@@ -87,30 +71,12 @@ impl Link {
             now,
             failed: AtomicBool::new(false),
             outbox: Mutex::default(),
-            ahead: Mutex::default(),
             ended: false,
         })
     }
 }
 
 impl Tx {
-    pub(super) const fn database(&self) -> &Database {
-        &self.link.database
-    }
-
-    /// Gives back what it has locked.
-    pub(super) fn let_go(&self) {
-        self.link.database.let_go(self.id);
-    }
-
-    /// What was locked along with the begin, if it is what is asked for; once.
-    pub(super) fn locked_ahead(&self, asked: &FirstLock) -> Option<Locked> {
-        let mut ahead = lock(&self.ahead);
-        ahead
-            .take_if(|ahead| ahead.of == *asked)
-            .map(|ahead| ahead.locked)
-    }
-
     /// Has a statement carried out. One that fails ends the transaction.
     pub(super) async fn run<T, F>(
         &self,

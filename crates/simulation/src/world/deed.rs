@@ -6,8 +6,8 @@ use oauth::ClientId;
 use offers::OfferPatch;
 use orders::{OrderId, OrderRef, SellerOrder, Sighting};
 use usecases::{
-    Answer, Failure, FirstLock, Transaction, Work, create_subscription, delete_subscription, patch_offer,
-    place_order, settle_order, ship_order,
+    Answer, Failure, Transaction, Work, create_subscription, delete_subscription, patch_offer, place_order,
+    settle_order, ship_order,
 };
 use webhooks::SubscriptionId;
 
@@ -81,15 +81,6 @@ fn state_of(parts: &[SellerOrder]) -> String {
 impl Work for Prepared {
     type Done = Reply;
     type Error = Failed;
-
-    /// As the endpoints of these deeds have it.
-    fn first_lock(&self) -> Option<FirstLock> {
-        match &self.deed {
-            Deed::Patch(seller, offer, _) => Some(FirstLock::Offer(*seller, *offer)),
-            Deed::Ship(seller, report) => Some(FirstLock::Part(*seller, report.order.clone())),
-            Deed::Place(_) | Deed::Settle(..) | Deed::Subscribe(..) | Deed::Unsubscribe(..) => None,
-        }
-    }
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Reply, Failed> {
         let (now, chance) = (tx.now(), &self.chance);

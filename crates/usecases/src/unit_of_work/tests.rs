@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use uuid::Uuid;
-
 use super::*;
 use crate::{Failure, MockTransaction, test_support::now};
 
@@ -88,40 +86,4 @@ async fn a_commit_of_unknown_fate_is_never_repeated() {
 async fn a_refusal_commits_nothing() {
     let (result, begun) = run(Vec::new(), || Err(Failure::Refused("no"))).await;
     assert!(matches!((result, begun), (Err(Failure::Refused("no")), 1)));
-}
-
-/// Work that knows what it locks.
-struct Locks;
-
-#[async_trait]
-impl Work for Locks {
-    type Done = u8;
-    type Error = Failure<&'static str>;
-
-    fn first_lock(&self) -> Option<FirstLock> {
-        Some(FirstLock::Offer(
-            SellerId::from(Uuid::nil()),
-            OfferId::from(Uuid::nil()),
-        ))
-    }
-
-    async fn run(&self, _: &dyn Transaction) -> Result<u8, Self::Error> {
-        Ok(1)
-    }
-}
-
-#[tokio::test]
-async fn what_is_locked_first_is_told_at_each_begin() {
-    let mut ends = vec![Ok(()), Err(CommitError::RolledBack(lost()))];
-    let mut units = MockUnitOfWork::new();
-    units
-        .expect_begin_locking()
-        .times(2)
-        .withf(|first| Some(first) == Locks.first_lock().as_ref())
-        .returning(move |_| {
-            let (mut tx, end) = (MockTransaction::new(), ends.pop().unwrap());
-            tx.expect_commit().return_once(move || end);
-            Ok(Box::new(tx))
-        });
-    assert_eq!(transact(&units, &Locks).await.unwrap(), 1);
 }

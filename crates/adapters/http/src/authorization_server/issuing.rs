@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use usecases::exchange_code::exchange_code;
 use usecases::refresh_tokens::refresh_tokens;
 use usecases::token_pair::{Granted, Lifetimes, TokenPair};
-use usecases::{Failure, FirstLock, Repeatable, Transaction, UnitOfWorkError};
+use usecases::{Failure, Repeatable, Transaction, UnitOfWorkError};
 use web::{TraceId, failure};
 
 use super::Endpoint;
@@ -92,11 +92,7 @@ impl Issue {
     }
 
     async fn attempt(&self) -> Result<Ready, Refused> {
-        let units = &self.public.units;
-        let transaction = match &self.presented {
-            Presented::Code(..) => units.begin().await?,
-            Presented::RefreshToken(key, _) => units.begin_locking(FirstLock::RefreshToken(*key)).await?,
-        };
+        let transaction = self.public.units.begin().await?;
         let (grants, now) = (transaction.as_ref(), transaction.now());
         let lifetimes = Lifetimes {
             access: self.public.settings.access_token_ttl,

@@ -4,8 +4,8 @@ use actix_web::http::{Method, StatusCode};
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
 use oauth::Scope;
 use offers::{OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
+use usecases::Transaction;
 use usecases::patch_offer::{self, patch_offer};
-use usecases::{FirstLock, Transaction};
 use web::decode::{Described, Shape, integer, object, one_of, optional, required};
 use web::query::{self, Selection};
 use web::schema::Node;
@@ -74,10 +74,6 @@ impl Write for PatchOffer {
 
     async fn prepare(&self, _: &Context, _: &mut Deadline) -> Result<OfferId, Refusal> {
         Ok(self.id.ok_or_else(Problem::not_found)?)
-    }
-
-    fn first_lock(&self, id: &OfferId, context: &Context) -> Option<FirstLock> {
-        Some(FirstLock::Offer(context.principal.seller, *id))
     }
 
     async fn apply(

@@ -7,8 +7,8 @@ use actix_web::http::{Method, StatusCode};
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
 use orders::{Carrier, OrderRef, Reason, SellerOrder, Sighting, TrackingNumber};
+use usecases::Transaction;
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
-use usecases::{FirstLock, Transaction};
 use web::decode::{Described, Shape, list, object, one_of, optional, required, text};
 use web::query::{self, Selection};
 use web::schema::Node;
@@ -114,11 +114,6 @@ impl Write for ReportShipment {
         let asking = ask_carrier(public.carriers.as_ref(), order.is_test, *carrier, tracking_number);
         let sighting = deadline.pause(asking).await;
         Ok(Asked { report, sighting })
-    }
-
-    fn first_lock(&self, asked: &Asked, context: &Context) -> Option<FirstLock> {
-        let (seller, order) = (context.principal.seller, asked.report.order.clone());
-        Some(FirstLock::Part(seller, order))
     }
 
     async fn apply(

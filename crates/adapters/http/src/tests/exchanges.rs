@@ -256,7 +256,7 @@ async fn the_redirect_address_is_compared_decoded() {
 async fn a_store_that_fails_before_the_commit_is_a_server_error() {
     for request in [exchange(), refresh()] {
         let mut fixture = knowing(application());
-        fixture.units.opens(|| Err(unavailable()));
+        fixture.units.expect_begin().returning(|| Err(unavailable()));
         let answered = fixture.send(request).await;
         is(&answered, 500, "server_error");
         assert_eq!(answered.header("retry-after"), Some("1"));

@@ -97,7 +97,7 @@ async fn every_failure_that_changed_nothing_gives_the_key_back() {
     }
     assert_eq!(logs.at(Level::ERROR).len(), 2, "each is logged once");
     let mut fixture = Fixture::writing().claimed(Claimed::Run);
-    fixture.units.opens(|| Err(unavailable()));
+    fixture.units.expect_begin().returning(|| Err(unavailable()));
     let (answered, released) = patched(fixture).await;
     is_failure(&answered, Some("1"));
     assert_eq!(released, 1);

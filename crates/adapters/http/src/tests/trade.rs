@@ -133,7 +133,7 @@ impl Fixture {
     /// The transactions that are opened, in this order and no others.
     pub(crate) fn transactions(mut self, transactions: Vec<MockTransaction>) -> Self {
         let left = Mutex::new(transactions.into_iter());
-        self.units.opens(move || {
+        self.units.expect_begin().returning(move || {
             let next = left.lock().unwrap().next();
             Ok(Box::new(next.expect("no transaction is expected here")))
         });

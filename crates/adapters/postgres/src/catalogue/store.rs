@@ -5,7 +5,7 @@ use diesel::sql_types::{Array, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, OfferId, SellerId, StoreError, Version};
 use offers::{Offer, OfferEvent, OfferStore};
-use usecases::{FirstLock, Transaction};
+use usecases::Transaction;
 use uuid::Uuid;
 
 use super::{
@@ -14,7 +14,6 @@ use super::{
     row::{OfferColumns, OfferRow, offer_columns},
 };
 use crate::{
-    ahead::Locked,
     error::store_error,
     pending::{Write, expect_rows},
     statement::statement,
@@ -43,11 +42,6 @@ statement!(Lock => OfferColumns:
 #[async_trait]
 impl OfferStore for Tx {
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError> {
-        if let [id] = ids
-            && let Some(Locked::Offers(locked)) = self.locked_ahead(&FirstLock::Offer(seller, *id))
-        {
-            return locked;
-        }
         let seller = seller.uuid();
         let rows = if let [id] = ids {
             let lock = LockOne {

@@ -10,7 +10,6 @@ use oauth::{
     ClientId, Code, Consent, ConsentId, FamiliesOf, Family, FamilyId, GrantStore, NewConsent, NewPair,
     RefreshToken, TokenKey, Viewer,
 };
-use usecases::FirstLock;
 
 use super::{
     connections,
@@ -19,7 +18,7 @@ use super::{
     issuing::{Use, UseCode, UseRefreshToken},
     rows::{CodeRow, HasAccessToken, ReadCode, ReadRefreshToken, RefreshTokenRow},
 };
-use crate::{ahead::Locked, pending::expect_rows, transaction::Tx};
+use crate::{pending::expect_rows, transaction::Tx};
 
 #[async_trait]
 impl GrantStore for Tx {
@@ -48,9 +47,6 @@ impl GrantStore for Tx {
         &self,
         key: TokenKey,
     ) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError> {
-        if let Some(Locked::RefreshToken(locked)) = self.locked_ahead(&FirstLock::RefreshToken(key)) {
-            return locked;
-        }
         let read = ReadRefreshToken {
             family: key.family.uuid(),
             hash: key.hash.bytes(),

@@ -6,7 +6,7 @@ use diesel::sql_types::{Bool, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::RunQueryDsl;
 use kernel::{Change, SellerId, StoreError};
 use orders::{OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder};
-use usecases::{FirstLock, Transaction};
+use usecases::Transaction;
 use uuid::Uuid;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     row::{PartColumns, PartRow, part_columns},
     save::SavePart,
 };
-use crate::{ahead::Locked, pending::expect_rows, statement::statement, transaction::Tx};
+use crate::{pending::expect_rows, statement::statement, transaction::Tx};
 
 struct LockPart {
     seller: Uuid,
@@ -67,9 +67,6 @@ statement!(Open<'_> => ():
 #[async_trait]
 impl OrderStore for Tx {
     async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
-        if let Some(Locked::Part(locked)) = self.locked_ahead(&FirstLock::Part(seller, order.clone())) {
-            return *locked;
-        }
         let seller = seller.uuid();
         let mut rows = match order {
             OrderRef::Id(id) => {

@@ -42,43 +42,6 @@ struct Record {
     release_lanes: Vec<Uuid>,
 }
 
-/// What is recorded of an attempt that has ended.
-pub(super) struct End {
-    pub(super) attempt: i16,
-    pub(super) delivered: bool,
-    /// Microseconds until the next attempt.
-    pub(super) delay: Option<i64>,
-    pub(super) duration: i32,
-    pub(super) status: Option<i16>,
-    pub(super) failure: Option<String>,
-    /// How many losses with a worker are forgotten by it at most.
-    pub(super) forgiven: i16,
-}
-
-impl End {
-    pub(super) fn of(end: &Conclusion) -> Result<Self, StoreError> {
-        let (status, failure) = match &end.outcome {
-            Outcome::Answered(status) => (
-                Some(i16::try_from(*status).map_err(StoreError::unexpected)?),
-                None,
-            ),
-            Outcome::Failed(failure) => (None, Some(failure.to_text())),
-        };
-        Ok(Self {
-            attempt: end.attempt.into(),
-            delivered: end.fate == Fate::Delivered,
-            delay: match end.fate {
-                Fate::Retry(delay) => Some(delay.num_microseconds().unwrap_or(i64::MAX)),
-                Fate::Delivered | Fate::Exhausted => None,
-            },
-            duration: end.duration_ms,
-            status,
-            failure,
-            forgiven: LOSSES_FORGIVEN.into(),
-        })
-    }
-}
-
 /// Lanes and fences, each once.
 #[derive(Default)]
 struct Holds {
@@ -124,7 +87,7 @@ impl Record {
             record.holds.fences.push(fence);
         }
         for conclusion in conclusions {
-            record.add(conclusion, End::of(conclusion)?);
+            record.add(conclusion)?;
         }
         for release in released {
             record.release_sellers.push(release.hold.lane.seller.uuid());
@@ -133,17 +96,28 @@ impl Record {
         Ok(record)
     }
 
-    fn add(&mut self, conclusion: &Conclusion, end: End) {
-        let LaneKey { seller, subscription } = conclusion.hold.lane;
+    fn add(&mut self, end: &Conclusion) -> Result<(), StoreError> {
+        let LaneKey { seller, subscription } = end.hold.lane;
         self.delivery_sellers.push(seller.uuid());
         self.delivery_lanes.push(subscription.uuid());
-        self.deliveries.push(conclusion.delivery.uuid());
-        self.attempts.push(end.attempt);
-        self.delivered.push(end.delivered);
-        self.delays.push(end.delay);
-        self.durations.push(end.duration);
-        self.statuses.push(end.status);
-        self.failures.push(end.failure);
+        self.deliveries.push(end.delivery.uuid());
+        self.attempts.push(end.attempt.into());
+        self.delivered.push(end.fate == Fate::Delivered);
+        self.delays.push(match end.fate {
+            Fate::Retry(delay) => Some(delay.num_microseconds().unwrap_or(i64::MAX)),
+            Fate::Delivered | Fate::Exhausted => None,
+        });
+        self.durations.push(end.duration_ms);
+        let (status, failure) = match &end.outcome {
+            Outcome::Answered(status) => (
+                Some(i16::try_from(*status).map_err(StoreError::unexpected)?),
+                None,
+            ),
+            Outcome::Failed(failure) => (None, Some(failure.to_text())),
+        };
+        self.statuses.push(status);
+        self.failures.push(failure);
+        Ok(())
     }
 }
 

@@ -83,7 +83,7 @@ async fn each_application_gets_the_tokens_that_it_asked_for() {
         assert_eq!(grant, token.grant);
         assert_eq!(principal.expires_at, Some(instant() + token.lifetime));
     }
-    assert_eq!(stored(&fixture.place.connect().await).await, 80);
+    assert_eq!(stored(&fixture.place.connect().await).await, 40);
 }
 
 #[tokio::test]

@@ -7,7 +7,6 @@
 )]
 
 mod accounts;
-mod ahead;
 mod audit;
 mod client_tokens;
 mod connections;

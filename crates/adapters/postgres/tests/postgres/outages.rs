@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use adapter_postgres::{Database, DatabaseSettings, SchemaState};
+use adapter_postgres::{Database, SchemaState};
 use futures_util::future::join_all;
 use kernel::{PageSize, StoreError};
 use oauth::{Limiter, Subject};
 use offers::OfferFilter;
 use tokio::{net::UnixListener, time::Instant};
-use usecases::FirstLock;
 
 use crate::support::{Fixture, id, instant, offer, settings};
 
@@ -40,14 +39,6 @@ async fn everything_is_unavailable(database: &Database) {
             );
         },
         async { is_unavailable(database.units().begin().await) },
-        async {
-            is_unavailable(
-                database
-                    .units()
-                    .begin_locking(FirstLock::Offer(seller, offer))
-                    .await,
-            );
-        },
         async { is_unavailable(database.applications().client(id().into()).await) },
         async { is_unavailable(database.sellers().seller(seller).await) },
         async {

@@ -39,8 +39,7 @@ async fn what_is_pending_is_held_and_resumed_with_the_commit() {
         fixture.queue(lane, 2).await;
     }
     set(&fixture, application, ApplicationStatus::Suspended).await;
-    let at_first = 2;
-    for set_aside in [at_first, 0] {
+    for set_aside in [2, 0] {
         let claimed = fixture.lanes().claim(id(), ROOM).await.unwrap();
         assert_eq!((claimed.lanes.len(), claimed.set_aside), (0, set_aside));
     }
@@ -53,7 +52,7 @@ async fn what_is_pending_is_held_and_resumed_with_the_commit() {
     let resting = "select count(*) from subscriptions where active and wake_at is null";
     assert_eq!(
         fixture.count(resting).await,
-        i64::try_from(1 + at_first).unwrap(),
+        3,
         "the idle one, and those that rest"
     );
     assert_eq!(fixture.lanes().reconcile().await.unwrap(), 0);
@@ -142,11 +141,9 @@ async fn few_claims_come_upon_a_suspended_application_however_many_lanes_it_has(
         assert!(claims < 3, "{claims} claims");
     };
     assert_eq!(claimed[0].hold.lane, sound);
-    if SUSPENDED_LANES_REST {
-        let awake = "select count(*) from subscriptions where wake_at is not null and not leased";
-        assert_eq!(fixture.count(awake).await, 0);
-        set(&fixture, application, ApplicationStatus::Active).await;
-        let claimed = fixture.claim_one().await;
-        assert_eq!(claimed.hold.lane, lane, "what waits wakes, and nothing else");
-    }
+    let awake = "select count(*) from subscriptions where wake_at is not null and not leased";
+    assert_eq!(fixture.count(awake).await, 0);
+    set(&fixture, application, ApplicationStatus::Active).await;
+    let claimed = fixture.claim_one().await;
+    assert_eq!(claimed.hold.lane, lane, "what waits wakes, and nothing else");
 }

@@ -12,7 +12,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{UnixListener, UnixStream},
 };
-use usecases::{FirstLock, Work, transact};
+use usecases::{Work, transact};
 
 use crate::support::{Fixture, Report, Restock, Settle, answer, claim, database};
 
@@ -122,7 +122,7 @@ fn statements(unread: &mut Vec<u8>, started: &mut bool) -> usize {
 
 /// On one thread, so that what is sent together is on the wire together.
 #[tokio::test]
-async fn a_keyed_write_costs_a_claim_and_three_round_trips() {
+async fn a_keyed_write_costs_a_claim_and_four_round_trips() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let offer = fixture.offer(seller, 100).await;
@@ -146,8 +146,7 @@ async fn a_keyed_write_costs_a_claim_and_three_round_trips() {
                 }
             )
         );
-        let first = work.first_lock().unwrap();
-        let tx = counted.units().begin_locking(first).await.unwrap();
+        let tx = counted.units().begin().await.unwrap();
         work.run(&*tx).await.unwrap();
         tx.complete(&claim, &answer("a")).await.unwrap();
         tx.commit().await.unwrap();
@@ -172,19 +171,19 @@ async fn a_keyed_write_costs_a_claim_and_three_round_trips() {
         let shipment = keyed(&Quiet(Report::of(seller, order)), &format!("shipment {round}")).await;
         spent = vec![patch, shipment];
     }
-    // begin with its opening, lock | update, change, completion | commit
+    // begin with its opening | lock | update, change, completion | commit
     assert_eq!(
         spent[0],
         Cost {
-            round_trips: 3,
+            round_trips: 4,
             statements: 7
         }
     );
-    // begin with its opening, lock | update, parcel, mail, change, deliveries, completion | commit
+    // begin with its opening | lock | update, parcel, mail, change, deliveries, completion | commit
     assert_eq!(
         spent[1],
         Cost {
-            round_trips: 3,
+            round_trips: 4,
             statements: 10
         }
     );
@@ -206,10 +205,6 @@ struct Quiet<W>(W);
 impl<W: Work<Error: std::fmt::Debug>> Work for Quiet<W> {
     type Done = ();
     type Error = usecases::UnitOfWorkError;
-
-    fn first_lock(&self) -> Option<FirstLock> {
-        self.0.first_lock()
-    }
 
     async fn run(&self, tx: &dyn usecases::Transaction) -> Result<(), Self::Error> {
         self.0.run(tx).await.unwrap();

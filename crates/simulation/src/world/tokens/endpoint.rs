@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use kernel::{CommitError, StoreError};
 use oauth::{ClientId, CodePresented, GrantRefusal, TokenKey};
 use usecases::{
-    Failure, FirstLock, Repeatable, Transaction, UnitOfWork, UnitOfWorkError,
+    Failure, Repeatable, Transaction, UnitOfWork, UnitOfWorkError,
     exchange_code::exchange_code,
     refresh_tokens::refresh_tokens,
     token_pair::{Granted, Lifetimes, TokenPair},
@@ -99,10 +99,7 @@ impl Endpoint {
     }
 
     async fn attempt(&self, presented: &Presented, pair: &TokenPair) -> Result<Ready, Refused> {
-        let tx = match presented {
-            Presented::Code(..) => self.link.begin().await?,
-            Presented::Refresh(key, _) => self.link.begin_locking(FirstLock::RefreshToken(*key)).await?,
-        };
+        let tx = self.link.begin().await?;
         let now = tx.now();
         let granted = match presented {
             Presented::Code(key, presented) => {

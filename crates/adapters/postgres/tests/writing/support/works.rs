@@ -5,8 +5,7 @@ use kernel::{OfferId, SellerId};
 use offers::{Offer, OfferPatch, Stock};
 use orders::{Carrier, NewShipment, OrderRef, SellerOrder};
 use usecases::{
-    Failure, FirstLock, Transaction, Work, patch_offer, place_order, settle_order, settle_order::Settlement,
-    ship_order,
+    Failure, Transaction, Work, patch_offer, place_order, settle_order, settle_order::Settlement, ship_order,
 };
 
 use super::{Chance, shipment};
@@ -64,10 +63,6 @@ impl Work for Report {
     type Done = SellerOrder;
     type Error = Failure<ship_order::Refusal>;
 
-    fn first_lock(&self) -> Option<FirstLock> {
-        Some(FirstLock::Part(self.0, self.1.order.clone()))
-    }
-
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
         ship_order::record_report(tx, tx, &Chance, self.0, &self.1, None, tx.now()).await
     }
@@ -80,10 +75,6 @@ pub(crate) struct Restock(pub(crate) SellerId, pub(crate) OfferId, pub(crate) i6
 impl Work for Restock {
     type Done = Offer;
     type Error = Failure<patch_offer::Refusal>;
-
-    fn first_lock(&self) -> Option<FirstLock> {
-        Some(FirstLock::Offer(self.0, self.1))
-    }
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
         let patch = OfferPatch {
