@@ -107,7 +107,7 @@ impl Workspace {
             "usecases" => Some(Layer::UseCases),
             place if place.starts_with("adapters/") => Some(Layer::Adapter),
             "app" => Some(Layer::App),
-            "openapi-diff" | "testkit" | "bench" | "simulation" | "fuzz" | "tests" => Some(Layer::Workshop),
+            "testkit" | "bench" | "simulation" | "fuzz" | "tests" => Some(Layer::Workshop),
             "web" | "private-postgres" => None,
             other => {
                 panic!("{other} has no place in the architecture yet: say here which layer it belongs to")

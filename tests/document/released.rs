@@ -1,0 +1,201 @@
+//! Clients of the last released document still work with the current one, or the changelog announced why not (contract: Versioning).
+
+mod comparison;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use serde_json::Value;
+
+use comparison::breaks;
+
+/// How long ahead an incompatible change is announced.
+const NOTICE: TimeDelta = TimeDelta::days(180);
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// The document that was released last, with its version.
+fn last_released() -> (String, Value) {
+    let files = fs::read_dir(docs().join("released")).unwrap();
+    let documents = files.map(|file| {
+        let path = file.unwrap().path();
+        let document = read(&path);
+        let version = document["info"]["version"].as_str().unwrap().to_owned();
+        assert_eq!(
+            path.file_name().unwrap(),
+            format!("openapi-{version}.json").as_str()
+        );
+        (version, document)
+    });
+    documents.max_by_key(|(version, _)| numbers(version)).unwrap()
+}
+
+fn numbers(version: &str) -> Vec<u32> {
+    version.split('.').map(|number| number.parse().unwrap()).collect()
+}
+
+/// What the changelog announces above the section of this version: the texts of the items
+///
+/// ```text
+/// - **Incompatible**, announced 2027-01-15, effective 2027-07-15, both until 2028-01-15: `Offer.brand`: it is gone; read `Offer.maker`.
+/// ```
+///
+/// that are in effect on this day. An item without all its dates, or without time to adapt, is an error.
+fn announced(changelog: &str, released: &str, today: NaiveDate) -> Result<Vec<String>, String> {
+    let (above, _) = changelog
+        .split_once(&format!("\n## [{released}] - "))
+        .ok_or_else(|| format!("there is no section of {released}, though that version is released"))?;
+    let mut texts = Vec::new();
+    for item in above
+        .split("\n- ")
+        .filter(|item| item.starts_with("**Incompatible**"))
+    {
+        let lines = item.split("\n\n").next().unwrap_or_default();
+        let item = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (dates, text) = dates(&item).ok_or_else(|| format!("not of the form of such an item: {item}"))?;
+        let [announced, effective, until] = dates;
+        if effective - announced < NOTICE || until <= effective || !text.contains('`') {
+            return Err(format!("no notice, no time side by side, or no change: {item}"));
+        }
+        if effective <= today {
+            texts.push(text.to_owned());
+        }
+    }
+    Ok(texts)
+}
+
+fn dates(item: &str) -> Option<([NaiveDate; 3], &str)> {
+    let mut rest = item.strip_prefix("**Incompatible**")?;
+    let mut dates = [NaiveDate::default(); 3];
+    for (date, words) in dates
+        .iter_mut()
+        .zip([", announced ", ", effective ", ", both until "])
+    {
+        let (text, behind) = rest.strip_prefix(words)?.split_at_checked(10)?;
+        (*date, rest) = (text.parse().ok()?, behind);
+    }
+    Some((dates, rest.strip_prefix(": ")?))
+}
+
+/// Whether one of the texts has the words of this break. "It was 1 and is 20" does not announce "it was 1 and is 2".
+fn is_announced(found: &str, announced: &[String]) -> bool {
+    let says_so = |text: &String| {
+        let mut behind = text.match_indices(found).map(|(at, _)| &text[at + found.len()..]);
+        behind.any(|rest| {
+            let rest = rest.trim_start_matches([',', ';', '.']);
+            rest.is_empty() || rest.starts_with(' ')
+        })
+    };
+    announced.iter().any(says_so)
+}
+
+#[test]
+fn nothing_that_was_released_breaks_unannounced() {
+    let (version, last) = last_released();
+    let current = read(&docs().join("openapi.json"));
+    let now = current["info"]["version"].as_str().unwrap();
+    assert!(numbers(now) >= numbers(&version), "the version went back");
+    let changelog = fs::read_to_string(docs().join("CHANGELOG.md")).unwrap();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the day of the run decides which changes are in effect"
+    )]
+    let today = DateTime::<Utc>::from(SystemTime::now()).date_naive();
+    let announced = announced(&changelog, &version, today).unwrap();
+    let found = breaks(&last, &current);
+    let unannounced: Vec<_> = found
+        .iter()
+        .filter(|found| !is_announced(found, &announced))
+        .collect();
+    assert!(
+        unannounced.is_empty(),
+        "existing clients would notice, and docs/CHANGELOG.md does not announce it for today or earlier. Either undo it, or \
+         add an item to the changelog, with these words, and make the change on the second date:\n\
+         - **Incompatible**, announced <date>, effective <180 days later or more>, both until <later>: `<place>`: <what> …\n{unannounced:#?}",
+    );
+}
+
+const ITEM: &str = "- **Incompatible**, announced 2027-01-15, effective 2027-07-15, both until 2028-01-15: `Offer.brand`: it is gone";
+
+#[test]
+fn an_announcement_covers_its_changes_from_its_day_on() {
+    let changelog = format!(
+        "## [Unreleased]\n\n- Another.\n{ITEM},\n  and `Offer.ean`: `maximum` was\n  1 and is 20.\n\n## [1.1.0] - 2027-08-01\n\n{ITEM}\n\n## [1.0.0] - 2026-11-20\n"
+    );
+    let on = |version: &str, today: &str| announced(&changelog, version, today.parse().unwrap()).unwrap();
+    assert_eq!(on("1.0.0", "2027-07-15").len(), 2);
+    assert_eq!(on("1.1.0", "2027-07-14"), Vec::<String>::new(), "too soon");
+    let announced = on("1.1.0", "2027-07-15");
+    for (found, expected) in [
+        ("`Offer.brand`: it is gone", true),
+        ("`Offer.ean`: `maximum` was 1 and is 20", true),
+        ("`Offer.ean`: `maximum` was 1 and is 2", false),
+        ("`Offer.ean`: it is gone", false),
+        ("`Offer.brand.name`: it is gone", false),
+    ] {
+        assert_eq!(is_announced(found, &announced), expected, "{found}");
+    }
+}
+
+#[test]
+fn an_announcement_needs_its_dates_notice_and_changes() {
+    let section = "\n## [1.0.0] - 2026-11-20\n";
+    let today = "2027-07-15".parse().unwrap();
+    assert!(announced(&format!("\n{ITEM}\n{section}"), "1.0.0", today).is_ok());
+    assert!(announced(section, "1.2.0", today).is_err());
+    for (from, to) in [
+        (", announced 2027-01-15", ""),
+        ("2027-07-15", "15.07.2027"),
+        (", both until 2028-01-15", ""),
+        ("2027-01-15", "2027-01-17"),
+        ("2028-01-15", "2027-07-15"),
+        ("`", ""),
+    ] {
+        let item = ITEM.replace(from, to);
+        assert!(
+            announced(&format!("\n{item}\n{section}"), "1.0.0", today).is_err(),
+            "{item}"
+        );
+    }
+}
+
+/// A small document, and edits of it: pointer, value and what is found. Null takes away what is there; `-` is the end of an array.
+const SAMPLE: &str = include_str!("released/sample.json");
+const EDITS: &str = include_str!("released/edits.txt");
+
+fn edited(pointer: &str, value: Value) -> Value {
+    let mut document: Value = SAMPLE.parse().unwrap();
+    let (parent, last) = pointer.rsplit_once('/').unwrap();
+    match document.pointer_mut(parent).unwrap() {
+        Value::Object(members) if value.is_null() => drop(members.remove(&last.replace("~1", "/")).unwrap()),
+        Value::Object(members) => drop(members.insert(last.replace("~1", "/"), value)),
+        Value::Array(elements) if value.is_null() => drop(elements.remove(last.parse().unwrap())),
+        Value::Array(elements) if last == "-" => elements.push(value),
+        Value::Array(elements) => elements[last.parse::<usize>().unwrap()] = value,
+        other => unreachable!("{other}"),
+    }
+    document
+}
+
+#[test]
+fn each_edit_that_a_client_would_notice_is_found() {
+    let released: Value = SAMPLE.parse().unwrap();
+    assert_eq!(breaks(&released, &released).len(), 0);
+    for edit in EDITS.lines().filter(|line| !line.starts_with('#')) {
+        let mut parts = edit.splitn(3, " | ").map(|part| part.trim_end_matches(" |"));
+        let (pointer, value) = (parts.next().unwrap(), parts.next().unwrap().parse().unwrap());
+        let found = Vec::from_iter(breaks(&released, &edited(pointer, value)));
+        assert_eq!(found.join("\n"), parts.next().unwrap_or_default(), "{edit}");
+    }
+    let renamed = SAMPLE.replace("Money", "Amount").parse().unwrap();
+    let found = Vec::from_iter(breaks(&released, &renamed));
+    assert_eq!(found, ["`Money`: no schema has this name any more"]);
+}
