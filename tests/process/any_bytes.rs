@@ -1,60 +1,18 @@
-//! Requests of every kind with any of their bytes changed, sent to the running program: whatever comes is answered as documented, or
-//! its connection ends; nothing hangs, nothing fails, and nobody is alarmed.
+//! Requests of every kind, mutated and sent to the running program: it answers as documented or hangs up; nothing stalls, fails or alarms.
+//! `World` judges every answer of `/v1` and `/oauth` by the OpenAPI document.
 //!
-//! `FUZZ_SECONDS` says for how long (five without it), `FUZZ_SEED` which bytes (a number, or `random`; the same in each
-//! run without it).
+//! `FUZZ_SECONDS` says for how long (five without it), `PROPTEST_RNG_SEED` which bytes are sent (the same in every run without it).
 
-// By its path: the crate around it brings stand-ins of every port along, which must not get into the program under test.
-#[path = "../../crates/fuzz/src/mutation.rs"]
-#[expect(unreachable_pub, reason = "there it is for others")]
-mod mutation;
-#[path = "../../crates/fuzz/src/seed.rs"]
-#[expect(unreachable_pub, reason = "there it is for others")]
-mod seed;
+use std::env;
+use std::time::{Duration, Instant};
 
-use std::{
-    env,
-    time::{Duration, Instant},
-};
-
-use blackbox::{Application, Wire, World, request, request_with_body};
-use serde_json::json;
+use blackbox::{Application, CALLBACK, Wire, World, request, request_with_body};
+use fuzz::{mutated, runner};
+use proptest::strategy::{Strategy, ValueTree};
+use serde_json::{Value, json};
+use testkit::Answer;
 
 use crate::PROGRAM;
-use mutation::Mutator;
-
-const WORDS: &[&str] = &[
-    "/v1/offers",
-    "/v1/orders",
-    "/v1/webhooks",
-    "/v1/me",
-    "/oauth/token",
-    "/oauth/authorize?",
-    "/sellers",
-    "?limit=",
-    "&after=",
-    "&fields=id",
-    "updated_after=2026-01-01T00:00:00Z",
-    "HEAD ",
-    "PUT ",
-    "HTTP/1.0",
-    "\r\n\r\n",
-    "\r\n",
-    "content-length: 5\r\n",
-    "transfer-encoding: chunked\r\n",
-    "expect: 100-continue\r\n",
-    "connection: close\r\n",
-    "host: a\r\n",
-    "\"price\":",
-    "\"stock\":1",
-    "\"status\":\"draft\"",
-    "\"events\":[\"order.paid\"]",
-    "\"url\":\"https://example.com\"",
-    "grant_type=",
-    "&scope=",
-    "%2F",
-    "1\r\nx\r\n",
-];
 
 const SCOPES: &[&str] = &[
     "offers:read",
@@ -65,116 +23,146 @@ const SCOPES: &[&str] = &[
     "settings:write",
 ];
 
-/// Requests that are good, for the public listener and for the marketplace's.
-struct Good {
-    public: Vec<String>,
-    office: Vec<String>,
+/// No request: pieces of it get into others.
+const WORDS: &str = "HEAD PUT HTTP/1.0\r\n\r\n\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n1\r\nx\r\nexpect: 100-continue\r\n\
+    connection: close\r\nhost: a\r\n?limit=&after=&fields=id%2F%3Cfuzz%3E&lang=pl&next=javascript:<fuzz>&request=<fuzz>";
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+async fn requests_of_the_api(world: &World) -> Vec<String> {
+    let seller = world.seller().await;
+    let application = world.application(&seller, SCOPES).await;
+    let offer = world.offer(&seller, 1, json!({})).await;
+    let token = world.personal_token(&seller, SCOPES).await.token;
+    let order = world.any_order(&seller).await.id;
+    let bearer = format!("Bearer {token}");
+    let caller = [("user-agent", "Any/1.0"), ("authorization", bearer.as_str())];
+    let read = |target: &str| request("GET", target, &caller);
+    let write = |method: &str, target: &str, body: &str| {
+        let more = [("content-type", "application/json"), ("idempotency-key", "k-17")];
+        request_with_body(method, target, &[&caller[..], &more].concat(), body)
+    };
+    let mut requests = vec![
+        read("/v1/me"),
+        read("/v1/offers?status=published&limit=2&fields=id,title&updated_after=2026-01-01T00:00:00Z"),
+        read(&format!("/v1/offers/{offer}?fields=price")),
+        read("/v1/orders?limit=1&placed_after=2026-01-01T00:00:00%2B02:00"),
+        read(&format!("/v1/orders/{order}")),
+        read("/v1/webhooks"),
+        write(
+            "PATCH",
+            &format!("/v1/offers/{offer}"),
+            r#"{"price": {"amount": 12900, "currency": "PLN"}, "stock": 14, "status": "draft"}"#,
+        ),
+        write(
+            "POST",
+            &format!("/v1/orders/{order}/shipments"),
+            r#"{"carrier": "other", "tracking_number": "620000000000000000000001"}"#,
+        ),
+        write(
+            "POST",
+            "/v1/webhooks",
+            r#"{"url": "https://1.1.1.1/hook", "events": ["order.paid"]}"#,
+        ),
+    ];
+    requests.extend(requests_of_oauth(&application));
+    requests
 }
 
-impl Good {
-    async fn of(world: &World) -> Self {
-        let seller = world.seller().await;
-        let application = world.application(&seller, SCOPES).await;
-        let offer = world.offer(&seller, 1, json!({})).await;
-        let token = world.personal_token(&seller, SCOPES).await.token;
-        let order = world.any_order(&seller).await.id;
-        let bearer = format!("Bearer {token}");
-        let caller = [("user-agent", "Any/1.0"), ("authorization", bearer.as_str())];
-        let read = |target: &str| request("GET", target, &caller);
-        let write = |method: &str, target: &str, body: &str| {
-            let more = [("content-type", "application/json"), ("idempotency-key", "k-17")];
-            request_with_body(method, target, &[&caller[..], &more].concat(), body)
-        };
-        let mut public = vec![
-            read("/v1/me"),
-            read("/v1/offers?status=published&limit=2&fields=id,title&updated_after=2026-01-01T00:00:00Z"),
-            read(&format!("/v1/offers/{offer}?fields=price")),
-            read("/v1/orders?limit=1&placed_after=2026-01-01T00:00:00%2B02:00"),
-            read(&format!("/v1/orders/{order}")),
-            read("/v1/webhooks"),
-            write(
-                "PATCH",
-                &format!("/v1/offers/{offer}"),
-                r#"{"price": {"amount": 12900, "currency": "PLN"}, "stock": 14}"#,
-            ),
-            write(
-                "POST",
-                &format!("/v1/orders/{order}/shipments"),
-                r#"{"carrier": "other", "tracking_number": "620000000000000000000001"}"#,
-            ),
-            write(
-                "POST",
-                "/v1/webhooks",
-                r#"{"url": "https://1.1.1.1/hook", "events": ["order.paid"]}"#,
-            ),
-        ];
-        public.extend(Self::of_oauth(&application));
-        let operator = format!("Bearer {}", world.server.operator_token);
-        let headers = [
-            ("authorization", operator.as_str()),
-            ("content-type", "application/json"),
-        ];
-        let feed = format!("/sellers/{}/offers:import", seller.id);
-        let office = vec![
-            request("GET", "/sellers?limit=1", &headers),
-            request("GET", &format!("/sellers/{}/offers/{offer}", seller.id), &headers),
-            request_with_body(
-                "POST",
-                "/sellers",
-                &headers,
-                r#"{"name": "Kettles", "email": "any@shop.example"}"#,
-            ),
-            request_with_body(
-                "POST",
-                &feed,
-                &[headers[0], ("content-type", "application/x-ndjson")],
-                "{\"id\": 5}\n\n{}\n",
-            ),
-        ];
-        Self { public, office }
-    }
-
-    fn of_oauth(application: &Application) -> [String; 3] {
-        let form = [("content-type", "application/x-www-form-urlencoded")];
-        let Application {
-            client_id,
-            client_secret,
-            ..
-        } = application;
-        let body = format!("client_id={client_id}&client_secret={client_secret}");
-        let authorize = format!(
-            "/oauth/authorize?response_type=code&client_id={client_id}&redirect_uri=https%3A%2F%2Fapp.example%2Fcb&state=12345678"
-        );
-        [
-            request_with_body(
-                "POST",
-                "/oauth/token",
-                &form,
-                &format!("grant_type=client_credentials&{body}"),
-            ),
-            request_with_body("POST", "/oauth/revoke", &form, &format!("token=ps_at_x&{body}")),
-            request("GET", &authorize, &[]),
-        ]
-    }
+fn requests_of_oauth(application: &Application) -> [String; 3] {
+    let Application {
+        client_id,
+        client_secret,
+        ..
+    } = application;
+    let body = format!("client_id={client_id}&client_secret={client_secret}");
+    let authorize = format!(
+        "/oauth/authorize?response_type=code&client_id={client_id}&redirect_uri={CALLBACK}&state=12345678"
+    );
+    [
+        request_with_body(
+            "POST",
+            "/oauth/token",
+            &[FORM],
+            &format!("grant_type=client_credentials&{body}"),
+        ),
+        request_with_body("POST", "/oauth/revoke", &[FORM], &format!("token=ps_at_x&{body}")),
+        request("GET", &authorize, &[]),
+    ]
 }
 
-/// What came of many requests.
+async fn requests_of_the_back_office(world: &World) -> Vec<String> {
+    let seller = world.seller().await;
+    let offer = world.offer(&seller, 1, json!({})).await;
+    let bearer = format!("Bearer {}", world.server.operator_token);
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+    ];
+    let lines = [headers[0], ("content-type", "application/x-ndjson")];
+    let import = format!("/sellers/{}/offers:import", seller.id);
+    let new_seller = r#"{"name": "Kettles", "email": "any@shop.example"}"#;
+    vec![
+        request("GET", "/sellers?limit=1", &headers),
+        request("GET", &format!("/sellers/{}/offers/{offer}", seller.id), &headers),
+        request("GET", "/changes?limit=5", &headers),
+        request_with_body("POST", "/sellers", &headers, new_seller),
+        request_with_body("POST", &import, &lines, "{\"id\": 5}\n\n{}\n"),
+    ]
+}
+
+async fn requests_of_the_panel(world: &World) -> Vec<String> {
+    let mut browser = world.member().await.browser;
+    let page = browser.open("/panel/applications/new").await;
+    let application = page
+        .form("/panel/applications/new")
+        .with("name", "<fuzz>")
+        .with("description", "\"'<fuzz>");
+    let token = browser
+        .open("/panel/tokens")
+        .await
+        .form("/panel/tokens")
+        .with("name", "<fuzz>");
+    let cookies: Vec<_> = browser
+        .cookies
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let cookies = cookies.join("; ");
+    let signed_in = [
+        ("cookie", cookies.as_str()),
+        ("accept-language", "en;q=0.7, pl;q=0.5, *;q=0"),
+    ];
+    let post =
+        |path: &str, body: &str| request_with_body("POST", path, &[&signed_in[..], &[FORM]].concat(), body);
+    vec![
+        request("GET", "/panel/sign-in?next=tokens&lang=pl", &[]),
+        request("GET", "/panel/tokens", &signed_in),
+        request("GET", "/panel/consent?request=<fuzz>", &signed_in),
+        request("GET", "/panel/deliveries?failed=on&<fuzz>=<fuzz>", &signed_in),
+        post("/panel/applications/new", &application.body()),
+        post("/panel/tokens", &token.body()),
+    ]
+}
+
 #[derive(Debug, Default)]
-struct Came {
-    answered: usize,
-    good: usize,
-    unanswered: usize,
+struct Answered {
+    all: usize,
+    well: usize,
+    not: usize,
 }
 
-/// Sends good requests as they are, and then changed ones until the end.
-async fn try_bytes(base_url: &str, good: &[String], seed: u64, end: Instant) -> Came {
-    let good: Vec<Vec<u8>> = good.iter().map(|text| text.as_bytes().to_vec()).collect();
-    let mut mutator = Mutator::new(seed, good.clone(), WORDS);
+/// Sends good requests as they are, and then mutated ones until the end.
+async fn send(base_url: &str, good: Vec<String>, end: Instant, check: impl Fn(&Answer)) -> Answered {
+    let inputs = mutated(good.clone().into_iter().chain([WORDS.to_owned()]));
     let mut good = good.into_iter();
-    let mut came = Came::default();
+    let mut runner = runner();
+    let mut answered = Answered::default();
     while Instant::now() < end {
-        let next = good.next();
-        let bytes = next.unwrap_or_else(|| with_its_length(mutator.next_input()));
+        let bytes = match good.next() {
+            Some(request) => request.into_bytes(),
+            None => with_its_length(inputs.new_tree(&mut runner).unwrap().current()),
+        };
         let began = Instant::now();
         let answer = Wire::tried(base_url, &bytes).await;
         let shown = bytes.escape_ascii();
@@ -184,38 +172,76 @@ async fn try_bytes(base_url: &str, good: &[String], seed: u64, end: Instant) -> 
             began.elapsed()
         );
         match answer {
-            None => came.unanswered += 1,
+            None => answered.not += 1,
             Some(answer) => {
                 assert!(answer.status < 500, "{answer:?} to b\"{shown}\"");
-                came.answered += 1;
-                came.good += usize::from(answer.status < 400);
+                check(&answer);
+                answered.all += 1;
+                answered.well += usize::from(answer.status < 400);
             }
         }
     }
-    came
+    answered
 }
 
-/// Mostly the body is as long as its request says, so that it is looked into.
+/// Mostly the body is as long as its request says, so that it is read.
 fn with_its_length(bytes: Vec<u8>) -> Vec<u8> {
-    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
+        return bytes;
+    };
     let name = b"content-length: ";
-    let (Some(end), false) = (end, bytes.len().is_multiple_of(4)) else {
-        return bytes;
-    };
-    let Some(at) = bytes[..end].windows(name.len()).position(|window| window == name) else {
-        return bytes;
-    };
-    let digits = bytes[at + name.len()..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    let mut changed = bytes.clone();
-    let length = bytes.len() - end - 4;
-    changed.splice(
-        at + name.len()..at + name.len() + digits,
-        length.to_string().into_bytes(),
-    );
-    changed
+    match bytes[..end].windows(name.len()).position(|window| window == name) {
+        Some(at) if bytes.len() % 4 > 0 => {
+            let (before, digits) = bytes.split_at(at + name.len());
+            let behind = digits
+                .trim_ascii_start()
+                .iter()
+                .position(|byte| !byte.is_ascii_digit())
+                .unwrap_or(0);
+            let length = (bytes.len() - end - 4).to_string();
+            [before, length.as_bytes(), &digits[behind..]].concat()
+        }
+        _ => bytes,
+    }
+}
+
+/// Redirects lead to the panel or to the registered address.
+fn goes_nowhere_else(world: &World, answer: &Answer) {
+    if let Some(location) = answer.header("location") {
+        let own = location.strip_prefix(&world.server.base_url).unwrap_or(location);
+        let is_known = own.starts_with("/panel") || own.starts_with("/v1/") || location.starts_with(CALLBACK);
+        assert!(is_known, "{answer:?}");
+    }
+}
+
+/// Nothing that was sent has become markup.
+fn is_a_page(answer: &Answer) {
+    let is_html = answer
+        .header("content-type")
+        .is_some_and(|kind| kind.starts_with("text/html"));
+    if is_html {
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.contains("default-src 'none'"), "{policy}");
+        let page = String::from_utf8_lossy(&answer.bytes).to_lowercase();
+        assert!(!page.contains("<fuzz"), "{page}");
+    }
+}
+
+/// The back office is not in the document: an error of it has the same form.
+fn is_of_the_back_office(answer: &Answer) {
+    let trace_id = answer.header("x-trace-id");
+    if answer.status >= 400 && trace_id.is_some() {
+        let body: Value = serde_json::from_slice(&answer.bytes).unwrap();
+        assert_eq!(body["traceId"].as_str(), trace_id);
+        let errors = body["errors"].as_array().unwrap();
+        assert!((1..=20).contains(&errors.len()), "{body}");
+        assert!(
+            errors
+                .iter()
+                .all(|error| error["code"].is_string() && error["message"].is_string()),
+            "{body}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -229,25 +255,28 @@ async fn whatever_bytes_come_the_program_answers_or_hangs_up() {
             .set("SELLER_API__OAUTH__AUTHORIZE_LIMIT_PER_IP", 1_000_000)
     })
     .await;
-    let good = Good::of(&world).await;
-    let seed = seed::seed();
+    let (api, panel) = (
+        requests_of_the_api(&world).await,
+        requests_of_the_panel(&world).await,
+    );
+    let office = requests_of_the_back_office(&world).await;
     let seconds = env::var("FUZZ_SECONDS").map_or(5, |text| text.parse().unwrap());
     let end = Instant::now() + Duration::from_secs(seconds);
-    let (one, other, office) = tokio::join!(
-        try_bytes(&world.server.base_url, &good.public, seed, end),
-        try_bytes(&world.server.base_url, &good.public, seed ^ 1, end),
-        try_bytes(&world.server.backoffice_url, &good.office, seed ^ 2, end),
+    let (public, office_url) = (&world.server.base_url, &world.server.backoffice_url);
+    let (api, panel, office) = tokio::join!(
+        send(public, api, end, |answer| goes_nowhere_else(&world, answer)),
+        send(public, panel, end, |answer| {
+            goes_nowhere_else(&world, answer);
+            is_a_page(answer);
+        }),
+        send(office_url, office, end, is_of_the_back_office),
     );
-    println!("{one:?} {other:?} {office:?}");
-    // The good ones were, and most of the changed ones are still requests.
-    for came in [one, other, office] {
-        assert!(came.answered > came.unanswered && came.good > 2, "{came:?}");
+    println!("{api:?} {panel:?} {office:?}");
+    // The good ones were, and most of the mutated ones are still requests.
+    for answered in [api, panel, office] {
+        assert!(answered.all > answered.not && answered.well > 2, "{answered:?}");
     }
-    let ready = world
-        .client
-        .get(&format!("{}/readyz", world.server.backoffice_url))
-        .send()
-        .await;
+    let ready = world.client.get(&format!("{office_url}/readyz")).send().await;
     assert_eq!(ready.status, 200);
     let log = world.server.log();
     assert!(!log.contains("\"ERROR\"") && !log.contains("panicked"), "{log}");

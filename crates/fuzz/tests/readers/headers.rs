@@ -1,0 +1,160 @@
+//! Headers that decide something: who speaks for whom, ids of traces, media types, idempotency keys, credentials of clients.
+
+use std::net::IpAddr;
+
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use kernel::IdempotencyKey;
+use web::basic::{self, ClientCredentials};
+use web::media_type::{MediaType, require_json};
+use web::trace_id::X_REQUEST_ID;
+use web::{TraceId, TrustedProxies, idempotency_key, traceparent};
+
+use crate::{always, always_text, are_entries, in_proportion};
+
+/// Headers by lines, without those that HTTP itself refuses.
+fn headers_of(bytes: &[u8]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+            continue;
+        };
+        let name = HeaderName::from_bytes(line[..colon].trim_ascii());
+        let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii());
+        if let (Ok(name), Ok(value)) = (name, value) {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+#[test]
+fn only_a_trusted_proxy_is_believed_and_an_address_has_one_form() {
+    let samples = [
+        "x-forwarded-for: 203.0.113.7, 10.0.0.1",
+        "x-forwarded-for: [2001:db8::1]:80, 2001:db8::2\nx-forwarded-for: ::ffff:10.1.1.1, 010.0.0.1",
+        "forwarded: for=\"[2001:db8::1]:4711\";proto=https;by=203.0.113.43, FOR=10.0.0.2;host=\"a,b\\\"c\"",
+        "forwarded: for=_hidden, for=unknown, for=192.0.2.1:_x",
+    ];
+    let trusted =
+        TrustedProxies::new(["10.0.0.0/8", "2001:db8:1::/48"].map(|network| network.parse().unwrap()));
+    let stranger: IpAddr = "203.0.113.9".parse().unwrap();
+    let proxy: IpAddr = "::ffff:10.9.9.9".parse().unwrap();
+    always(&samples, |bytes| {
+        let headers = headers_of(bytes);
+        assert_eq!(trusted.client(stranger, &headers).address, stranger);
+        assert_eq!(
+            TrustedProxies::default().client(stranger, &headers).address,
+            stranger
+        );
+        let client = trusted.client(proxy, &headers);
+        assert!(!client.untrusted_forwarding);
+        assert_eq!(client.address, client.address.to_canonical());
+        assert!(client.limited_as().contains(&client.address));
+        if !headers.contains_key("x-forwarded-for") && !headers.contains_key("forwarded") {
+            assert_eq!(client.address, proxy.to_canonical());
+        }
+    });
+    let shapes = [
+        ["x-forwarded-for: ", "10.0.0.1, ", "x"],
+        ["forwarded: ", "for=10.0.0.1;a=\"\\\"\", ", "for=x"],
+        ["forwarded: for=\"", "\\\"", ""],
+        ["", "x-forwarded-for: 10.0.0.1\n", ""],
+    ];
+    in_proportion(&shapes, |bytes| trusted.client(proxy, &headers_of(bytes)));
+}
+
+#[test]
+fn ids_keys_and_media_types_that_are_taken_have_their_form() {
+    let samples = [
+        "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "traceparent: cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-ff-more",
+        "x-request-id: my-request:17_a.b",
+        "content-type: Application/JSON ; charset=\"UTF-8\"\ncontent-encoding: identity",
+        "content-type: application/x-ndjson",
+        "idempotency-key: 5f3c7f0e-6d7f-4f0e-9c55-3f0f5f8d8a11",
+        "idempotency-key: a\nidempotency-key: b",
+    ];
+    always(&samples, |bytes| {
+        let headers = headers_of(bytes);
+        let id = TraceId::of(&headers, || [7; 16]);
+        assert_eq!(TraceId::parse(id.as_str().as_bytes()), Some(id));
+        let is_proposed = headers
+            .get(X_REQUEST_ID)
+            .is_some_and(|given| given.as_bytes() == id.as_str().as_bytes());
+        assert!(is_proposed || id == TraceId::from_random([7; 16]));
+        if let (Some(context), Some(given)) = (traceparent::of(&headers), headers.get("traceparent")) {
+            assert!(context.is_valid() && context.is_remote());
+            // A later version may add more behind the ids.
+            let ids = format!("{}-{}", context.trace_id(), context.span_id());
+            assert_eq!(given.as_bytes().get(3..52), Some(ids.as_bytes()));
+        }
+        let media_type = MediaType::of(&headers);
+        assert!(media_type.is_none() || headers.get_all("content-type").count() == 1);
+        match require_json(&headers) {
+            Ok(()) => assert_eq!(media_type, Some(MediaType::Json)),
+            Err(violations) => are_entries(&violations.into_entries(), 0),
+        }
+        match idempotency_key::read(&headers, IdempotencyKey::new) {
+            Ok(None) => assert!(!headers.contains_key("idempotency-key")),
+            Ok(Some(key)) => {
+                assert_eq!(headers.get_all("idempotency-key").count(), 1);
+                assert!((1..=128).contains(&key.as_str().len()));
+                assert!(key.as_str().bytes().all(|byte| (0x20..=0x7e).contains(&byte)));
+            }
+            Err(violations) => are_entries(&violations.into_entries(), bytes.len()),
+        }
+    });
+    in_proportion(&[["content-type: application/json", ";a=b", ""]], |bytes| {
+        MediaType::of(&headers_of(bytes))
+    });
+}
+
+#[test]
+fn basic_credentials_are_what_a_browser_decodes_from_the_header() {
+    let samples = [
+        "Basic QTpC",
+        "basic  MDE5N2E1YzQtOGIxZS03YzNhLTlkMmYtNGU1YjZhN2M4ZDllOnBzX3NlX0J3Y0g=",
+        "Bearer QTpC==",
+        "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e:ps_se_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc",
+        "an%3Aid:a+secret%25:with+%C5%BC",
+        ":",
+    ];
+    let header_of = |text: &str| format!("Basic {}", STANDARD.encode(text));
+    let holds = |header: &str, found: &ClientCredentials| {
+        let (scheme, encoded) = header.split_once(' ').unwrap();
+        assert!(scheme.eq_ignore_ascii_case("basic"));
+        let sent = String::from_utf8(STANDARD.decode(encoded.trim_start()).unwrap()).unwrap();
+        for (part, read) in sent.splitn(2, ':').zip([&found.client_id, &found.secret]) {
+            assert!(!read.contains('\0'));
+            // As the value of a form, in which the ampersand separates.
+            let value = format!("v={}", part.replace('&', "%26"));
+            assert_eq!(
+                url::form_urlencoded::parse(value.as_bytes()).next().unwrap().1,
+                read.as_str()
+            );
+        }
+    };
+    always_text(&samples, |text| {
+        if let Some(found) = basic::read(text) {
+            holds(text, &found);
+        }
+        // Mutated base64 is seldom base64, so what it encodes is mutated too.
+        let header = header_of(text);
+        match basic::read(&header) {
+            Some(found) => holds(&header, &found),
+            None => assert!(!text.contains(':') || text.contains(['%', '\0']), "{text:?}"),
+        }
+    });
+    let shapes = [
+        ["Basic ", "QTpC", ""],
+        ["a:", "%25", ""],
+        ["", ":", ""],
+        ["Basic", " ", "QTpC"],
+        ["a:", "+", ""],
+    ];
+    in_proportion(&shapes, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        (basic::read(&text), basic::read(&header_of(&text)))
+    });
+}

@@ -1,0 +1,110 @@
+//! Whatever reads bytes that strangers send: what must hold of it, whatever comes, and that nothing costs more than in proportion to its
+//! length. Whole requests are in `tests/process/any_bytes.rs`.
+//!
+//! Every run makes the same inputs. For a longer one with others: `PROPTEST_CASES=100000 PROPTEST_RNG_SEED=$RANDOM cargo test -p fuzz`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod addresses;
+mod carriers;
+mod credentials;
+mod headers;
+mod receivers;
+mod values;
+
+use std::time::{Duration, Instant};
+
+use fuzz::{mutated, runner};
+use proptest::test_runner::TestError;
+use web::{Code, Entry};
+
+/// Checks each sample, and what mutations make of them.
+#[track_caller]
+fn always<S: AsRef<[u8]>>(samples: &[S], check: impl Fn(&[u8])) {
+    for sample in samples {
+        check(sample.as_ref());
+    }
+    let checked = runner().run(&mutated(samples), |input| {
+        check(&input);
+        Ok(())
+    });
+    match checked {
+        Ok(()) => {}
+        Err(TestError::Fail(why, input)) => panic!("{why}\nb\"{}\"", input.escape_ascii()),
+        Err(aborted) => panic!("{aborted}"),
+    }
+}
+
+/// As [`always`], for readers of text.
+#[track_caller]
+fn always_text(samples: &[&str], check: impl Fn(&str)) {
+    always(samples, |bytes| {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            check(text);
+        }
+    });
+}
+
+/// Reads inputs that repeat a part, 16 KiB and eight times as long: what comes before, the part (a `#` in it counts on), what comes
+/// after. Three times the proportion is allowed for noise; what grows by the square costs 64 times as much.
+#[track_caller]
+fn in_proportion<T>(shapes: &[[&str; 3]], read: impl Fn(&[u8]) -> T) {
+    for [before, part, after] in shapes {
+        let input = |length: usize| {
+            let mut input = (*before).to_owned();
+            for number in 0_u32.. {
+                input += &part.replace('#', &number.to_string());
+                if input.len() >= length {
+                    break;
+                }
+            }
+            input + after
+        };
+        let time = |input: &str| {
+            let began = Instant::now();
+            drop(read(input.as_bytes()));
+            began.elapsed()
+        };
+        let (short, long) = (input(16 * 1024), input(128 * 1024));
+        let (mut least, mut most) = (time(&long), time(&short));
+        let is_dear = |least: Duration, most: Duration| least > most * 24 + Duration::from_millis(50);
+        // A busy machine holds a run up.
+        for _ in 0..4 {
+            if is_dear(least, most) {
+                (least, most) = (least.min(time(&long)), most.max(time(&short)));
+            }
+        }
+        assert!(
+            !is_dear(least, most),
+            "{before}{part}…{after}: {most:?}, and eight times as long {least:?}"
+        );
+    }
+}
+
+/// A text of ours may stand in a log or a terminal, and is short unless it quotes what was sent.
+#[track_caller]
+fn is_printable(text: &str, sent: usize) {
+    assert!(
+        !text.is_empty() && !text.chars().any(char::is_control),
+        "{text:?}"
+    );
+    assert!(
+        text.len() <= 1000 + sent * 12,
+        "{} bytes for {sent}: {text:.200?}",
+        text.len()
+    );
+}
+
+/// A refusal has few entries, all of them words.
+#[track_caller]
+fn are_entries(entries: &[Entry], sent: usize) {
+    assert!((1..=20).contains(&entries.len()), "{} entries", entries.len());
+    for entry in entries {
+        assert_eq!(entry.code(), Code::ValidationError);
+        is_printable(entry.message(), sent);
+    }
+}
