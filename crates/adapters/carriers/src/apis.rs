@@ -12,9 +12,11 @@ pub(crate) mod ups;
 use chrono::{DateTime, TimeDelta, Utc};
 use orders::{TrackingNumber, TrackingStatus};
 use reqwest::{
-    Request, StatusCode,
+    Request,
     header::{AUTHORIZATION, HeaderName},
 };
+
+use crate::http::Response;
 
 /// One carrier's tracking service. Pure: it neither sends nor waits.
 pub(crate) trait Api: Send + Sync {
@@ -26,14 +28,8 @@ pub(crate) trait Api: Send + Sync {
         AUTHORIZATION
     }
 
-    /// Reads an answer; none where the carrier does not know the parcel. Statuses that mean the same everywhere (401, 429,
-    /// 502 to 504, redirects) never arrive here.
-    fn read(
-        &self,
-        number: &TrackingNumber,
-        status: StatusCode,
-        body: &[u8],
-    ) -> Result<Option<Reading>, Failure>;
+    /// Reads an answer. Statuses that mean the same everywhere (401, 429, 502 to 504, redirects) never arrive here.
+    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure>;
 
     /// How long to pause after a 429 without `Retry-After`. `is_repeated`: the probe after such a pause got a 429 again.
     fn throttle_pause(&self, is_repeated: bool, now: DateTime<Utc>) -> TimeDelta {
@@ -52,9 +48,12 @@ pub(crate) struct Reading {
     pub(crate) at: Option<DateTime<Utc>>,
 }
 
-/// Why a look-up failed. The text goes into logs: it holds no credential and no address.
+/// Why there is no reading. The text goes into logs: it holds no credential and no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
+    /// The carrier does not know the parcel.
+    #[error("not found")]
+    NotFound,
     #[error("no answer in time")]
     Timeout,
     #[error("no connection in time")]

@@ -44,7 +44,7 @@ pub(crate) enum Outcome {
 /// Permission for one look-up. Dropped without an outcome, it counts as if the look-up had never been made.
 pub(crate) struct Permit<'a> {
     breaker: &'a CircuitBreaker,
-    generation: u64,
+    is_probe: bool,
     after_throttling: bool,
     is_settled: bool,
 }
@@ -58,8 +58,6 @@ struct State {
     consecutive_pauses: u32,
     pause: Option<Pause>,
     is_rejected: bool,
-    /// Incremented when the breaker opens or closes, to recognise outcomes of look-ups that began before.
-    generation: u64,
 }
 
 #[derive(Debug)]
@@ -91,20 +89,19 @@ impl CircuitBreaker {
         if let Some(reason) = state.refusal(self.clock.now()) {
             return Err(reason);
         }
-        let mut after_throttling = false;
         if let Some(pause) = &mut state.pause {
             pause.is_probing = true;
-            after_throttling = pause.is_throttled;
         }
+        let pause = state.pause.as_ref();
         Ok(Permit {
             breaker: self,
-            generation: state.generation,
-            after_throttling,
+            is_probe: pause.is_some(),
+            after_throttling: pause.is_some_and(|pause| pause.is_throttled),
             is_settled: false,
         })
     }
 
-    fn settle(&self, generation: u64, outcome: Outcome) {
+    fn settle(&self, is_probe: bool, outcome: Outcome) {
         let now = self.clock.now();
         let mut state = self.state();
         match outcome {
@@ -117,19 +114,17 @@ impl CircuitBreaker {
                 );
             }
             Outcome::Throttled(lasts) => match &mut state.pause {
-                // A look-up that was under way when the breaker opened: the later end counts.
+                // So did a look-up that was under way when the breaker opened: the later end counts.
                 Some(pause) if !pause.is_probing => {
                     pause.is_throttled = true;
                     pause.lasts = pause.lasts.max(now + lasts - pause.since);
                 }
                 _ => self.open(&mut state, now, lasts, true),
             },
-            _ if state.generation != generation => {}
+            // A look-up that was under way when the breaker opened.
+            _ if state.pause.is_some() && !is_probe => {}
             Outcome::Success if state.pause.is_some() => {
-                *state = State {
-                    generation: state.generation.wrapping_add(1),
-                    ..State::default()
-                };
+                *state = State::default();
                 tracing::info!(carrier = self.carrier.as_str(), "the carrier answers again");
             }
             _ => {
@@ -151,7 +146,6 @@ impl CircuitBreaker {
                 is_throttled,
                 is_probing: false,
             }),
-            generation: state.generation.wrapping_add(1),
             consecutive_pauses: state.consecutive_pauses,
             ..State::default()
         };
@@ -161,16 +155,6 @@ impl CircuitBreaker {
             throttled = is_throttled,
             "the carrier is not asked for a while"
         );
-    }
-
-    /// A probe was cancelled: the next look-up may be the probe.
-    fn release(&self, generation: u64) {
-        let mut state = self.state();
-        if state.generation == generation
-            && let Some(pause) = &mut state.pause
-        {
-            pause.is_probing = false;
-        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -217,14 +201,18 @@ impl Permit<'_> {
 
     pub(crate) fn settle(mut self, outcome: Outcome) {
         self.is_settled = true;
-        self.breaker.settle(self.generation, outcome);
+        self.breaker.settle(self.is_probe, outcome);
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        if !self.is_settled {
-            self.breaker.release(self.generation);
+        // A cancelled probe leaves its place to the next look-up.
+        if !self.is_settled
+            && self.is_probe
+            && let Some(pause) = &mut self.breaker.state().pause
+        {
+            pause.is_probing = false;
         }
     }
 }

@@ -19,14 +19,13 @@ use crate::{
         poczta_polska::{PocztaLogin, PocztaPolska},
         ups::Ups,
     },
-    client::{RateLimitedClient, Shared},
-    http::Http,
+    client::RateLimitedClient,
+    http::{Http, Response},
     oauth::ClientCredentials,
     tokens::TokenSource,
 };
 
 /// Asks the carriers that are configured.
-#[derive(Debug)]
 pub struct Carriers {
     clients: BTreeMap<Carrier, RateLimitedClient>,
 }
@@ -44,14 +43,10 @@ impl Carriers {
     /// Clients of the carriers in `settings`. `clock` is used for pauses and for the age of tokens.
     pub fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let started = clock.now();
-        let shared = Shared {
-            http: Http::new(&settings.user_agent, settings.deadline).map_err(SetupError::Http)?,
-            clock,
-            deadline: settings.deadline,
-        };
+        let http = Http::new(settings, clock).map_err(SetupError::Http)?;
         let mut clients = BTreeMap::new();
         let mut add = |carrier, api: Box<dyn Api>, tokens: Option<Box<dyn TokenSource>>| {
-            let client = RateLimitedClient::new(carrier, api, tokens, shared.clone());
+            let client = RateLimitedClient::new(carrier, api, tokens, http.clone());
             clients.insert(carrier, client);
         };
         if let Some(inpost) = &settings.inpost {
@@ -105,8 +100,11 @@ impl Carriers {
         status: u16,
         body: &[u8],
     ) -> Option<Lookup> {
-        let status = StatusCode::from_u16(status).ok()?;
-        Some(self.clients.get(&carrier)?.understand(number, status, body))
+        let answer = Response {
+            status: StatusCode::from_u16(status).ok()?,
+            body: body.to_vec(),
+        };
+        Some(self.clients.get(&carrier)?.understand(number, &answer))
     }
 }
 

@@ -1,10 +1,8 @@
 //! A carrier's client behind its limits: the deadline, concurrency, one retry, the circuit breaker.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use kernel::Clock;
 use orders::{Carrier, Lookup, Sighting, TrackingNumber, TrackingStatus};
-use reqwest::StatusCode;
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
@@ -14,7 +12,7 @@ use tracing::{Instrument as _, field::Empty};
 use crate::{
     apis::{Api, Failure, Reading},
     breaker::{CircuitBreaker, Outcome, Permit},
-    http::{Http, SPANS},
+    http::{Http, Response, SPANS},
     tokens::{TokenCache, TokenSource},
 };
 
@@ -27,29 +25,13 @@ const RETRY_NEEDS: Duration = Duration::from_secs(1);
 /// Codes are cut to so many characters. Carriers' own codes are far shorter.
 const MAX_CODE_LENGTH: usize = 64;
 
-/// Shared by the clients of all carriers.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) http: Http,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) deadline: Duration,
-}
-
 pub(crate) struct RateLimitedClient {
     carrier: Carrier,
     api: Box<dyn Api>,
     tokens: Option<Arc<TokenCache>>,
     breaker: CircuitBreaker,
     in_flight: Semaphore,
-    shared: Shared,
-}
-
-impl fmt::Debug for RateLimitedClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitedClient")
-            .field("carrier", &self.carrier)
-            .finish_non_exhaustive()
-    }
+    http: Http,
 }
 
 impl RateLimitedClient {
@@ -57,15 +39,15 @@ impl RateLimitedClient {
         carrier: Carrier,
         api: Box<dyn Api>,
         tokens: Option<Box<dyn TokenSource>>,
-        shared: Shared,
+        http: Http,
     ) -> Self {
         Self {
             carrier,
             api,
-            tokens: tokens.map(|source| TokenCache::new(source, shared.clone())),
-            breaker: CircuitBreaker::new(carrier, Arc::clone(&shared.clock)),
+            tokens: tokens.map(|source| TokenCache::new(source, http.clone())),
+            breaker: CircuitBreaker::new(carrier, Arc::clone(&http.clock)),
             in_flight: Semaphore::new(MAX_IN_FLIGHT),
-            shared,
+            http,
         }
     }
 
@@ -94,12 +76,12 @@ impl RateLimitedClient {
 
     async fn limited(&self, number: &TrackingNumber) -> Lookup {
         let began = Instant::now();
-        let deadline = began + self.shared.deadline;
+        let deadline = began + self.http.deadline;
         if let Some(reason) = self.breaker.refusal() {
             return Lookup::Unavailable(reason.to_owned());
         }
         // At most half of the deadline is spent in the queue, so that the carrier has the other half to answer.
-        let Ok(_slot) = timeout_at(began + self.shared.deadline / 2, self.in_flight.acquire()).await else {
+        let Ok(_slot) = timeout_at(began + self.http.deadline / 2, self.in_flight.acquire()).await else {
             return Lookup::Unavailable("not asked: too many look-ups are under way".to_owned());
         };
         let permit = match self.breaker.admit() {
@@ -113,20 +95,20 @@ impl RateLimitedClient {
     }
 
     /// Reads an answer without asking.
-    pub(crate) fn understand(&self, number: &TrackingNumber, status: StatusCode, body: &[u8]) -> Lookup {
-        self.lookup(self.api.read(number, status, body))
+    pub(crate) fn understand(&self, number: &TrackingNumber, answer: &Response) -> Lookup {
+        self.lookup(self.api.read(number, answer))
     }
 
-    fn lookup(&self, answer: Result<Option<Reading>, Failure>) -> Lookup {
+    fn lookup(&self, answer: Result<Reading, Failure>) -> Lookup {
         match answer {
-            Ok(Some(reading)) => Lookup::Found(self.sighting(&reading)),
-            Ok(None) => Lookup::NotFound,
+            Ok(reading) => Lookup::Found(self.sighting(&reading)),
+            Err(Failure::NotFound) => Lookup::NotFound,
             Err(failure) => Lookup::Unavailable(failure.to_string()),
         }
     }
 
     /// Asks, with at most one fresh token and one retry.
-    async fn ask(&self, number: &TrackingNumber, deadline: Instant) -> Result<Option<Reading>, Failure> {
+    async fn ask(&self, number: &TrackingNumber, deadline: Instant) -> Result<Reading, Failure> {
         let (mut is_renewed, mut is_retried) = (false, false);
         loop {
             match self.attempt(number).await {
@@ -144,7 +126,7 @@ impl RateLimitedClient {
         }
     }
 
-    async fn attempt(&self, number: &TrackingNumber) -> Result<Option<Reading>, Failure> {
+    async fn attempt(&self, number: &TrackingNumber) -> Result<Reading, Failure> {
         let mut request = self.api.request(number);
         let token = match &self.tokens {
             Some(tokens) => Some((tokens, tokens.get().await?)),
@@ -154,22 +136,21 @@ impl RateLimitedClient {
             let header = (self.api.token_header(), token.header.clone());
             request.headers_mut().insert(header.0, header.1);
         }
-        let answer = self.shared.http.exchange(request, &*self.shared.clock).await;
+        let answer = self.http.exchange(request).await;
         if let (Err(Failure::Unauthorized), Some((tokens, token))) = (&answer, &token) {
             tokens.invalidate(token);
         }
-        let answer = answer?;
-        self.api.read(number, answer.status, &answer.body)
+        self.api.read(number, &answer?)
     }
 
-    fn settle(&self, permit: Permit<'_>, answer: &Result<Option<Reading>, Failure>) {
+    fn settle(&self, permit: Permit<'_>, answer: &Result<Reading, Failure>) {
         let outcome = match answer {
-            Ok(_) | Err(Failure::Refused(_)) => Outcome::Success,
+            Ok(_) | Err(Failure::NotFound | Failure::Refused(_)) => Outcome::Success,
             Err(Failure::Timeout | Failure::ConnectTimeout) => Outcome::Timeout,
             Err(Failure::Credentials | Failure::Unauthorized) => Outcome::Rejected,
             Err(Failure::Throttled(pause)) => Outcome::Throttled(pause.unwrap_or_else(|| {
                 let is_repeated = permit.is_after_throttling();
-                self.api.throttle_pause(is_repeated, self.shared.clock.now())
+                self.api.throttle_pause(is_repeated, self.http.clock.now())
             })),
             Err(_) => Outcome::Failure,
         };

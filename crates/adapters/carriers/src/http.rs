@@ -1,6 +1,6 @@
 //! The HTTP client of all carriers: no redirects, no proxies from the environment, bounded answers, a span for each exchange.
 
-use std::{error::Error, fmt::Write as _, time::Duration};
+use std::{error::Error, fmt::Write as _, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Clock;
@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tracing::{Instrument as _, Span, field::Empty};
 use url::Url;
 
-use crate::{SetupError, apis::Failure};
+use crate::{CarrierSettings, SetupError, apis::Failure};
 
 /// The target of spans; the log leaves it out.
 pub(crate) const SPANS: &str = "spans";
@@ -27,10 +27,13 @@ const MAX_BODY: usize = 1024 * 1024;
 /// The longest pause that a carrier can ask for.
 const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 
-/// Keeps connections per host.
-#[derive(Debug, Clone)]
+/// Shared by all carriers.
+#[derive(Clone)]
 pub(crate) struct Http {
     client: Client,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Of a look-up.
+    pub(crate) deadline: Duration,
 }
 
 #[derive(Debug)]
@@ -40,27 +43,27 @@ pub(crate) struct Response {
 }
 
 impl Http {
-    pub(crate) fn new(user_agent: &str, deadline: Duration) -> Result<Self, reqwest::Error> {
+    pub(crate) fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, reqwest::Error> {
         // Fails where a provider is installed already, which then is used.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
-            .user_agent(user_agent)
-            .connect_timeout(CONNECT_TIMEOUT.min(deadline))
+            .user_agent(&settings.user_agent)
+            .connect_timeout(CONNECT_TIMEOUT.min(settings.deadline))
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .no_proxy()
             // `RateLimitedClient` retries, since it knows the deadline.
             .retry(reqwest::retry::never())
             .build()?;
-        Ok(Self { client })
+        Ok(Self {
+            client,
+            clock,
+            deadline: settings.deadline,
+        })
     }
 
     /// Sends a request and reads the whole answer. Statuses that mean the same for every carrier become failures.
-    pub(crate) async fn exchange(
-        &self,
-        mut request: Request,
-        clock: &dyn Clock,
-    ) -> Result<Response, Failure> {
+    pub(crate) async fn exchange(&self, mut request: Request) -> Result<Response, Failure> {
         let span = tracing::info_span!(
             target: SPANS,
             "carrier request",
@@ -74,20 +77,25 @@ impl Http {
         if let Some(value) = span.in_scope(traceparent) {
             request.headers_mut().insert("traceparent", value);
         }
-        let outcome = self.send(request, clock).instrument(span.clone()).await;
+        let outcome = self.send(request).instrument(span.clone()).await;
         if outcome.is_err() {
             span.record("otel.status_code", "ERROR");
         }
         outcome
     }
 
-    async fn send(&self, request: Request, clock: &dyn Clock) -> Result<Response, Failure> {
+    async fn send(&self, request: Request) -> Result<Response, Failure> {
         let mut response = self.client.execute(request).await?;
         let status = response.status();
         Span::current().record("http.response.status_code", i64::from(status.as_u16()));
         match status.as_u16() {
             401 => return Err(Failure::Unauthorized),
-            429 => return Err(Failure::Throttled(retry_after(response.headers(), clock.now()))),
+            429 => {
+                return Err(Failure::Throttled(retry_after(
+                    response.headers(),
+                    self.clock.now(),
+                )));
+            }
             code @ (300..=399 | 502..=504) => return Err(Failure::Status(code)),
             _ => {}
         }

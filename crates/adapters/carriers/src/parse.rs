@@ -2,24 +2,16 @@
 
 use chrono::{DateTime, Duration, LocalResult, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Europe::Warsaw;
-use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::apis::Failure;
+use crate::{apis::Failure, http::Response};
 
-/// The JSON of an answer with status 200; none where `is_not_found` recognises one that says "no such parcel". Other statuses
-/// are failures: 400 and 422 in JSON reject the request, anything else is trouble at the carrier.
-pub(crate) fn answer(
-    status: StatusCode,
-    body: &[u8],
-    is_not_found: impl Fn(&Value) -> bool,
-) -> Result<Option<Value>, Failure> {
-    let body = object(body);
-    if status == StatusCode::OK {
-        return body.map(Some);
-    }
-    match (status.as_u16(), body) {
-        (_, Ok(body)) if is_not_found(&body) => Ok(None),
+/// The JSON of an answer with status 200. Others are failures: what `is_not_found` recognises says "no such parcel", 400 and 422 in
+/// JSON reject the request, anything else is trouble at the carrier.
+pub(crate) fn answer(answer: &Response, is_not_found: impl Fn(&Value) -> bool) -> Result<Value, Failure> {
+    match (answer.status.as_u16(), object(&answer.body)) {
+        (200, body) => body,
+        (_, Ok(body)) if is_not_found(&body) => Err(Failure::NotFound),
         (code @ (400 | 422), Ok(_)) => Err(Failure::Refused(format!("HTTP status {code}"))),
         (code, _) => Err(Failure::Status(code)),
     }

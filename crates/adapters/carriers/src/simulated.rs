@@ -23,14 +23,6 @@ pub struct SimulatedCarriers {
     seen: Mutex<HashSet<(Carrier, TrackingNumber)>>,
 }
 
-impl std::fmt::Debug for SimulatedCarriers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimulatedCarriers")
-            .field("deadline", &self.deadline)
-            .finish_non_exhaustive()
-    }
-}
-
 impl SimulatedCarriers {
     pub fn new(deadline: Duration, clock: Arc<dyn Clock>) -> Self {
         Self {

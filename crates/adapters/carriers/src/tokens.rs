@@ -1,6 +1,9 @@
 //! Access tokens: fetched once for all concurrent look-ups, renewed before they expire.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reqwest::{Request, StatusCode, header::HeaderValue};
@@ -10,13 +13,13 @@ use tokio::{
 };
 use tracing::Instrument as _;
 
-use crate::{apis::Failure, client::Shared};
+use crate::{apis::Failure, http::Http};
 
 /// How long before its expiry a token is renewed. One that lives less than twice as long is renewed at half its life.
 const RENEWAL_MARGIN: TimeDelta = TimeDelta::minutes(5);
 
 /// How long after a failed renewal the next one is tried, while the old token still works.
-const RENEWAL_PAUSE: TimeDelta = TimeDelta::seconds(30);
+const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 
 /// Where a carrier's tokens come from.
 pub(crate) trait TokenSource: Send + Sync {
@@ -57,7 +60,7 @@ impl Expiry {
 /// One carrier's token, shared by its look-ups.
 pub(crate) struct TokenCache {
     source: Box<dyn TokenSource>,
-    shared: Shared,
+    http: Http,
     token: Mutex<Option<Arc<Token>>>,
     /// Held during a fetch, so that there is one at a time.
     last_failure: Arc<sync::Mutex<Option<LastFailure>>>,
@@ -66,14 +69,13 @@ pub(crate) struct TokenCache {
 struct LastFailure {
     failure: Failure,
     at: Instant,
-    retry_renewal_at: DateTime<Utc>,
 }
 
 impl TokenCache {
-    pub(crate) fn new(source: Box<dyn TokenSource>, shared: Shared) -> Arc<Self> {
+    pub(crate) fn new(source: Box<dyn TokenSource>, http: Http) -> Arc<Self> {
         Arc::new(Self {
             source,
-            shared,
+            http,
             token: Mutex::default(),
             last_failure: Arc::default(),
         })
@@ -103,14 +105,14 @@ impl TokenCache {
     }
 
     fn unexpired(&self) -> Option<Arc<Token>> {
-        let now = self.shared.clock.now();
+        let now = self.http.clock.now();
         let token = self.token().clone()?;
         let is_good = token.expiry.is_none_or(|expiry| now < expiry.expires_at);
         is_good.then_some(token)
     }
 
     fn renew_if_due(self: &Arc<Self>, token: &Token) {
-        let now = self.shared.clock.now();
+        let now = self.http.clock.now();
         if token.expiry.is_none_or(|expiry| now < expiry.renew_at) {
             return;
         }
@@ -118,7 +120,7 @@ impl TokenCache {
         if let Ok(mut last_failure) = Arc::clone(&self.last_failure).try_lock_owned()
             && last_failure
                 .as_ref()
-                .is_none_or(|last| now >= last.retry_renewal_at)
+                .is_none_or(|last| last.at.elapsed() >= RENEWAL_PAUSE)
         {
             let cache = Arc::clone(self);
             // A failure is kept in `last_failure`.
@@ -128,7 +130,7 @@ impl TokenCache {
     }
 
     async fn fetch(&self, last_failure: &mut Option<LastFailure>) -> Result<Arc<Token>, Failure> {
-        let fetched = timeout(self.shared.deadline, self.request()).await;
+        let fetched = timeout(self.http.deadline, self.request()).await;
         match fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new) {
             Ok(token) => {
                 *self.token() = Some(Arc::clone(&token));
@@ -139,7 +141,6 @@ impl TokenCache {
                 *last_failure = Some(LastFailure {
                     failure: failure.clone(),
                     at: Instant::now(),
-                    retry_renewal_at: self.shared.clock.now() + RENEWAL_PAUSE,
                 });
                 Err(failure)
             }
@@ -147,8 +148,7 @@ impl TokenCache {
     }
 
     async fn request(&self) -> Result<Token, Failure> {
-        let clock = &*self.shared.clock;
-        let answer = self.shared.http.exchange(self.source.request(), clock).await;
+        let answer = self.http.exchange(self.source.request()).await;
         let answer = answer.map_err(|failure| match failure {
             Failure::Unauthorized => Failure::Credentials,
             other => other,
@@ -159,7 +159,7 @@ impl TokenCache {
         if !answer.status.is_success() {
             return Err(Failure::Status(answer.status.as_u16()));
         }
-        let token = self.source.read(&answer.body, clock.now());
+        let token = self.source.read(&answer.body, self.http.clock.now());
         token.ok_or(Failure::Unreadable("no token"))
     }
 

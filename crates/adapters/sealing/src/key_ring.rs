@@ -1,48 +1,134 @@
-//! Sealing: AES-256-GCM (NIST SP 800-38D) under the first key of a ring, opening under any.
+//! Sealing: AES-256-GCM (NIST SP 800-38D) with the first key of a ring, opening with any.
 //!
 //! A sealed value is `length of the key's id (1) ‖ id ‖ salt (16) ‖ nonce (12) ‖ ciphertext ‖ tag (16)`. Salt and nonce are
-//! random. Each value has a key of its own, derived from the ring's key, the purpose, what it is bound to and the salt: GCM
-//! with random nonces bears only 2^32 values a key, which a busy service would reach.
+//! random. Each value has a key of its own, derived from the ring's key, the purpose, the binding and the salt: GCM
+//! with random nonces allows only 2^32 values per key, which a busy service would reach.
 
 use std::fmt;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kernel::{Purpose, Randomness, SealError, Sealer};
 use ring::{
-    aead::{Aad, NONCE_LEN, Nonce},
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     error::Unspecified,
+    hkdf::{HKDF_SHA256, Prk, Salt},
 };
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::{
-    KeyError, SystemRandomness,
-    key::{Key, prefixed},
-};
+use crate::SystemRandomness;
 
 const SALT_LEN: usize = 16;
+/// In bytes: the id is part of every sealed value.
+const MAX_ID: usize = 16;
+const HKDF_SALT: &[u8] = b"seller-api sealing";
 
-/// Seals under the first of its keys, opens what any of them has sealed: put a new key first, and take an old one out once
-/// nothing that it sealed needs to open any more.
+/// Seals with the first key, opens with any. To rotate, put a new key first, and remove an old one once nothing sealed with it
+/// is needed.
 pub struct KeyRing {
     first: Key,
     others: Vec<Key>,
     randomness: SystemRandomness,
 }
 
+/// Names keys by their place in the list, from 1, and never prints one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error("there must be at least one key; `seller-api admin keys generate` makes one")]
+    None,
+    #[error(
+        "key {0} must be written as `<id>:<base64 of 32 bytes>`; `seller-api admin keys generate` makes one"
+    )]
+    Form(usize),
+    #[error("the id of key {0} must be 1 to {MAX_ID} ASCII letters, digits, '-' or '_'")]
+    Id(usize),
+    #[error(
+        "key {0} must be the base64 of 32 random bytes, with padding; `seller-api admin keys generate` makes one"
+    )]
+    Bytes(usize),
+    #[error(
+        "key {0} is no secret: its bytes are all alike or count up, as in examples; \
+         `seller-api admin keys generate` makes one"
+    )]
+    Guessable(usize),
+    #[error(
+        "the id of key {0} is that of an earlier key too: a sealed value could not tell which one it needs"
+    )]
+    Repeated(usize),
+}
+
+struct Key {
+    id: String,
+    root: Prk,
+}
+
+impl Key {
+    fn parse(text: &str, place: usize) -> Result<Self, KeyError> {
+        let (id, bytes) = text.trim().split_once(':').ok_or(KeyError::Form(place))?;
+        let is_id_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if !(1..=MAX_ID).contains(&id.len()) || !id.bytes().all(is_id_byte) {
+            return Err(KeyError::Id(place));
+        }
+        let bytes = STANDARD.decode(bytes).ok().filter(|bytes| bytes.len() == 32);
+        let bytes = bytes.ok_or(KeyError::Bytes(place))?;
+        if is_guessable(&bytes) {
+            return Err(KeyError::Guessable(place));
+        }
+        Ok(Self {
+            id: id.to_owned(),
+            root: Salt::new(HKDF_SHA256, HKDF_SALT).extract(&bytes),
+        })
+    }
+
+    fn format(id: &str, bytes: &[u8; 32]) -> String {
+        format!("{id}:{}", STANDARD.encode(bytes))
+    }
+
+    /// The key of one sealed value (HKDF-Expand, RFC 5869 §2.3).
+    fn derive(&self, binding: &[u8], salt: &[u8]) -> Result<LessSafeKey, Unspecified> {
+        let id = length_prefixed(self.id.as_bytes());
+        let info = [id.as_slice(), binding, salt];
+        let okm = self.root.expand(&info, &AES_256_GCM)?;
+        Ok(LessSafeKey::new(UnboundKey::from(okm)))
+    }
+}
+
+/// Whether the bytes are a placeholder: all alike, or counting up.
+fn is_guessable(bytes: &[u8]) -> bool {
+    let counts_by = |step: u8| {
+        let mut pairs = bytes.iter().zip(bytes.iter().skip(1));
+        pairs.all(|(one, next)| one.wrapping_add(step) == *next)
+    };
+    counts_by(0) || counts_by(1)
+}
+
+/// Purpose and binding of a value, unambiguous since both are length-prefixed.
+fn binding(purpose: Purpose, bound_to: &[u8]) -> Vec<u8> {
+    [
+        length_prefixed(purpose.name().as_bytes()),
+        length_prefixed(bound_to),
+    ]
+    .concat()
+}
+
+fn length_prefixed(bytes: &[u8]) -> Vec<u8> {
+    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    [&length.to_be_bytes(), bytes].concat()
+}
+
 impl KeyRing {
-    /// A ring of keys that are each written `<id>:<base64 of 32 bytes>`; ids are 1 to 16 letters, digits, `-` or `_`.
+    /// Keys are written `<id>:<base64 of 32 bytes>`; ids are 1 to 16 letters, digits, `-` or `_`.
     pub fn parse(keys: &[SecretString]) -> Result<Self, KeyError> {
         let mut parsed = Vec::<Key>::new();
         for (place, text) in (1..).zip(keys) {
             let key = Key::parse(text.expose_secret(), place)?;
             if parsed.iter().any(|earlier| earlier.id == key.id) {
-                return Err(KeyError::Repeated { place });
+                return Err(KeyError::Repeated(place));
             }
             parsed.push(key);
         }
         let mut parsed = parsed.into_iter();
-        let first = parsed.next().ok_or(KeyError::None)?;
         Ok(Self {
-            first,
+            first: parsed.next().ok_or(KeyError::None)?,
             others: parsed.collect(),
             randomness: SystemRandomness::new(),
         })
@@ -55,44 +141,42 @@ impl KeyRing {
 
     /// The ids of all keys, the one that seals first.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&self.first)
-            .chain(&self.others)
-            .map(|key| key.id.as_str())
+        self.keys().map(|key| key.id.as_str())
     }
 
-    /// A new key under a new id, written as [`KeyRing::parse`] reads it. It is a secret: only whoever asked may see it.
+    /// A new key under a new id, in the form of [`KeyRing::parse`].
     pub fn generate(randomness: &dyn Randomness) -> String {
         let unique = randomness.uuid().simple().to_string();
         // The end of a UUIDv7 is random, its beginning is the time.
         let id = format!("k{}", unique.get(24..).unwrap_or(&unique));
-        Key::write(&id, &randomness.secret())
+        Key::format(&id, &randomness.secret())
     }
 
-    fn try_seal(&self, purpose: Purpose, bound_to: &[u8], plain: &[u8]) -> Result<Vec<u8>, Unspecified> {
+    fn keys(&self) -> impl Iterator<Item = &Key> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn try_seal(&self, binding: &[u8], plain: &[u8]) -> Result<Vec<u8>, Unspecified> {
         let salt = self.randomness.bytes::<SALT_LEN>();
         let nonce = self.randomness.bytes::<NONCE_LEN>();
-        let id_length = u8::try_from(self.first.id.len()).map_err(|_| Unspecified)?;
-        let key = self.first.derive(purpose.name(), bound_to, &salt)?;
+        let id = self.first.id.as_bytes();
+        let id_length = u8::try_from(id.len()).map_err(|_| Unspecified)?;
+        let key = self.first.derive(binding, &salt)?;
         let mut text = plain.to_vec();
-        let binding = Aad::from(binding(purpose, bound_to));
-        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), binding, &mut text)?;
-        Ok([&[id_length], self.first.id.as_bytes(), &salt, &nonce, &text].concat())
+        let unique = Nonce::assume_unique_for_key(nonce);
+        key.seal_in_place_append_tag(unique, Aad::from(binding), &mut text)?;
+        Ok([&[id_length], id, &salt, &nonce, &text].concat())
     }
 
-    fn try_open(&self, purpose: Purpose, bound_to: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+    fn try_open(&self, binding: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let (id_length, rest) = sealed.split_first()?;
         let (id, rest) = rest.split_at_checked(usize::from(*id_length))?;
         let (salt, rest) = rest.split_first_chunk::<SALT_LEN>()?;
         let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>()?;
-        let mut keys = std::iter::once(&self.first).chain(&self.others);
-        let key = keys
-            .find(|key| key.id.as_bytes() == id)?
-            .derive(purpose.name(), bound_to, salt)
-            .ok()?;
+        let key = self.keys().find(|key| key.id.as_bytes() == id)?;
+        let key = key.derive(binding, salt).ok()?;
         let (nonce, mut text) = (Nonce::assume_unique_for_key(*nonce), text.to_vec());
-        let plain = key
-            .open_in_place(nonce, Aad::from(binding(purpose, bound_to)), &mut text)
-            .ok()?;
+        let plain = key.open_in_place(nonce, Aad::from(binding), &mut text).ok()?;
         Some(plain.to_vec())
     }
 }
@@ -103,12 +187,13 @@ impl Sealer for KeyRing {
         reason = "fails only for a plain value of 64 GiB, which no caller has"
     )]
     fn seal(&self, purpose: Purpose, bound_to: &[u8], plain: &[u8]) -> Vec<u8> {
-        self.try_seal(purpose, bound_to, plain)
+        self.try_seal(&binding(purpose, bound_to), plain)
             .expect("the value is small enough to be sealed")
     }
 
     fn open(&self, purpose: Purpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-        self.try_open(purpose, bound_to, sealed).ok_or(SealError)
+        self.try_open(&binding(purpose, bound_to), sealed)
+            .ok_or(SealError)
     }
 }
 
@@ -121,10 +206,6 @@ impl fmt::Debug for KeyRing {
             self.others.len()
         )
     }
-}
-
-fn binding(purpose: Purpose, bound_to: &[u8]) -> Vec<u8> {
-    [prefixed(purpose.name().as_bytes()), prefixed(bound_to)].concat()
 }
 
 #[cfg(test)]

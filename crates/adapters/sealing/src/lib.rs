@@ -1,13 +1,9 @@
-//! What takes cryptography or the machine itself: sealing under configured keys, hashing passwords, randomness, the clock.
+//! Cryptography and the machine: sealing with configured keys, hashing passwords, randomness, the clock.
 
-mod clock;
-mod key;
 mod key_ring;
 mod passwords;
-mod randomness;
+mod system;
 
-pub use clock::SystemClock;
-pub use key::KeyError;
-pub use key_ring::KeyRing;
+pub use key_ring::{KeyError, KeyRing};
 pub use passwords::{Argon2Hasher, HashingBounds};
-pub use randomness::SystemRandomness;
+pub use system::{SystemClock, SystemRandomness};

@@ -8,52 +8,46 @@ use kernel::StoreError;
 use oauth::{Overcrowded, PasswordHash, PasswordHasher};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-/// How much is hashed at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HashingBounds {
-    /// Hashes under way; at least 1. Each takes 19 MiB and a core for tens of milliseconds.
+    /// Concurrent hashes, at least 1. Each takes 19 MiB and a core for tens of milliseconds.
     pub at_a_time: usize,
-    /// Hashes that wait for their turn. What comes when as many wait already fails at once: later it would be too late for
-    /// whoever asked.
+    /// Length of the queue. A hash that finds it full fails at once: it would end too late for its caller.
     pub waiting: usize,
 }
 
-/// Hashes passwords off the asynchronous threads, a few at a time; clones share the bounds.
+/// Hashes passwords on blocking threads, a few at a time. Clones share the bounds.
 #[derive(Debug, Clone)]
 pub struct Argon2Hasher {
-    /// For those that wait or are under way.
-    entrance: Arc<Semaphore>,
-    /// For those under way.
-    places: Arc<Semaphore>,
+    /// Queued and running.
+    queue: Arc<Semaphore>,
+    /// Running.
+    running: Arc<Semaphore>,
 }
 
 impl Argon2Hasher {
-    /// A hasher with its own bounds: make one for the process.
     pub fn new(bounds: HashingBounds) -> Self {
         let all = bounds.at_a_time.saturating_add(bounds.waiting);
         Self {
-            entrance: Arc::new(Semaphore::new(all.min(Semaphore::MAX_PERMITS))),
-            places: Arc::new(Semaphore::new(bounds.at_a_time.min(Semaphore::MAX_PERMITS))),
+            queue: Arc::new(Semaphore::new(all.min(Semaphore::MAX_PERMITS))),
+            running: Arc::new(Semaphore::new(bounds.at_a_time.min(Semaphore::MAX_PERMITS))),
         }
     }
-}
 
-impl Argon2Hasher {
-    /// Does such work once there is a place for it. The place is held until the work is done, also when nobody waits for it
-    /// any more.
-    async fn hashing<T: Send + 'static>(
+    /// The work holds its permits until it ends, even if the caller is gone.
+    async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let entered = Arc::clone(&self.entrance)
+        let queued = Arc::clone(&self.queue)
             .try_acquire_owned()
             .map_err(|_| StoreError::Unavailable(Overcrowded.into()))?;
-        let place = Arc::clone(&self.places)
+        let running = Arc::clone(&self.running)
             .acquire_owned()
             .await
             .map_err(StoreError::unexpected)?;
         let task = spawn_blocking(move || {
-            let _held = (entered, place);
+            let _permits = (queued, running);
             work()
         });
         task.await.map_err(StoreError::unexpected)?
@@ -68,7 +62,7 @@ fn failed(error: impl std::fmt::Display) -> StoreError {
 impl PasswordHasher for Argon2Hasher {
     async fn hash(&self, password: &str) -> Result<PasswordHash, StoreError> {
         let password = password.to_owned();
-        self.hashing(move || {
+        self.run(move || {
             let hash = Argon2::default().hash_password(password.as_bytes());
             let hash: phc::PasswordHash = hash.map_err(failed)?;
             Ok(PasswordHash::new(hash.to_string()))
@@ -78,12 +72,12 @@ impl PasswordHasher for Argon2Hasher {
 
     async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError> {
         let Some(hash) = hash else {
-            // As much work as the comparison would have been.
+            // As much work as a comparison, so that the time does not tell whether the account exists.
             self.hash(password).await?;
             return Ok(false);
         };
         let password = password.to_owned();
-        self.hashing(move || {
+        self.run(move || {
             let hash = phc::PasswordHash::new(hash.as_str()).map_err(failed)?;
             Ok(Argon2::default()
                 .verify_password(password.as_bytes(), &hash)
@@ -123,7 +117,7 @@ mod tests {
             let hashing = hasher.hash("x");
             drop(tokio::time::timeout(std::time::Duration::ZERO, hashing).await);
         }
-        for (all, count) in [(&hasher.places, 2), (&hasher.entrance, 3)] {
+        for (all, count) in [(&hasher.running, 2), (&hasher.queue, 3)] {
             let returned = tokio::time::timeout(std::time::Duration::from_mins(1), all.acquire_many(count));
             assert!(returned.await.is_ok());
         }
@@ -132,7 +126,7 @@ mod tests {
     #[tokio::test]
     async fn what_finds_the_queue_full_fails_at_once() {
         let hasher = hasher(1, 2);
-        let under_way = hasher.places.acquire().await.unwrap();
+        let under_way = hasher.running.acquire().await.unwrap();
         let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(hasher.hash("x"))).collect();
         for one in &mut waiting {
             assert!(polled(one).await.is_none());

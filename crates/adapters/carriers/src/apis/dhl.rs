@@ -1,10 +1,7 @@
 //! DHL (Shipment Tracking – Unified): `GET /track/shipments`, with the application's key.
 
 use chrono::{DateTime, Days, NaiveTime, TimeDelta, Utc};
-use orders::{
-    Carrier, TrackingNumber,
-    TrackingStatus::{Delivered, Exception, InTransit, Registered, Returned, Returning, Unknown},
-};
+use orders::{Carrier, TrackingNumber, TrackingStatus as Status};
 use reqwest::{Request, StatusCode, header::HeaderValue};
 use serde_json::Value;
 use url::Url;
@@ -12,18 +9,18 @@ use url::Url;
 use super::{Api, Failure, Reading};
 use crate::{
     DhlSettings, SetupError,
-    http::{get, join, secret_header},
+    http::{Response, get, join, secret_header},
     parse,
     status::{CodeTable, status_of},
 };
 
 /// `unknown` is one of DHL's own codes.
 const CODES: CodeTable = &[
-    (Registered, &["pre-transit"]),
-    (InTransit, &["transit"]),
-    (Delivered, &["delivered"]),
-    (Exception, &["failure"]),
-    (Unknown, &["unknown"]),
+    (Status::Registered, &["pre-transit"]),
+    (Status::InTransit, &["transit"]),
+    (Status::Delivered, &["delivered"]),
+    (Status::Exception, &["failure"]),
+    (Status::Unknown, &["unknown"]),
 ];
 
 pub(crate) struct Dhl {
@@ -56,25 +53,18 @@ impl Api for Dhl {
         request
     }
 
-    fn read(
-        &self,
-        number: &TrackingNumber,
-        status: StatusCode,
-        body: &[u8],
-    ) -> Result<Option<Reading>, Failure> {
+    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let is_not_found = |body: &Value| {
-            status == StatusCode::NOT_FOUND
+            answer.status == StatusCode::NOT_FOUND
                 && parse::text(body, "/title").as_deref() == Some("No result found")
         };
-        let Some(body) = parse::answer(status, body, is_not_found)? else {
-            return Ok(None);
-        };
+        let body = parse::answer(answer, is_not_found)?;
         if !body.get("shipments").is_some_and(Value::is_array) {
             return Err(Failure::Unreadable("no shipments"));
         }
         let same = parse::find(&body, "/shipments", "/id", number.as_str());
         let shipment = same.or_else(|| parse::list(&body, "/shipments").first());
-        shipment.map(reading).transpose()
+        reading(shipment.ok_or(Failure::NotFound)?)
     }
 
     /// DHL answers 429 to several requests within a second, and once the day's quota is used up, which is renewed at 00:00
@@ -96,8 +86,8 @@ fn reading(shipment: &Value) -> Result<Reading, Failure> {
     let code = field("statusCode").ok_or(Failure::Unreadable("no status code"))?;
     let is_return = parse::flag(shipment, "/returnFlag") || parse::flag(shipment, "/details/returnFlag");
     let status = status_of(CODES, &code).map(|status| match status {
-        Delivered if is_return => Returned,
-        _ if is_return => Returning,
+        Status::Delivered if is_return => Status::Returned,
+        _ if is_return => Status::Returning,
         status => status,
     });
     let at = field("timestamp").as_deref().and_then(parse::instant);

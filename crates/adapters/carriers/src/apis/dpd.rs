@@ -1,10 +1,7 @@
 //! DPD Polska (`InfoServices`): SOAP `getEventsForWaybillV1`, with the credentials in the envelope.
 
-use orders::{
-    TrackingNumber,
-    TrackingStatus::{Delivered, Exception, InTransit, OutForDelivery, Registered, Returning},
-};
-use reqwest::{Request, StatusCode, header::HeaderValue};
+use orders::{TrackingNumber, TrackingStatus as Status};
+use reqwest::{Request, header::HeaderValue};
 use roxmltree::{Document, Node, ParsingOptions};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
@@ -12,22 +9,22 @@ use url::Url;
 use super::{Api, Failure, Reading};
 use crate::{
     DpdSettings,
-    http::{join, post},
+    http::{Response, join, post},
     parse,
     status::{CodeTable, of_history, status_of},
 };
 
 /// Business codes are text: leading zeros are significant.
 const CODES: CodeTable = &[
-    (Registered, &["030103", "0402*", "0405*", "0406*"]),
+    (Status::Registered, &["030103", "0402*", "0405*", "0406*"]),
     (
-        InTransit,
+        Status::InTransit,
         &["0401*", "05*", "11*", "12*", "15*", "16*", "500500", "230402"],
     ),
-    (OutForDelivery, &["170101"]),
-    (Delivered, &["1901*", "1902*"]),
-    (Exception, &["20*"]),
-    (Returning, &["230403", "230408"]),
+    (Status::OutForDelivery, &["170101"]),
+    (Status::Delivered, &["1901*", "1902*"]),
+    (Status::Exception, &["20*"]),
+    (Status::Returning, &["230403", "230408"]),
 ];
 
 const MAX_NODES: u32 = 50_000;
@@ -78,20 +75,16 @@ impl Api for Dpd {
     }
 
     /// A fault comes with status 200 or 500.
-    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Option<Reading>, Failure> {
-        let failed = Err(Failure::Status(status.as_u16()));
-        match (status, envelope(body)) {
-            (StatusCode::OK, answer) => answer,
-            (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                Err(fault @ (Failure::Refused(_) | Failure::Credentials)),
-            ) => Err(fault),
-            _ => failed,
+    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+        let reading = envelope(&answer.body);
+        match (answer.status.as_u16(), &reading) {
+            (200, _) | (500, Err(Failure::Refused(_) | Failure::Credentials)) => reading,
+            (code, _) => Err(Failure::Status(code)),
         }
     }
 }
 
-fn envelope(body: &[u8]) -> Result<Option<Reading>, Failure> {
+fn envelope(body: &[u8]) -> Result<Reading, Failure> {
     let text = std::str::from_utf8(body).map_err(|_| Failure::Unreadable("no UTF-8"))?;
     if text.bytes().filter(|byte| *byte == b'=').count() > MAX_ATTRIBUTES {
         return Err(Failure::Unreadable("too many attributes"));
@@ -113,7 +106,7 @@ fn envelope(body: &[u8]) -> Result<Option<Reading>, Failure> {
     let mut events: Vec<Reading> = listed.filter_map(event).collect();
     // DPD lists the newest first.
     events.reverse();
-    Ok(of_history(events))
+    of_history(events).ok_or(Failure::NotFound)
 }
 
 fn event(element: Node<'_, '_>) -> Option<Reading> {

@@ -1,32 +1,30 @@
 //! `FedEx` (Track): `POST /track/v1/trackingnumbers`, with an OAuth token.
 
 use chrono::{DateTime, Utc};
-use orders::{
-    TrackingNumber,
-    TrackingStatus::{
-        Cancelled, Delivered, Exception, InTransit, OutForDelivery, ReadyForPickup, Registered, Returning,
-    },
-};
-use reqwest::{Request, StatusCode};
+use orders::{TrackingNumber, TrackingStatus as Status};
+use reqwest::Request;
 use serde_json::{Value, json};
 use url::Url;
 
 use super::{Api, Failure, Reading};
 use crate::{
-    http::{join, post},
+    http::{Response, join, post},
     parse,
     status::{CodeTable, status_of},
 };
 
 const CODES: CodeTable = &[
-    (Registered, &["OC", "EP", "OX"]),
-    (InTransit, &["PU", "IT", "IX", "AR", "DP", "AF", "FD", "CC"]),
-    (OutForDelivery, &["OD", "ED"]),
-    (ReadyForPickup, &["HL", "HP"]),
-    (Delivered, &["DL"]),
-    (Exception, &["DE", "SE", "DD", "CD"]),
-    (Returning, &["RS"]),
-    (Cancelled, &["CA"]),
+    (Status::Registered, &["OC", "EP", "OX"]),
+    (
+        Status::InTransit,
+        &["PU", "IT", "IX", "AR", "DP", "AF", "FD", "CC"],
+    ),
+    (Status::OutForDelivery, &["OD", "ED"]),
+    (Status::ReadyForPickup, &["HL", "HP"]),
+    (Status::Delivered, &["DL"]),
+    (Status::Exception, &["DE", "SE", "DD", "CD"]),
+    (Status::Returning, &["RS"]),
+    (Status::Cancelled, &["CA"]),
 ];
 
 /// The error code of an unknown number.
@@ -47,22 +45,20 @@ impl Api for Fedex {
     }
 
     /// An unknown number comes with status 200, as an error of its only result.
-    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Option<Reading>, Failure> {
+    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let is_not_found = |body: &Value| parse::find(body, "/errors", "/code", NOT_FOUND).is_some();
-        let Some(body) = parse::answer(status, body, is_not_found)? else {
-            return Ok(None);
-        };
+        let body = parse::answer(answer, is_not_found)?;
         let complete = parse::list(&body, "/output/completeTrackResults").iter();
         let results = complete.flat_map(|result| parse::list(result, "/trackResults"));
         let (failed, found) = results.partition::<Vec<_>, _>(|result| error(result).is_some());
         match found.into_iter().max_by_key(|result| last_seen(result)) {
-            Some(newest) => reading(newest).map(Some),
+            Some(newest) => reading(newest),
             None if failed.is_empty() => Err(Failure::Unreadable("no results")),
             None if failed
                 .iter()
                 .any(|result| error(result).as_deref() == Some(NOT_FOUND)) =>
             {
-                Ok(None)
+                Err(Failure::NotFound)
             }
             None => Err(Failure::Refused("an error code for the parcel".to_owned())),
         }
@@ -91,7 +87,7 @@ fn reading(result: &Value) -> Result<Reading, Failure> {
     let code = parse::text(result, "/latestStatusDetail/code").or_else(|| derived.clone());
     let code = code.ok_or(Failure::Unreadable("no status code"))?;
     let status = status_of(CODES, &code).or_else(|| status_of(CODES, &derived?));
-    let at = if status == Some(Delivered) {
+    let at = if status == Some(Status::Delivered) {
         delivered_at(result)
     } else {
         last_seen(result)

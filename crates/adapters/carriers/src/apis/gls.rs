@@ -1,31 +1,26 @@
 //! GLS (Group Track & Trace): `GET /track-and-trace-v1/tracking/simple/trackids/{number}`, with an OAuth token.
 
-use orders::{
-    TrackingNumber,
-    TrackingStatus::{
-        Cancelled, Delivered, Exception, InTransit, OutForDelivery, ReadyForPickup, Registered,
-    },
-};
-use reqwest::{Request, StatusCode};
+use orders::{TrackingNumber, TrackingStatus as Status};
+use reqwest::Request;
 use serde_json::Value;
 use url::Url;
 
 use super::{Api, Failure, Reading};
 use crate::{
-    http::{get, join},
+    http::{Response, get, join},
     parse,
     status::{CodeTable, status_of},
 };
 
 /// `DELIVEREDPS` is at a `ParcelShop`, where the buyer still has to collect it.
 const CODES: CodeTable = &[
-    (Registered, &["PREADVICE", "PLANNEDPICKUP", "INPICKUP"]),
-    (InTransit, &["INTRANSIT", "INWAREHOUSE"]),
-    (OutForDelivery, &["INDELIVERY"]),
-    (ReadyForPickup, &["DELIVEREDPS"]),
-    (Delivered, &["DELIVERED"]),
-    (Exception, &["NOTDELIVERED", "NOTPICKEDUP"]),
-    (Cancelled, &["CANCELED"]),
+    (Status::Registered, &["PREADVICE", "PLANNEDPICKUP", "INPICKUP"]),
+    (Status::InTransit, &["INTRANSIT", "INWAREHOUSE"]),
+    (Status::OutForDelivery, &["INDELIVERY"]),
+    (Status::ReadyForPickup, &["DELIVEREDPS"]),
+    (Status::Delivered, &["DELIVERED"]),
+    (Status::Exception, &["NOTDELIVERED", "NOTPICKEDUP"]),
+    (Status::Cancelled, &["CANCELED"]),
 ];
 
 pub(crate) struct Gls {
@@ -41,24 +36,16 @@ impl Api for Gls {
     }
 
     /// An unknown number comes with status 200; so may a maintenance page.
-    fn read(
-        &self,
-        number: &TrackingNumber,
-        status: StatusCode,
-        body: &[u8],
-    ) -> Result<Option<Reading>, Failure> {
-        let Some(body) = parse::answer(status, body, |_| false)? else {
-            return Ok(None);
-        };
+    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+        let body = parse::answer(answer, |_| false)?;
         if !body.get("parcels").is_some_and(Value::is_array) {
             return Err(Failure::Unreadable("no parcels"));
         }
         let same = parse::find(&body, "/parcels", "/requested", number.as_str());
-        let Some(parcel) = same.or_else(|| parse::list(&body, "/parcels").first()) else {
-            return Ok(None);
-        };
+        let parcel = same.or_else(|| parse::list(&body, "/parcels").first());
+        let parcel = parcel.ok_or(Failure::NotFound)?;
         match parse::text(parcel, "/errorCode").as_deref() {
-            Some("E_404_01") => return Ok(None),
+            Some("E_404_01") => return Err(Failure::NotFound),
             Some(_) => return Err(Failure::Refused("an error code for the parcel".to_owned())),
             None => {}
         }
@@ -68,6 +55,6 @@ impl Api for Gls {
             None => parse::time(parcel, "/events/0/eventDateTime"),
         };
         let status = status_of(CODES, &code);
-        Ok(Some(Reading { code, status, at }))
+        Ok(Reading { code, status, at })
     }
 }

@@ -1,11 +1,6 @@
 //! `InPost` (`ShipX`): `GET /v1/tracking/{number}`, without credentials or with an organisation's token.
 
-use orders::{
-    Carrier, TrackingNumber,
-    TrackingStatus::{
-        Cancelled, Delivered, Exception, InTransit, OutForDelivery, ReadyForPickup, Registered, Returned,
-    },
-};
+use orders::{Carrier, TrackingNumber, TrackingStatus as Status};
 use reqwest::{
     Request, StatusCode,
     header::{AUTHORIZATION, HeaderValue},
@@ -16,7 +11,7 @@ use url::Url;
 use super::{Api, Failure, Reading};
 use crate::{
     InpostSettings, SetupError,
-    http::{get, join, secret_header},
+    http::{Response, get, join, secret_header},
     parse,
     status::{CodeTable, status_of},
 };
@@ -24,11 +19,11 @@ use crate::{
 /// `claimed` is a complaint; `taken_by_courier` and `collected_from_sender` are on the way to the buyer.
 const CODES: CodeTable = &[
     (
-        Registered,
+        Status::Registered,
         &["created", "offers_prepared", "offer_selected", "confirmed"],
     ),
     (
-        InTransit,
+        Status::InTransit,
         &[
             "dispatched_*",
             "collected_from_sender",
@@ -41,11 +36,11 @@ const CODES: CodeTable = &[
         ],
     ),
     (
-        OutForDelivery,
+        Status::OutForDelivery,
         &["out_for_delivery", "out_for_delivery_to_address"],
     ),
     (
-        ReadyForPickup,
+        Status::ReadyForPickup,
         &[
             "ready_to_pickup*",
             "pickup_reminder_*",
@@ -53,9 +48,9 @@ const CODES: CodeTable = &[
             "courier_avizo_in_*",
         ],
     ),
-    (Delivered, &["delivered"]),
+    (Status::Delivered, &["delivered"]),
     (
-        Exception,
+        Status::Exception,
         &[
             "undelivered*",
             "rejected_by_receiver",
@@ -67,8 +62,8 @@ const CODES: CodeTable = &[
             "claimed",
         ],
     ),
-    (Returned, &["returned_to_sender"]),
-    (Cancelled, &["canceled"]),
+    (Status::Returned, &["returned_to_sender"]),
+    (Status::Cancelled, &["canceled"]),
 ];
 
 pub(crate) struct Inpost {
@@ -97,22 +92,20 @@ impl Api for Inpost {
     }
 
     /// A complaint after the delivery does not undo it.
-    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Option<Reading>, Failure> {
+    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let is_not_found = |body: &Value| {
-            status == StatusCode::NOT_FOUND
+            answer.status == StatusCode::NOT_FOUND
                 && parse::text(body, "/error").as_deref() == Some("resource_not_found")
         };
-        let Some(body) = parse::answer(status, body, is_not_found)? else {
-            return Ok(None);
-        };
+        let body = parse::answer(answer, is_not_found)?;
         let current = parse::text(&body, "/status").ok_or(Failure::Unreadable("no status"))?;
         let detail = |code: &str| parse::find(&body, "/tracking_details", "/status", code);
         let code = match status_of(CODES, &current) {
-            Some(Exception) if detail("delivered").is_some() => "delivered".to_owned(),
+            Some(Status::Exception) if detail("delivered").is_some() => "delivered".to_owned(),
             _ => current,
         };
         let at = detail(&code).and_then(|detail| parse::time(detail, "/datetime"));
         let status = status_of(CODES, &code);
-        Ok(Some(Reading { code, status, at }))
+        Ok(Reading { code, status, at })
     }
 }

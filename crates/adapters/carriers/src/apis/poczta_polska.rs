@@ -1,12 +1,7 @@
 //! Poczta Polska (USS 2.0): `GET /uss/v2.0/tracking/checkmailex`, with a token from a login.
 
 use chrono::{DateTime, Utc};
-use orders::{
-    TrackingNumber,
-    TrackingStatus::{
-        Delivered, Exception, InTransit, OutForDelivery, ReadyForPickup, Registered, Returned, Returning,
-    },
-};
+use orders::{TrackingNumber, TrackingStatus as Status};
 use reqwest::{Request, StatusCode, header::HeaderName};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
@@ -15,7 +10,7 @@ use url::Url;
 use super::{Api, Failure, Reading};
 use crate::{
     PocztaPolskaSettings,
-    http::{get, join, post, sensitive},
+    http::{Response, get, join, post, sensitive},
     parse,
     status::{CodeTable, of_history, status_of},
     tokens::{Token, TokenSource},
@@ -23,18 +18,18 @@ use crate::{
 
 /// Codes of events, not of their states.
 const CODES: CodeTable = &[
-    (Registered, &["P_REJ_KN1"]),
+    (Status::Registered, &["P_REJ_KN1"]),
     (
-        InTransit,
+        Status::InTransit,
         &[
             "P_NAD", "P_PZL", "P_WZL", "P_WEPL", "P_WEOC", "P_WYPL", "P_WYOC", "P_ZWC",
         ],
     ),
-    (OutForDelivery, &["P_WD", "P_WDML"]),
-    (ReadyForPickup, &["P_A", "P_PA", "P_KWD"]),
-    (Delivered, &["P_D", "P_OWU"]),
-    (Exception, &["P_ND", "P_NDPD", "P_NDPJ", "P_NDZAP", "P_R"]),
-    (Returning, &["P_NDZ"]),
+    (Status::OutForDelivery, &["P_WD", "P_WDML"]),
+    (Status::ReadyForPickup, &["P_A", "P_PA", "P_KWD"]),
+    (Status::Delivered, &["P_D", "P_OWU"]),
+    (Status::Exception, &["P_ND", "P_NDPD", "P_NDPJ", "P_NDZAP", "P_R"]),
+    (Status::Returning, &["P_NDZ"]),
 ];
 
 /// The state of an event that belongs to a return.
@@ -58,15 +53,13 @@ impl Api for PocztaPolska {
         HeaderName::from_static("api_key")
     }
 
-    fn read(&self, _: &TrackingNumber, status: StatusCode, body: &[u8]) -> Result<Option<Reading>, Failure> {
-        let Some(body) = parse::answer(status, body, |_| false)? else {
-            return Ok(None);
-        };
+    fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
+        let body = parse::answer(answer, |_| false)?;
         if let Some(mail) = body.get("mailInfo").filter(|mail| mail.is_object()) {
-            return Ok(parcel(mail));
+            return parcel(mail).ok_or(Failure::NotFound);
         }
         match parse::integer(&body, "/mailStatus") {
-            Some(-1) => Ok(None),
+            Some(-1) => Err(Failure::NotFound),
             Some(other) => Err(Failure::Refused(format!("mailStatus {other}"))),
             None => Err(Failure::Unreadable("neither mailInfo nor mailStatus")),
         }
@@ -79,8 +72,8 @@ fn parcel(mail: &Value) -> Option<Reading> {
     let events = events.filter(|event| !parse::flag(event, "/canceled"));
     let mut reading = of_history(events.filter_map(event).collect())?;
     // `finished` alone does not tell a delivery from a return.
-    if reading.status == Some(Returning) && parse::flag(mail, "/finished") {
-        reading.status = Some(Returned);
+    if reading.status == Some(Status::Returning) && parse::flag(mail, "/finished") {
+        reading.status = Some(Status::Returned);
     }
     Some(reading)
 }
@@ -89,8 +82,12 @@ fn event(event: &Value) -> Option<Reading> {
     let code = parse::text(event, "/code")?;
     let mut status = status_of(CODES, &code);
     if parse::text(event, "/state/code").as_deref() == Some(RETURN) {
-        let is_over = status == Some(Delivered) || parse::flag(event, "/finished");
-        status = Some(if is_over { Returned } else { Returning });
+        let is_over = status == Some(Status::Delivered) || parse::flag(event, "/finished");
+        status = Some(if is_over {
+            Status::Returned
+        } else {
+            Status::Returning
+        });
     }
     let at = parse::time(event, "/time");
     Some(Reading { code, status, at })

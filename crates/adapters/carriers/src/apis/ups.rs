@@ -3,13 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
-use orders::{
-    TrackingNumber,
-    TrackingStatus::{
-        Cancelled, Delivered, Exception, InTransit, OutForDelivery, ReadyForPickup, Registered, Returned,
-        Returning,
-    },
-};
+use orders::{TrackingNumber, TrackingStatus as Status};
 use reqwest::{Request, StatusCode, header::HeaderValue};
 use serde_json::Value;
 use url::Url;
@@ -17,27 +11,30 @@ use url::Url;
 use super::{Api, Failure, Reading};
 use crate::{
     OauthSettings,
-    http::{get, join},
+    http::{Response, get, join},
     parse,
     status::{CodeTable, status_of},
 };
 
 /// Numeric status codes without their leading zeros.
 const CODES: CodeTable = &[
-    (Registered, &["3", "79", "80", "157"]),
-    (InTransit, &["5", "10", "25", "38", "39", "160"]),
-    (OutForDelivery, &["6", "21", "37", "72", "89", "91", "146", "162"]),
-    (ReadyForPickup, &["17", "40", "144", "161"]),
-    (Delivered, &["11", "26"]),
+    (Status::Registered, &["3", "79", "80", "157"]),
+    (Status::InTransit, &["5", "10", "25", "38", "39", "160"]),
     (
-        Exception,
+        Status::OutForDelivery,
+        &["6", "21", "37", "72", "89", "91", "146", "162"],
+    ),
+    (Status::ReadyForPickup, &["17", "40", "144", "161"]),
+    (Status::Delivered, &["11", "26"]),
+    (
+        Status::Exception,
         &[
             "13", "22", "23", "24", "46", "59", "60", "61", "62", "64", "69", "145",
         ],
     ),
-    (Returning, &["35", "36"]),
-    (Returned, &["34", "67"]),
-    (Cancelled, &["7"]),
+    (Status::Returning, &["35", "36"]),
+    (Status::Returned, &["34", "67"]),
+    (Status::Cancelled, &["7"]),
 ];
 
 pub(crate) struct Ups {
@@ -70,28 +67,21 @@ impl Api for Ups {
 
     /// Three ways of not knowing a number: 404 with errors, 200 with a warning, and 400 with a code of its own for what
     /// cannot be a UPS number at all.
-    fn read(
-        &self,
-        number: &TrackingNumber,
-        status: StatusCode,
-        body: &[u8],
-    ) -> Result<Option<Reading>, Failure> {
+    fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let is_not_found = |body: &Value| {
             parse::find(body, "/response/errors", "/code", "TV1002").is_some()
-                || status == StatusCode::NOT_FOUND && !parse::list(body, "/response/errors").is_empty()
+                || answer.status == StatusCode::NOT_FOUND && !parse::list(body, "/response/errors").is_empty()
         };
-        let Some(body) = parse::answer(status, body, is_not_found)? else {
-            return Ok(None);
-        };
+        let body = parse::answer(answer, is_not_found)?;
         let shipment = body.pointer("/trackResponse/shipment/0");
         let shipment = shipment.ok_or(Failure::Unreadable("no shipment"))?;
         let has_warning = |code| parse::find(shipment, "/warnings", "/code", code).is_some();
         if has_warning("TW0001") || has_warning("TV1002") {
-            return Ok(None);
+            return Err(Failure::NotFound);
         }
         let same = parse::find(shipment, "/package", "/trackingNumber", number.as_str());
         let package = same.or_else(|| parse::list(shipment, "/package").first());
-        reading(package.ok_or(Failure::Unreadable("no package"))?).map(Some)
+        reading(package.ok_or(Failure::Unreadable("no package"))?)
     }
 }
 
@@ -105,7 +95,7 @@ fn reading(package: &Value) -> Result<Reading, Failure> {
     let code = code.ok_or(Failure::Unreadable("no status code"))?;
     let status = status_of(CODES, without_zeros(&code));
     let at = activity_at(package, &code).or_else(|| match status {
-        Some(Delivered) => delivered_at(package),
+        Some(Status::Delivered) => delivered_at(package),
         _ => None,
     });
     Ok(Reading { code, status, at })

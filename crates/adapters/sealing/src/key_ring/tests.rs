@@ -1,4 +1,4 @@
-//! What a ring of keys opens, and what it refuses.
+//! What a key ring opens, and what it refuses.
 
 use proptest::{prelude::*, sample::Index};
 
@@ -12,7 +12,7 @@ fn bytes(byte: u8) -> [u8; 32] {
 }
 
 fn key(id: &str, byte: u8) -> SecretString {
-    Key::write(id, &bytes(byte)).into()
+    Key::format(id, &bytes(byte)).into()
 }
 
 fn ring(keys: &[(&str, u8)]) -> KeyRing {
@@ -63,20 +63,31 @@ proptest! {
 }
 
 #[test]
-fn a_values_key_is_bound_to_its_purpose_and_to_what_the_value_is_bound_to() {
+fn a_values_key_is_derived_from_its_binding() {
     let ring = ring(&[("a", 1)]);
     let sealed = ring.seal(FOR, b"", b"plain");
     let (salt, rest) = sealed[2..].split_first_chunk::<SALT_LEN>().unwrap();
     let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>().unwrap();
-    let open = |purpose: &str, bound_to: &[u8]| {
-        let key = ring.first.derive(purpose, bound_to, salt).unwrap();
+    let own = binding(FOR, b"");
+    let opens_with_key_for = |derived_for: &[u8]| {
+        let key = ring.first.derive(derived_for, salt).unwrap();
         let nonce = Nonce::assume_unique_for_key(*nonce);
-        key.open_in_place(nonce, Aad::from(binding(FOR, b"")), &mut text.to_vec())
+        key.open_in_place(nonce, Aad::from(&own), &mut text.to_vec())
             .is_ok()
     };
-    assert!(open(FOR.name(), b""));
-    assert!(!open("another purpose", b""));
-    assert!(!open(FOR.name(), b"another"));
+    assert!(opens_with_key_for(&own));
+    assert!(!opens_with_key_for(&binding(Purpose::Flash, b"")));
+    assert!(!opens_with_key_for(&binding(FOR, b"another")));
+}
+
+/// Values in databases were sealed by earlier releases. This one was made by another implementation of the format.
+#[test]
+fn the_format_does_not_change() {
+    let ring = ring(&[("a", 1)]);
+    let sealed = STANDARD
+        .decode("AWEAAQIDBAUGBwgJCgsMDQ4PZGVmZ2hpamtsbW5vLUDDRDcoHOoTnKugTjwM4fuMfuym")
+        .unwrap();
+    assert_eq!(ring.open(FOR, b"seller", &sealed), Ok(b"plain".to_vec()));
 }
 
 #[test]
@@ -124,16 +135,16 @@ fn lists_of_keys_that_cannot_be_used() {
             .collect::<Vec<_>>();
         KeyRing::parse(&keys).unwrap_err()
     };
-    let good = Key::write("good", &bytes(7));
-    let short = Key::write("b", &bytes(7)).replace('=', "");
-    let long_id = Key::write(&"x".repeat(17), &bytes(7));
+    let good = Key::format("good", &bytes(7));
+    let short = Key::format("b", &bytes(7)).replace('=', "");
+    let long_id = Key::format(&"x".repeat(17), &bytes(7));
     assert_eq!(refusal(&[]), KeyError::None);
-    assert_eq!(refusal(&["nonsense"]), KeyError::Form { place: 1 });
-    assert_eq!(refusal(&[&good, ":AAAA"]), KeyError::Id { place: 2 });
-    assert_eq!(refusal(&[&long_id]), KeyError::Id { place: 1 });
-    assert_eq!(refusal(&[&good, "b:AAAA"]), KeyError::Bytes { place: 2 });
-    assert_eq!(refusal(&[&good, &short]), KeyError::Bytes { place: 2 });
-    assert_eq!(refusal(&[&good, &good]), KeyError::Repeated { place: 2 });
+    assert_eq!(refusal(&["nonsense"]), KeyError::Form(1));
+    assert_eq!(refusal(&[&good, ":AAAA"]), KeyError::Id(2));
+    assert_eq!(refusal(&[&long_id]), KeyError::Id(1));
+    assert_eq!(refusal(&[&good, "b:AAAA"]), KeyError::Bytes(2));
+    assert_eq!(refusal(&[&good, &short]), KeyError::Bytes(2));
+    assert_eq!(refusal(&[&good, &good]), KeyError::Repeated(2));
     let counted = |from: u8| std::array::from_fn(|n| from.wrapping_add(u8::try_from(n).unwrap()));
     for guessable in [
         [0; 32],
@@ -143,9 +154,9 @@ fn lists_of_keys_that_cannot_be_used() {
         counted(1),
         counted(240),
     ] {
-        let written = Key::write("b", &guessable);
+        let written = Key::format("b", &guessable);
         let refused = refusal(&[&good, &written]);
-        assert_eq!(refused, KeyError::Guessable { place: 2 });
+        assert_eq!(refused, KeyError::Guessable(2));
         assert!(!refused.to_string().contains(&written[2..]), "{refused}");
     }
 }

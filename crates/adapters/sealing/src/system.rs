@@ -1,20 +1,29 @@
-//! Chance and new ids, from the operating system's generator.
+//! The machine's clock and random generator.
 
-use kernel::Randomness;
+use chrono::{DateTime, Utc};
+use kernel::{Clock, Randomness};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use uuid::Uuid;
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the clock")]
+    fn now(&self) -> DateTime<Utc> {
+        Utc::now()
+    }
+}
 
 /// The operating system's cryptographically secure generator.
 #[derive(Debug, Clone)]
 pub struct SystemRandomness(SystemRandom);
 
 impl SystemRandomness {
-    /// The generator.
     pub fn new() -> Self {
         Self(SystemRandom::new())
     }
 
-    /// Bytes that nobody can guess.
     #[expect(
         clippy::expect_used,
         reason = "a secret that can be guessed is worse than a request that fails"
@@ -39,10 +48,7 @@ impl Randomness for SystemRandomness {
         self.bytes()
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is where everybody else's ids come from"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the only place that makes ids")]
     fn uuid(&self) -> Uuid {
         Uuid::now_v7()
     }
@@ -55,18 +61,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_rise_in_the_order_in_which_they_are_made() {
-        let ids = (0..10_000)
-            .map(|_| SystemRandomness::new().uuid())
-            .collect::<Vec<_>>();
-        assert!(ids.is_sorted_by(|earlier, later| earlier < later));
-        assert!(ids.iter().all(|id| id.get_version_num() == 7));
+    fn the_clock_tells_the_machines_time() {
+        let now = || std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
+        let before = now();
+        let told = u128::try_from(SystemClock.now().timestamp_millis()).unwrap();
+        assert!((before..=now()).contains(&told));
     }
 
     #[test]
-    fn no_secret_comes_twice() {
+    fn ids_rise_and_secrets_differ() {
         let randomness = SystemRandomness::new();
-        let secrets = (0..1_000).map(|_| randomness.secret()).collect::<BTreeSet<_>>();
+        let ids: Vec<_> = (0..10_000).map(|_| randomness.uuid()).collect();
+        assert!(ids.is_sorted_by(|earlier, later| earlier < later));
+        assert!(ids.iter().all(|id| id.get_version_num() == 7));
+        let secrets: BTreeSet<_> = (0..1_000).map(|_| randomness.secret()).collect();
         assert_eq!(secrets.len(), 1_000);
     }
 }
