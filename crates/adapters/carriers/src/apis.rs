@@ -11,22 +11,15 @@ pub(crate) mod ups;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orders::{TrackingNumber, TrackingStatus};
-use reqwest::{
-    Request,
-    header::{AUTHORIZATION, HeaderName},
-};
+use reqwest::Request;
+use url::Url;
 
 use crate::http::Response;
 
 /// One carrier's tracking service. Pure: it neither sends nor waits.
 pub(crate) trait Api: Send + Sync {
-    /// The request that asks about a parcel, without the token.
-    fn request(&self, number: &TrackingNumber) -> Request;
-
-    /// The header that carries the token, if the carrier has a token source.
-    fn token_header(&self) -> HeaderName {
-        AUTHORIZATION
-    }
+    /// The request that asks about a parcel, without the header that authenticates it.
+    fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request;
 
     /// Reads an answer. Statuses that mean the same everywhere (401, 429, 502 to 504, redirects) never arrive here.
     fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure>;

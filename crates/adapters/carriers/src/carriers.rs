@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber};
-use reqwest::StatusCode;
+use reqwest::{
+    StatusCode,
+    header::{AUTHORIZATION, HeaderName},
+};
+use url::Url;
 
 use crate::{
     CarrierSettings,
@@ -19,10 +23,10 @@ use crate::{
         poczta_polska::{PocztaLogin, PocztaPolska},
         ups::Ups,
     },
-    client::RateLimitedClient,
-    http::{Http, Response},
+    client::{Auth, RateLimitedClient},
+    http::{Http, Response, secret_header},
     oauth::ClientCredentials,
-    tokens::TokenSource,
+    tokens::{TokenCache, TokenSource},
 };
 
 /// Asks the carriers that are configured.
@@ -44,44 +48,48 @@ impl Carriers {
     pub fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let started = clock.now();
         let http = Http::new(settings, clock).map_err(SetupError::Http)?;
+        let token = |name, request, source: Box<dyn TokenSource>| {
+            Auth::Token(name, TokenCache::new(request, source, http.clone()))
+        };
         let mut clients = BTreeMap::new();
-        let mut add = |carrier, api: Box<dyn Api>, tokens: Option<Box<dyn TokenSource>>| {
-            let client = RateLimitedClient::new(carrier, api, tokens, http.clone());
+        let mut add = |carrier, api: Box<dyn Api>, base_url: &Url, auth| {
+            let client = RateLimitedClient::new(carrier, api, base_url.clone(), auth, http.clone());
             clients.insert(carrier, client);
         };
         if let Some(inpost) = &settings.inpost {
-            add(Carrier::Inpost, Box::new(Inpost::new(inpost)?), None);
+            let auth = match &inpost.token {
+                Some(token) => Auth::Key(AUTHORIZATION, secret_header(Carrier::Inpost, "Bearer ", token)?),
+                None => Auth::None,
+            };
+            add(Carrier::Inpost, Box::new(Inpost), &inpost.base_url, auth);
         }
         if let Some(dhl) = &settings.dhl {
-            add(Carrier::Dhl, Box::new(Dhl::new(dhl)?), None);
+            let service = dhl.service.clone();
+            let key = secret_header(Carrier::Dhl, "", &dhl.api_key)?;
+            let auth = Auth::Key(HeaderName::from_static("dhl-api-key"), key);
+            add(Carrier::Dhl, Box::new(Dhl { service }), &dhl.base_url, auth);
         }
         if let Some(poczta) = &settings.poczta_polska {
-            let base_url = poczta.base_url.clone();
-            let login = PocztaLogin::new(poczta);
-            let api = Box::new(PocztaPolska { base_url });
-            add(Carrier::PocztaPolska, api, Some(Box::new(login)));
+            let header = HeaderName::from_static("api_key");
+            let auth = token(header, PocztaLogin::request(poczta), Box::new(PocztaLogin));
+            let api = Box::new(PocztaPolska);
+            add(Carrier::PocztaPolska, api, &poczta.base_url, auth);
         }
         if let Some(dpd) = &settings.dpd {
-            add(Carrier::Dpd, Box::new(Dpd::new(dpd)), None);
+            add(Carrier::Dpd, Box::new(Dpd::new(dpd)), &dpd.base_url, Auth::None);
         }
+        let bearer = |request| token(AUTHORIZATION, request, Box::new(ClientCredentials));
         if let Some(gls) = &settings.gls {
-            let base_url = gls.base_url.clone();
-            let tokens = ClientCredentials::basic(Carrier::Gls, gls)?;
-            add(Carrier::Gls, Box::new(Gls { base_url }), Some(Box::new(tokens)));
+            let auth = bearer(ClientCredentials::basic(Carrier::Gls, gls)?);
+            add(Carrier::Gls, Box::new(Gls), &gls.base_url, auth);
         }
         if let Some(ups) = &settings.ups {
-            let tokens = ClientCredentials::basic(Carrier::Ups, ups)?;
-            let api = Box::new(Ups::new(ups, started));
-            add(Carrier::Ups, api, Some(Box::new(tokens)));
+            let auth = bearer(ClientCredentials::basic(Carrier::Ups, ups)?);
+            add(Carrier::Ups, Box::new(Ups::new(started)), &ups.base_url, auth);
         }
         if let Some(fedex) = &settings.fedex {
-            let base_url = fedex.base_url.clone();
-            let tokens = ClientCredentials::form(fedex);
-            add(
-                Carrier::Fedex,
-                Box::new(Fedex { base_url }),
-                Some(Box::new(tokens)),
-            );
+            let auth = bearer(ClientCredentials::form(fedex));
+            add(Carrier::Fedex, Box::new(Fedex), &fedex.base_url, auth);
         }
         Ok(Self { clients })
     }

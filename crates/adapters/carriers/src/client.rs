@@ -3,17 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use orders::{Carrier, Lookup, Sighting, TrackingNumber, TrackingStatus};
+use reqwest::header::{HeaderName, HeaderValue};
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
 };
 use tracing::{Instrument as _, field::Empty};
+use url::Url;
 
 use crate::{
     apis::{Api, Failure, Reading},
     breaker::{CircuitBreaker, Outcome, Permit},
     http::{Http, Response, SPANS},
-    tokens::{TokenCache, TokenSource},
+    tokens::TokenCache,
 };
 
 /// Concurrent look-ups with one carrier.
@@ -25,26 +27,31 @@ const RETRY_NEEDS: Duration = Duration::from_secs(1);
 /// Codes are cut to so many characters. Carriers' own codes are far shorter.
 const MAX_CODE_LENGTH: usize = 64;
 
+/// What authenticates requests.
+pub(crate) enum Auth {
+    /// Nothing, or something within the request.
+    None,
+    Key(HeaderName, HeaderValue),
+    Token(HeaderName, Arc<TokenCache>),
+}
+
 pub(crate) struct RateLimitedClient {
     carrier: Carrier,
     api: Box<dyn Api>,
-    tokens: Option<Arc<TokenCache>>,
+    base_url: Url,
+    auth: Auth,
     breaker: CircuitBreaker,
     in_flight: Semaphore,
     http: Http,
 }
 
 impl RateLimitedClient {
-    pub(crate) fn new(
-        carrier: Carrier,
-        api: Box<dyn Api>,
-        tokens: Option<Box<dyn TokenSource>>,
-        http: Http,
-    ) -> Self {
+    pub(crate) fn new(carrier: Carrier, api: Box<dyn Api>, base_url: Url, auth: Auth, http: Http) -> Self {
         Self {
             carrier,
             api,
-            tokens: tokens.map(|source| TokenCache::new(source, http.clone())),
+            base_url,
+            auth,
             breaker: CircuitBreaker::new(carrier, Arc::clone(&http.clock)),
             in_flight: Semaphore::new(MAX_IN_FLIGHT),
             http,
@@ -112,7 +119,9 @@ impl RateLimitedClient {
         let (mut is_renewed, mut is_retried) = (false, false);
         loop {
             match self.attempt(number).await {
-                Err(Failure::Unauthorized) if self.tokens.is_some() && !is_renewed => is_renewed = true,
+                Err(Failure::Unauthorized) if matches!(self.auth, Auth::Token(..)) && !is_renewed => {
+                    is_renewed = true;
+                }
                 // A fresh token was rejected too, or there is none to renew.
                 Err(Failure::Unauthorized) => return Err(Failure::Credentials),
                 Err(failure) if failure.is_retryable() && !is_retried => {
@@ -127,20 +136,25 @@ impl RateLimitedClient {
     }
 
     async fn attempt(&self, number: &TrackingNumber) -> Result<Reading, Failure> {
-        let mut request = self.api.request(number);
-        let token = match &self.tokens {
-            Some(tokens) => Some((tokens, tokens.get().await?)),
-            None => None,
-        };
-        if let Some((_, token)) = &token {
-            let header = (self.api.token_header(), token.header.clone());
-            request.headers_mut().insert(header.0, header.1);
+        let mut request = self.api.request(&self.base_url, number);
+        let headers = request.headers_mut();
+        match &self.auth {
+            Auth::None => {}
+            Auth::Key(name, key) => {
+                headers.insert(name, key.clone());
+            }
+            Auth::Token(name, tokens) => {
+                let token = tokens.get().await?;
+                headers.insert(name, token.header.clone());
+                let answer = self.http.exchange(request).await;
+                if matches!(answer, Err(Failure::Unauthorized)) {
+                    tokens.invalidate(&token);
+                }
+                return self.api.read(number, &answer?);
+            }
         }
-        let answer = self.http.exchange(request).await;
-        if let (Err(Failure::Unauthorized), Some((tokens, token))) = (&answer, &token) {
-            tokens.invalidate(token);
-        }
-        self.api.read(number, &answer?)
+        let answer = self.http.exchange(request).await?;
+        self.api.read(number, &answer)
     }
 
     fn settle(&self, permit: Permit<'_>, answer: &Result<Reading, Failure>) {

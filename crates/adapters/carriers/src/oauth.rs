@@ -3,13 +3,10 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, TimeDelta, Utc};
 use orders::Carrier;
-use reqwest::{
-    Request, StatusCode,
-    header::{AUTHORIZATION, HeaderValue},
-};
-use secrecy::{ExposeSecret, SecretString};
+use reqwest::{Request, StatusCode, header::AUTHORIZATION};
+use secrecy::ExposeSecret;
 use serde_json::Value;
-use url::{Url, form_urlencoded};
+use url::form_urlencoded;
 
 use crate::{
     OauthSettings, SetupError,
@@ -18,54 +15,33 @@ use crate::{
     tokens::{Expiry, Token, TokenSource},
 };
 
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Fetches tokens with a client's id and secret.
-pub(crate) struct ClientCredentials {
-    url: Url,
-    /// Set where the credentials go into the header.
-    authorization: Option<HeaderValue>,
-    body: SecretString,
-}
+pub(crate) struct ClientCredentials;
 
 impl ClientCredentials {
     /// Sends the credentials as HTTP Basic.
-    pub(crate) fn basic(carrier: Carrier, settings: &OauthSettings) -> Result<Self, SetupError> {
-        let pair = format!(
-            "{}:{}",
-            settings.client_id.expose_secret(),
-            settings.client_secret.expose_secret()
-        );
-        let encoded = SecretString::from(STANDARD.encode(pair));
-        Ok(Self {
-            url: settings.token_url.clone(),
-            authorization: Some(secret_header(carrier, "Basic ", &encoded)?),
-            body: SecretString::from("grant_type=client_credentials"),
-        })
+    pub(crate) fn basic(carrier: Carrier, settings: &OauthSettings) -> Result<Request, SetupError> {
+        let (id, secret) = (&settings.client_id, &settings.client_secret);
+        let encoded = STANDARD.encode(format!("{}:{}", id.expose_secret(), secret.expose_secret()));
+        let header = secret_header(carrier, "Basic ", &encoded.into())?;
+        let mut request = post(settings.token_url.clone(), FORM, "grant_type=client_credentials");
+        request.headers_mut().insert(AUTHORIZATION, header);
+        Ok(request)
     }
 
     /// Sends the credentials in the form.
-    pub(crate) fn form(settings: &OauthSettings) -> Self {
+    pub(crate) fn form(settings: &OauthSettings) -> Request {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("grant_type", "client_credentials")
             .append_pair("client_id", settings.client_id.expose_secret())
             .append_pair("client_secret", settings.client_secret.expose_secret());
-        Self {
-            url: settings.token_url.clone(),
-            authorization: None,
-            body: SecretString::from(form.finish()),
-        }
+        post(settings.token_url.clone(), FORM, form.finish())
     }
 }
 
 impl TokenSource for ClientCredentials {
-    fn request(&self) -> Request {
-        let body = self.body.expose_secret().to_owned();
-        let mut request = post(self.url.clone(), "application/x-www-form-urlencoded", body);
-        if let Some(header) = &self.authorization {
-            request.headers_mut().insert(AUTHORIZATION, header.clone());
-        }
-        request
-    }
-
     fn is_rejection(&self, status: StatusCode, body: &[u8]) -> bool {
         let error = parse::object(body)
             .ok()

@@ -21,10 +21,8 @@ const RENEWAL_MARGIN: TimeDelta = TimeDelta::minutes(5);
 /// How long after a failed renewal the next one is tried, while the old token still works.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 
-/// Where a carrier's tokens come from.
+/// Reads the answers to token requests.
 pub(crate) trait TokenSource: Send + Sync {
-    fn request(&self) -> Request;
-
     /// Whether an answer other than 401 rejects the credentials too.
     fn is_rejection(&self, status: StatusCode, body: &[u8]) -> bool;
 
@@ -59,6 +57,7 @@ impl Expiry {
 
 /// One carrier's token, shared by its look-ups.
 pub(crate) struct TokenCache {
+    request: Request,
     source: Box<dyn TokenSource>,
     http: Http,
     token: Mutex<Option<Arc<Token>>>,
@@ -72,8 +71,9 @@ struct LastFailure {
 }
 
 impl TokenCache {
-    pub(crate) fn new(source: Box<dyn TokenSource>, http: Http) -> Arc<Self> {
+    pub(crate) fn new(request: Request, source: Box<dyn TokenSource>, http: Http) -> Arc<Self> {
         Arc::new(Self {
+            request,
             source,
             http,
             token: Mutex::default(),
@@ -130,7 +130,7 @@ impl TokenCache {
     }
 
     async fn fetch(&self, last_failure: &mut Option<LastFailure>) -> Result<Arc<Token>, Failure> {
-        let fetched = timeout(self.http.deadline, self.request()).await;
+        let fetched = timeout(self.http.deadline, self.ask()).await;
         match fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new) {
             Ok(token) => {
                 *self.token() = Some(Arc::clone(&token));
@@ -147,8 +147,11 @@ impl TokenCache {
         }
     }
 
-    async fn request(&self) -> Result<Token, Failure> {
-        let answer = self.http.exchange(self.source.request()).await;
+    async fn ask(&self) -> Result<Token, Failure> {
+        // Fails for streamed bodies only.
+        let request = self.request.try_clone();
+        let request = request.ok_or_else(|| Failure::Broken("the body cannot be sent again".to_owned()))?;
+        let answer = self.http.exchange(request).await;
         let answer = answer.map_err(|failure| match failure {
             Failure::Unauthorized => Failure::Credentials,
             other => other,

@@ -1,15 +1,14 @@
 //! DHL (Shipment Tracking – Unified): `GET /track/shipments`, with the application's key.
 
 use chrono::{DateTime, Days, NaiveTime, TimeDelta, Utc};
-use orders::{Carrier, TrackingNumber, TrackingStatus as Status};
-use reqwest::{Request, StatusCode, header::HeaderValue};
+use orders::{TrackingNumber, TrackingStatus as Status};
+use reqwest::{Request, StatusCode};
 use serde_json::Value;
 use url::Url;
 
 use super::{Api, Failure, Reading};
 use crate::{
-    DhlSettings, SetupError,
-    http::{Response, get, join, secret_header},
+    http::{Response, get, join},
     parse,
     status::{CodeTable, status_of},
 };
@@ -24,33 +23,19 @@ const CODES: CodeTable = &[
 ];
 
 pub(crate) struct Dhl {
-    base_url: Url,
-    api_key: HeaderValue,
-    service: Option<String>,
-}
-
-impl Dhl {
-    pub(crate) fn new(settings: &DhlSettings) -> Result<Self, SetupError> {
-        Ok(Self {
-            base_url: settings.base_url.clone(),
-            api_key: secret_header(Carrier::Dhl, "", &settings.api_key)?,
-            service: settings.service.clone(),
-        })
-    }
+    pub(crate) service: Option<String>,
 }
 
 impl Api for Dhl {
-    fn request(&self, number: &TrackingNumber) -> Request {
-        let mut url = join(&self.base_url, &["track", "shipments"]);
+    fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request {
+        let mut url = join(base_url, &["track", "shipments"]);
         url.query_pairs_mut()
             .append_pair("trackingNumber", number.as_str())
             .append_pair("language", "en");
         if let Some(service) = &self.service {
             url.query_pairs_mut().append_pair("service", service);
         }
-        let mut request = get(url);
-        request.headers_mut().insert("dhl-api-key", self.api_key.clone());
-        request
+        get(url)
     }
 
     fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {

@@ -34,7 +34,6 @@ const MAX_NODES: u32 = 50_000;
 const MAX_ATTRIBUTES: usize = 2_000;
 
 pub(crate) struct Dpd {
-    url: Url,
     /// The `authDataV1` element.
     credentials: SecretString,
 }
@@ -47,16 +46,14 @@ impl Dpd {
             escape(settings.login.expose_secret()),
             escape(settings.password.expose_secret()),
         );
-        let path = ["DPDInfoServicesObjEventsService", "DPDInfoServicesObjEvents"];
         Self {
-            url: join(&settings.base_url, &path),
             credentials: SecretString::from(credentials),
         }
     }
 }
 
 impl Api for Dpd {
-    fn request(&self, number: &TrackingNumber) -> Request {
+    fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request {
         let envelope = format!(
             concat!(
                 r#"<?xml version="1.0" encoding="UTF-8"?>"#,
@@ -68,7 +65,9 @@ impl Api for Dpd {
             escape(number.as_str()),
             self.credentials.expose_secret(),
         );
-        let mut request = post(self.url.clone(), "text/xml; charset=utf-8", envelope);
+        let path = ["DPDInfoServicesObjEventsService", "DPDInfoServicesObjEvents"];
+        let url = join(base_url, &path);
+        let mut request = post(url, "text/xml; charset=utf-8", envelope);
         let action = HeaderValue::from_static("\"\"");
         request.headers_mut().insert("soapaction", action);
         request
@@ -145,14 +144,15 @@ mod tests {
 
     #[test]
     fn values_in_the_envelope_are_escaped() {
+        let base_url = Url::parse("https://dpd.example/").unwrap();
         let dpd = Dpd::new(&DpdSettings {
-            base_url: Url::parse("https://dpd.example/").unwrap(),
+            base_url: base_url.clone(),
             channel: String::new(),
             login: SecretString::from("a&b"),
             password: SecretString::from("<]]>\"'&amp;"),
         });
         let number = TrackingNumber::new("0000012345".to_owned()).unwrap();
-        let request = dpd.request(&number);
+        let request = dpd.request(&base_url, &number);
         let body = String::from_utf8(request.body().unwrap().as_bytes().unwrap().to_vec()).unwrap();
         let document = Document::parse(&body).unwrap();
         let text = |name: &str| {

@@ -30,13 +30,11 @@ const CODES: CodeTable = &[
 /// The error code of an unknown number.
 const NOT_FOUND: &str = "TRACKING.TRACKINGNUMBER.NOTFOUND";
 
-pub(crate) struct Fedex {
-    pub(crate) base_url: Url,
-}
+pub(crate) struct Fedex;
 
 impl Api for Fedex {
-    fn request(&self, number: &TrackingNumber) -> Request {
-        let url = join(&self.base_url, &["track", "v1", "trackingnumbers"]);
+    fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request {
+        let url = join(base_url, &["track", "v1", "trackingnumbers"]);
         let body = json!({
             "includeDetailedScans": true,
             "trackingInfo": [{"trackingNumberInfo": {"trackingNumber": number.as_str()}}],

@@ -23,14 +23,12 @@ const CODES: CodeTable = &[
     (Status::Cancelled, &["CANCELED"]),
 ];
 
-pub(crate) struct Gls {
-    pub(crate) base_url: Url,
-}
+pub(crate) struct Gls;
 
 impl Api for Gls {
-    fn request(&self, number: &TrackingNumber) -> Request {
+    fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request {
         let path = ["track-and-trace-v1", "tracking", "simple", "trackids"];
-        let mut url = join(&join(&self.base_url, &path), &[number.as_str()]);
+        let mut url = join(&join(base_url, &path), &[number.as_str()]);
         url.query_pairs_mut().append_pair("showEvents", "true");
         get(url)
     }

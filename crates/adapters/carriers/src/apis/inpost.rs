@@ -1,17 +1,13 @@
 //! `InPost` (`ShipX`): `GET /v1/tracking/{number}`, without credentials or with an organisation's token.
 
-use orders::{Carrier, TrackingNumber, TrackingStatus as Status};
-use reqwest::{
-    Request, StatusCode,
-    header::{AUTHORIZATION, HeaderValue},
-};
+use orders::{TrackingNumber, TrackingStatus as Status};
+use reqwest::{Request, StatusCode};
 use serde_json::Value;
 use url::Url;
 
 use super::{Api, Failure, Reading};
 use crate::{
-    InpostSettings, SetupError,
-    http::{Response, get, join, secret_header},
+    http::{Response, get, join},
     parse,
     status::{CodeTable, status_of},
 };
@@ -66,29 +62,11 @@ const CODES: CodeTable = &[
     (Status::Cancelled, &["canceled"]),
 ];
 
-pub(crate) struct Inpost {
-    base_url: Url,
-    authorization: Option<HeaderValue>,
-}
-
-impl Inpost {
-    pub(crate) fn new(settings: &InpostSettings) -> Result<Self, SetupError> {
-        let token = settings.token.as_ref();
-        let header = token.map(|token| secret_header(Carrier::Inpost, "Bearer ", token));
-        Ok(Self {
-            base_url: settings.base_url.clone(),
-            authorization: header.transpose()?,
-        })
-    }
-}
+pub(crate) struct Inpost;
 
 impl Api for Inpost {
-    fn request(&self, number: &TrackingNumber) -> Request {
-        let mut request = get(join(&self.base_url, &["v1", "tracking", number.as_str()]));
-        if let Some(header) = &self.authorization {
-            request.headers_mut().insert(AUTHORIZATION, header.clone());
-        }
-        request
+    fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request {
+        get(join(base_url, &["v1", "tracking", number.as_str()]))
     }
 
     /// A complaint after the delivery does not undo it.

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use orders::{TrackingNumber, TrackingStatus as Status};
-use reqwest::{Request, StatusCode, header::HeaderName};
-use secrecy::{ExposeSecret, SecretString};
+use reqwest::{Request, StatusCode};
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -35,22 +35,16 @@ const CODES: CodeTable = &[
 /// The state of an event that belongs to a return.
 const RETURN: &str = "ZW";
 
-pub(crate) struct PocztaPolska {
-    pub(crate) base_url: Url,
-}
+pub(crate) struct PocztaPolska;
 
 impl Api for PocztaPolska {
-    fn request(&self, number: &TrackingNumber) -> Request {
-        let mut url = join(&self.base_url, &["uss", "v2.0", "tracking", "checkmailex"]);
+    fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request {
+        let mut url = join(base_url, &["uss", "v2.0", "tracking", "checkmailex"]);
         url.query_pairs_mut()
             .append_pair("number", number.as_str())
             .append_pair("language", "PL")
             .append_pair("states", "true");
         get(url)
-    }
-
-    fn token_header(&self) -> HeaderName {
-        HeaderName::from_static("api_key")
     }
 
     fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
@@ -94,31 +88,20 @@ fn event(event: &Value) -> Option<Reading> {
 }
 
 /// Gets tokens by logging in. They state no expiry: one works until it is rejected.
-pub(crate) struct PocztaLogin {
-    url: Url,
-    body: SecretString,
-}
+pub(crate) struct PocztaLogin;
 
 impl PocztaLogin {
-    pub(crate) fn new(settings: &PocztaPolskaSettings) -> Self {
+    pub(crate) fn request(settings: &PocztaPolskaSettings) -> Request {
         let body = json!({
             "login": settings.login.expose_secret(),
             "password": settings.password.expose_secret(),
             "language": "PL",
         });
-        Self {
-            url: settings.token_url.clone(),
-            body: SecretString::from(body.to_string()),
-        }
+        post(settings.token_url.clone(), "application/json", body.to_string())
     }
 }
 
 impl TokenSource for PocztaLogin {
-    fn request(&self) -> Request {
-        let body = self.body.expose_secret().to_owned();
-        post(self.url.clone(), "application/json", body)
-    }
-
     /// 403, and 405 for a password that has to be changed.
     fn is_rejection(&self, status: StatusCode, _: &[u8]) -> bool {
         matches!(status, StatusCode::FORBIDDEN | StatusCode::METHOD_NOT_ALLOWED)

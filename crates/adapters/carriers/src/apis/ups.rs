@@ -10,7 +10,6 @@ use url::Url;
 
 use super::{Api, Failure, Reading};
 use crate::{
-    OauthSettings,
     http::{Response, get, join},
     parse,
     status::{CodeTable, status_of},
@@ -38,24 +37,22 @@ const CODES: CodeTable = &[
 ];
 
 pub(crate) struct Ups {
-    base_url: Url,
     next_id: AtomicI64,
 }
 
 impl Ups {
     /// Ids of requests count up from the time of the start, so that none repeats after a restart.
-    pub(crate) fn new(settings: &OauthSettings, started: DateTime<Utc>) -> Self {
+    pub(crate) fn new(started: DateTime<Utc>) -> Self {
         Self {
-            base_url: settings.base_url.clone(),
             next_id: AtomicI64::new(started.timestamp_micros()),
         }
     }
 }
 
 impl Api for Ups {
-    fn request(&self, number: &TrackingNumber) -> Request {
+    fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request {
         let path = ["api", "track", "v1", "details", number.as_str()];
-        let mut url = join(&self.base_url, &path);
+        let mut url = join(base_url, &path);
         url.query_pairs_mut().append_pair("locale", "pl_PL");
         let mut request = get(url);
         let id = HeaderValue::from(self.next_id.fetch_add(1, Ordering::Relaxed));
