@@ -47,12 +47,16 @@ pub mod sign_in;
 pub mod token_pair;
 pub mod track_parcels;
 mod unit_of_work;
+mod write;
 
 pub use acting_operator::ActingOperator;
 pub use acting_seller::ActingSeller;
 pub use failure::Failure;
 pub use idempotent::{Answer, Ran, Remembering, once};
-pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
+pub use unit_of_work::{
+    Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact, transact_within,
+};
+pub use write::{ClaimOutcome, Deadline, NoDeadline, Panicked, Writer, Written};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use mocks::MockTransaction;
