@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use blackbox::Expect;
-use serde_json::json;
 
 use crate::{PROGRAM, instant, world};
 

@@ -191,7 +191,7 @@ fn with_its_length(bytes: Vec<u8>) -> Vec<u8> {
     };
     let name = b"content-length: ";
     match bytes[..end].windows(name.len()).position(|window| window == name) {
-        Some(at) if bytes.len() % 4 > 0 => {
+        Some(at) if !bytes.len().is_multiple_of(4) => {
             let (before, digits) = bytes.split_at(at + name.len());
             let behind = digits
                 .trim_ascii_start()
