@@ -1,136 +1,78 @@
-//! Two builds of the program over one database, in turns: what a change has given, in one run.
+//! Two builds of the program over one database, in turns: what a change has given.
 
-use std::fmt::Write as _;
-use std::io::Write as _;
-use std::time::Duration;
+use std::path::PathBuf;
 
-use crate::catalogue::Catalogue;
-use crate::chosen;
-use crate::figures::{ratio_spread, whole_spread};
-use crate::load::Load;
-use crate::measure::{CpuEach, Subject, Work};
-use crate::noise::Patience;
-use crate::options::CompareOptions;
-use crate::program::Program;
-use crate::progress::Progress;
-use crate::rounds::{self, Measured};
-use crate::server::Server;
-use crate::stand::{Ground, Stand};
-use crate::write;
+use clap::{Args, ValueEnum as _};
 
-/// Measures both by every subject that is a request, next to each other in each round, and prints the table.
-pub(crate) async fn run(options: &CompareOptions) -> anyhow::Result<()> {
-    let progress = Progress::new();
-    let ground = Ground::prepare(&options.stand, progress).await?;
-    let cluster = &ground.cluster;
-    let catalogue = Catalogue::new(options.offers, options.stand.sellers);
-    let stand = Stand::raise(cluster, &ground.program, "bench", catalogue, progress).await?;
-    let before = Program::locate(Some(&options.before)).await?;
-    let log = cluster.scratch("before.log");
-    let before = Server::start(&before, &cluster.url(&stand.database), &stand.key, &log).await?;
-    let orders = orders(options);
-    let mut all = chosen::all_on(&options.stand, cluster, &stand, orders, progress).await?;
-    stand.settle(cluster).await?;
-    all.retain(|subject| matches!(subject.work, Work::Http(..)));
-    let chosen = chosen::chosen(all, &options.subjects)?.into_iter();
-    let pairs = chosen.filter_map(|subject| Some([elsewhere(&subject, &stand.server, &before)?, subject]));
-    let pairs: Vec<_> = pairs.flatten().collect();
-    let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
-    // A plan that was made while a table was nearly empty is kept until the table is analyzed, and the build that asked first would
-    // have the worse one.
-    rounds::run(cluster, pairs.clone(), 0, &mut patience, progress).await?;
-    stand.settle(cluster).await?;
-    let measured = rounds::run(cluster, pairs, options.rounds, &mut patience, progress).await?;
-    std::io::stdout().write_all(table(&measured)?.as_bytes())?;
-    for server in [before, stand.server] {
-        server.stop().await?;
-    }
-    Ok(())
+use crate::figures::Table;
+use crate::ground::{Ground, Stand};
+use crate::measure::{Subject, receivers, rounds};
+use crate::options::Options;
+use crate::parts::print;
+use crate::program::{Program, Server};
+use crate::scenario::Scenario;
+use crate::seed::Catalogue;
+
+/// Which builds are compared, and by what.
+#[derive(Debug, Args)]
+#[command(mut_arg("rounds", |rounds| rounds.default_value("9")))]
+#[command(mut_arg("offers", |offers| offers.default_value("100000")))]
+#[command(mut_arg("server", |server| server.hide(true)))]
+pub(crate) struct CompareOptions {
+    /// The program before the change
+    old: PathBuf,
+    /// The program after it; its migrations are applied
+    new: PathBuf,
+    /// Scenarios, all of them by default
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Scenario>,
+    #[command(flatten)]
+    options: Options,
 }
 
-/// As many orders as were asked for; otherwise none, or where a subject needs them more than both builds ship: in each round, and
-/// in the two that warm up, each for a second more than is measured, at most.
-fn orders(options: &CompareOptions) -> u64 {
-    let is_write = |name: &String| write::key::ALL.contains(&name.as_str());
-    let needed = if options.subjects.iter().any(is_write) {
-        write::orders_for(2 * (options.rounds + 2) * (options.stand.seconds + 1))
+/// Measures both builds next to each other in each round, and prints the table.
+///
+/// Both draw from the same families and number their idempotency keys together, so that one goes on where the other has ended.
+pub(crate) async fn run(compare: CompareOptions) -> anyhow::Result<()> {
+    let CompareOptions {
+        old,
+        new,
+        only,
+        options,
+    } = compare;
+    let options = Options {
+        server: Some(new),
+        ..options
+    };
+    let ground = Ground::prepare(options.scaled()).await?;
+    print(&ground.description().await?)?;
+    let catalogue = Catalogue::new(ground.options.offers, ground.options.sellers);
+    let stand = Stand::raise(&ground, catalogue).await?;
+    let old = Program::locate(Some(&old)).await?;
+    let old = Server::serve(&old, &ground.cluster, &stand.database).await?;
+    let scenarios = if only.is_empty() {
+        Scenario::value_variants()
     } else {
-        0
+        &only
     };
-    options.orders.unwrap_or(needed)
-}
-
-/// The same requests of another server; nothing for what is no request. Both draw from one source, and never at once: what can be
-/// asked only once, as a shipment or a refresh, is asked of one of them, and the other goes on from there.
-fn elsewhere<'a>(subject: &Subject<'a>, own: &Server, other: &'a Server) -> Option<Subject<'a>> {
-    let Work::Http(_, load) = &subject.work else {
-        return None;
-    };
-    let public = load.server == own.public;
-    let load = Load {
-        server: if public { other.public } else { other.back_office },
-        ..load.clone()
-    };
-    Some(Subject {
-        work: Work::Http(other, load),
-        ..subject.clone()
-    })
-}
-
-/// One line for each pair.
-fn table(measured: &[Measured]) -> anyhow::Result<String> {
-    let mut text = String::from(
-        "| | before, a second | after, a second | after ÷ before | PostgreSQL µs | server µs | sum µs | statements |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|\n",
-    );
-    for pair in measured.chunks(2) {
-        let [before, after] = pair else {
-            return Err(anyhow::anyhow!("a subject was measured alone"));
-        };
-        let cost = |figure: fn(&CpuEach) -> f64| {
-            let middle = |measured: &Measured| measured.middle(|sample| figure(&sample.cpu));
-            format!("{:.1} → {:.1}", middle(before), middle(after))
-        };
-        let statements = |measured: &Measured| measured.middle(|sample| sample.statements.count);
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} | {} | {} | {} | {:.2} → {:.2} |",
-            after.title,
-            whole_spread(before.rate()),
-            whole_spread(after.rate()),
-            ratio_spread(after.ratio_to(before)),
-            cost(|cpu| cpu.postgres),
-            cost(|cpu| cpu.server),
-            cost(CpuEach::sum),
-            statements(before),
-            statements(after),
-        );
+    let receivers = receivers(scenarios, &stand).await?;
+    let mut subjects = Vec::new();
+    for scenario in scenarios.iter().copied() {
+        for server in [&old, &stand.server] {
+            subjects.push(Subject::of_program(&stand, scenario, server, receivers.as_ref()).await?);
+        }
     }
-    Ok(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Arguments {
-        #[command(flatten)]
-        options: CompareOptions,
+    let measured = rounds(&ground, &subjects).await?;
+    let titles = "old, a second | new, a second | new ÷ old | PostgreSQL µs | program µs";
+    let mut table = Table::new(titles);
+    for (scenario, pair) in scenarios.iter().zip(measured.chunks(2)) {
+        let [old, new] = pair else { continue };
+        let (title, ratio) = (scenario.title(), new.ratio_to(old));
+        let ([postgres, program, _], [new_postgres, new_program, _]) = (old.cpu(), new.cpu());
+        let (old, new) = (old.rate().whole(), new.rate().whole());
+        table.row(format_args!(
+            "{title} | {old} | {new} | {ratio} | {postgres:.1} → {new_postgres:.1} | {program:.1} → {new_program:.1}"
+        ));
     }
-
-    fn orders_with(arguments: &str) -> u64 {
-        let arguments = format!("compare --before x --rounds 2 --seconds 3 {arguments}");
-        orders(&Arguments::parse_from(arguments.split_whitespace()).options)
-    }
-
-    #[test]
-    fn there_are_orders_where_a_subject_needs_them() {
-        assert_eq!(orders_with(""), 0);
-        assert_eq!(orders_with("--subject refresh --subject offer"), 0);
-        assert_eq!(orders_with("--subject shipment"), write::orders_for(32));
-        assert_eq!(orders_with("--subject offer --subject patch --orders 7"), 7);
-    }
+    print(&table.to_string())
 }

@@ -1,115 +1,169 @@
-//! The bench of webhooks, from the empty cluster to the report.
+//! Webhook deliveries: receivers on this machine, subscriptions that lead to them, and a backlog that is worked off.
 
-mod backlog;
-pub(crate) mod churn;
-mod drain;
-mod events;
-mod findings;
-mod neighbour;
-mod pending;
-mod receiver;
-mod report;
-mod site;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use std::time::Duration;
+use anyhow::{Context as _, ensure};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
-use crate::figures::Spread;
-use crate::goals::{Found, Goal};
-use crate::noise::Patience;
-use crate::options::DeliveriesOptions;
-use crate::progress::Progress;
-use crate::publish::Report;
-use crate::stand::Ground;
-use crate::{connections, publish};
-pub(crate) use findings::Findings;
-use findings::Rounds;
-use site::Site;
+use crate::cluster::Cluster;
+use crate::http::{Connection, Head, compose};
+use crate::seed::Seed;
+use crate::usage;
 
-/// The report's section in the document.
-pub(crate) const SECTION: &str = "deliveries";
-/// Files that are open here at most: receivers' sockets, and the database's.
-const FILES: u64 = 4_096;
+const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
+const EVENT: &str = "order.created";
+/// How often it is checked whether a backlog is done.
+const POLL: Duration = Duration::from_millis(20);
+/// A slower worker has failed, in deliveries a second.
+const SLOWEST: u64 = 50;
 
-/// Runs it all and writes the report.
-pub(crate) async fn run(options: &DeliveriesOptions) -> anyhow::Result<()> {
-    let progress = Progress::new();
-    publish::report(&options.report, SECTION, async {
-        let ground = Ground::prepare(&options.stand, progress).await?;
-        publication(&measure(&ground, options, progress).await?)
-    })
-    .await
+/// Receivers that answer 204. Each has an IP address of its own, since the product limits attempts for each host. They end
+/// with the value.
+#[derive(Debug)]
+pub(crate) struct Receivers {
+    received: Arc<AtomicU64>,
+    addresses: Vec<SocketAddr>,
+    _tasks: JoinSet<()>,
 }
 
-/// What was found of the goals.
-pub(crate) fn goals(findings: &Findings) -> Vec<Found> {
-    let [_, counted] = &findings.counted;
-    vec![
-        Found::of(
-            Goal::Deliveries,
-            findings::spread(&findings.rounds.all, |drained| drained.rate),
-        ),
-        Found::of(Goal::DeliveryStatements, Spread::of([counted.all])),
-    ]
-}
-
-/// What is told of it.
-pub(crate) fn publication(findings: &Findings) -> anyhow::Result<Report> {
-    Ok(Report::with(
-        report::render(findings)?,
-        vec![report::costs(findings)],
-    ))
-}
-
-/// Measures on a cluster that others may use before and after.
-pub(crate) async fn measure(
-    ground: &Ground,
-    options: &DeliveriesOptions,
-    progress: Progress,
-) -> anyhow::Result<Findings> {
-    connections::raise_file_limit(FILES)?;
-    let site = Site::raise(&ground.cluster, &ground.program, options, progress).await?;
-    let mut patience = Patience::new(Duration::from_secs(options.stand.patience));
-    let rounds = measure_rounds(&site, options, &mut patience, progress).await?;
-    let counted = drain::counted(&site, options, progress).await?;
-    let pending = pending::measure(&site, options, progress).await?;
-    ground.clear(&site.database).await?;
-    Ok(Findings {
-        machine: ground.machine.clone(),
-        date: publish::date(&options.report),
-        options: options.clone(),
-        rounds,
-        counted,
-        pending,
-    })
-}
-
-async fn measure_rounds(
-    site: &Site<'_>,
-    options: &DeliveriesOptions,
-    patience: &mut Patience,
-    progress: Progress,
-) -> anyhow::Result<Rounds> {
-    let step = progress.counted("measuring", options.report.rounds + 1);
-    let server = site.server().await?;
-    let mut rounds = Rounds::default();
-    for round in 0..=options.report.rounds {
-        step.now(&format!("round {round} of {}", options.report.rounds));
-        // The first round warms caches and plans up.
-        let counts = round > 0;
-        for (lanes, drains) in [(1, &mut rounds.one), (options.subscriptions, &mut rounds.all)] {
-            patience.await_quiet().await?;
-            let drained = drain::measure(site, &server, lanes, options.deliveries).await?;
-            drains.extend(counts.then_some(drained));
+impl Receivers {
+    /// Starts one for each subscriber, and subscribes all of them through the API.
+    pub(crate) async fn subscribe(seed: &Seed, server: SocketAddr) -> anyhow::Result<Self> {
+        let count = seed.catalogue.subscriptions();
+        // Each subscription may be sent to by several attempts at a time.
+        usage::allow_connections(16 * count)?;
+        let receivers = Self::open(count).await?;
+        let mut connection = Connection::open(server).await?;
+        let mut request = Vec::new();
+        for (token, address) in seed.tokens.iter().skip(1).zip(&receivers.addresses) {
+            let body = format!(r#"{{"url":"http://{address}/hooks","events":["{EVENT}"]}}"#);
+            let head = format_args!(
+                "POST /v1/webhooks HTTP/1.1\r\nAuthorization: Bearer {token}\r\nIdempotency-Key: bench-subscription\r\n\
+                 Content-Type: application/json"
+            );
+            compose(&mut request, head, &body)?;
+            connection.exchange(&request).await?.expect(201)?;
         }
-        patience.await_quiet().await?;
-        if counts {
-            rounds.quiet.push(neighbour::quiet(site, &server, options).await?);
-            rounds
-                .beside
-                .push(neighbour::beside(site, &server, options).await?);
-        }
-        step.advance(1);
+        Ok(receivers)
     }
-    server.stop().await?;
-    Ok(rounds)
+
+    async fn open(count: u64) -> anyhow::Result<Self> {
+        let (received, mut addresses, mut tasks) = (Arc::default(), Vec::new(), JoinSet::new());
+        for n in 1..=count {
+            let address = Ipv4Addr::new(127, 0, 1, u8::try_from(n)?);
+            let listener = TcpListener::bind((address, 0)).await?;
+            addresses.push(listener.local_addr()?);
+            tasks.spawn(accept(listener, Arc::clone(&received)));
+        }
+        Ok(Self {
+            received,
+            addresses,
+            _tasks: tasks,
+        })
+    }
+
+    fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+}
+
+async fn accept(listener: TcpListener, received: Arc<AtomicU64>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(answer(stream, Arc::clone(&received)));
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn answer(mut stream: TcpStream, received: Arc<AtomicU64>) -> anyhow::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut buffer = Vec::with_capacity(4 * 1024);
+    while stream.read_buf(&mut buffer).await? > 0 {
+        if let Some(head) = Head::of_request(&buffer)?
+            && buffer.len() >= head.end
+        {
+            buffer.drain(..head.end);
+            received.fetch_add(1, Ordering::Relaxed);
+            stream.write_all(ANSWER).await?;
+        }
+    }
+    Ok(())
+}
+
+/// SQL that makes so many deliveries due at once, dealt to all subscriptions, and wakes them, as the events of one
+/// transaction do.
+pub(crate) fn backlog(count: u64) -> String {
+    format!(
+        "begin; \
+         insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
+         select s.seller_id, s.id, e.id, e.at, e.at, '{EVENT}', convert_to(json_build_object('id', e.id, 'event', '{EVENT}', \
+           'occurred_at', e.at, 'data', json_build_object('order_id', s.id, 'order_number', 'BENCH-' || e.n))::text, 'UTF8') \
+         from (select n, at, api_uuid(at) as id from (select n, api_now() - ({count} - n) * interval '200 microseconds' as at \
+           from generate_series(1, {count}) n offset 0) instants offset 0) e \
+         join (select seller_id, id, row_number() over (order by seller_id) - 1 as n, count(*) over () as count \
+           from subscriptions) s on s.n = e.n % s.count order by e.n; \
+         update subscriptions set wake_at = api_now(); \
+         commit"
+    )
+}
+
+/// Forgets all deliveries.
+pub(crate) async fn clear(cluster: &Cluster, database: &str) -> anyhow::Result<()> {
+    for statement in [
+        "truncate deliveries",
+        "update subscriptions set leased = false, fence = null, in_hand = '{}', wake_at = null, failing = false",
+        "vacuum (analyze) subscriptions",
+    ] {
+        cluster.sql(database, statement).await?;
+    }
+    Ok(())
+}
+
+/// Waits until a running worker has recorded a backlog of so many, and returns its rate a second: from the commit of the
+/// backlog to the last recorded answer, by the database's clock. The meter is read at both ends.
+pub(crate) async fn drain<M>(
+    cluster: &Cluster,
+    database: &str,
+    receivers: &Receivers,
+    count: u64,
+    meter: impl Fn() -> anyhow::Result<M>,
+) -> anyhow::Result<(f64, [M; 2])> {
+    let arrived = receivers.received() + count;
+    cluster.sql(database, &backlog(count)).await?;
+    let before = meter()?;
+    let begun = cluster.value(database, "select api_now()").await?;
+    let give_up = Instant::now() + Duration::from_secs(10 + count / SLOWEST);
+    let waiting = "select count(*) from deliveries where due_at is not null";
+    while receivers.received() < arrived || cluster.value(database, waiting).await? != "0" {
+        ensure!(Instant::now() < give_up, "deliveries are still waiting");
+        tokio::time::sleep(POLL).await;
+    }
+    let after = meter()?;
+    let rate = format!("select {count} / extract(epoch from max(delivered_at) - '{begun}') from deliveries");
+    let rate = cluster.value(database, &rate).await?;
+    Ok((rate.parse().context("nothing was delivered")?, [before, after]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn receivers_count_whole_deliveries() {
+        let receivers = Receivers::open(2).await.unwrap();
+        for address in &receivers.addresses {
+            let mut connection = Connection::open(*address).await.unwrap();
+            let mut delivery = Vec::new();
+            compose(&mut delivery, format_args!("POST /hooks HTTP/1.1"), "{\"id\":1}").unwrap();
+            for _ in 0..2 {
+                connection.exchange(&delivery).await.unwrap().expect(204).unwrap();
+            }
+        }
+        assert_eq!(receivers.received(), 4);
+    }
 }

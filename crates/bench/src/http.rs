@@ -1,10 +1,186 @@
-//! A very cheap HTTP/1.1 client: one keep-alive connection, one request at a time, responses by `Content-Length`.
-//!
-//! It shares the machine's cores with the server and PostgreSQL, so what it costs lowers what they can do. It knows just
-//! what the product's own responses need: no chunked bodies, no interim responses.
+//! A keep-alive HTTP connection that costs little: the load generator shares the cores with what it measures.
 
-mod connection;
-mod response;
+use std::fmt::Arguments;
+use std::io::Write as _;
+use std::net::SocketAddr;
 
-pub(crate) use connection::Connection;
-pub(crate) use response::Response;
+use anyhow::{Context as _, bail, ensure};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// The receive buffer's first size; a response with one offer fits.
+const BUFFER: usize = 4 * 1024;
+/// More header lines than any message of the product has.
+const MOST_HEADERS: usize = 48;
+
+/// A response, borrowed from its connection's buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Response<'a> {
+    pub(crate) status: u16,
+    pub(crate) body: &'a [u8],
+}
+
+impl<'a> Response<'a> {
+    /// The body, if the status is the expected one.
+    pub(crate) fn expect(self, status: u16) -> anyhow::Result<&'a [u8]> {
+        let body = self.body.get(..300).unwrap_or(self.body);
+        ensure!(
+            self.status == status,
+            "a request was answered {}: {}",
+            self.status,
+            String::from_utf8_lossy(body)
+        );
+        Ok(self.body)
+    }
+}
+
+/// Replaces `into` by a whole request: its request line with the headers of its own, then those of all requests.
+pub(crate) fn compose(into: &mut Vec<u8>, head: Arguments<'_>, body: &str) -> anyhow::Result<()> {
+    into.clear();
+    write!(
+        into,
+        "{head}\r\nHost: bench\r\nUser-Agent: Bench/1.0\r\nAccept: application/json\r\n"
+    )?;
+    if !body.is_empty() {
+        write!(into, "Content-Length: {}\r\n", body.len())?;
+    }
+    write!(into, "\r\n{body}")?;
+    Ok(())
+}
+
+/// A connection that carries one request at a time.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) async fn open(server: SocketAddr) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(server)
+            .await
+            .with_context(|| format!("no connection to {server}"))?;
+        stream.set_nodelay(true)?;
+        let buffer = vec![0; BUFFER];
+        Ok(Self { stream, buffer })
+    }
+
+    /// Sends a whole request and receives the whole response.
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<Response<'_>> {
+        self.stream
+            .write_all(request)
+            .await
+            .context("the request was not sent")?;
+        let mut filled = 0;
+        let head = loop {
+            filled += self.fill(filled).await?;
+            if let Some(head) = Head::of_response(self.buffer.get(..filled).unwrap_or_default())? {
+                break head;
+            }
+        };
+        if self.buffer.len() < head.end {
+            self.buffer.resize(head.end, 0);
+        }
+        while filled < head.end {
+            filled += self.fill(filled).await?;
+        }
+        ensure!(filled == head.end, "the server sent more than one response");
+        Ok(Response {
+            status: head.status,
+            body: self.buffer.get(head.body..head.end).unwrap_or_default(),
+        })
+    }
+
+    /// A GET with nothing special.
+    pub(crate) async fn get(&mut self, path: &str) -> anyhow::Result<Response<'_>> {
+        let mut request = Vec::new();
+        compose(&mut request, format_args!("GET {path} HTTP/1.1"), "")?;
+        self.exchange(&request).await
+    }
+
+    async fn fill(&mut self, filled: usize) -> anyhow::Result<usize> {
+        if filled == self.buffer.len() {
+            self.buffer.resize(2 * filled, 0);
+        }
+        let space = self.buffer.get_mut(filled..).unwrap_or_default();
+        match self.stream.read(space).await.context("no response")? {
+            0 => bail!("the server closed the connection"),
+            count => Ok(count),
+        }
+    }
+}
+
+/// A message's head: where its body begins and ends, and a response's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) body: usize,
+    pub(crate) end: usize,
+}
+
+impl Head {
+    /// Reads a response's head; `None` until it is whole.
+    fn of_response(received: &[u8]) -> anyhow::Result<Option<Self>> {
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut response = httparse::Response::new(&mut headers);
+        let parsed = response.parse(received).context("the response is not HTTP")?;
+        let httparse::Status::Complete(body) = parsed else {
+            return Ok(None);
+        };
+        let status = response.code.unwrap_or_default();
+        let length = match status {
+            204 | 304 => 0,
+            _ => content_length(response.headers)?,
+        };
+        Ok(Some(Self {
+            status,
+            body,
+            end: body + length,
+        }))
+    }
+
+    /// Reads a request's head; `None` until it is whole.
+    pub(crate) fn of_request(received: &[u8]) -> anyhow::Result<Option<Self>> {
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        let parsed = request.parse(received).context("the request is not HTTP")?;
+        let httparse::Status::Complete(body) = parsed else {
+            return Ok(None);
+        };
+        let end = body + content_length(request.headers)?;
+        Ok(Some(Self { status: 0, body, end }))
+    }
+}
+
+fn content_length(headers: &[httparse::Header<'_>]) -> anyhow::Result<usize> {
+    let mut all = headers.iter();
+    let header = all.find(|header| header.name.eq_ignore_ascii_case("content-length"));
+    let value = header.context("a message has no Content-Length")?.value;
+    let value = std::str::from_utf8(value).context("Content-Length is not text")?;
+    value.parse().context("Content-Length is not a number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_counts_once_it_is_whole() {
+        let whole = b"HTTP/1.1 200 OK\r\nX-A: 1\r\ncontent-length: 5\r\n\r\nhel";
+        let body = whole.len() - 3;
+        assert_eq!(Head::of_response(&whole[..body - 1]).unwrap(), None);
+        let head = Head {
+            status: 200,
+            body,
+            end: body + 5,
+        };
+        assert_eq!(Head::of_response(whole).unwrap(), Some(head));
+    }
+
+    #[test]
+    fn a_body_of_unknown_length_is_refused() {
+        assert!(Head::of_response(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").is_err());
+        let empty = Head::of_response(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+        assert!(empty.is_some_and(|head| head.body == head.end));
+    }
+}

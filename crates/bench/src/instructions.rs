@@ -1,96 +1,82 @@
-//! What hot paths cost, in instructions: exact enough to see a change that a machine's noise would hide, on any machine.
+//! Instructions of hot paths: exact enough to show a change that the noise of a machine would hide, on any machine.
 //!
-//! The example `paths` runs a path so often, and more often, under valgrind; the difference is what the path costs.
+//! The example `paths` runs a path some times, and more times, under valgrind; the difference is what the path costs.
 
-mod recorded;
-
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context as _, ensure};
+use clap::Args;
 use tokio::process::Command;
 
 use crate::figures::{real, whole};
-use crate::options::InstructionsOptions;
-use crate::progress::{Progress, say};
-use crate::publish::{self, Report};
-use recorded::{Compared, Counts};
+use crate::ground::step;
+use crate::parts::print;
+use crate::program::build;
 
-/// The report's section in the document.
-const SECTION: &str = "instructions";
-/// The example's name.
-const EXAMPLE: &str = "paths";
-/// The paths, with what the report calls them.
+/// How often a path runs, and then: what happens once, such as the start, is in both.
+const TIMES: [u64; 2] = [50, 250];
+/// A path warns from this ratio to the recorded count on.
+const WARNING: f64 = 1.2;
 const PATHS: [(&str, &str); 9] = [
-    ("offer", "`GET /v1/offers/{id}`"),
-    ("page", "`GET /v1/offers?limit=50`"),
+    ("offer", "GET /v1/offers/{id}"),
+    ("page", "GET /v1/offers?limit=50"),
     ("deep-page", "the same behind a cursor"),
-    ("patch", "`PATCH /v1/offers/{id}`, without a key"),
-    ("unknown-route", "a path that nothing is at, 404"),
-    ("token-key", "a token becomes the key of its row"),
-    ("json", "a body of 75 bytes is read strictly"),
+    ("patch", "PATCH /v1/offers/{id}, without a key"),
+    ("unknown-route", "an unknown path, 404"),
+    ("token-key", "a token is parsed and hashed"),
+    ("json", "a body of 75 bytes is parsed strictly"),
     ("signature", "a delivery of 210 bytes is signed"),
     ("seal", "a cursor is sealed and opened"),
 ];
-/// How often a path runs first, and then: what comes once (start, caches) is in both.
-const TIMES: [u64; 2] = [50, 250];
 
-/// Counts, compares with what is recorded, and warns of what has become dearer; or records.
+/// Instructions of each path.
+type Counts = BTreeMap<String, u64>;
+
+/// Whether they are compared or recorded.
+#[derive(Debug, Args)]
+pub(crate) struct InstructionsOptions {
+    /// Record the counts instead of comparing them
+    #[arg(long)]
+    record: bool,
+    /// The recorded counts
+    #[arg(long, default_value = "docs/performance/instructions.json")]
+    recorded: PathBuf,
+}
+
+/// Counts all paths, and prints how they differ from the recorded counts.
 pub(crate) async fn run(options: &InstructionsOptions) -> anyhow::Result<()> {
-    let example = match &options.example {
-        Some(path) => path.clone(),
-        None => build().await?,
-    };
-    let progress = Progress::new();
-    let step = progress.counted("counting instructions", u64::try_from(PATHS.len())?);
+    let bar = step("counting instructions", u64::try_from(PATHS.len())?);
+    let example = build(&["--package", "bench", "--example", "paths"])
+        .await?
+        .join("examples/paths");
     let mut counts = Counts::new();
     for (path, title) in PATHS {
-        step.now(title);
-        counts.insert(path.to_owned(), each(&example, path).await?);
-        step.advance(1);
+        bar.set_message(title);
+        let [few, many] = TIMES;
+        let (first, second) = tokio::try_join!(count(&example, path, few), count(&example, path, many))?;
+        let more = second
+            .checked_sub(first)
+            .context("more runs of a path took fewer instructions")?;
+        counts.insert(path.to_owned(), more / (many - few));
+        bar.inc(1);
     }
-    drop(step);
+    drop(bar);
     if options.record {
-        recorded::write(&options.recorded, &counts)?;
-        return publish::publish(&options.output, SECTION, &Report::of(table(&counts)?));
+        let text = serde_json::to_string_pretty(&counts)? + "\n";
+        return fs::write(&options.recorded, text).context("the counts cannot be recorded");
     }
-    let recorded = recorded::read(&options.recorded)?;
-    tell(&recorded::compare(&recorded, &counts));
-    Ok(())
+    print(&compare(&read(&options.recorded)?, &counts))
 }
 
-/// Builds the example beside this executable.
-async fn build() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("this executable's place is unknown")?;
-    let folder = own.parent().context("this executable lies nowhere")?;
-    if let Some(cargo) = std::env::var_os("CARGO") {
-        let mut build = Command::new(cargo);
-        build.args(["build", "--package", "bench", "--example", EXAMPLE, "--quiet"]);
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        let status = build
-            .kill_on_drop(true)
-            .status()
-            .await
-            .context("cargo does not start")?;
-        ensure!(status.success(), "the example {EXAMPLE} does not build");
-    }
-    Ok(folder.join("examples").join(EXAMPLE))
+fn read(file: &Path) -> anyhow::Result<Counts> {
+    let text = fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    Ok(serde_json::from_str(&text)?)
 }
 
-/// The instructions of one time.
-async fn each(example: &Path, path: &str) -> anyhow::Result<u64> {
-    let [few, many] = TIMES;
-    let (first, second) = tokio::try_join!(counted(example, path, few), counted(example, path, many))?;
-    let more = second
-        .checked_sub(first)
-        .context("more of a path took fewer instructions")?;
-    Ok(more / (many - few))
-}
-
-async fn counted(example: &Path, path: &str, times: u64) -> anyhow::Result<u64> {
+async fn count(example: &Path, path: &str, times: u64) -> anyhow::Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(example)
@@ -100,48 +86,40 @@ async fn counted(example: &Path, path: &str, times: u64) -> anyhow::Result<u64> 
         .output()
         .await
         .context("valgrind does not start; it is a package of its own")?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{path} failed under valgrind: {told}");
-    parse(&told).with_context(|| format!("valgrind tells other than expected: {told}"))
+    let report = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{path} failed under valgrind: {report}");
+    parse(&report).with_context(|| format!("valgrind's report is not as expected: {report}"))
 }
 
-/// The sum in callgrind's last words (`==17== Collected : 123`).
-fn parse(told: &str) -> Option<u64> {
-    let (_, rest) = told.rsplit_once("Collected : ")?;
+/// The sum at the end of callgrind's report (`==17== Collected : 123`).
+fn parse(report: &str) -> Option<u64> {
+    let (_, rest) = report.rsplit_once("Collected : ")?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-fn title(path: &str) -> &str {
-    PATHS
-        .iter()
-        .find(|(own, _)| *own == path)
-        .map_or(path, |(_, title)| title)
-}
-
-fn table(counts: &Counts) -> anyhow::Result<String> {
-    let mut text = "| path | instructions |\n|---|--:|\n".to_owned();
+/// A line for each path, and a warning where one costs much more.
+fn compare(recorded: &Counts, counts: &Counts) -> String {
+    let mut lines: Vec<String> = Vec::new();
     for (path, title) in PATHS {
-        let count = counts
-            .get(path)
-            .with_context(|| format!("{path} was not counted"))?;
-        writeln!(text, "| {title} | {} |", whole(real(*count)))?;
+        let Some(count) = counts.get(path) else { continue };
+        let now = whole(real(*count));
+        lines.push(match recorded.get(path) {
+            None => format!("{now:>10}  not recorded         {title}"),
+            Some(recorded) => {
+                let ratio = real(*count) / real(*recorded);
+                let mark = if ratio > WARNING {
+                    "  warning: record it if that is meant"
+                } else {
+                    ""
+                };
+                format!(
+                    "{now:>10}  {:>10}  × {ratio:.3}  {title}{mark}",
+                    whole(real(*recorded))
+                )
+            }
+        });
     }
-    Ok(text)
-}
-
-/// Tells of every path, and warns of those that changed much.
-fn tell(all: &[Compared]) {
-    for compared in all {
-        say(&compared.told(title(&compared.path)));
-    }
-    let dearer = all.iter().filter(|compared| compared.dearer()).count();
-    if dearer > 0 {
-        say(&format!(
-            "warning: {dearer} of {} paths cost over a fifth more than recorded; where that is meant, run \
-             `cargo run --release -p bench -- instructions --record`",
-            all.len()
-        ));
-    }
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -149,24 +127,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn callgrind_tells_the_sum() {
-        let told = "==17== Callgrind\n==17== \n==17== Events    : Ir\n==17== Collected : 6871234\n==17== \n";
-        assert_eq!(parse(told), Some(6_871_234));
+    fn callgrind_reports_the_sum() {
+        let report = "==17== Callgrind\n==17== Events    : Ir\n==17== Collected : 6871234\n==17== \n";
+        assert_eq!(parse(report), Some(6_871_234));
         assert_eq!(parse("valgrind: no"), None);
     }
 
     #[test]
-    fn every_path_is_recorded_and_told_in_the_document() {
-        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let recorded = recorded::read(&top.join("docs/performance/instructions.json")).unwrap();
-        let names: Vec<_> = recorded.keys().map(String::as_str).collect();
+    fn a_fifth_more_warns() {
+        let of = |counts: [(&str, u64); 2]| counts.map(|(path, count)| (path.to_owned(), count)).into();
+        let text = compare(
+            &of([("offer", 1_000), ("page", 1_000)]),
+            &of([("offer", 1_200), ("page", 1_201)]),
+        );
+        let lines: Vec<_> = text.lines().collect();
+        assert!(
+            lines[0].contains("× 1.200") && !lines[0].contains("warning"),
+            "{text}"
+        );
+        assert!(lines[1].contains("warning"), "{text}");
+    }
+
+    #[test]
+    fn every_path_is_recorded() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/performance/instructions.json");
+        let recorded: Vec<_> = read(&file).unwrap().into_keys().collect();
         let mut paths = PATHS.map(|(path, _)| path);
         paths.sort_unstable();
-        assert_eq!(names, paths);
-        let document = std::fs::read_to_string(top.join("docs/PERFORMANCE.md")).unwrap();
-        assert!(
-            document.contains(&table(&recorded).unwrap()),
-            "run it with --record"
-        );
+        assert_eq!(recorded, paths);
     }
 }

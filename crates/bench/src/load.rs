@@ -1,13 +1,257 @@
-//! Load over HTTP, over many keep-alive connections.
-//!
-//! Everything runs as tasks of the runtime's only thread. In the closed loop a connection sends its next request when it has
-//! its answer, so the rate is what the server can do at this concurrency, and the latencies are those of a server that is
-//! always busy. In the open loop requests come at a given rate, whatever the server does.
+//! The load: a closed loop, in which a connection sends when it has its answer, and an open one, in which requests arrive at
+//! random whether or not others have been answered.
 
-mod closed;
-mod latency;
-pub(crate) mod open;
-mod timer;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-pub(crate) use closed::{Interval, Load, run};
-pub(crate) use latency::Latency;
+use anyhow::{Context as _, ensure};
+use hdrhistogram::Histogram;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinSet;
+
+use crate::http::Connection;
+
+/// Connections of the open loop: so many that requests rarely wait for a free one.
+pub(crate) const OPEN_CONNECTIONS: u16 = 256;
+/// Nothing counts until this has passed.
+const WARM_UP: Duration = Duration::from_millis(500);
+/// How long overdue requests may take to be answered.
+const OVERDUE: Duration = Duration::from_mins(1);
+
+/// Latencies in microseconds, to 0.1 %.
+pub(crate) type Latency = Histogram<u64>;
+
+/// No latencies; longer ones than a minute count as a minute.
+pub(crate) fn no_latencies() -> anyhow::Result<Latency> {
+    Ok(Histogram::new_with_bounds(1, 60_000_000, 3)?)
+}
+
+/// Counts one.
+pub(crate) fn record(latencies: &mut Latency, latency: Duration) {
+    latencies.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
+}
+
+/// Makes the requests of all connections of a load.
+pub(crate) trait Requests: Send + Sync {
+    /// Replaces `into` by the next request of a connection.
+    fn write(&self, connection: usize, random: &mut fastrand::Rng, into: &mut Vec<u8>) -> anyhow::Result<()>;
+
+    /// Learns what that request was answered.
+    fn answered(&self, _connection: usize, _body: &[u8]) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is sent, and where. Any answer but 200 is an error.
+#[derive(Clone)]
+pub(crate) struct Load {
+    pub(crate) server: SocketAddr,
+    pub(crate) requests: Arc<dyn Requests>,
+}
+
+/// What a closed loop has counted.
+#[derive(Debug)]
+pub(crate) struct Counted<M> {
+    pub(crate) latencies: Latency,
+    pub(crate) elapsed: Duration,
+    /// Readings of a meter at the begin and the end of counting.
+    pub(crate) meter: [M; 2],
+}
+
+/// Sends as fast as answers come, and reads a meter when counting begins and ends.
+pub(crate) async fn closed<M>(
+    load: &Load,
+    connections: u16,
+    measured: Duration,
+    meter: impl Fn() -> anyhow::Result<M>,
+) -> anyhow::Result<Counted<M>> {
+    let start = Instant::now() + WARM_UP;
+    let end = start + measured;
+    let mut tasks = JoinSet::new();
+    for n in 0..usize::from(connections) {
+        let mut sender = Sender::open(load, n).await?;
+        tasks.spawn(async move {
+            let mut latencies = no_latencies()?;
+            loop {
+                let sent_at = Instant::now();
+                sender.exchange().await?;
+                let received_at = Instant::now();
+                if received_at >= end {
+                    return anyhow::Ok(latencies);
+                }
+                if received_at >= start {
+                    record(&mut latencies, received_at - sent_at);
+                }
+            }
+        });
+    }
+    tokio::time::sleep_until(start.into()).await;
+    let (began_at, before) = (Instant::now(), meter()?);
+    tokio::time::sleep_until(end.into()).await;
+    let (elapsed, after) = (began_at.elapsed(), meter()?);
+    Ok(Counted {
+        latencies: sum(tasks).await?,
+        elapsed,
+        meter: [before, after],
+    })
+}
+
+/// Sends `rate` requests a second on average, at instants of a Poisson process.
+///
+/// A latency runs from the instant at which its request was due: waiting because the server stalls, because no connection is
+/// free or because this generator is late is waiting too ("coordinated omission" is avoided).
+pub(crate) async fn open(load: &Load, rate: f64, measured: Duration) -> anyhow::Result<Latency> {
+    ensure!(rate.is_finite() && rate > 0.0, "nothing can be sent at {rate}/s");
+    let mut senders = Vec::new();
+    for n in 0..OPEN_CONNECTIONS {
+        senders.push(Sender::open(load, n.into()).await?);
+    }
+    let (due, queue) = mpsc::unbounded_channel::<Instant>();
+    let queue = Arc::new(Mutex::new(queue));
+    let start = Instant::now() + WARM_UP;
+    let mut tasks = JoinSet::new();
+    for mut sender in senders {
+        let queue = Arc::clone(&queue);
+        tasks.spawn(async move {
+            let mut latencies = no_latencies()?;
+            loop {
+                let next = queue.lock().await.recv().await;
+                let Some(due_at) = next else {
+                    return anyhow::Ok(latencies);
+                };
+                sender.exchange().await?;
+                if due_at >= start {
+                    record(&mut latencies, due_at.elapsed());
+                }
+            }
+        });
+    }
+    // A thread of its own, since the runtime's timers count milliseconds.
+    std::thread::spawn(move || arrive(rate, start + measured, &due));
+    let all = tokio::time::timeout(WARM_UP + measured + OVERDUE, sum(tasks));
+    all.await
+        .context("requests are unanswered a minute after they were due")?
+}
+
+fn arrive(rate: f64, end: Instant, due: &mpsc::UnboundedSender<Instant>) {
+    let mut random = fastrand::Rng::new();
+    let mut next = Instant::now();
+    loop {
+        // The time between two events of a Poisson process is distributed exponentially.
+        next += Duration::from_secs_f64(-(1.0 - random.f64()).ln() / rate);
+        if next >= end {
+            return;
+        }
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        if due.send(next).is_err() {
+            return;
+        }
+    }
+}
+
+/// A connection with its requests.
+struct Sender {
+    connection: Connection,
+    n: usize,
+    requests: Arc<dyn Requests>,
+    random: fastrand::Rng,
+    request: Vec<u8>,
+}
+
+impl Sender {
+    async fn open(load: &Load, n: usize) -> anyhow::Result<Self> {
+        Ok(Self {
+            connection: Connection::open(load.server).await?,
+            n,
+            requests: Arc::clone(&load.requests),
+            random: fastrand::Rng::new(),
+            request: Vec::new(),
+        })
+    }
+
+    async fn exchange(&mut self) -> anyhow::Result<()> {
+        self.requests.write(self.n, &mut self.random, &mut self.request)?;
+        let body = self.connection.exchange(&self.request).await?.expect(200)?;
+        self.requests.answered(self.n, body)
+    }
+}
+
+async fn sum(mut tasks: JoinSet<anyhow::Result<Latency>>) -> anyhow::Result<Latency> {
+    let mut all = no_latencies()?;
+    while let Some(task) = tasks.join_next().await {
+        all.add(task.context("a connection's task ended early")??)?;
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::http::compose;
+
+    struct Same;
+
+    impl Requests for Same {
+        fn write(&self, _: usize, _: &mut fastrand::Rng, into: &mut Vec<u8>) -> anyhow::Result<()> {
+            compose(into, format_args!("GET / HTTP/1.1"), "")
+        }
+    }
+
+    /// Answers at once, but for the first request that comes after `until`: that stalls the whole server.
+    async fn serve(answer: &'static str, until: Instant, stall: Duration) -> Load {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let stalled = Arc::new(std::sync::atomic::AtomicBool::new(false));
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let stalled = Arc::clone(&stalled);
+                tokio::spawn(async move {
+                    let mut received = [0; 1024];
+                    while stream.read(&mut received).await.is_ok_and(|count| count > 0) {
+                        if Instant::now() > until && !stalled.swap(true, std::sync::atomic::Ordering::Relaxed)
+                        {
+                            std::thread::sleep(stall);
+                        }
+                        stream.write_all(answer.as_bytes()).await.unwrap();
+                    }
+                });
+            }
+        });
+        Load {
+            server,
+            requests: Arc::new(Same),
+        }
+    }
+
+    const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+
+    #[tokio::test]
+    async fn a_closed_loop_counts_answers_and_refuses_other_statuses() {
+        let load = serve(OK, Instant::now(), Duration::ZERO).await;
+        let counted = closed(&load, 3, Duration::from_millis(300), || Ok(1))
+            .await
+            .unwrap();
+        assert!(counted.latencies.len() > 3, "{counted:?}");
+        let limited = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 4\r\n\r\nslow";
+        let load = serve(limited, Instant::now(), Duration::ZERO).await;
+        let error = closed(&load, 3, Duration::from_millis(300), || Ok(1))
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("429: slow"), "{error}");
+    }
+
+    /// A closed loop would see one slow request of two hundred. Here all that became due meanwhile have waited.
+    #[tokio::test]
+    async fn a_stall_is_seen_by_all_that_were_due_in_it() {
+        let until = Instant::now() + WARM_UP + Duration::from_millis(100);
+        let load = serve(OK, until, Duration::from_millis(200)).await;
+        let latencies = open(&load, 500.0, Duration::from_millis(400)).await.unwrap();
+        assert!((150..=250).contains(&latencies.len()), "{}", latencies.len());
+        assert!(latencies.value_at_quantile(0.6) > 2_000);
+        assert!(latencies.value_at_quantile(0.9) > 80_000);
+    }
+}

@@ -1,7 +1,124 @@
-//! The command line's entry.
+//! Measures the program beside PostgreSQL alone, in one run on one machine. `docs/PERFORMANCE.md` says how to read it.
+//!
+//! Every part derives from the scenarios (`scenario.rs`): what is requested, and what pgbench does instead.
 
+mod cluster;
+mod compare;
+mod deliveries;
+mod figures;
+mod ground;
+mod http;
+mod instructions;
+mod load;
+mod measure;
+mod options;
+mod parts;
+mod pgbench;
+mod program;
+mod scenario;
+mod seed;
+mod usage;
+
+use std::io::Write as _;
 use std::process::ExitCode;
 
+use anyhow::bail;
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::compare::CompareOptions;
+use crate::instructions::InstructionsOptions;
+use crate::options::Options;
+use crate::parts::Part;
+
+/// Measures the program beside PostgreSQL alone, and prints the figures as Markdown.
+#[derive(Debug, Parser)]
+#[command(name = "bench", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// All parts, one after another
+    All(Options),
+    /// An offer by its id, the first page of a list, a page at 90 % of its depth
+    Reads(Options),
+    /// A change of an offer under an idempotency key
+    Writes(Options),
+    /// Tokens by client credentials, and refreshes
+    Tokens(Options),
+    /// Webhook deliveries of a backlog
+    Deliveries(Options),
+    /// Latency of requests that arrive at random, at 50 % and 80 % of the capacity
+    Latency(Options),
+    /// The same requests as the catalogue grows to 10 000 000 offers
+    Growth(Options),
+    /// Time until `serve` is ready, and its memory with 2 000 idle connections
+    Startup(Options),
+    /// Two builds of the program in turns over one database
+    #[command(
+        after_help = "Example: bench compare /tmp/before/seller-api target/release/seller-api --only offer,page"
+    )]
+    Compare(CompareOptions),
+    /// Instructions of hot paths, counted by valgrind and compared with the recorded ones
+    Instructions(InstructionsOptions),
+}
+
 fn main() -> ExitCode {
-    bench::run()
+    let command = Arguments::parse().command;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = runtime
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(until_signal(command)));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody may be reading.
+            let _ = writeln!(std::io::stderr(), "bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A signal drops the command's future, and with it every process that it started.
+async fn until_signal(command: Command) -> anyhow::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        result = run(command) => result,
+        _ = interrupt.recv() => bail!("interrupted"),
+        _ = terminate.recv() => bail!("terminated"),
+        _ = hang_up.recv() => bail!("the terminal is gone"),
+    }
+}
+
+async fn run(command: Command) -> anyhow::Result<()> {
+    let (options, parts) = match command {
+        Command::Compare(options) => return compare::run(options).await,
+        Command::Instructions(options) => return instructions::run(&options).await,
+        Command::All(options) => (options, &Part::ALL[..]),
+        Command::Reads(options) => (options, &[Part::Reads][..]),
+        Command::Writes(options) => (options, &[Part::Writes][..]),
+        Command::Tokens(options) => (options, &[Part::Tokens][..]),
+        Command::Deliveries(options) => (options, &[Part::Deliveries][..]),
+        Command::Latency(options) => (options, &[Part::Latency][..]),
+        Command::Growth(options) => (options, &[Part::Growth][..]),
+        Command::Startup(options) => (options, &[Part::Startup][..]),
+    };
+    parts::run(options, parts).await
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
 }

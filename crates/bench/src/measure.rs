@@ -1,196 +1,276 @@
-//! Measuring one subject once: its rate, its latencies, and what each process spent on it.
+//! Measuring a scenario, on one side or the other, in rounds.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cluster::Cluster;
-use crate::cpu;
-use crate::figures::real;
-use crate::load::{self, Latency, Load};
-use crate::metrics::Metrics;
-use crate::noise::Stretch;
-use crate::pgbench::{self, Script};
-use crate::server::Server;
-use crate::statements::Statements;
-use crate::waits::{self, Backends, Waits};
+use anyhow::Context as _;
 
-/// Something that is measured.
-#[derive(Clone, Debug)]
+use crate::deliveries::{self, Receivers};
+use crate::figures::{Spread, real};
+use crate::ground::{Ground, Stand, step};
+use crate::load::{self, Latency, Load, Requests, no_latencies};
+use crate::pgbench::{self, End};
+use crate::program::Server;
+use crate::scenario::Scenario;
+use crate::usage;
+
+/// Which side of a scenario is measured.
+pub(crate) enum Side<'a> {
+    /// The program answers requests.
+    Requests(&'a Server, Arc<dyn Requests>),
+    /// The program of this server works off a backlog.
+    Deliveries(&'a Server, &'a Receivers),
+    /// PostgreSQL alone.
+    Pgbench,
+}
+
+/// A side of a scenario on a stand.
 pub(crate) struct Subject<'a> {
-    /// By what the report finds it.
-    pub(crate) key: &'static str,
-    /// What the report calls it.
-    pub(crate) title: String,
-    /// What is done.
-    pub(crate) work: Work<'a>,
-    /// The database whose backends are looked at meanwhile, if any.
-    pub(crate) looked_at: Option<String>,
+    pub(crate) stand: &'a Stand,
+    pub(crate) scenario: Scenario,
+    pub(crate) side: Side<'a>,
 }
 
-/// What is done.
-#[derive(Clone, Debug)]
-pub(crate) enum Work<'a> {
-    /// A script, by so many clients for so long.
-    Pgbench(Script, usize, Duration),
-    /// A load on a server.
-    Http(&'a Server, Load),
-}
-
-impl Work<'_> {
-    /// The same for no longer than this.
-    pub(crate) fn lasting(mut self, most: Duration) -> Self {
-        match &mut self {
-            Self::Pgbench(_, _, duration) => *duration = most.min(*duration),
-            Self::Http(_, load) => load.measured = most.min(load.measured),
-        }
-        self
-    }
-}
-
-/// How many statements the scripts among the subjects have, by their subjects' keys.
-pub(crate) fn statements(subjects: &[Subject<'_>]) -> BTreeMap<&'static str, usize> {
-    let of = |subject: &Subject<'_>| match &subject.work {
-        Work::Pgbench(script, ..) => Some((subject.key, script.statements())),
-        Work::Http(..) => None,
-    };
-    subjects.iter().filter_map(of).collect()
-}
-
-/// What one measurement of a subject gave.
+/// One measurement.
 #[derive(Debug)]
 pub(crate) struct Sample {
-    /// Requests, or statements, a second.
+    /// Requests, transactions or deliveries a second.
     pub(crate) rate: f64,
-    /// How long each took.
-    pub(crate) latency: Latency,
-    /// CPU microseconds of each process per request.
-    pub(crate) cpu: CpuEach,
-    /// The server's grouped statements for each request; none for pgbench, whose requests are statements.
-    pub(crate) statements: Statements,
-    /// Where the server spent the time of each request; nothing for pgbench.
-    pub(crate) waits: Waits,
-    /// What PostgreSQL's backends were doing; nothing where nobody looked.
-    pub(crate) backends: Backends,
-    /// The share of the machine that other processes took meanwhile.
-    pub(crate) others: f64,
+    latencies: Latency,
+    /// CPU time for each of them, in microseconds: PostgreSQL's, the program's, and the client's or receivers'.
+    cpu: [f64; 3],
 }
 
-/// CPU microseconds per request, by process.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct CpuEach {
-    /// PostgreSQL, all its processes.
-    pub(crate) postgres: f64,
-    /// The server; nothing for `pgbench`.
-    pub(crate) server: f64,
-    /// The load generator, or `pgbench`.
-    pub(crate) client: f64,
-}
-
-impl CpuEach {
-    /// What a request costs the machine.
-    pub(crate) fn sum(&self) -> f64 {
-        self.postgres + self.server + self.client
+impl<'a> Subject<'a> {
+    /// Of the program that `server` is a process of; deliveries need receivers.
+    pub(crate) async fn of_program(
+        stand: &'a Stand,
+        scenario: Scenario,
+        server: &'a Server,
+        receivers: Option<&'a Receivers>,
+    ) -> anyhow::Result<Self> {
+        let side = match scenario.requests(&stand.seed, server.public).await? {
+            Some(requests) => Side::Requests(server, requests),
+            None => Side::Deliveries(server, receivers.context("nobody receives deliveries")?),
+        };
+        Ok(Self {
+            stand,
+            scenario,
+            side,
+        })
     }
-}
 
-/// Measures one subject once, and looks at the backends meanwhile if it says so.
-pub(crate) async fn measure_looking(cluster: &Cluster, subject: &Subject<'_>) -> anyhow::Result<Sample> {
-    let work = Box::pin(measure(cluster, &subject.work));
-    let Some(database) = &subject.looked_at else {
-        return work.await;
-    };
-    let (sample, backends) = waits::during(cluster, database, work).await?;
-    Ok(Sample { backends, ..sample })
-}
-
-/// Measures one subject once.
-pub(crate) async fn measure(cluster: &Cluster, work: &Work<'_>) -> anyhow::Result<Sample> {
-    match work {
-        Work::Pgbench(script, clients, duration) => {
-            measure_pgbench(cluster, script, *clients, *duration).await
+    /// Of PostgreSQL alone.
+    pub(crate) const fn of_pgbench(stand: &'a Stand, scenario: Scenario) -> Self {
+        let side = Side::Pgbench;
+        Self {
+            stand,
+            scenario,
+            side,
         }
-        Work::Http(server, load) => measure_http(cluster, server, load).await,
+    }
+
+    /// What it is called in tables.
+    pub(crate) fn title(&self) -> &'static str {
+        match self.side {
+            Side::Pgbench => "… `pgbench`",
+            _ => self.scenario.title(),
+        }
+    }
+
+    /// Measures once; briefly where it is only to warm up.
+    async fn measure(&self, ground: &Ground, brief: bool) -> anyhow::Result<Sample> {
+        let (seconds, backlog) = (ground.options.seconds, ground.options.backlog);
+        let (seconds, backlog) = if brief {
+            (1, backlog / 10)
+        } else {
+            (seconds, backlog)
+        };
+        match &self.side {
+            Side::Requests(server, requests) => {
+                let load = Load {
+                    server: server.public,
+                    requests: Arc::clone(requests),
+                };
+                of_requests(ground, server, &load, seconds).await
+            }
+            Side::Deliveries(server, receivers) => self.drain(ground, server, receivers, backlog).await,
+            Side::Pgbench => self.run_pgbench(ground, seconds, backlog).await,
+        }
+    }
+
+    /// A worker of the build exists only meanwhile: that of another build would take its deliveries.
+    async fn drain(
+        &self,
+        ground: &Ground,
+        server: &Server,
+        receivers: &Receivers,
+        backlog: u64,
+    ) -> anyhow::Result<Sample> {
+        let (cluster, database) = (&ground.cluster, &self.stand.database);
+        deliveries::clear(cluster, &database.name).await?;
+        let worker = Server::worker(&server.program, cluster, database).await?;
+        let meter = || cpu(ground, Some(worker.pid));
+        // It connects and prepares its statements.
+        deliveries::drain(cluster, &database.name, receivers, backlog / 10, meter).await?;
+        let (rate, used) = deliveries::drain(cluster, &database.name, receivers, backlog, meter).await?;
+        worker.stop().await?;
+        Ok(Sample {
+            rate,
+            latencies: no_latencies()?,
+            cpu: each(used, backlog),
+        })
+    }
+
+    async fn run_pgbench(&self, ground: &Ground, seconds: u64, backlog: u64) -> anyhow::Result<Sample> {
+        let (cluster, database) = (&ground.cluster, &self.stand.database.name);
+        let end = if self.scenario == Scenario::Delivery {
+            deliveries::clear(cluster, database).await?;
+            // Twice as many as are taken, so that hardly any subscription runs out of them.
+            cluster.sql(database, &deliveries::backlog(2 * backlog)).await?;
+            cluster.sql(database, "vacuum (analyze) deliveries").await?;
+            End::AfterTransactions(backlog)
+        } else {
+            End::AfterSeconds(seconds)
+        };
+        let script = self.scenario.script(&self.stand.seed);
+        let processes = usage::postgres_processes(cluster.pid()?)?;
+        let before = cpu(ground, None)?;
+        let run = pgbench::run(cluster, database, &script, ground.options.connections, end).await?;
+        // Backends hand in their CPU time when they have ended.
+        for _ in 0..100 {
+            if usage::postgres_processes(cluster.pid()?)? <= processes {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(Sample {
+            rate: run.rate,
+            latencies: run.latencies,
+            cpu: each([before, cpu(ground, None)?], run.transactions),
+        })
     }
 }
 
-async fn measure_pgbench(
-    cluster: &Cluster,
-    script: &Script,
-    clients: usize,
-    duration: Duration,
-) -> anyhow::Result<Sample> {
-    let postgres = cluster.server()?;
-    let backends = cpu::children(postgres)?.len();
-    let used = || anyhow::Ok([cpu::family(postgres)?, Duration::ZERO, cpu::ended_children()?]);
-    let (stretch, before) = (Stretch::begin()?, used()?);
-    let run = pgbench::run(cluster, script, clients, duration).await?;
-    cpu::few_children(postgres, backends).await?;
-    let spent = Spent::between(before, used()?);
-    Ok(Sample {
-        rate: run.rate,
-        latency: run.latency,
-        cpu: spent.each(run.transactions),
-        statements: Statements::default(),
-        waits: Waits::default(),
-        backends: Backends::default(),
-        others: stretch.others(spent.sum())?,
-    })
+/// The receivers that scenarios need.
+pub(crate) async fn receivers(scenarios: &[Scenario], stand: &Stand) -> anyhow::Result<Option<Receivers>> {
+    if !scenarios.contains(&Scenario::Delivery) {
+        return Ok(None);
+    }
+    let receivers = Receivers::subscribe(&stand.seed, stand.server.public).await?;
+    Ok(Some(receivers))
 }
 
-async fn measure_http(cluster: &Cluster, server: &Server, load: &Load) -> anyhow::Result<Sample> {
-    let (postgres, own) = (cluster.server()?, std::process::id());
-    let used = || {
-        anyhow::Ok([
-            cpu::family(postgres)?,
-            cpu::process(server.pid)?,
-            cpu::process(own)?,
-        ])
-    };
-    let counted = |metrics: &Metrics| (Statements::so_far(metrics), Waits::so_far(metrics));
-    let (statements, waits) = counted(&Metrics::of(server.back_office).await?);
-    let begun = || anyhow::Ok((Stretch::begin()?, used()?));
-    let ended = |(stretch, before): (Stretch, [Duration; 3])| {
-        let spent = Spent::between(before, used()?);
-        anyhow::Ok((stretch.others(spent.sum())?, spent))
-    };
-    let (interval, (others, spent)) = load::run(load, begun, ended).await?;
-    let (statements_after, waits_after) = counted(&Metrics::of(server.back_office).await?);
-    // A log of every request would fill the disk.
+/// Sends requests in a closed loop.
+async fn of_requests(ground: &Ground, server: &Server, load: &Load, seconds: u64) -> anyhow::Result<Sample> {
+    let meter = || cpu(ground, Some(server.pid));
+    let measured = Duration::from_secs(seconds);
+    let counted = load::closed(load, ground.options.connections, measured, meter).await?;
     server.clear_log()?;
-    let counted = interval.latency.count();
+    let requests = counted.latencies.len();
     Ok(Sample {
-        rate: real(counted) / interval.elapsed.as_secs_f64(),
-        latency: interval.latency,
-        cpu: spent.each(counted),
-        statements: statements_after.each(statements, interval.requests),
-        waits: waits_after.each(waits, interval.requests),
-        backends: Backends::default(),
-        others,
+        rate: real(requests) / counted.elapsed.as_secs_f64(),
+        latencies: counted.latencies,
+        cpu: each(counted.meter, requests),
     })
 }
 
-/// CPU time of PostgreSQL, the server and the client.
-pub(crate) struct Spent([Duration; 3]);
-
-impl Spent {
-    /// From one reading to another.
-    pub(crate) fn between(before: [Duration; 3], after: [Duration; 3]) -> Self {
-        let mut before = before.into_iter();
-        Self(after.map(|after| after.saturating_sub(before.next().unwrap_or_default())))
-    }
-
-    /// All three.
-    pub(crate) fn sum(&self) -> Duration {
-        self.0.iter().sum()
-    }
-
-    /// For each of so many requests.
-    pub(crate) fn each(&self, requests: u64) -> CpuEach {
-        let [postgres, server, client] = self.0.map(|used| used.as_secs_f64() * 1e6 / real(requests));
-        CpuEach {
+/// CPU time so far: of PostgreSQL; of the program, where one is named; and of this process, or of pgbench.
+fn cpu(ground: &Ground, program: Option<u32>) -> anyhow::Result<[Duration; 3]> {
+    let postgres = usage::of_postgres(ground.cluster.pid()?)?;
+    Ok(match program {
+        Some(pid) => [
             postgres,
-            server,
-            client,
+            usage::of_process(pid)?,
+            usage::of_process(std::process::id())?,
+        ],
+        None => [postgres, Duration::ZERO, usage::of_ended_children()?],
+    })
+}
+
+fn each([before, after]: [[Duration; 3]; 2], count: u64) -> [f64; 3] {
+    let mut before = before.into_iter();
+    after.map(|after| {
+        let used = after.saturating_sub(before.next().unwrap_or_default());
+        used.as_secs_f64() * 1e6 / real(count)
+    })
+}
+
+/// The samples of a subject, in the order of the rounds.
+#[derive(Debug, Default)]
+pub(crate) struct Series(pub(crate) Vec<Sample>);
+
+impl Series {
+    pub(crate) fn rate(&self) -> Spread {
+        Spread::of(self.0.iter().map(|sample| sample.rate))
+    }
+
+    /// This rate over another's, taken round by round.
+    pub(crate) fn ratio_to(&self, other: &Self) -> Spread {
+        let pairs = self.0.iter().zip(&other.0);
+        Spread::of(pairs.map(|(own, other)| own.rate / other.rate))
+    }
+
+    /// CPU microseconds for each request, as medians: PostgreSQL's, the program's, the client's.
+    pub(crate) fn cpu(&self) -> [f64; 3] {
+        let median =
+            |part: fn(&[f64; 3]) -> f64| Spread::of(self.0.iter().map(|sample| part(&sample.cpu))).median();
+        [
+            median(|[postgres, ..]| *postgres),
+            median(|[_, program, _]| *program),
+            median(|[.., client]| *client),
+        ]
+    }
+
+    /// Milliseconds that this share of all requests did not exceed; `–` where no latency was counted.
+    pub(crate) fn quantile(&self, share: f64) -> anyhow::Result<String> {
+        let mut all = no_latencies()?;
+        for sample in &self.0 {
+            all.add(&sample.latencies)?;
+        }
+        Ok(match all.len() {
+            0 => "–".to_owned(),
+            _ => format!("{:.2}", real(all.value_at_quantile(share)) / 1e3),
+        })
+    }
+}
+
+/// Measures every subject once a round, after one round that only warms up. Rounds go there and back, so that what disturbs the
+/// machine for a while hits all subjects alike.
+pub(crate) async fn rounds(ground: &Ground, subjects: &[Subject<'_>]) -> anyhow::Result<Vec<Series>> {
+    let rounds = ground.options.rounds;
+    let bar = step("measuring", (rounds + 1) * u64::try_from(subjects.len())?);
+    let mut all: Vec<Series> = subjects.iter().map(|_| Series::default()).collect();
+    for round in 0..=rounds {
+        let mut order: Vec<_> = subjects.iter().zip(&mut all).collect();
+        if !round.is_multiple_of(2) {
+            order.reverse();
+        }
+        for (subject, series) in order {
+            bar.set_message(format!("round {round} of {rounds}: {}", subject.title()));
+            let sample = subject.measure(ground, round == 0).await?;
+            if round > 0 {
+                series.0.push(sample);
+            }
+            bar.inc(1);
+        }
+        if round == 0 {
+            settle(ground, subjects).await?;
         }
     }
+    Ok(all)
+}
+
+/// Plans that were made while a table was nearly empty end here, as autovacuum ends them within a minute.
+async fn settle(ground: &Ground, subjects: &[Subject<'_>]) -> anyhow::Result<()> {
+    let databases: BTreeSet<&str> = subjects
+        .iter()
+        .map(|subject| subject.stand.database.name.as_str())
+        .collect();
+    for database in databases {
+        ground.cluster.sql(database, "vacuum (analyze)").await?;
+    }
+    ground.cluster.sql("postgres", "checkpoint").await?;
+    Ok(())
 }

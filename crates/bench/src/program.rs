@@ -1,76 +1,229 @@
-//! The program under test: finding it, and running its short commands.
+//! The program: its short commands, and `serve` and `worker` as processes.
 
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
-use tokio::process::Command;
+use anyhow::{Context as _, bail, ensure};
+use rustix::process::{Pid, Signal};
+use tokio::process::{Child, Command};
+
+use crate::cluster::Cluster;
+use crate::http::Connection;
 
 const NAME: &str = "seller-api";
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often it is checked whether the program is ready.
+const POLL: Duration = Duration::from_millis(1);
+/// Limits are lifted, but still counted. Deliveries go to this machine. An idle connection outlasts opening 2 000.
+const SETTINGS: [(&str, &str); 8] = [
+    ("SELLER_API__RATE_LIMIT__DEFAULT", "10000000"),
+    ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", "10000000"),
+    ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", "10000000"),
+    ("SELLER_API__WEBHOOKS__ADDRESSES", "any"),
+    ("SELLER_API__SERVER__KEEP_ALIVE", "10m"),
+    // A worker of another build would take its deliveries.
+    ("SELLER_API__SERVER__WORKERS", "none"),
+    ("SELLER_API__DATABASE__POOL_SIZE", "16"),
+    ("SELLER_API__LOG__FORMAT", "json"),
+];
 
-/// The real binary.
+/// A build of the program.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
-    path: PathBuf,
-}
+pub(crate) struct Program(PathBuf);
 
 impl Program {
-    /// The binary at `given`, else the one beside this executable, which cargo builds anew if it started us.
+    /// The program at this path, or the one beside this executable, which cargo builds first.
     pub(crate) async fn locate(given: Option<&Path>) -> anyhow::Result<Self> {
-        if let Some(path) = given {
-            return Self::at(path.to_owned());
-        }
-        let own = std::env::current_exe().context("this executable's place is unknown")?;
-        let folder = own.parent().context("this executable lies nowhere")?;
-        if let Some(cargo) = std::env::var_os("CARGO") {
-            let mut build = Command::new(cargo);
-            build.args(["build", "--package", NAME, "--quiet"]);
-            if folder.ends_with("release") {
-                build.arg("--release");
-            }
-            let status = build
-                .kill_on_drop(true)
-                .status()
-                .await
-                .context("cargo does not start")?;
-            ensure!(status.success(), "{NAME} does not build");
-        }
-        Self::at(folder.join(NAME))
+        let path = match given {
+            Some(path) => path.to_owned(),
+            None => build(&["--package", NAME]).await?.join(NAME),
+        };
+        ensure!(path.is_file(), "{} does not exist", path.display());
+        Ok(Self(path))
     }
 
-    fn at(path: PathBuf) -> anyhow::Result<Self> {
-        ensure!(
-            path.is_file(),
-            "{} is not there: build it by `cargo build --release -p {NAME}`, or name it with --server",
-            path.display()
-        );
-        Ok(Self { path })
-    }
-
-    /// A command of the program over a database.
-    pub(crate) fn command(&self, database_url: &str) -> Command {
-        let mut command = Command::new(&self.path);
+    fn command(&self, url: &str) -> Command {
+        let mut command = Command::new(&self.0);
         command
-            .env("DATABASE_URL", database_url)
+            .env("DATABASE_URL", url)
             .stdin(Stdio::null())
             .kill_on_drop(true);
         command
     }
 
-    /// Runs a short command to its end and gives what it printed.
-    pub(crate) async fn output(&self, database_url: &str, arguments: &[&str]) -> anyhow::Result<String> {
-        let output = self.command(database_url).args(arguments).output().await?;
+    /// Runs a command to its end, and returns its output.
+    pub(crate) async fn output(&self, url: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = self.command(url).args(arguments).output().await?;
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(
             output.status.success(),
             "{NAME} {} failed: {errors}",
             arguments.join(" ")
         );
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+}
+
+/// Builds what the arguments select, in this executable's profile, and returns the folder of executables.
+pub(crate) async fn build(arguments: &[&str]) -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("the path of this executable is unknown")?;
+    let folder = own.parent().context("this executable lies in no folder")?;
+    if let Some(cargo) = std::env::var_os("CARGO") {
+        let mut build = Command::new(cargo);
+        build
+            .args(["build", "--quiet"])
+            .args(arguments)
+            .kill_on_drop(true);
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        let status = build.status().await.context("cargo does not start")?;
+        ensure!(status.success(), "cargo build {} failed", arguments.join(" "));
+    }
+    Ok(folder.to_owned())
+}
+
+/// A migrated database, and the key that its columns are sealed with.
+#[derive(Clone, Debug)]
+pub(crate) struct Database {
+    pub(crate) name: String,
+    url: String,
+    key: String,
+}
+
+impl Database {
+    pub(crate) async fn create(cluster: &Cluster, program: &Program, name: &str) -> anyhow::Result<Self> {
+        let create = format!("create database {name}");
+        cluster.sql("postgres", &create).await?;
+        let url = cluster.url(name);
+        program.output(&url, &["migrate"]).await?;
+        let generated = program.output(&url, &["admin", "keys", "generate"]).await?;
+        let mut words = generated.split_whitespace();
+        let key = words.find(|word| word.contains(':'));
+        Ok(Self {
+            name: name.to_owned(),
+            url,
+            key: key.context("no sealing key was generated")?.to_owned(),
+        })
+    }
+}
+
+/// A running `serve` or `worker`. It is killed with the value, unless it was stopped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) program: Program,
+    child: Child,
+    log: PathBuf,
+    pub(crate) pid: u32,
+    /// The public listener.
+    pub(crate) public: SocketAddr,
+    pub(crate) ready_after: Duration,
+}
+
+impl Server {
+    /// Starts `serve` and waits until it is ready.
+    pub(crate) async fn serve(
+        program: &Program,
+        cluster: &Cluster,
+        database: &Database,
+    ) -> anyhow::Result<Self> {
+        Self::start("serve", program, cluster, database).await
     }
 
-    /// The program's version as it prints it.
-    pub(crate) async fn version(&self) -> anyhow::Result<String> {
-        Ok(self.output("", &["--version"]).await?.trim().to_owned())
+    /// The same of `worker`.
+    pub(crate) async fn worker(
+        program: &Program,
+        cluster: &Cluster,
+        database: &Database,
+    ) -> anyhow::Result<Self> {
+        Self::start("worker", program, cluster, database).await
     }
+
+    async fn start(
+        command: &str,
+        program: &Program,
+        cluster: &Cluster,
+        database: &Database,
+    ) -> anyhow::Result<Self> {
+        let (public, probes) = (free_address()?, free_address()?);
+        let log = cluster.scratch_file(&format!("{}-{command}-{}.log", database.name, public.port()));
+        let file = File::options().append(true).create(true).open(&log)?;
+        let begun = Instant::now();
+        let child = program
+            .command(&database.url)
+            .arg(command)
+            .env("SELLER_API__SERVER__BIND", public.to_string())
+            .env("SELLER_API__SERVER__BACKOFFICE_BIND", probes.to_string())
+            .env("SELLER_API__WORKER__BIND", probes.to_string())
+            .env("SELLER_API__KEYS__SEALING", &database.key)
+            .envs(SETTINGS)
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .context("the program does not start")?;
+        let mut server = Self {
+            program: program.clone(),
+            pid: child.id().context("the program has ended")?,
+            child,
+            log,
+            public,
+            ready_after: Duration::ZERO,
+        };
+        match tokio::time::timeout(START_TIMEOUT, server.become_ready(probes)).await {
+            Ok(ready) => ready.with_context(|| server.log_end())?,
+            Err(_) => bail!("not ready after {START_TIMEOUT:?}: {}", server.log_end()),
+        }
+        server.ready_after = begun.elapsed();
+        Ok(server)
+    }
+
+    async fn become_ready(&mut self, probes: SocketAddr) -> anyhow::Result<()> {
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the program ended with {status}");
+            }
+            if let Ok(mut connection) = Connection::open(probes).await
+                && let Ok(response) = connection.get("/readyz").await
+                && response.status == 200
+            {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Empties the log: a line for each request would fill the disk.
+    pub(crate) fn clear_log(&self) -> anyhow::Result<()> {
+        Ok(File::options().write(true).open(&self.log)?.set_len(0)?)
+    }
+
+    fn log_end(&self) -> String {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines.len().saturating_sub(5);
+        lines.get(last..).unwrap_or_default().join("\n")
+    }
+
+    /// Ends it as an operator would, by SIGTERM.
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        rustix::process::kill_process(pid.context("no process id")?, Signal::TERM)?;
+        let ended = tokio::time::timeout(STOP_TIMEOUT, self.child.wait()).await;
+        let status = ended.context("the program does not end on SIGTERM")??;
+        ensure!(
+            status.success(),
+            "the program ended with {status}: {}",
+            self.log_end()
+        );
+        Ok(())
+    }
+}
+
+/// A loopback address that nobody listened on a moment ago.
+fn free_address() -> anyhow::Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

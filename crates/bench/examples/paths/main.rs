@@ -1,15 +1,34 @@
 //! Hot paths in one process, without sockets and without a database, for counting their instructions:
 //! `paths <path> <times>`. `bench instructions` runs it under valgrind (`docs/PERFORMANCE.md`).
 
-mod listener;
-mod pieces;
 mod ports;
 
+use std::hint::black_box;
+use std::io::Write as _;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use actix_web::App;
+use actix_web::body::to_bytes;
+use actix_web::http::Method;
+use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use actix_web::test::{TestRequest, call_service, init_service};
+use actix_web::web::Bytes;
+use anyhow::{Context as _, bail, ensure};
+use kernel::{Purpose, Sealer as _};
+use oauth::BearerToken;
+use serde_json::Value;
+use webhooks::WebhookSecret;
 
-/// As the product allocates.
+use crate::ports::{OFFER, public, ring, token};
+
+/// The body of a change of an offer.
+const BODY: &[u8] = br#"{"price":{"amount":17900,"currency":"PLN"},"stock":12,"status":"published"}"#;
+/// The body of a delivery.
+const DELIVERY: &[u8] = br#"{"id":"0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e","event":"order.created","occurred_at":"2026-11-20T08:15:30.123456Z","data":{"order_id":"0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e","order_number":"SO-0123456789"}}"#;
+const PAGE: &str = "/v1/offers?limit=50";
+
+/// The product's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -19,29 +38,100 @@ fn main() -> ExitCode {
     match run(path.as_deref(), times.as_deref()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ =
-                std::io::Write::write_all(&mut std::io::stderr(), format!("paths: {error:#}\n").as_bytes());
+            // Nobody may be reading.
+            let _ = writeln!(std::io::stderr(), "paths: {error:#}");
             ExitCode::FAILURE
         }
     }
 }
 
 fn run(path: Option<&str>, times: Option<&str>) -> anyhow::Result<()> {
-    let path = path.context("a path has to be named")?;
+    let path = path.context("name a path")?;
     let times = times.unwrap_or("1").parse()?;
+    let offer = format!("/v1/offers/{OFFER}");
     match path {
-        "offer" => listener::reads(&format!("/v1/offers/{}", ports::OFFER), times),
-        "page" => listener::reads("/v1/offers?limit=50", times),
-        "deep-page" => listener::deep_pages(times),
-        "patch" => listener::patches(times),
-        "unknown-route" => listener::misses(times),
-        "token-key" => pieces::token_keys(times),
-        "json" => pieces::json(times),
-        "signature" => {
-            pieces::signatures(times);
+        "offer" => answered(times, 200, || request(&offer)).map(drop),
+        "page" => answered(times, 200, || request(PAGE)).map(drop),
+        "deep-page" => deep_pages(times),
+        "patch" => {
+            let change = || {
+                request(&offer)
+                    .method(Method::PATCH)
+                    .insert_header((CONTENT_TYPE, "application/json"))
+            };
+            let body = r#"{"price":{"amount":17900,"currency":"PLN"},"stock":12}"#;
+            answered(times, 200, || change().set_payload(body)).map(drop)
+        }
+        "unknown-route" => answered(times, 404, || request("/v1/nothing/here")).map(drop),
+        "token-key" => token_keys(times),
+        "json" => {
+            for _ in 0..times {
+                black_box(web::Json::parse(black_box(BODY))?);
+            }
             Ok(())
         }
-        "seal" => pieces::seals(times),
+        "signature" => {
+            let secret = WebhookSecret::from_random(&[7; 32]);
+            for _ in 0..times {
+                black_box(webhooks::signature(&secret, black_box(DELIVERY)));
+            }
+            Ok(())
+        }
+        "seal" => seals(times),
         other => bail!("there is no path {other}"),
     }
+}
+
+fn request(url: &str) -> TestRequest {
+    TestRequest::get()
+        .uri(url)
+        .peer_addr(SocketAddr::from(([192, 0, 2, 1], 4711)))
+        .insert_header((USER_AGENT, "Bench/1.0"))
+        .insert_header((AUTHORIZATION, format!("Bearer {}", token().reveal())))
+}
+
+/// Makes requests one after another, from the parsed head to the bytes of the answer, and returns the last answer.
+fn answered(times: u64, status: u16, request: impl Fn() -> TestRequest) -> anyhow::Result<Bytes> {
+    actix_web::rt::System::new().block_on(async {
+        let app = init_service(App::new().configure(adapter_http::configure(public()?))).await;
+        let mut last = Bytes::new();
+        for _ in 0..times {
+            let response = call_service(&app, request().to_request()).await;
+            let found = response.status().as_u16();
+            let body = to_bytes(response.into_body()).await;
+            last = body.ok().context("an answer has no body")?;
+            ensure!(
+                found == status,
+                "answered {found}: {}",
+                String::from_utf8_lossy(&last)
+            );
+        }
+        Ok(last)
+    })
+}
+
+fn deep_pages(times: u64) -> anyhow::Result<()> {
+    let page: Value = serde_json::from_slice(&answered(1, 200, || request(PAGE))?)?;
+    let next = page.get("next").and_then(Value::as_str);
+    let url = format!("{PAGE}&after={}", next.context("a page has no next one")?);
+    answered(times, 200, || request(&url)).map(drop)
+}
+
+fn token_keys(times: u64) -> anyhow::Result<()> {
+    let token = token();
+    for _ in 0..times {
+        let read = BearerToken::parse(black_box(token.reveal())).context("a token is not read")?;
+        black_box(read.key());
+    }
+    Ok(())
+}
+
+fn seals(times: u64) -> anyhow::Result<()> {
+    let ring = ring()?;
+    for _ in 0..times {
+        let sealed = ring.seal(Purpose::Cursor, b"offers of a seller", black_box(&[7; 28]));
+        let opened = ring.open(Purpose::Cursor, b"offers of a seller", &sealed)?;
+        ensure!(opened.len() == 28, "what was sealed is not what is opened");
+    }
+    Ok(())
 }

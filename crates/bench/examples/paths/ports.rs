@@ -1,12 +1,12 @@
-//! Ports that answer at once. Those of the paths are written by hand, since mocks cost more than what is counted; nobody asks
-//! the others.
+//! Ports that answer at once. Those of the counted paths are written by hand, since mocks cost more than what is counted; the
+//! others are never called.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use adapter_http::{HttpSettings, Public, UsageMeter};
-use adapter_sealing::{SystemClock, SystemRandomness};
+use adapter_sealing::{KeyRing, SystemClock, SystemRandomness};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -23,10 +23,16 @@ use uuid::Uuid;
 use web::Tasks;
 use webhooks::{AddressPolicy, MockHostCheck, MockSubscriptionReader};
 
-use crate::pieces;
-
 /// The id of every offer.
 pub(crate) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
+
+/// A sealing key as the configuration has it: 32 bytes, which seal nothing else anywhere.
+const KEY: &str = "bench:TfQCq6IEYj4gLzKp/TSogY4N3/34OFh+9aJYhXwjl5I=";
+
+/// A ring of one key.
+pub(crate) fn ring() -> anyhow::Result<KeyRing> {
+    Ok(KeyRing::parse(&[KEY.into()])?)
+}
 
 /// The one token.
 pub(crate) fn token() -> BearerToken {
@@ -34,7 +40,7 @@ pub(crate) fn token() -> BearerToken {
 }
 
 /// A fixed instant, to the microsecond.
-pub(crate) fn instant() -> DateTime<Utc> {
+fn instant() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 123_456_000).unwrap_or_default()
 }
 
@@ -168,7 +174,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         grants: Arc::new(MockGrantReader::new()),
         rates: Arc::new(MockRateCounter::new()),
         usage: UsageMeter::default(),
-        sealer: Arc::new(pieces::ring()?),
+        sealer: Arc::new(ring()?),
         randomness: Arc::new(SystemRandomness::new()),
         tasks: Tasks::new(Handle::current()),
         settings: Arc::new(settings),

@@ -1,0 +1,114 @@
+//! What measurements stand on: the program, a cluster, and filled databases with a server over each.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use procfs::Current as _;
+
+use crate::cluster::Cluster;
+use crate::figures::real;
+use crate::figures::whole;
+use crate::load::OPEN_CONNECTIONS;
+use crate::options::Options;
+use crate::program::{Database, Program, Server};
+use crate::seed::{Catalogue, Seed};
+
+/// What all parts share.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    pub(crate) options: Options,
+    pub(crate) program: Program,
+    pub(crate) cluster: Cluster,
+    /// How many stands were raised.
+    stands: AtomicU32,
+}
+
+impl Ground {
+    pub(crate) async fn prepare(options: Options) -> anyhow::Result<Self> {
+        let bar = step("building the program", 0);
+        let program = Program::locate(options.server.as_deref()).await?;
+        drop(bar);
+        let _bar = step("starting PostgreSQL", 0);
+        let cluster = Cluster::start(options.folder.as_deref()).await?;
+        Ok(Self {
+            options,
+            program,
+            cluster,
+            stands: AtomicU32::new(0),
+        })
+    }
+
+    /// The machine, the versions and the sizes, in a line.
+    pub(crate) async fn description(&self) -> anyhow::Result<String> {
+        let processors = procfs::CpuInfo::current()?;
+        let memory = procfs::Meminfo::current()?.mem_total;
+        let version = self.cluster.value("postgres", "show server_version").await?;
+        let buffers = self.cluster.value("postgres", "show shared_buffers").await?;
+        let Options {
+            rounds,
+            seconds,
+            connections,
+            ..
+        } = self.options;
+        Ok(format!(
+            "{} × {}, {} MB of memory; PostgreSQL {version} with {buffers} of shared_buffers; {}; {rounds} rounds of \
+             {seconds} s, {connections} connections.\n",
+            processors.num_cores(),
+            processors.model_name(0).unwrap_or("an unknown processor"),
+            whole(real(memory) / 1e6),
+            self.program.output("", &["--version"]).await?,
+        ))
+    }
+}
+
+/// A filled database with a server over it.
+#[derive(Debug)]
+pub(crate) struct Stand {
+    pub(crate) database: Database,
+    pub(crate) seed: Arc<Seed>,
+    pub(crate) server: Server,
+}
+
+impl Stand {
+    pub(crate) async fn raise(ground: &Ground, catalogue: Catalogue) -> anyhow::Result<Self> {
+        let Ground { program, cluster, .. } = ground;
+        let Catalogue { offers, sellers } = catalogue;
+        let bar = step(&format!("{offers} offers of {sellers} sellers"), offers);
+        let name = format!("bench_{}", ground.stands.fetch_add(1, Ordering::Relaxed));
+        let database = Database::create(cluster, program, &name).await?;
+        let families = ground.options.connections.max(OPEN_CONNECTIONS);
+        let seed = Arc::new(Seed::fill(cluster, &name, catalogue, families, &bar).await?);
+        let server = Server::serve(program, cluster, &database).await?;
+        Ok(Self {
+            database,
+            seed,
+            server,
+        })
+    }
+}
+
+/// Shows a step of so many parts on standard error until the bar is dropped: a bar on a terminal, a line elsewhere. None of the
+/// parts are counted where there are 0.
+pub(crate) fn step(what: &str, parts: u64) -> ProgressBar {
+    let (bar, style) = if parts == 0 {
+        (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}")
+    } else {
+        (
+            ProgressBar::new(parts),
+            "{msg} {wide_bar} {human_pos}/{human_len} {elapsed}/{duration}",
+        )
+    };
+    if bar.is_hidden() {
+        // Nobody may be reading.
+        let _ = writeln!(std::io::stderr(), "{what}");
+    }
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(250));
+    bar.with_message(what.to_owned())
+        .with_finish(ProgressFinish::AndClear)
+}

@@ -1,0 +1,250 @@
+//! The parts, each of which ends in a table.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use crate::figures::{Spread, Table, real, whole};
+use crate::ground::{Ground, Stand, step};
+use crate::http::Connection;
+use crate::load::{self, Latency, Load};
+use crate::measure::{Subject, receivers, rounds};
+use crate::options::Options;
+use crate::program::Server;
+use crate::scenario::Scenario;
+use crate::seed::Catalogue;
+use crate::usage::{Memory, allow_connections};
+
+/// Sizes of catalogues, in offers.
+const SIZES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
+/// One more catalogue has this many sellers.
+const MANY_SELLERS: u64 = 100_000;
+/// The shares of the capacity that latencies are measured at.
+const LOADS: [(&str, f64); 2] = [("50 %", 0.5), ("80 %", 0.8)];
+/// Starts of the server.
+const STARTS: usize = 10;
+/// Requests of each connection before it idles, so that its buffers exist.
+const REQUESTS_EACH: usize = 3;
+/// Longer than the allocator keeps what was freed.
+const GIVEN_BACK: Duration = Duration::from_secs(5);
+
+/// A part of the bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Reads,
+    Writes,
+    Tokens,
+    Deliveries,
+    Latency,
+    Startup,
+    Growth,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Reads,
+        Self::Writes,
+        Self::Tokens,
+        Self::Deliveries,
+        Self::Latency,
+        Self::Startup,
+        Self::Growth,
+    ];
+}
+
+/// Runs parts on one cluster, and prints each table as soon as it is there.
+pub(crate) async fn run(options: Options, parts: &[Part]) -> anyhow::Result<()> {
+    use Scenario::{DeepPage, Delivery, Offer, Page, Patch, Refresh, Token};
+    let ground = Ground::prepare(options.scaled()).await?;
+    print(&ground.description().await?)?;
+    let mut stand = None;
+    for part in parts {
+        if *part == Part::Growth {
+            // Its server ends.
+            stand = None;
+            print(&growth(&ground).await?)?;
+            continue;
+        }
+        if stand.is_none() {
+            let catalogue = Catalogue::new(ground.options.offers, ground.options.sellers);
+            stand = Some(Stand::raise(&ground, catalogue).await?);
+        }
+        let stand = stand.as_ref().context("the stand was raised")?;
+        print(&match part {
+            Part::Reads => beside_pgbench(&ground, stand, &[Offer, Page, DeepPage]).await?,
+            Part::Writes => beside_pgbench(&ground, stand, &[Patch]).await?,
+            Part::Tokens => beside_pgbench(&ground, stand, &[Token, Refresh]).await?,
+            Part::Deliveries => beside_pgbench(&ground, stand, &[Delivery]).await?,
+            Part::Latency => latency(&ground, stand, &[Offer, Page, Patch, Token, Refresh]).await?,
+            Part::Startup => startup(&ground, stand).await?,
+            Part::Growth => continue,
+        })?;
+    }
+    Ok(())
+}
+
+/// Prints a paragraph or a table.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout(), "{text}")?)
+}
+
+/// Each scenario beside its script of pgbench.
+async fn beside_pgbench(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) -> anyhow::Result<String> {
+    let receivers = receivers(scenarios, stand).await?;
+    let mut subjects = Vec::new();
+    for scenario in scenarios.iter().copied() {
+        subjects.push(Subject::of_program(stand, scenario, &stand.server, receivers.as_ref()).await?);
+        subjects.push(Subject::of_pgbench(stand, scenario));
+    }
+    let measured = rounds(ground, &subjects).await?;
+    let titles = "a second | ÷ pgbench | goal | p50 ms | p99 ms | PostgreSQL µs | program µs | client µs";
+    let mut table = Table::new(titles);
+    for (subjects, pair) in subjects.chunks(2).zip(measured.chunks(2)) {
+        for (subject, series) in subjects.iter().zip(pair) {
+            let (title, rate) = (subject.title(), series.rate().whole());
+            let ratio = series.ratio_to(pair.last().unwrap_or(series));
+            let goal = subject
+                .scenario
+                .goal()
+                .map(|goal| format!("≥ {goal}"))
+                .unwrap_or_default();
+            let (p50, p99) = (series.quantile(0.5)?, series.quantile(0.99)?);
+            let [postgres, program, client] = series.cpu();
+            table.row(format_args!(
+                "{title} | {rate} | {ratio} | {goal} | {p50} | {p99} | {postgres:.1} | {program:.1} | {client:.1}"
+            ));
+        }
+    }
+    Ok(table.to_string())
+}
+
+/// Requests that arrive at random, at shares of what a closed loop has just reached.
+async fn latency(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) -> anyhow::Result<String> {
+    let options = &ground.options;
+    let bar = step("latencies", u64::try_from(scenarios.len())? * options.rounds);
+    let mut table = Table::new("load | a second | p50 ms | p95 ms | p99 ms | p99.9 ms | longest ms");
+    for scenario in scenarios {
+        bar.set_message(scenario.title());
+        let requests = scenario.requests(&stand.seed, stand.server.public).await?;
+        let load = Load {
+            server: stand.server.public,
+            requests: requests.context("a scenario without requests")?,
+        };
+        let mut at: [Vec<(f64, Latency)>; LOADS.len()] = Default::default();
+        let measured = Duration::from_secs(options.seconds);
+        for _ in 0..options.rounds {
+            let counted = load::closed(&load, options.connections, measured, || Ok(())).await?;
+            let capacity = real(counted.latencies.len()) / counted.elapsed.as_secs_f64();
+            for ((_, share), at) in LOADS.into_iter().zip(&mut at) {
+                let rate = capacity * share;
+                at.push((rate, load::open(&load, rate, measured).await?));
+            }
+            stand.server.clear_log()?;
+            bar.inc(1);
+        }
+        for ((name, _), at) in LOADS.into_iter().zip(&at) {
+            let quantile = |share: f64| {
+                let microseconds = at.iter().map(|(_, latencies)| latencies.value_at_quantile(share));
+                Spread::of(microseconds.map(|microseconds| real(microseconds) / 1e3)).to_string()
+            };
+            let rate = whole(Spread::of(at.iter().map(|(rate, _)| *rate)).median());
+            let quantiles = [0.5, 0.95, 0.99, 0.999, 1.0].map(quantile).join(" | ");
+            table.row(format_args!(
+                "{} | {name} | {rate} | {quantiles}",
+                scenario.title()
+            ));
+        }
+    }
+    Ok(table.to_string())
+}
+
+/// How long `serve` takes to be ready, and what it holds while connections idle.
+async fn startup(ground: &Ground, stand: &Stand) -> anyhow::Result<String> {
+    let (program, cluster) = (&ground.program, &ground.cluster);
+    let mut ready = Vec::new();
+    let bar = step("starting servers", u64::try_from(STARTS)?);
+    for _ in 0..STARTS {
+        let server = Server::serve(program, cluster, &stand.database).await?;
+        ready.push(server.ready_after.as_secs_f64() * 1e3);
+        server.stop().await?;
+        bar.inc(1);
+    }
+    drop(bar);
+    let idle = ground.options.idle;
+    let bar = step("opening connections", idle);
+    allow_connections(idle)?;
+    let server = Server::serve(program, cluster, &stand.database).await?;
+    let alone = Memory::of(server.pid)?;
+    let requests = Scenario::Offer.requests(&stand.seed, server.public).await?;
+    let requests = requests.context("a scenario without requests")?;
+    let (mut random, mut request, mut open) = (fastrand::Rng::new(), Vec::new(), Vec::new());
+    for _ in 0..idle {
+        let mut connection = Connection::open(server.public).await?;
+        for _ in 0..REQUESTS_EACH {
+            requests.write(0, &mut random, &mut request)?;
+            connection.exchange(&request).await?.expect(200)?;
+        }
+        open.push(connection);
+        bar.inc(1);
+    }
+    tokio::time::sleep(GIVEN_BACK).await;
+    let with_all = Memory::of(server.pid)?;
+    // The first one is still open: the server has closed none meanwhile.
+    if let Some(first) = open.first_mut() {
+        first.exchange(&request).await?.expect(200)?;
+    }
+    drop(open);
+    server.stop().await?;
+    let (ready, idle) = (Spread::of(ready).whole(), whole(real(idle)));
+    let (alone, all, peak) = (alone.resident, with_all.resident, with_all.peak);
+    let mut table = Table::new("found | goal");
+    table.row(format_args!("`serve` ready, ms | {ready} | ≤ 300"));
+    table.row(format_args!("resident when ready, MB | {alone:.0} | "));
+    table.row(format_args!(
+        "resident with {idle} used and idle connections, MB | {all:.0} | ≤ 100"
+    ));
+    table.row(format_args!("… and at most until then, MB | {peak:.0} | "));
+    Ok(table.to_string())
+}
+
+/// The same requests over catalogues of several sizes, and of many sellers.
+async fn growth(ground: &Ground) -> anyhow::Result<String> {
+    let (largest, sellers) = (ground.options.largest, ground.options.sellers);
+    let sizes = SIZES.into_iter().filter(|offers| *offers <= largest);
+    let mut catalogues: Vec<_> = sizes.map(|offers| Catalogue::new(offers, sellers)).collect();
+    // Five offers of each of them at least.
+    let many = MANY_SELLERS.min(largest / 5);
+    catalogues.push(Catalogue::new(largest.min(1_000_000), many));
+    let mut stands = Vec::new();
+    for catalogue in catalogues {
+        stands.push(Stand::raise(ground, catalogue).await?);
+    }
+    let mut subjects = Vec::new();
+    // Subjects of one kind in a row, smallest first.
+    for scenario in [Scenario::Offer, Scenario::Page, Scenario::Patch] {
+        for stand in &stands {
+            subjects.push(Subject::of_program(stand, scenario, &stand.server, None).await?);
+        }
+    }
+    subjects.extend(
+        stands
+            .iter()
+            .map(|stand| Subject::of_pgbench(stand, Scenario::Offer)),
+    );
+    let measured = rounds(ground, &subjects).await?;
+    let mut table = Table::new("offers | sellers | a second | ÷ the smallest | PostgreSQL µs | program µs");
+    for (subjects, kind) in subjects.chunks(stands.len()).zip(measured.chunks(stands.len())) {
+        let smallest = kind.first().context("no size was measured")?;
+        for (subject, series) in subjects.iter().zip(kind) {
+            let Catalogue { offers, sellers } = subject.stand.seed.catalogue;
+            let (title, rate, ratio) = (subject.title(), series.rate().whole(), series.ratio_to(smallest));
+            let [offers, sellers] = [offers, sellers].map(|count| whole(real(count)));
+            let [postgres, program, _] = series.cpu();
+            table.row(format_args!(
+                "{title} | {offers} | {sellers} | {rate} | {ratio} | {postgres:.1} | {program:.1}"
+            ));
+        }
+    }
+    Ok(table.to_string())
+}

@@ -1,0 +1,446 @@
+//! The scenarios: what is requested, and the pgbench script that does the same reads or writes without the program.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use serde_json::Value;
+
+use crate::http::{Connection, compose};
+use crate::load::Requests;
+use crate::seed::{
+    APPLICATION, FAMILY, FAMILY_NUMBERS, FIRST_OFFER_AT, ID_LOW, OFFER, SCOPES, SELLER, Seed, client_secret,
+    id,
+};
+
+/// The columns that the product reads of an offer.
+const OFFER_COLUMNS: &str = "seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, \
+                             ean, brand, signature, thumbnail, url";
+/// A random number of 16 digits: of keys, and of what tokens' hashes are made of, since pgbench has no random texts.
+const RANDOM: &str = "random(1000000000000000, 8999999999999999)";
+const ACCESS_TTL: &str = "interval '12 hours'";
+const PAGE: &str = "/v1/offers?limit=50";
+const REFRESH_TTL: &str = "interval '90 days'";
+/// The length of a remembered answer to a PATCH, sealed, in bytes.
+const REMEMBERED: usize = 800;
+/// The largest page there is, for reaching a depth quickly.
+const LARGEST_PAGE: u64 = 200;
+
+/// One thing that clients do, or that is done for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scenario {
+    /// A random offer, with its seller's token.
+    Offer,
+    /// The first page of the largest seller's offers.
+    Page,
+    /// A page at 90 % of their depth.
+    DeepPage,
+    /// Another price for a random offer, under a fresh idempotency key.
+    Patch,
+    /// A token of a random application.
+    Token,
+    /// A refresh by each connection's own family.
+    Refresh,
+    /// A webhook's delivery, one of a backlog of all subscriptions.
+    Delivery,
+}
+
+impl Scenario {
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Offer => "`GET /v1/offers/{id}`",
+            Self::Page => "`GET /v1/offers?limit=50`",
+            Self::DeepPage => "the same at 90 % depth",
+            Self::Patch => "`PATCH /v1/offers/{id}`, keyed",
+            Self::Token => "`POST /oauth/token`, `client_credentials`",
+            Self::Refresh => "`POST /oauth/token`, `refresh_token`",
+            Self::Delivery => "a webhook delivery, many subscriptions",
+        }
+    }
+
+    /// The least ratio to pgbench that is aimed at.
+    pub(crate) const fn goal(self) -> Option<f64> {
+        match self {
+            Self::Offer => Some(0.75),
+            Self::Page => Some(0.6),
+            Self::Patch => Some(0.8),
+            Self::Refresh => Some(0.4),
+            Self::DeepPage | Self::Token | Self::Delivery => None,
+        }
+    }
+
+    /// The requests of a load on `server`; none of a delivery.
+    pub(crate) async fn requests(
+        self,
+        seed: &Arc<Seed>,
+        server: SocketAddr,
+    ) -> anyhow::Result<Option<Arc<dyn Requests>>> {
+        let path = match self {
+            Self::Delivery => return Ok(None),
+            Self::DeepPage => format!("{PAGE}&after={}", cursor_at_depth(seed, server).await?),
+            _ => PAGE.to_owned(),
+        };
+        let (scenario, seed) = (self, Arc::clone(seed));
+        Ok(Some(Arc::new(ScenarioRequests { scenario, seed, path })))
+    }
+
+    /// The script of one transaction.
+    pub(crate) fn script(self, seed: &Seed) -> String {
+        match self {
+            Self::Offer => offer_script(seed),
+            Self::Page => page_script(""),
+            Self::DeepPage => {
+                let last = seed.catalogue.largest() - depth(seed);
+                let at = format!("{FIRST_OFFER_AT} + interval '{last} milliseconds'");
+                page_script(&format!("and (created_at, id) < ({at}, '{}')", id(OFFER, last)))
+            }
+            Self::Patch => patch_script(seed),
+            Self::Token => token_script(seed),
+            Self::Refresh => refresh_script(seed),
+            Self::Delivery => delivery_script(seed),
+        }
+    }
+}
+
+/// How many offers of the first seller come before a deep page.
+fn depth(seed: &Seed) -> u64 {
+    seed.catalogue.largest() * 9 / 10 / LARGEST_PAGE * LARGEST_PAGE
+}
+
+/// The cursor behind so many offers: cursors are sealed, so the list is walked.
+async fn cursor_at_depth(seed: &Seed, server: SocketAddr) -> anyhow::Result<String> {
+    let mut connection = Connection::open(server).await?;
+    let (mut request, mut after) = (Vec::new(), String::new());
+    for _ in 0..depth(seed) / LARGEST_PAGE {
+        let path = format!("/v1/offers?fields=id&limit={LARGEST_PAGE}{after}");
+        get(&mut request, &path, token_of(seed, 0)?)?;
+        let page: Value = serde_json::from_slice(connection.exchange(&request).await?.expect(200)?)?;
+        let next = page.get("next").and_then(Value::as_str);
+        after = format!("&after={}", next.context("the list is shorter than expected")?);
+    }
+    Ok(after.trim_start_matches("&after=").to_owned())
+}
+
+struct ScenarioRequests {
+    scenario: Scenario,
+    seed: Arc<Seed>,
+    /// Of pages.
+    path: String,
+}
+
+impl Requests for ScenarioRequests {
+    fn write(&self, connection: usize, random: &mut fastrand::Rng, into: &mut Vec<u8>) -> anyhow::Result<()> {
+        let seed = &self.seed;
+        match self.scenario {
+            Scenario::Offer => {
+                let offer = random.u64(0..seed.catalogue.offers);
+                let token = token_of(seed, seed.catalogue.seller_of(offer))?;
+                get(into, &format!("/v1/offers/{}", id(OFFER, offer)), token)
+            }
+            Scenario::Page | Scenario::DeepPage => get(into, &self.path, token_of(seed, 0)?),
+            Scenario::Patch => {
+                let number = seed.keyed_requests.fetch_add(1, Ordering::Relaxed);
+                // Each number has a key of its own, and keys lie all over the index, as random ones do.
+                let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let offer = random.u64(0..seed.catalogue.offers);
+                let (id, token) = (id(OFFER, offer), token_of(seed, seed.catalogue.seller_of(offer))?);
+                let price = random.u32(1_000_000..2_000_000);
+                let body = format!(r#"{{"price":{{"amount":{price},"currency":"PLN"}}}}"#);
+                let head = format_args!(
+                    "PATCH /v1/offers/{id} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nIdempotency-Key: {key:032x}\r\n\
+                     Content-Type: application/json"
+                );
+                compose(into, head, &body)
+            }
+            Scenario::Token => {
+                let application = random.u64(0..seed.catalogue.sellers);
+                token_request(into, application, format_args!("grant_type=client_credentials"))
+            }
+            Scenario::Refresh => {
+                let application = u64::try_from(connection)? % seed.catalogue.sellers;
+                let token = self.family(connection)?;
+                let grant = format_args!("grant_type=refresh_token&refresh_token={token}");
+                token_request(into, application, grant)
+            }
+            Scenario::Delivery => anyhow::bail!("nobody requests a delivery"),
+        }
+    }
+
+    fn answered(&self, connection: usize, body: &[u8]) -> anyhow::Result<()> {
+        if self.scenario == Scenario::Refresh {
+            let answer: Value = serde_json::from_slice(body)?;
+            let next = answer.get("refresh_token").and_then(Value::as_str);
+            next.context("a refresh returned no refresh token")?
+                .clone_into(&mut *self.family(connection)?);
+        }
+        Ok(())
+    }
+}
+
+impl ScenarioRequests {
+    /// The live refresh token of a connection.
+    fn family(&self, connection: usize) -> anyhow::Result<MutexGuard<'_, String>> {
+        let token: Option<&Mutex<String>> = self.seed.refresh_tokens.get(connection);
+        let token = token.context("there are more connections than families")?;
+        Ok(token.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn token_of(seed: &Seed, seller: u64) -> anyhow::Result<&str> {
+    let token = seed.tokens.get(usize::try_from(seller)?);
+    token.map(String::as_str).context("a seller has no token")
+}
+
+fn get(into: &mut Vec<u8>, path: &str, token: &str) -> anyhow::Result<()> {
+    compose(
+        into,
+        format_args!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}"),
+        "",
+    )
+}
+
+fn token_request(into: &mut Vec<u8>, application: u64, grant: std::fmt::Arguments<'_>) -> anyhow::Result<()> {
+    let (number, secret) = (ID_LOW + application, client_secret(application));
+    let body = format!("{grant}&client_id=psa_{APPLICATION}{number}&client_secret={secret}");
+    let head = format_args!("POST /oauth/token HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded");
+    compose(into, head, &body)
+}
+
+/// Chooses a random offer: `:low` ends its id, `:seller` its seller's.
+fn any_offer(seed: &Seed) -> String {
+    let (last, seller) = (seed.catalogue.offers - 1, seed.catalogue.seller_expression(":n"));
+    format!("\\set n random(0, {last})\n\\set seller {ID_LOW} + {seller}\n\\set low {ID_LOW} + :n\n")
+}
+
+fn offer_script(seed: &Seed) -> String {
+    let choice = any_offer(seed);
+    format!(
+        "{choice}\
+         select {OFFER_COLUMNS} from offers where seller_id = ('{SELLER}' || :seller)::uuid and id = ('{OFFER}' || :low)::uuid;\n"
+    )
+}
+
+/// A page of 50, and the row that tells whether more follow.
+fn page_script(condition: &str) -> String {
+    let seller = id(SELLER, 0);
+    format!(
+        "select {OFFER_COLUMNS} from offers where seller_id = '{seller}' {condition} order by created_at desc, id desc limit 51;\n"
+    )
+}
+
+/// A claim on a fresh key, whose commit does not wait for the disk; then one transaction that locks the row, updates it, adds
+/// to the feed of changes and completes the claim.
+fn patch_script(seed: &Seed) -> String {
+    let choice = any_offer(seed);
+    let (seller, offer) = (
+        format!("('{SELLER}' || :seller)::uuid"),
+        format!("('{OFFER}' || :low)::uuid"),
+    );
+    let (fence, fingerprint, body) = (
+        format!("('{FAMILY}' || :key)::uuid"),
+        "5a".repeat(32),
+        "5a".repeat(REMEMBERED),
+    );
+    format!(
+        "{choice}\
+         \\set amount random(1000000, 1999999)\n\
+         \\set key {RANDOM}\n\
+         insert into idempotency (seller_id, key, fence, fingerprint, created_at, expires_at) \
+         select {seller}, '{OFFER}' || :key, {fence}, '\\x{fingerprint}'::bytea, at, at + interval '30 seconds' \
+         from (select api_now() as at, set_config('synchronous_commit', 'off', true)) clock \
+         on conflict (seller_id, key) do nothing returning fence;\n\
+         begin;\n\
+         select {OFFER_COLUMNS} from offers where seller_id = {seller} and id = {offer} for no key update;\n\
+         update offers set updated_at = api_now(), price_amount = :amount, price_source = 'manual' \
+         where seller_id = {seller} and id = {offer};\n\
+         insert into changes (seller_id, at, kind, offer_id, price_amount) \
+         values ({seller}, api_now(), 'offer.price_changed', {offer}, :amount);\n\
+         update idempotency set status = 200, body = '\\x{body}'::bytea, expires_at = api_now() + interval '24 hours' \
+         where seller_id = {seller} and key = '{OFFER}' || :key and fence = {fence} and status is null;\n\
+         commit;\n"
+    )
+}
+
+/// Stores a family of the application and seller that `:low` ends the ids of.
+fn family_sql(kind: &str, columns: &str, values: &str) -> String {
+    format!(
+        "insert into families (id, seller_id, client_id, kind, scopes{columns}) \
+         values (('{FAMILY}' || {ID_LOW} + nextval('{FAMILY_NUMBERS}'))::uuid, ('{SELLER}' || :low)::uuid, \
+         ('{APPLICATION}' || :low)::uuid, '{kind}', {SCOPES}{values}) returning id as family \\gset\n"
+    )
+}
+
+/// A family and its access token.
+fn token_script(seed: &Seed) -> String {
+    let (last, family) = (
+        seed.catalogue.sellers - 1,
+        family_sql("client_credentials", "", ""),
+    );
+    format!(
+        "\\set low {ID_LOW} + random(0, {last})\n\
+         \\set key {RANDOM}\n\
+         begin;\n\
+         {family}\
+         insert into access_tokens (family_id, hash, expires_at) \
+         values (:family, sha256(int8send(:key)), api_now() + {ACCESS_TTL});\n\
+         commit;\n"
+    )
+}
+
+/// Every client has a family of its own, made before its first refresh, and uses the token that it stored last.
+fn refresh_script(seed: &Seed) -> String {
+    let (sellers, family) = (
+        seed.catalogue.sellers,
+        family_sql("authorization_code", ", generation", ", 1"),
+    );
+    let (current, next) = ("sha256(int8send(:current))", "sha256(int8send(:next))");
+    format!(
+        "\\if :first\n\
+         \\set first 0\n\
+         \\set low {ID_LOW} + :client_id % {sellers}\n\
+         \\set current {RANDOM}\n\
+         {family}\
+         insert into refresh_tokens (family_id, hash, scopes, expires_at) \
+         values (:family, {current}, {SCOPES}, api_now() + {REFRESH_TTL});\n\
+         \\endif\n\
+         \\set next {RANDOM}\n\
+         begin;\n\
+         select seller_id, client_id, scopes, revoked_at, generation from families where id = :family for no key update;\n\
+         select scopes, expires_at, used_at from refresh_tokens where family_id = :family and hash = {current};\n\
+         with used as (update refresh_tokens set used_at = api_now() where family_id = :family and hash = {current} \
+         and used_at is null returning family_id), \
+         refresh as (insert into refresh_tokens (family_id, hash, scopes, expires_at) \
+         select family_id, {next}, {SCOPES}, api_now() + {REFRESH_TTL} from used) \
+         insert into access_tokens (family_id, hash, scopes, expires_at) \
+         select family_id, {next}, {SCOPES}, api_now() + {ACCESS_TTL} from used;\n\
+         commit;\n\
+         \\set current :next\n"
+    )
+}
+
+/// Takes a due delivery of a random subscription and records it as delivered, each by itself: the least that a queue in
+/// PostgreSQL asks for.
+fn delivery_script(seed: &Seed) -> String {
+    let last = seed.catalogue.subscriptions();
+    format!(
+        "\\set low {ID_LOW} + random(1, {last})\n\
+         with due as (select seller_id, subscription_id, id from deliveries where seller_id = ('{SELLER}' || :low)::uuid \
+         and due_at <= api_now() and attempt = 0 order by due_at limit 1 for update skip locked) \
+         update deliveries d set attempt = 1, due_at = null, delivered_at = api_now(), response_status = 204, duration_ms = 1 \
+         from due where d.seller_id = due.seller_id and d.subscription_id = due.subscription_id and d.id = due.id \
+         returning d.body;\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deliveries::backlog;
+    use crate::pgbench::{self, End};
+    use crate::seed::Catalogue;
+    use crate::seed::tests::{DATABASE, filled};
+
+    async fn written(seed: &Arc<Seed>, scenario: Scenario, connection: usize) -> String {
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
+        let requests = scenario.requests(seed, nowhere).await.unwrap().unwrap();
+        let (mut random, mut request) = (fastrand::Rng::with_seed(1), Vec::new());
+        requests.write(connection, &mut random, &mut request).unwrap();
+        if scenario == Scenario::Refresh {
+            requests
+                .answered(connection, br#"{"refresh_token":"next"}"#)
+                .unwrap();
+        }
+        String::from_utf8(request).unwrap()
+    }
+
+    #[tokio::test]
+    async fn no_idempotency_key_and_no_refresh_token_comes_twice() {
+        let seed = Arc::new(Seed {
+            catalogue: Catalogue::new(10, 2),
+            tokens: vec!["t0".to_owned(), "t1".to_owned()],
+            refresh_tokens: vec![Mutex::new("r0".to_owned()), Mutex::new("r1".to_owned())],
+            keyed_requests: 0.into(),
+        });
+        // Each call makes requests anew, as for another build.
+        for scenario in [Scenario::Patch, Scenario::Refresh] {
+            let (first, second) = (
+                written(&seed, scenario, 1).await,
+                written(&seed, scenario, 1).await,
+            );
+            assert_ne!(first, second);
+        }
+        assert!(
+            written(&seed, Scenario::Refresh, 0)
+                .await
+                .contains("=r0&client_id=psa_0196")
+        );
+        assert!(written(&seed, Scenario::Refresh, 1).await.contains("=next&"));
+    }
+
+    /// A row that is not found would go unnoticed, and cost nothing.
+    #[tokio::test]
+    async fn every_script_reads_or_writes_what_its_scenario_does() {
+        let (cluster, seed) = filled(Catalogue::new(2_000, 4)).await;
+        let sql = async |sql: &str| cluster.sql(DATABASE, sql).await.unwrap().concat();
+        for reading in [Scenario::Offer, Scenario::Page, Scenario::DeepPage] {
+            let script = reading.script(&seed);
+            // As many rows as there have to be, or a division by zero.
+            let rows = if reading == Scenario::Offer {
+                1
+            } else {
+                51.min(seed.catalogue.largest() - depth(&seed))
+            };
+            let script = script.trim_end().trim_end_matches(';');
+            let (before, query) = script.split_at(script.find("select").unwrap());
+            let script = format!("{before}select 1 / (count(*) = {rows})::int from ({query}) found;\n");
+            let run = pgbench::run(&cluster, DATABASE, &script, 2, End::AfterTransactions(40))
+                .await
+                .unwrap();
+            assert_eq!(run.transactions, 40, "{reading:?}");
+        }
+        sql(
+            "insert into subscriptions (seller_id, id, client_id, created_at, active, url, events, secret) \
+             select id, gen_random_uuid(), gen_random_uuid(), now(), true, 'http://x', array['order.created'], 'x' \
+             from sellers order by id offset 1",
+        )
+        .await;
+        sql(&backlog(900)).await;
+        for (writing, written) in [
+            (
+                Scenario::Patch,
+                "select least((select count(*) from idempotency where status = 200), (select count(*) from changes c \
+                 join offers o on o.seller_id = c.seller_id and o.id = c.offer_id and o.updated_at > o.created_at))",
+            ),
+            (
+                Scenario::Token,
+                "select count(*) from access_tokens t join families f on f.id = t.family_id",
+            ),
+            (
+                Scenario::Refresh,
+                "select count(*) from refresh_tokens where used_at is not null",
+            ),
+            (
+                Scenario::Delivery,
+                "select count(*) from deliveries where delivered_at is not null and due_at is null",
+            ),
+        ] {
+            let before: u64 = sql(written).await.parse().unwrap();
+            let run = pgbench::run(
+                &cluster,
+                DATABASE,
+                &writing.script(&seed),
+                2,
+                End::AfterTransactions(40),
+            )
+            .await;
+            assert_eq!(run.unwrap().transactions, 40, "{writing:?}");
+            assert_eq!(
+                sql(written).await.parse::<u64>().unwrap(),
+                before + 40,
+                "{writing:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What a database is filled with, by plain SQL: sellers, their applications and tokens, offers.
+//!
+//! Ids follow from numbers, so that a request and a pgbench script can name any row without asking the database.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+
+use indicatif::ProgressBar;
+
+use crate::cluster::Cluster;
+
+/// The first 16 of the 32 hexadecimal digits of ids.
+pub(crate) const SELLER: &str = "0196000000007000";
+pub(crate) const APPLICATION: &str = "0196000000017000";
+pub(crate) const FAMILY: &str = "0196000000027000";
+pub(crate) const OFFER: &str = "0197000000007000";
+/// The other 16 digits, as a decimal number, are this plus a row's number; its first digit is the UUID's variant.
+pub(crate) const ID_LOW: u64 = 8_000_000_000_000_000;
+/// Numbers of families that are made later.
+pub(crate) const FAMILY_NUMBERS: &str = "bench_family_numbers";
+/// The stored form of the scopes of all tokens: of offers, orders, shipments and settings.
+pub(crate) const SCOPES: u32 = 63;
+/// The instant of the first offer; each next one is a millisecond younger.
+pub(crate) const FIRST_OFFER_AT: &str = "timestamptz '2026-01-01 00:00:00Z'";
+/// The first seller has one offer in so many.
+const LARGEST_SHARE: u64 = 5;
+/// Each has a receiver at an address of its own, and 127.0.1.0/24 has no more than 254.
+const MOST_SUBSCRIPTIONS: u64 = 200;
+/// Offers that one statement makes.
+const CHUNK: u64 = 50_000;
+
+/// An id in its canonical form.
+pub(crate) fn id(high: &str, number: u64) -> String {
+    let digits = format!("{high}{}", ID_LOW + number);
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|range| digits.get(range).unwrap_or_default());
+    parts.join("-")
+}
+
+/// The secret of an application.
+pub(crate) fn client_secret(application: u64) -> String {
+    format!("pss_bench-secret-{application}")
+}
+
+/// Offers numbered from 0, dealt to sellers numbered from 0: the first has a fifth, the others equal parts of the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Catalogue {
+    pub(crate) offers: u64,
+    pub(crate) sellers: u64,
+}
+
+impl Catalogue {
+    /// With so many offers that every seller has some.
+    pub(crate) fn new(offers: u64, sellers: u64) -> Self {
+        let offers = offers.max(sellers * LARGEST_SHARE);
+        Self { offers, sellers }
+    }
+
+    /// How many offers the first seller has.
+    pub(crate) fn largest(self) -> u64 {
+        self.offers / LARGEST_SHARE
+    }
+
+    /// Sellers that subscribe to events: so many from the second one on.
+    pub(crate) fn subscriptions(self) -> u64 {
+        (self.sellers - 1).min(MOST_SUBSCRIPTIONS)
+    }
+
+    /// How many each other seller has; the last one may have fewer.
+    fn part(self) -> u64 {
+        (self.offers - self.largest()).div_ceil(self.sellers - 1)
+    }
+
+    /// The seller of an offer.
+    pub(crate) fn seller_of(self, offer: u64) -> u64 {
+        match offer.checked_sub(self.largest()) {
+            None => 0,
+            Some(rest) => 1 + rest / self.part(),
+        }
+    }
+
+    /// The same, as an expression of SQL and of pgbench.
+    pub(crate) fn seller_expression(self, offer: &str) -> String {
+        let (largest, part) = (self.largest(), self.part());
+        format!("case when {offer} < {largest} then 0 else 1 + ({offer} - {largest}) / {part} end")
+    }
+}
+
+/// What requests are made of.
+#[derive(Debug)]
+pub(crate) struct Seed {
+    pub(crate) catalogue: Catalogue,
+    /// An access token of each seller.
+    pub(crate) tokens: Vec<String>,
+    /// The live refresh token of each connection's family. The application of the n-th is the n-th, modulo all.
+    pub(crate) refresh_tokens: Vec<Mutex<String>>,
+    /// Numbers keyed requests, so that no idempotency key comes twice, whichever build is asked.
+    pub(crate) keyed_requests: AtomicU64,
+}
+
+impl Seed {
+    /// Fills a migrated database; `made` advances by the offers.
+    pub(crate) async fn fill(
+        cluster: &Cluster,
+        database: &str,
+        catalogue: Catalogue,
+        families: u16,
+        made: &ProgressBar,
+    ) -> anyhow::Result<Self> {
+        let tokens = sellers(cluster, database, catalogue.sellers).await?;
+        let refresh_tokens = refresh_tokens(cluster, database, catalogue.sellers, families).await?;
+        for first in (0..catalogue.offers).step_by(usize::try_from(CHUNK)?) {
+            let end = (first + CHUNK).min(catalogue.offers);
+            cluster.sql(database, &offers(catalogue, first, end)).await?;
+            made.inc(end - first);
+        }
+        cluster.sql(database, "vacuum (analyze)").await?;
+        cluster.sql(database, "checkpoint").await?;
+        // In memory from the start, as in a server that has run for a while.
+        let warm = "create extension pg_prewarm; select pg_prewarm('offers'), pg_prewarm('offers_pkey')";
+        cluster.sql(database, warm).await?;
+        Ok(Self {
+            catalogue,
+            tokens,
+            refresh_tokens: refresh_tokens.into_iter().map(Mutex::new).collect(),
+            keyed_requests: AtomicU64::new(0),
+        })
+    }
+}
+
+/// SQL for the id of a row whose number is `number`.
+fn sql_id(high: &str, number: &str) -> String {
+    format!("('{high}' || {ID_LOW} + {number})::uuid")
+}
+
+/// SQL for a fresh token of the row `made (family)`, whose text begins with `prefix`.
+fn sql_token(prefix: &str) -> String {
+    format!(
+        "'{prefix}' || translate(encode(uuid_send(family) || sha256(uuid_send(gen_random_uuid())), 'base64'), '+/', '-_')"
+    )
+}
+
+/// Makes sellers, an application and a connection of each, and an access token of each application.
+async fn sellers(cluster: &Cluster, database: &str, count: u64) -> anyhow::Result<Vec<String>> {
+    let (seller, application, family) = (sql_id(SELLER, "n"), sql_id(APPLICATION, "n"), sql_id(FAMILY, "n"));
+    let (numbers, secret) = (
+        format!("generate_series(0::bigint, {count} - 1) n"),
+        client_secret(0),
+    );
+    let secret = secret.trim_end_matches('0');
+    let statements = [
+        format!(
+            "insert into sellers (id, name, email, created_at) \
+             select {seller}, 'Seller ' || n, 'seller-' || n || '@bench.example', api_now() from {numbers}"
+        ),
+        format!(
+            "insert into applications (client_id, owner_id, name, documentation_url, purpose, client_type, redirect_uris, \
+             scopes, status, built_in, secret_hash, created_at, updated_at) \
+             select {application}, {seller}, 'Bench ' || n, 'https://docs.example/bench', 'own_use', 'confidential', '{{}}', \
+             {SCOPES}, 'active', false, sha256(convert_to('{secret}' || n, 'UTF8')), api_now(), api_now() from {numbers}"
+        ),
+        format!(
+            "insert into connections (client_id, seller_id, connected_at) \
+             select {application}, {seller}, api_now() from {numbers}"
+        ),
+        format!(
+            "insert into families (id, seller_id, client_id, kind, scopes) \
+             select {family}, {seller}, {application}, 'client_credentials', {SCOPES} from {numbers}"
+        ),
+        // Those that are made later have higher numbers.
+        format!("create sequence {FAMILY_NUMBERS} start {}", 10 * count),
+    ];
+    for statement in statements {
+        cluster.sql(database, &statement).await?;
+    }
+    let tokens = format!(
+        "with made as materialized (select n, {family} as family from {numbers}), \
+         tokens as materialized (select n, family, {token} as token from made), \
+         stored as (insert into access_tokens (family_id, hash, expires_at) \
+           select family, sha256(convert_to(token, 'UTF8')), api_now() + interval '12 hours' from tokens) \
+         select token from tokens order by n",
+        token = sql_token("ps_at_"),
+    );
+    cluster.sql(database, &tokens).await
+}
+
+/// Makes so many families of the applications in turn, with a refresh token each.
+async fn refresh_tokens(
+    cluster: &Cluster,
+    database: &str,
+    applications: u64,
+    count: u16,
+) -> anyhow::Result<Vec<String>> {
+    let number = format!("n % {applications}");
+    let (seller, application) = (sql_id(SELLER, &number), sql_id(APPLICATION, &number));
+    let family = sql_id(FAMILY, &format!("nextval('{FAMILY_NUMBERS}')"));
+    let sql = format!(
+        "with made as materialized (select n, {family} as family from generate_series(0::bigint, {count} - 1) n), \
+         families as (insert into families (id, seller_id, client_id, kind, scopes, generation) \
+           select family, {seller}, {application}, 'authorization_code', {SCOPES}, 1 from made), \
+         tokens as materialized (select n, family, {token} as token from made), \
+         stored as (insert into refresh_tokens (family_id, hash, scopes, expires_at) \
+           select family, sha256(convert_to(token, 'UTF8')), {SCOPES}, api_now() + interval '90 days' from tokens) \
+         select token from tokens order by n",
+        token = sql_token("ps_rt_"),
+    );
+    cluster.sql(database, &sql).await
+}
+
+/// SQL that makes the offers from `first` up to, but without, `end`. Its sellers exist, so foreign keys are not checked.
+fn offers(catalogue: Catalogue, first: u64, end: u64) -> String {
+    let seller = sql_id(SELLER, &catalogue.seller_expression("n"));
+    let id = sql_id(OFFER, "n");
+    format!(
+        "set synchronous_commit = off; set session_replication_role = replica; \
+         insert into offers (seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, \
+           ean, brand, signature, thumbnail, url) \
+         select {seller}, {id}, at, at, 499 + n * 37 % 250000, (n * 7 % 120)::integer, \
+           case when n % 10 = 0 then 'draft' else 'published' end, 'manual', \
+           brand || ' cordless drill 18 V, set number ' || n, 'cordless-drill-' || n, (5900000000000 + n)::text, brand, \
+           'C' || n || '|' || brand || '|' || (5900000000000 + n), 'https://img.shop.example/t/' || n || '/160.webp', \
+           'https://shop.example/p/cordless-drill-' || n \
+         from (select n, {FIRST_OFFER_AT} + n * interval '1 millisecond' as at, \
+           ('{{Acme,Bolt,Żubr,Kowal,Nord & Co}}'::text[])[1 + n % 5] as brand \
+           from generate_series({first}::bigint, {end} - 1) n) numbered"
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    pub(crate) const DATABASE: &str = "postgres";
+
+    /// A cluster with the product's own tables, and what the bench fills them with.
+    pub(crate) async fn filled(catalogue: Catalogue) -> (Cluster, Seed) {
+        let cluster = Cluster::start(None).await.unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut steps: Vec<_> = entries.filter(|path| path.is_dir()).collect();
+        steps.sort();
+        for step in steps {
+            let sql = fs::read_to_string(step.join("up.sql")).unwrap();
+            cluster.sql(DATABASE, &sql).await.unwrap();
+        }
+        let seed = Seed::fill(&cluster, DATABASE, catalogue, 4, &ProgressBar::hidden())
+            .await
+            .unwrap();
+        (cluster, seed)
+    }
+
+    #[test]
+    fn an_id_is_canonical() {
+        assert_eq!(id(OFFER, 123), "01970000-0000-7000-8000-000000000123");
+    }
+
+    #[tokio::test]
+    async fn a_database_is_filled_as_the_numbers_tell() {
+        let catalogue = Catalogue::new(103, 7);
+        let (cluster, seed) = filled(catalogue).await;
+        let value = async |sql: String| cluster.value(DATABASE, &sql).await.unwrap();
+        for offer in [0, 19, 20, 21, 102] {
+            let (offer, seller) = (id(OFFER, offer), id(SELLER, catalogue.seller_of(offer)));
+            let found =
+                format!("select count(*) from offers where id = '{offer}' and seller_id = '{seller}'");
+            assert_eq!(value(found).await, "1", "{offer}");
+        }
+        assert_eq!(value("select count(*) from offers".to_owned()).await, "103");
+        let owner = format!(
+            "select f.seller_id from access_tokens t join families f on f.id = t.family_id \
+             where t.hash = sha256(convert_to('{}', 'UTF8'))",
+            seed.tokens[6]
+        );
+        assert_eq!(value(owner).await, id(SELLER, 6));
+        let live = format!(
+            "select count(*) from refresh_tokens where hash = sha256(convert_to('{}', 'UTF8'))",
+            seed.refresh_tokens[3].lock().unwrap()
+        );
+        assert_eq!(value(live).await, "1");
+        let secret = format!(
+            "select client_id from applications where secret_hash = sha256(convert_to('{}', 'UTF8'))",
+            client_secret(5)
+        );
+        assert_eq!(value(secret).await, id(APPLICATION, 5));
+    }
+}

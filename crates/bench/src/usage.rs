@@ -1,0 +1,103 @@
+//! CPU time and memory of processes, by `/proc`, and the limit of open files.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use procfs::process::{Process, Stat, all_processes};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// CPU time that a process has used.
+pub(crate) fn of_process(pid: u32) -> anyhow::Result<Duration> {
+    let stat = stat(pid)?;
+    Ok(ticks(stat.utime + stat.stime))
+}
+
+/// CPU time of PostgreSQL: the postmaster, its children, and those that have ended.
+pub(crate) fn of_postgres(postmaster: u32) -> anyhow::Result<Duration> {
+    loop {
+        let before = stat(postmaster)?;
+        let children: u64 = children(postmaster)?.map(|child| child.utime + child.stime).sum();
+        // A child that ended in between is in neither sum, or in both.
+        if ended(&stat(postmaster)?) == ended(&before) {
+            return Ok(ticks(before.utime + before.stime + ended(&before) + children));
+        }
+    }
+}
+
+/// CPU time of this process's children that have ended.
+pub(crate) fn of_ended_children() -> anyhow::Result<Duration> {
+    Ok(ticks(ended(&stat(std::process::id())?)))
+}
+
+/// How many backends and other processes PostgreSQL has.
+pub(crate) fn postgres_processes(postmaster: u32) -> anyhow::Result<usize> {
+    Ok(children(postmaster)?.count())
+}
+
+fn stat(pid: u32) -> anyhow::Result<Stat> {
+    let process = Process::new(i32::try_from(pid)?).with_context(|| format!("process {pid} has ended"))?;
+    Ok(process.stat()?)
+}
+
+/// Ticks of children that were waited for; negative only in theory.
+fn ended(stat: &Stat) -> u64 {
+    u64::try_from(stat.cutime + stat.cstime).unwrap_or_default()
+}
+
+fn children(pid: u32) -> anyhow::Result<impl Iterator<Item = Stat>> {
+    let parent = i32::try_from(pid)?;
+    // A process that ends meanwhile is its parent's to count.
+    let stats = all_processes()?.filter_map(|process| process.ok()?.stat().ok());
+    Ok(stats.filter(move |stat| stat.ppid == parent))
+}
+
+fn ticks(count: u64) -> Duration {
+    Duration::from_micros(count * 1_000_000 / procfs::ticks_per_second())
+}
+
+/// Memory that a process holds, in MB.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) resident: f64,
+    pub(crate) peak: f64,
+}
+
+impl Memory {
+    pub(crate) fn of(pid: u32) -> anyhow::Result<Self> {
+        let status = Process::new(i32::try_from(pid)?)?.status()?;
+        let megabytes = |kibibytes: Option<u64>| {
+            let kibibytes = u32::try_from(kibibytes.context("a process without memory")?)?;
+            anyhow::Ok(f64::from(kibibytes) * 1_024.0 / 1e6)
+        };
+        Ok(Self {
+            resident: megabytes(status.vmrss)?,
+            peak: megabytes(status.vmhwm)?,
+        })
+    }
+}
+
+/// Raises the limit of open files to what so many connections need; processes that are started later inherit it.
+pub(crate) fn allow_connections(count: u64) -> anyhow::Result<()> {
+    let (limit, needed) = (getrlimit(Resource::Nofile), count + 256);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let raised = Rlimit {
+        current: Some(needed),
+        maximum: limit.maximum,
+    };
+    setrlimit(Resource::Nofile, raised).with_context(|| format!("{needed} open files are not allowed here"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_used_something() {
+        let own = std::process::id();
+        assert!(of_postgres(own).unwrap() >= of_process(own).unwrap() / 2);
+        let memory = Memory::of(own).unwrap();
+        assert!(memory.resident > 0.0 && memory.peak >= memory.resident);
+    }
+}
