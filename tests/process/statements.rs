@@ -20,11 +20,11 @@ const ASKED: [(&str, usize, usize); 9] = [
     ("GET /v1/offers/{id}", 2, 2),
     ("GET /v1/offers", 2, 2),
     ("GET /v1/orders", 2, 2),
-    ("PATCH /v1/offers/{id}, keyed", 10, 5),
-    ("POST /v1/orders/{id}/shipments, keyed", 13, 6),
+    ("PATCH /v1/offers/{id}, keyed", 10, 6),
+    ("POST /v1/orders/{id}/shipments, keyed", 13, 7),
     ("POST /orders, keyed", 12, 7),
     ("POST /oauth/token, client_credentials", 4, 4),
-    ("POST /oauth/token, refresh_token", 11, 6),
+    ("POST /oauth/token, refresh_token", 11, 7),
 ];
 /// Each is sent this often, and the fewest count: connecting, preparing a statement and what happens beside requests only add.
 const REPEATS: usize = 12;
