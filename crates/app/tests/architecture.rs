@@ -107,7 +107,7 @@ impl Workspace {
             "usecases" => Some(Layer::UseCases),
             place if place.starts_with("adapters/") => Some(Layer::Adapter),
             "app" => Some(Layer::App),
-            "testkit" | "bench" | "simulation" | "fuzz" | "tests" => Some(Layer::Workshop),
+            "testkit" | "bench" | "fuzz" | "tests" => Some(Layer::Workshop),
             "web" | "private-postgres" => None,
             other => {
                 panic!("{other} has no place in the architecture yet: say here which layer it belongs to")
@@ -189,22 +189,6 @@ fn the_domain_is_pure() {
             .collect::<Vec<_>>();
         assert!(impure.is_empty(), "{name} is built from {impure:?}");
     }
-}
-
-#[test]
-fn the_simulation_runs_the_use_cases_alone() {
-    let workspace = Workspace::read();
-    let tree = workspace.tree("simulation");
-    assert!(tree.contains("usecases"), "{tree:?}");
-    // A runtime, a socket or a database of its own would bring in what no seed decides.
-    let impure = IMPURE.iter().filter(|banned| tree.contains(**banned));
-    assert_eq!(impure.collect::<Vec<_>>(), Vec::<&&str>::new());
-    let adapters = workspace.knows()["simulation"]
-        .iter()
-        .filter(|name| workspace.layer(name) >= Some(Layer::Adapter))
-        .cloned()
-        .collect::<Vec<_>>();
-    assert!(adapters.is_empty(), "{adapters:?}");
 }
 
 #[test]

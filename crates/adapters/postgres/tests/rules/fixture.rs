@@ -1,22 +1,28 @@
-//! What the rules need: the ports of one database, its clock, and something to begin with.
+//! What the tests of the rules share: a database reached through its ports, its clock, and rows to begin with.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
-use async_trait::async_trait;
+use adapter_postgres::{Database, DatabaseSettings};
 use changes::ChangeReader;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
-    Change, Claim, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, Money, OfferId, Randomness,
-    SellerId,
+    Change, Claim, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, Money, OfferId,
+    Purpose as SealPurpose, Randomness, SealError, Sealer, SellerId,
 };
 use oauth::{
     Application, ApplicationStatus, ClientId, ClientType, Email, Gate, NewSeller, Purpose, ScopeSet,
     SellerName,
 };
 use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
+use testkit::{TestClock, TestDatabase};
+use tokio::time::sleep;
 use usecases::{Transaction, UnitOfWork};
 use uuid::Uuid;
 use webhooks::{
@@ -24,34 +30,97 @@ use webhooks::{
     WebhookUrl,
 };
 
-/// A database of the test's own, empty and reached through its ports. Its clock stands still but for [`Stand::advance`].
-#[async_trait]
-pub trait Stand: Send + Sync {
-    /// Opens transactions.
-    fn units(&self) -> Arc<dyn UnitOfWork>;
-    /// Claims keys.
-    fn claims(&self) -> Arc<dyn IdempotencyClaims>;
-    /// Gives lanes out.
-    fn lanes(&self) -> Arc<dyn Lanes>;
-    /// Admits requests; applications have [`LIMIT`] a minute.
-    fn gate(&self) -> Arc<dyn Gate>;
-    /// Reads the feed.
-    fn feed(&self) -> Arc<dyn ChangeReader>;
-    /// Waits until every transaction has ended that had begun by now, whoever's it is: the feed waits for those of other
-    /// tests on the same server, too.
-    async fn quiet(&self);
-    /// Moves the database's clock on.
-    async fn advance(&self, by: TimeDelta);
+/// A database of the test's own: empty, reached through its ports. Its clock stands still but for [`Fixture::advance`].
+pub(super) struct Fixture {
+    place: TestDatabase,
+    clock: TestClock,
+    database: Database,
+}
+
+impl Fixture {
+    pub(super) async fn new() -> Self {
+        let place = TestDatabase::create().await;
+        let settings = DatabaseSettings {
+            url: place.url().to_owned(),
+            pool_size: 12,
+            connect_timeout: Duration::from_secs(5),
+            acquire_timeout: Duration::from_secs(20),
+            statement_timeout: Duration::from_secs(5),
+            default_rate_limit: NonZeroU32::new(LIMIT).unwrap(),
+        };
+        let clock = place.control_clock().await;
+        clock.freeze("2026-03-01T10:00:00.123456Z".parse().unwrap()).await;
+        let database = Database::new(settings).unwrap().with_sealer(Arc::new(Plain));
+        Self {
+            place,
+            clock,
+            database,
+        }
+    }
+
+    pub(super) fn units(&self) -> Arc<dyn UnitOfWork> {
+        self.database.units()
+    }
+
+    pub(super) fn claims(&self) -> Arc<dyn IdempotencyClaims> {
+        self.database.claims()
+    }
+
+    pub(super) fn lanes(&self) -> Arc<dyn Lanes> {
+        self.database.lanes()
+    }
+
+    pub(super) fn gate(&self) -> Arc<dyn Gate> {
+        self.database.gate()
+    }
+
+    pub(super) fn feed(&self) -> Arc<dyn ChangeReader> {
+        self.database.change_reader()
+    }
+
+    /// Waits until every transaction that has begun by now has ended: the feed waits also for those of other tests on the
+    /// same server.
+    pub(super) async fn quiet(&self) {
+        let server = self.place.connect().await;
+        let begun: String = server
+            .query_one("select pg_snapshot_xmax(pg_current_snapshot())::text", &[])
+            .await
+            .unwrap()
+            .get(0);
+        let running = "select pg_snapshot_xmin(pg_current_snapshot()) < $1::text::xid8";
+        let end = Instant::now() + Duration::from_mins(1);
+        while server.query_one(running, &[&begun]).await.unwrap().get(0) {
+            assert!(Instant::now() < end, "a transaction has been open for a minute");
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    pub(super) async fn advance(&self, by: TimeDelta) {
+        self.clock.advance(by).await;
+    }
+}
+
+/// Seals nothing: other tests are about sealing.
+struct Plain;
+
+impl Sealer for Plain {
+    fn seal(&self, _purpose: SealPurpose, _bound_to: &[u8], plain: &[u8]) -> Vec<u8> {
+        plain.to_vec()
+    }
+
+    fn open(&self, _purpose: SealPurpose, _bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        Ok(sealed.to_vec())
+    }
 }
 
 /// Requests a minute of an application that has no limit of its own.
-pub const LIMIT: u32 = 600;
+pub(super) const LIMIT: u32 = 600;
 
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// Ids that no other call gets, and secrets that are none.
 #[derive(Debug, Clone, Copy)]
-pub struct Ids;
+pub(super) struct Ids;
 
 impl Randomness for Ids {
     fn secret(&self) -> [u8; 32] {
@@ -75,12 +144,12 @@ pub(super) fn id() -> Uuid {
     Ids.uuid()
 }
 
-pub(super) async fn begin(stand: &dyn Stand) -> Box<dyn Transaction> {
-    stand.units().begin().await.unwrap()
+pub(super) async fn begin(fixture: &Fixture) -> Box<dyn Transaction> {
+    fixture.units().begin().await.unwrap()
 }
 
-pub(super) async fn seller(stand: &dyn Stand) -> SellerId {
-    let (tx, id) = (begin(stand).await, id());
+pub(super) async fn seller(fixture: &Fixture) -> SellerId {
+    let (tx, id) = (begin(fixture).await, id());
     let new = NewSeller {
         id: id.into(),
         name: SellerName::new("Kettles & Co".to_owned()).unwrap(),
@@ -94,8 +163,8 @@ pub(super) async fn seller(stand: &dyn Stand) -> SellerId {
 }
 
 /// An active application of a seller's.
-pub(super) async fn application(stand: &dyn Stand, owner: SellerId) -> ClientId {
-    let (tx, client_id) = (begin(stand).await, ClientId::from(id()));
+pub(super) async fn application(fixture: &Fixture, owner: SellerId) -> ClientId {
+    let (tx, client_id) = (begin(fixture).await, ClientId::from(id()));
     let application = Application {
         client_id,
         owner,
@@ -144,8 +213,8 @@ pub(super) fn offer(seller: SellerId, pieces: i64, at: DateTime<Utc>) -> Offer {
 }
 
 /// An offer that is there.
-pub(super) async fn saved_offer(stand: &dyn Stand, seller: SellerId, pieces: i64) -> Offer {
-    let tx = begin(stand).await;
+pub(super) async fn saved_offer(fixture: &Fixture, seller: SellerId, pieces: i64) -> Offer {
+    let tx = begin(fixture).await;
     let offer = offer(seller, pieces, tx.now());
     let change = Change::made(offer.clone(), Vec::new());
     tx.save_offers(seller, vec![change]).await.unwrap();
@@ -154,14 +223,14 @@ pub(super) async fn saved_offer(stand: &dyn Stand, seller: SellerId, pieces: i64
 }
 
 /// A subscription of a seller's own application to everything; its lane.
-pub(super) async fn lane(stand: &dyn Stand) -> LaneKey {
-    let seller = seller(stand).await;
-    let client_id = application(stand, seller).await;
-    subscribed(stand, seller, client_id).await
+pub(super) async fn lane(fixture: &Fixture) -> LaneKey {
+    let seller = seller(fixture).await;
+    let client_id = application(fixture, seller).await;
+    subscribed(fixture, seller, client_id).await
 }
 
-pub(super) async fn subscribed(stand: &dyn Stand, seller: SellerId, client_id: ClientId) -> LaneKey {
-    let tx = begin(stand).await;
+pub(super) async fn subscribed(fixture: &Fixture, seller: SellerId, client_id: ClientId) -> LaneKey {
+    let tx = begin(fixture).await;
     assert!(tx.take_subscription_place(seller, client_id).await.unwrap());
     let new = subscription(seller, client_id, tx.now());
     let lane = LaneKey {
@@ -186,11 +255,11 @@ pub(super) fn subscription(seller: SellerId, client_id: ClientId, at: DateTime<U
 }
 
 /// Queues deliveries by hand, and returns their ids in the order in which they are due.
-pub(super) async fn queue(stand: &dyn Stand, lane: LaneKey, number: usize) -> Vec<DeliveryId> {
+pub(super) async fn queue(fixture: &Fixture, lane: LaneKey, number: usize) -> Vec<DeliveryId> {
     let mut ids = Vec::new();
     for _ in 0..number {
-        stand.advance(TimeDelta::milliseconds(1)).await;
-        let tx = begin(stand).await;
+        fixture.advance(TimeDelta::milliseconds(1)).await;
+        let tx = begin(fixture).await;
         let id = DeliveryId::from(id());
         let new = NewDelivery {
             id,

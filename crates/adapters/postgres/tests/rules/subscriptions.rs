@@ -8,8 +8,8 @@ use usecases::{Failure, Transaction, Work, transact};
 use webhooks::{AddressPolicy, MOST_SUBSCRIPTIONS, WebhookEvent, WebhookUrl};
 
 use super::{
+    fixture::{Fixture, Ids, application, begin, lane, queue, seller, subscribed, subscription},
     lanes::{ROOM, claimed, claimed_one},
-    stand::{Ids, Stand, application, begin, lane, queue, seller, subscribed, subscription},
 };
 
 struct Subscribe(SellerId, ClientId);
@@ -30,21 +30,23 @@ impl Work for Subscribe {
 }
 
 /// Twenty have a place, however many ask at once; a place that is given up is free again.
-pub async fn the_limit_is_exact_and_a_place_comes_back(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let client_id = application(stand, seller).await;
-    let key = subscribed(stand, seller, client_id).await;
+#[tokio::test]
+async fn the_limit_is_exact_and_a_place_comes_back() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let client_id = application(fixture, seller).await;
+    let key = subscribed(fixture, seller, client_id).await;
     for _ in 2..MOST_SUBSCRIPTIONS {
-        subscribed(stand, seller, client_id).await;
+        subscribed(fixture, seller, client_id).await;
     }
-    let (units, subscribe) = (stand.units(), Subscribe(seller, client_id));
+    let (units, subscribe) = (fixture.units(), Subscribe(seller, client_id));
     let all = join_all((0..4).map(|_| transact(units.as_ref(), &subscribe))).await;
     let made = all.iter().filter(|made| made.is_ok()).count();
     let refused = all
         .iter()
         .filter(|made| matches!(made, Err(Failure::Refused(Refusal::Limit))));
     assert_eq!((made, refused.count()), (1, 3), "{all:?}");
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     assert!(
         tx.remove_subscription(seller, client_id, key.subscription)
             .await
@@ -60,11 +62,13 @@ pub async fn the_limit_is_exact_and_a_place_comes_back(stand: &dyn Stand) {
 }
 
 /// A subscription that was removed is given out no more and takes nothing in, and what was begun is not recorded.
-pub async fn what_has_ended_is_given_out_no_more(stand: &dyn Stand) {
-    let key = lane(stand).await;
-    queue(stand, key, 2).await;
-    let held = claimed_one(stand).await;
-    let tx = begin(stand).await;
+#[tokio::test]
+async fn what_has_ended_is_given_out_no_more() {
+    let fixture = &Fixture::new().await;
+    let key = lane(fixture).await;
+    queue(fixture, key, 2).await;
+    let held = claimed_one(fixture).await;
+    let tx = begin(fixture).await;
     let client_id = held.client_id;
     let other = subscription(key.seller, client_id, tx.now()).id;
     assert!(
@@ -79,13 +83,13 @@ pub async fn what_has_ended_is_given_out_no_more(stand: &dyn Stand) {
     );
     tx.commit().await.unwrap();
     let end = super::lanes::failed(held.hold, &held.deliveries[0]);
-    stand
+    fixture
         .lanes()
         .settle(&[end], &[super::lanes::release(held.hold)])
         .await
         .unwrap();
-    stand.advance(chrono::TimeDelta::hours(1)).await;
-    assert!(claimed(stand, ROOM).await.is_empty());
-    let tx = begin(stand).await;
+    fixture.advance(chrono::TimeDelta::hours(1)).await;
+    assert!(claimed(fixture, ROOM).await.is_empty());
+    let tx = begin(fixture).await;
     assert_eq!(tx.subscription(key.seller, key.subscription).await.unwrap(), None);
 }

@@ -5,10 +5,10 @@ use kernel::{Change, OfferId, SellerId, StoreError};
 use offers::{Offer, Stock};
 use usecases::{Transaction, UnitOfWorkError, Work, transact};
 
-use super::stand::{Stand, begin, offer, saved_offer, seller};
+use super::fixture::{Fixture, begin, offer, saved_offer, seller};
 
-async fn stock(stand: &dyn Stand, seller: SellerId, id: OfferId) -> Option<i32> {
-    let found = begin(stand).await.lock_offers(seller, &[id]).await.unwrap();
+async fn stock(fixture: &Fixture, seller: SellerId, id: OfferId) -> Option<i32> {
+    let found = begin(fixture).await.lock_offers(seller, &[id]).await.unwrap();
     found.first().map(|offer| offer.stock.unwrap().get())
 }
 
@@ -21,13 +21,15 @@ fn with_stock(offer: &Offer, pieces: i64) -> Change<Offer, offers::OfferEvent> {
 }
 
 /// Offers are found by their sellers alone, each once, however often it is asked for.
-pub async fn what_is_saved_is_there_and_another_sellers_is_not(stand: &dyn Stand) {
-    let (one, other) = (seller(stand).await, seller(stand).await);
-    let kettle = saved_offer(stand, one, 5).await;
-    let pot = saved_offer(stand, one, 6).await;
-    let tx = begin(stand).await;
+#[tokio::test]
+async fn what_is_saved_is_there_and_another_sellers_is_not() {
+    let fixture = &Fixture::new().await;
+    let (one, other) = (seller(fixture).await, seller(fixture).await);
+    let kettle = saved_offer(fixture, one, 5).await;
+    let pot = saved_offer(fixture, one, 6).await;
+    let tx = begin(fixture).await;
     let found = tx
-        .lock_offers(one, &[pot.id, kettle.id, kettle.id, super::stand::id().into()])
+        .lock_offers(one, &[pot.id, kettle.id, kettle.id, super::fixture::id().into()])
         .await;
     assert_eq!(found.unwrap(), [kettle.clone(), pot]);
     assert!(tx.lock_offers(other, &[kettle.id]).await.unwrap().is_empty());
@@ -36,10 +38,12 @@ pub async fn what_is_saved_is_there_and_another_sellers_is_not(stand: &dyn Stand
 }
 
 /// What a transaction has written is its own until it commits, and gone where it does not.
-pub async fn what_is_not_committed_is_nobodys(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let kettle = saved_offer(stand, seller, 5).await;
-    let tx = begin(stand).await;
+#[tokio::test]
+async fn what_is_not_committed_is_nobodys() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let kettle = saved_offer(fixture, seller, 5).await;
+    let tx = begin(fixture).await;
     tx.lock_offers(seller, &[kettle.id]).await.unwrap();
     tx.save_offers(seller, vec![with_stock(&kettle, 7)])
         .await
@@ -47,13 +51,13 @@ pub async fn what_is_not_committed_is_nobodys(stand: &dyn Stand) {
     let own = tx.lock_offers(seller, &[kettle.id]).await.unwrap();
     assert_eq!(own[0].stock, Stock::new(7).ok());
     drop(tx);
-    assert_eq!(stock(stand, seller, kettle.id).await, Some(5));
-    let tx = begin(stand).await;
+    assert_eq!(stock(fixture, seller, kettle.id).await, Some(5));
+    let tx = begin(fixture).await;
     tx.save_offers(seller, vec![with_stock(&kettle, 8)])
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    assert_eq!(stock(stand, seller, kettle.id).await, Some(8));
+    assert_eq!(stock(fixture, seller, kettle.id).await, Some(8));
 }
 
 /// Takes a piece of each offer, in the order in which they are named.
@@ -73,40 +77,46 @@ impl Work for TakeOne {
 }
 
 /// Nobody's change is lost to another one's.
-pub async fn a_locked_offer_is_waited_for_and_read_as_it_is_then(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let kettle = saved_offer(stand, seller, 20).await;
-    let units = stand.units();
+#[tokio::test]
+async fn a_locked_offer_is_waited_for_and_read_as_it_is_then() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let kettle = saved_offer(fixture, seller, 20).await;
+    let units = fixture.units();
     let take = TakeOne(seller, vec![kettle.id]);
     for done in join_all((0..8).map(|_| transact(units.as_ref(), &take))).await {
         done.unwrap();
     }
-    assert_eq!(stock(stand, seller, kettle.id).await, Some(12));
+    assert_eq!(stock(fixture, seller, kettle.id).await, Some(12));
 }
 
 /// A new offer that exists is a conflict; a changed one that does not exist is a failure, at the commit at the latest.
-pub async fn what_is_new_must_not_be_there_and_what_changes_must(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let kettle = saved_offer(stand, seller, 5).await;
-    let tx = begin(stand).await;
+#[tokio::test]
+async fn what_is_new_must_not_be_there_and_what_changes_must() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let kettle = saved_offer(fixture, seller, 5).await;
+    let tx = begin(fixture).await;
     let twice = tx
         .save_offers(seller, vec![Change::made(kettle, Vec::new())])
         .await;
     assert!(matches!(twice, Err(StoreError::Conflict { .. })), "{twice:?}");
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     let unknown = offer(seller, 1, tx.now());
     let saved = tx.save_offers(seller, vec![with_stock(&unknown, 2)]).await;
     assert!(saved.is_err() || tx.commit().await.is_err());
 }
 
 /// Offers are locked in one order, whatever the order in which they are asked for.
-pub async fn those_who_lock_the_same_offers_never_wait_in_a_circle(stand: &dyn Stand) {
-    let seller = seller(stand).await;
+#[tokio::test]
+async fn those_who_lock_the_same_offers_never_wait_in_a_circle() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
     let (one, other) = (
-        saved_offer(stand, seller, 50).await,
-        saved_offer(stand, seller, 50).await,
+        saved_offer(fixture, seller, 50).await,
+        saved_offer(fixture, seller, 50).await,
     );
-    let units = stand.units();
+    let units = fixture.units();
     let orders = [
         TakeOne(seller, vec![one.id, other.id]),
         TakeOne(seller, vec![other.id, one.id]),
@@ -115,6 +125,6 @@ pub async fn those_who_lock_the_same_offers_never_wait_in_a_circle(stand: &dyn S
         done.unwrap();
     }
     for id in [one.id, other.id] {
-        assert_eq!(stock(stand, seller, id).await, Some(42));
+        assert_eq!(stock(fixture, seller, id).await, Some(42));
     }
 }

@@ -11,16 +11,16 @@ use usecases::{
 use webhooks::WebhookEvent;
 
 use super::{
+    fixture::{Fixture, Ids, application, begin, id, saved_offer, seller, subscribed},
     lanes::{ROOM, claimed},
-    stand::{Ids, Stand, application, begin, id, saved_offer, seller, subscribed},
 };
 
-async fn placed(stand: &dyn Stand, sellers: &[SellerId]) -> OrderRef {
+async fn placed(fixture: &Fixture, sellers: &[SellerId]) -> OrderRef {
     let mut items = Vec::new();
     for seller in sellers {
         items.push(Line {
             seller: *seller,
-            offer: saved_offer(stand, *seller, 5).await.id,
+            offer: saved_offer(fixture, *seller, 5).await.id,
             quantity: 1,
             unit_price: None,
             title: None,
@@ -36,26 +36,28 @@ async fn placed(stand: &dyn Stand, sellers: &[SellerId]) -> OrderRef {
         shipping_address: None,
         items,
     };
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     let placed = place_order(&*tx, &*tx, &Ids, &request, tx.now()).await.unwrap();
     tx.commit().await.unwrap();
     OrderRef::Id(placed.id)
 }
 
 /// Two orders never have one number.
-pub async fn a_number_is_given_once(stand: &dyn Stand) {
+#[tokio::test]
+async fn a_number_is_given_once() {
+    let fixture = &Fixture::new().await;
     let number = OrderNumber::new("A-1".to_owned()).unwrap();
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     tx.open_order(id().into(), &number, false, tx.now())
         .await
         .unwrap();
     drop(tx);
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     tx.open_order(id().into(), &number, false, tx.now())
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     let taken = tx
         .open_order(id().into(), &number, false, tx.now())
         .await
@@ -64,10 +66,16 @@ pub async fn a_number_is_given_once(stand: &dyn Stand) {
 }
 
 /// A seller finds the own part alone, whether by id or by number; whoever may see all gets them by sellers.
-pub async fn parts_are_their_sellers_and_locked_in_one_order(stand: &dyn Stand) {
-    let (one, other, third) = (seller(stand).await, seller(stand).await, seller(stand).await);
-    let order = placed(stand, &[other, one]).await;
-    let tx = begin(stand).await;
+#[tokio::test]
+async fn parts_are_their_sellers_and_locked_in_one_order() {
+    let fixture = &Fixture::new().await;
+    let (one, other, third) = (
+        seller(fixture).await,
+        seller(fixture).await,
+        seller(fixture).await,
+    );
+    let order = placed(fixture, &[other, one]).await;
+    let tx = begin(fixture).await;
     let part = tx.lock_part(one, &order).await.unwrap().unwrap();
     assert!(part.several_sellers && part.seller == one && part.items.len() == 1);
     let by_number = tx
@@ -89,25 +97,27 @@ pub async fn parts_are_their_sellers_and_locked_in_one_order(stand: &dyn Stand) 
 }
 
 /// A transition is told to each of its seller's subscriptions, once and with the commit; to another seller's never.
-pub async fn each_event_is_delivered_to_each_subscription_to_it(stand: &dyn Stand) {
-    let (one, other) = (seller(stand).await, seller(stand).await);
-    let application = application(stand, one).await;
+#[tokio::test]
+async fn each_event_is_delivered_to_each_subscription_to_it() {
+    let fixture = &Fixture::new().await;
+    let (one, other) = (seller(fixture).await, seller(fixture).await);
+    let application = application(fixture, one).await;
     let lanes = [
-        subscribed(stand, one, application).await,
-        subscribed(stand, one, application).await,
+        subscribed(fixture, one, application).await,
+        subscribed(fixture, one, application).await,
     ];
-    let order = placed(stand, &[one, other]).await;
-    let tx = begin(stand).await;
+    let order = placed(fixture, &[one, other]).await;
+    let tx = begin(fixture).await;
     settle_order(&*tx, &*tx, &order, Settlement::Pay, tx.now())
         .await
         .unwrap();
     drop(tx);
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     settle_order(&*tx, &*tx, &order, Settlement::Cancel, tx.now())
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    let claimed = claimed(stand, ROOM).await;
+    let claimed = claimed(fixture, ROOM).await;
     let told: BTreeSet<_> = claimed.iter().map(|lane| lane.hold.lane).collect();
     assert_eq!(told, BTreeSet::from(lanes));
     for lane in claimed {

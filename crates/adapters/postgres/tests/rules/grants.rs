@@ -11,7 +11,7 @@ use usecases::{
     transact,
 };
 
-use super::stand::{Ids, Stand, application, begin, id, seller};
+use super::fixture::{Fixture, Ids, application, begin, id, seller};
 
 /// The example of RFC 7636, appendix B.
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
@@ -22,10 +22,10 @@ const LIFETIMES: Lifetimes = Lifetimes {
 };
 
 /// A consent, and the code that comes of it.
-async fn consented(stand: &dyn Stand, seller: SellerId, client_id: ClientId) -> TokenKey {
+async fn consented(fixture: &Fixture, seller: SellerId, client_id: ClientId) -> TokenKey {
     let family = FamilyId::from(id());
     let code = Credential::from_random(CredentialKind::AuthorizationCode, family, &Ids.secret());
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     let consent = NewConsent {
         family,
         seller,
@@ -42,9 +42,9 @@ async fn consented(stand: &dyn Stand, seller: SellerId, client_id: ClientId) -> 
 }
 
 /// Exchanges a code without looking at it; the pair.
-async fn exchanged(stand: &dyn Stand, code: TokenKey) -> TokenPair {
+async fn exchanged(fixture: &Fixture, code: TokenKey) -> TokenPair {
     let pair = TokenPair::new(&Ids, code.family);
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     let (_, stored) = tx.lock_code(code).await.unwrap().unwrap();
     assert_eq!(stored.unwrap().used_at, None);
     let new = oauth::NewPair {
@@ -71,17 +71,19 @@ impl Work for Refresh {
     }
 }
 
-async fn lives(stand: &dyn Stand, pair: &TokenPair) -> bool {
-    stand.gate().admit(pair.access.key()).await.unwrap().is_some()
+async fn lives(fixture: &Fixture, pair: &TokenPair) -> bool {
+    fixture.gate().admit(pair.access.key()).await.unwrap().is_some()
 }
 
 /// A refresh token gives a pair once; used again it ends the family, with all that came of it.
-pub async fn a_refresh_token_gives_one_pair(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let client_id = application(stand, super::stand::seller(stand).await).await;
-    let first = exchanged(stand, consented(stand, seller, client_id).await).await;
-    assert!(lives(stand, &first).await);
-    let units = stand.units();
+#[tokio::test]
+async fn a_refresh_token_gives_one_pair() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let client_id = application(fixture, super::fixture::seller(fixture).await).await;
+    let first = exchanged(fixture, consented(fixture, seller, client_id).await).await;
+    assert!(lives(fixture, &first).await);
+    let units = fixture.units();
     let refresh = || {
         Refresh(
             first.refresh.key(),
@@ -94,8 +96,8 @@ pub async fn a_refresh_token_gives_one_pair(stand: &dyn Stand) {
         transact(units.as_ref(), &second).await,
         Ok(Granted::Pair(_))
     ));
-    assert!(lives(stand, &first).await && lives(stand, &second.2).await);
-    let tx = begin(stand).await;
+    assert!(lives(fixture, &first).await && lives(fixture, &second.2).await);
+    let tx = begin(fixture).await;
     assert!(second.2.stands(&*tx).await.unwrap());
     drop(tx);
     let third = refresh();
@@ -104,16 +106,18 @@ pub async fn a_refresh_token_gives_one_pair(stand: &dyn Stand) {
         Ok(Granted::FamilyEnded)
     ));
     for pair in [&first, &second.2, &third.2] {
-        assert!(!lives(stand, pair).await);
+        assert!(!lives(fixture, pair).await);
     }
 }
 
 /// Of two at once, one gets the pair, and the other one finds the token used.
-pub async fn a_second_use_waits_for_the_first(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let client_id = application(stand, super::stand::seller(stand).await).await;
-    let first = exchanged(stand, consented(stand, seller, client_id).await).await;
-    let (units, family) = (stand.units(), first.access.key().family);
+#[tokio::test]
+async fn a_second_use_waits_for_the_first() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let client_id = application(fixture, super::fixture::seller(fixture).await).await;
+    let first = exchanged(fixture, consented(fixture, seller, client_id).await).await;
+    let (units, family) = (fixture.units(), first.access.key().family);
     let refresh = || Refresh(first.refresh.key(), client_id, TokenPair::new(&Ids, family));
     let (one, other) = (refresh(), refresh());
     let (one, other) = join(transact(units.as_ref(), &one), transact(units.as_ref(), &other)).await;
@@ -121,11 +125,13 @@ pub async fn a_second_use_waits_for_the_first(stand: &dyn Stand) {
 }
 
 /// The same where both lock it along with the begin.
-pub async fn a_second_use_waits_for_the_first_behind_its_begin(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let client_id = application(stand, super::stand::seller(stand).await).await;
-    let first = exchanged(stand, consented(stand, seller, client_id).await).await;
-    let (units, family) = (stand.units(), first.access.key().family);
+#[tokio::test]
+async fn a_second_use_waits_for_the_first_behind_its_begin() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let client_id = application(fixture, super::fixture::seller(fixture).await).await;
+    let first = exchanged(fixture, consented(fixture, seller, client_id).await).await;
+    let (units, family) = (fixture.units(), first.access.key().family);
     let refresh = || {
         let pair = TokenPair::new(&Ids, family);
         Refresh(first.refresh.key(), client_id, pair)
@@ -144,22 +150,24 @@ fn one_has_it(granted: &[Granted]) {
 }
 
 /// Disconnecting ends what was granted under the connection, used or not; a new consent begins a new one.
-pub async fn a_connections_end_is_its_families_end(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let client_id = application(stand, super::stand::seller(stand).await).await;
-    let pair = exchanged(stand, consented(stand, seller, client_id).await).await;
-    let unused = consented(stand, seller, client_id).await;
-    let tx = begin(stand).await;
+#[tokio::test]
+async fn a_connections_end_is_its_families_end() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let client_id = application(fixture, super::fixture::seller(fixture).await).await;
+    let pair = exchanged(fixture, consented(fixture, seller, client_id).await).await;
+    let unused = consented(fixture, seller, client_id).await;
+    let tx = begin(fixture).await;
     assert!(tx.disconnect(seller, client_id).await.unwrap());
     assert!(!tx.disconnect(seller, client_id).await.unwrap());
     tx.commit().await.unwrap();
-    assert!(!lives(stand, &pair).await);
-    let tx = begin(stand).await;
+    assert!(!lives(fixture, &pair).await);
+    let tx = begin(fixture).await;
     for key in [unused, pair.refresh.key()] {
         let family = tx.lock_family(key.family).await.unwrap().unwrap();
         assert!(family.standing.disconnected && family.standing.issuable().is_none());
     }
     drop(tx);
-    let again = exchanged(stand, consented(stand, seller, client_id).await).await;
-    assert!(lives(stand, &again).await);
+    let again = exchanged(fixture, consented(fixture, seller, client_id).await).await;
+    assert!(lives(fixture, &again).await);
 }

@@ -10,12 +10,12 @@ use oauth::{
     TokenKind,
 };
 
-use super::stand::{Ids, LIMIT, Stand, application, begin, id, seller};
+use super::fixture::{Fixture, Ids, LIMIT, application, begin, id, seller};
 
-async fn issued(stand: &dyn Stand, seller: SellerId, client_id: ClientId) -> TokenKey {
+async fn issued(fixture: &Fixture, seller: SellerId, client_id: ClientId) -> TokenKey {
     let family = FamilyId::from(id());
     let token = BearerToken::from_random(TokenKind::Access, family, &Ids.secret());
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     let new = NewToken {
         family,
         kind: FamilyKind::ClientCredentials,
@@ -32,20 +32,22 @@ async fn issued(stand: &dyn Stand, seller: SellerId, client_id: ClientId) -> Tok
     token.key()
 }
 
-async fn lives(stand: &dyn Stand, token: TokenKey) -> bool {
-    stand.gate().admit(token).await.unwrap().is_some()
+async fn lives(fixture: &Fixture, token: TokenKey) -> bool {
+    fixture.gate().admit(token).await.unwrap().is_some()
 }
 
 /// Places of an application rise by one from 1, whichever of its tokens is shown, and begin anew with the next minute. A
 /// token that nobody has is counted for nobody.
-pub async fn each_request_has_its_own_place_in_the_minute(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let client_id = application(stand, seller).await;
+#[tokio::test]
+async fn each_request_has_its_own_place_in_the_minute() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let client_id = application(fixture, seller).await;
     let tokens = [
-        issued(stand, seller, client_id).await,
-        issued(stand, seller, client_id).await,
+        issued(fixture, seller, client_id).await,
+        issued(fixture, seller, client_id).await,
     ];
-    let gate = stand.gate();
+    let gate = fixture.gate();
     let all = join_all((0..10).map(|n| gate.admit(tokens[n % 2]))).await;
     let admitted: Vec<_> = all
         .into_iter()
@@ -59,53 +61,55 @@ pub async fn each_request_has_its_own_place_in_the_minute(stand: &dyn Stand) {
         family: id().into(),
         ..tokens[0]
     };
-    assert!(!lives(stand, unknown).await);
+    assert!(!lives(fixture, unknown).await);
     assert_eq!(gate.admit(tokens[0]).await.unwrap().unwrap().quota.place, 11);
-    stand.advance(TimeDelta::minutes(1)).await;
+    fixture.advance(TimeDelta::minutes(1)).await;
     assert_eq!(gate.admit(tokens[0]).await.unwrap().unwrap().quota.place, 1);
 }
 
 /// The next request hears of it: a token's own end, its time's, its family's, its application's, its account's.
-pub async fn a_token_dies_with_whatever_it_hangs_on(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let client_id = application(stand, seller).await;
-    let token = issued(stand, seller, client_id).await;
-    let tx = begin(stand).await;
+#[tokio::test]
+async fn a_token_dies_with_whatever_it_hangs_on() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let client_id = application(fixture, seller).await;
+    let token = issued(fixture, seller, client_id).await;
+    let tx = begin(fixture).await;
     assert!(tx.revoke_access_token(token).await.unwrap());
-    assert!(lives(stand, token).await, "nothing was committed");
+    assert!(lives(fixture, token).await, "nothing was committed");
     tx.commit().await.unwrap();
-    let tx = begin(stand).await;
+    let tx = begin(fixture).await;
     assert!(
         !tx.revoke_access_token(token).await.unwrap(),
         "it was ended before"
     );
     tx.commit().await.unwrap();
-    assert!(!lives(stand, token).await);
-    let token = issued(stand, seller, client_id).await;
-    let tx = begin(stand).await;
+    assert!(!lives(fixture, token).await);
+    let token = issued(fixture, seller, client_id).await;
+    let tx = begin(fixture).await;
     tx.lock_family(token.family).await.unwrap().unwrap();
     tx.revoke_family(token.family).await.unwrap();
     tx.commit().await.unwrap();
-    assert!(!lives(stand, token).await);
-    let token = issued(stand, seller, client_id).await;
+    assert!(!lives(fixture, token).await);
+    let token = issued(fixture, seller, client_id).await;
     let steps: [(fn(_) -> _, bool); 2] = [
         (ApplicationStatus::suspend, false),
         (ApplicationStatus::reinstate, true),
     ];
     for (step, alive) in steps {
-        let tx = begin(stand).await;
+        let tx = begin(fixture).await;
         let application = tx.lock_application(client_id).await.unwrap().unwrap();
         tx.save_application(application.moved(step).unwrap())
             .await
             .unwrap();
         tx.commit().await.unwrap();
-        assert_eq!(lives(stand, token).await, alive);
+        assert_eq!(lives(fixture, token).await, alive);
     }
-    stand.advance(TimeDelta::hours(12)).await;
-    assert!(!lives(stand, token).await);
-    let token = issued(stand, seller, client_id).await;
-    let tx = begin(stand).await;
+    fixture.advance(TimeDelta::hours(12)).await;
+    assert!(!lives(fixture, token).await);
+    let token = issued(fixture, seller, client_id).await;
+    let tx = begin(fixture).await;
     assert!(tx.close_seller(seller, tx.now()).await.unwrap());
     tx.commit().await.unwrap();
-    assert!(!lives(stand, token).await);
+    assert!(!lives(fixture, token).await);
 }

@@ -5,11 +5,11 @@ use kernel::SellerId;
 use offers::{Offer, OfferPatch, Stock};
 use usecases::{Transaction, patch_offer::patch_offer};
 
-use super::stand::{Stand, begin, saved_offer, seller};
+use super::fixture::{Fixture, begin, saved_offer, seller};
 
 /// A seller sets a stock; the transaction is left open.
-async fn set(stand: &dyn Stand, seller: SellerId, offer: &Offer, pieces: i64) -> Box<dyn Transaction> {
-    let tx = begin(stand).await;
+async fn set(fixture: &Fixture, seller: SellerId, offer: &Offer, pieces: i64) -> Box<dyn Transaction> {
+    let tx = begin(fixture).await;
     let patch = OfferPatch {
         stock: Stock::new(pieces).ok(),
         ..OfferPatch::default()
@@ -21,10 +21,10 @@ async fn set(stand: &dyn Stand, seller: SellerId, offer: &Offer, pieces: i64) ->
 }
 
 /// All that is to be read from a place on, in pages of two.
-async fn read_all(stand: &dyn Stand) -> Vec<ChangeItem> {
+async fn read_all(fixture: &Fixture) -> Vec<ChangeItem> {
     let (mut items, mut place) = (Vec::new(), None);
     loop {
-        let page = stand.feed().changes(place, 2).await.unwrap();
+        let page = fixture.feed().changes(place, 2).await.unwrap();
         if page.items.is_empty() {
             return items;
         }
@@ -43,32 +43,36 @@ fn stocks(items: &[ChangeItem]) -> Vec<i32> {
 }
 
 /// Page by page every item comes once, in the order in which they were written.
-pub async fn every_item_is_read_once_in_one_order(stand: &dyn Stand) {
-    let seller = seller(stand).await;
-    let offer = saved_offer(stand, seller, 1).await;
+#[tokio::test]
+async fn every_item_is_read_once_in_one_order() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
+    let offer = saved_offer(fixture, seller, 1).await;
     for pieces in 10..15 {
-        set(stand, seller, &offer, pieces).await.commit().await.unwrap();
+        set(fixture, seller, &offer, pieces).await.commit().await.unwrap();
     }
-    drop(set(stand, seller, &offer, 99).await);
-    stand.quiet().await;
-    let read = read_all(stand).await;
+    drop(set(fixture, seller, &offer, 99).await);
+    fixture.quiet().await;
+    let read = read_all(fixture).await;
     assert_eq!(stocks(&read), [10, 11, 12, 13, 14]);
-    assert_eq!(read_all(stand).await, read);
+    assert_eq!(read_all(fixture).await, read);
 }
 
 /// What a transaction writes that began before others does not appear behind a place that was read.
-pub async fn nothing_is_shown_behind_what_is_still_under_way(stand: &dyn Stand) {
-    let seller = seller(stand).await;
+#[tokio::test]
+async fn nothing_is_shown_behind_what_is_still_under_way() {
+    let fixture = &Fixture::new().await;
+    let seller = seller(fixture).await;
     let (slow, quick) = (
-        saved_offer(stand, seller, 1).await,
-        saved_offer(stand, seller, 1).await,
+        saved_offer(fixture, seller, 1).await,
+        saved_offer(fixture, seller, 1).await,
     );
-    let earlier = set(stand, seller, &slow, 10).await;
-    set(stand, seller, &quick, 20).await.commit().await.unwrap();
-    let page = stand.feed().changes(None, 10).await.unwrap();
+    let earlier = set(fixture, seller, &slow, 10).await;
+    set(fixture, seller, &quick, 20).await.commit().await.unwrap();
+    let page = fixture.feed().changes(None, 10).await.unwrap();
     earlier.commit().await.unwrap();
-    stand.quiet().await;
-    let rest = stand.feed().changes(Some(page.next), 10).await.unwrap();
+    fixture.quiet().await;
+    let rest = fixture.feed().changes(Some(page.next), 10).await.unwrap();
     let mut seen = stocks(&page.items);
     seen.extend(stocks(&rest.items));
     seen.sort_unstable();
