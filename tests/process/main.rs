@@ -44,7 +44,6 @@ mod panel_audit;
 mod paused;
 mod pgbouncer;
 mod postgres_killed;
-mod resting;
 mod rolling;
 mod sandbox_database;
 mod sandbox_full;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, Wire, World, request, request_with_body};
+use blackbox::{Expect, Wire, World, request};
 
 use crate::world;
 
@@ -25,33 +25,6 @@ async fn an_upgrade_is_passed_over_and_the_connection_closed_as_announced() {
         let answer = wire.answer().await.expect("an answer").expect(200);
         assert_eq!(answer.must("connection").to_lowercase(), "close", "{protocol}");
         assert!(wire.is_closed().await);
-        assert!(
-            began.elapsed() < Duration::from_secs(5),
-            "{protocol}: {:?}",
-            began.elapsed()
-        );
-    }
-}
-
-#[tokio::test]
-async fn a_body_beside_an_upgrade_ends_where_it_was_announced() {
-    let world = world().await;
-    let seller = world.seller().await;
-    let application = world.application(&seller, &["offers:read"]).await;
-    let form = format!(
-        "grant_type=client_credentials&client_id={}&client_secret={}",
-        application.client_id, application.client_secret
-    );
-    for protocol in ["h2c", "websocket"] {
-        let headers = [
-            ("connection", "Upgrade"),
-            ("upgrade", protocol),
-            ("content-type", "application/x-www-form-urlencoded"),
-        ];
-        let began = Instant::now();
-        let asked = request_with_body("POST", "/oauth/token", &headers, &form);
-        let answer = Wire::exchange(&world.server.base_url, asked).await.expect(200);
-        assert_eq!(answer.must("connection").to_lowercase(), "close", "{protocol}");
         assert!(
             began.elapsed() < Duration::from_secs(5),
             "{protocol}: {:?}",
@@ -117,12 +90,9 @@ async fn a_chunk_that_is_broken_from_the_start_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn malformed_heads_are_counted_and_are_no_error_of_ours() {
+async fn malformed_heads_are_no_error_of_ours() {
     let world = world().await;
-    for (base, listener) in [
-        (&world.server.base_url, "api"),
-        (&world.server.backoffice_url, "backoffice"),
-    ] {
+    for base in [&world.server.base_url, &world.server.backoffice_url] {
         for head in [
             "GET / HTTP/9.9\r\n\r\n",
             "\u{1}\r\n\r\n",
@@ -131,21 +101,6 @@ async fn malformed_heads_are_counted_and_are_no_error_of_ours() {
             let answer = Wire::exchange(base, head).await;
             assert_eq!(answer.status, 400, "{head:?}");
         }
-        let counted = format!("http_connections_cut_total{{listener=\"{listener}\",reason=\"malformed\"}} 3");
-        let url = format!("{}/metrics", world.server.backoffice_url);
-        let shown = async {
-            loop {
-                let metrics = world.client.get(&url).send().await;
-                if String::from_utf8_lossy(&metrics.bytes).contains(&counted) {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        assert!(
-            tokio::time::timeout(Duration::from_secs(10), shown).await.is_ok(),
-            "{counted}"
-        );
     }
     let log = world.server.log();
     assert!(!log.contains("\"ERROR\"") && !log.contains("actix_http"), "{log}");

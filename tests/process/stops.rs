@@ -183,31 +183,3 @@ async fn while_it_drains_it_answers_and_says_that_it_is_not_ready() {
     assert_eq!(server.exit_code().await, Some(0));
     assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
 }
-
-#[tokio::test]
-async fn a_request_that_has_begun_to_arrive_is_answered() {
-    let mut world = World::with(PROGRAM, |options| options.set("SELLER_API__SERVER__DRAIN", "0s")).await;
-    let server = replaced(&mut world).await;
-    let mut begun = Vec::new();
-    for base in [&server.base_url, &server.backoffice_url] {
-        let mut fresh = Wire::connect(base).await;
-        fresh.send("GET /healthz HTT").await;
-        let mut used = Wire::connect(base).await;
-        used.send(request("GET", "/healthz", &[])).await;
-        used.answer().await.unwrap();
-        used.send("GET /healthz HTT").await;
-        // Both have been read once what came after them has been answered.
-        Wire::exchange(base, request("GET", "/healthz", &[])).await;
-        begun.extend([fresh, used]);
-    }
-    server.terminate();
-    for url in [&server.base_url, &server.backoffice_url] {
-        refuses_connections(url).await;
-    }
-    for wire in &mut begun {
-        assert!(wire.send("P/1.1\r\nhost: tests.example\r\n\r\n").await);
-        let answer = wire.answer().await.expect("an answer");
-        assert_eq!(answer.must("connection").to_lowercase(), "close");
-    }
-    assert_eq!(server.exit_code().await, Some(0));
-}

@@ -1,26 +1,21 @@
 //! The program: configuration, wiring, servers, workers, command line. The only place that names concrete adapters.
 
-mod causes;
 mod cli;
 pub mod config;
-mod connections;
-mod listeners;
+mod error_chain;
+mod external_services;
+mod http_server;
 mod logging;
 pub mod meters;
-mod open_files;
-mod outside;
 mod probes;
+mod process;
 mod readiness;
-mod running;
 mod sandbox;
 mod sealing_keys;
 mod serve;
-mod signals;
-mod supervisor;
 mod tls;
 mod traces;
 mod wiring;
-mod worker;
 mod workers;
 
 use std::process::ExitCode;

@@ -22,7 +22,7 @@ use crate::config::{LogConfig, LogFormat};
 static LINES: OnceLock<Lines<Stderr>> = OnceLock::new();
 
 /// What the HTTP libraries say too loudly, by the part of them that says it: each thread at each start, and as an error each
-/// request that is none, of which anybody can send any number. Those are counted (`http_connections_cut_total`).
+/// malformed request, of which anybody can send any number.
 const QUIET: [(&str, &str); 2] = [
     ("actix_server", "actix_server=warn"),
     ("actix_http", "actix_http::h1::dispatcher=off"),

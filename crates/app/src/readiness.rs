@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{causes, meters::note_readiness, sealing_keys, supervisor};
+use crate::{error_chain, meters::note_readiness, process, sealing_keys};
 
 /// Longest wait for the database's answer: whoever asks is to be answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_900);
@@ -140,7 +140,7 @@ impl Readiness {
     async fn look(&self) -> State {
         match timeout(PATIENCE, self.look_at_leisure()).await {
             Ok(Ok(state)) => state,
-            Ok(Err(error)) => self.away(causes::told(&error)),
+            Ok(Err(error)) => self.away(error_chain::describe(&error)),
             Err(_) => self.away("no answer".to_owned()),
         }
     }
@@ -165,7 +165,7 @@ impl Readiness {
             );
             return Ok(());
         };
-        let compared = compared.map_err(|error| self.away(causes::told(&error)))?;
+        let compared = compared.map_err(|error| self.away(error_chain::describe(&error)))?;
         let refused = compared.refuse_sealing(&self.sealer);
         refused.map_err(|other| State::OtherKey(other.to_string()))?;
         compared.tell();
@@ -266,7 +266,7 @@ impl State {
         let reason = self.not_ready();
         note_readiness(reason.is_none());
         let status = reason.as_ref().map(|reason| format!("waiting: {reason}"));
-        supervisor::status(status.as_deref().unwrap_or("ready"));
+        process::notify_status(status.as_deref().unwrap_or("ready"));
         match (self, reason) {
             (_, None) => tracing::info!("ready"),
             (Self::Away { cause, .. }, Some(reason)) => tracing::warn!(reason, cause, "not ready: waiting"),
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn the_causes_of_an_outage_are_for_the_log_alone() {
-        let cause = causes::told(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
+        let cause = error_chain::describe(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
         assert!(cause.ends_with("connection to 10.0.0.7 refused"), "{cause}");
         let away = |advice| State::Away {
             cause: cause.clone(),

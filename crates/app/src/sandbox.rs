@@ -18,10 +18,10 @@ use self::{credentials::Credentials, data_dir::DataDir, database::Home, seed::Se
 use crate::{
     cli::print,
     config::{AddressesMode, Config, List, Loaded, Period, TlsConfig},
-    listeners::{Reserved, reserve},
-    outside::Outside,
+    external_services::ExternalServices,
+    http_server::BoundSocket,
+    process::Signals,
     serve::Service,
-    signals::Signals,
     wiring,
 };
 
@@ -72,7 +72,7 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
 async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
     let data_dir = DataDir::open(&options.data_dir)?;
     let mut config = loaded.config.clone();
-    let (public, backoffice) = addresses(&mut config, &options)?;
+    let (public, backoffice) = bind(&mut config, &options)?;
     if loaded.source("server.drain").is_none() {
         // Nobody spreads requests over several sandboxes, and Ctrl-C is to end one at once.
         config.server.drain = Period::default();
@@ -105,8 +105,8 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
         ..known
     };
     data_dir.keep(&credentials)?;
-    let outside = Outside::simulated(&config, &credentials.base_url, data_dir.mails())?;
-    let service = Service::new(&config, public, backoffice, outside)?;
+    let external = ExternalServices::simulated(&config, &credentials.base_url, data_dir.mails())?;
+    let service = Service::new(&config, public, backoffice, external)?;
     Ok(Prepared {
         data_dir,
         home,
@@ -116,15 +116,16 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
     })
 }
 
-fn addresses(config: &mut Config, options: &Options) -> anyhow::Result<(Reserved, Reserved)> {
+/// Binds both addresses, with the ports that the options name.
+fn bind(config: &mut Config, options: &Options) -> anyhow::Result<(BoundSocket, BoundSocket)> {
     let with = |address: SocketAddr, port: Option<u16>| {
         SocketAddr::new(address.ip(), port.unwrap_or(address.port()))
     };
-    config.server.bind = with(config.server.bind, options.port);
-    config.server.backoffice_bind = with(config.server.backoffice_bind, options.backoffice_port);
-    reserve(
-        config.server.bind,
-        config.server.backoffice_bind,
-        ["--port", "--backoffice-port"],
-    )
+    let server = &mut config.server;
+    server.bind = with(server.bind, options.port);
+    server.backoffice_bind = with(server.backoffice_bind, options.backoffice_port);
+    Ok((
+        BoundSocket::bind(server.bind, "--port")?,
+        BoundSocket::bind(server.backoffice_bind, "--backoffice-port")?,
+    ))
 }

@@ -1,77 +1,102 @@
-//! The main job: both servers over the database, with the workers beside them or without.
+//! The main job from the start to the stop: `serve` runs both HTTP servers, with the workers beside them or without, and `worker` the
+//! workers alone with a listener for probes.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::atomic::Ordering, time::Duration};
 
+use actix_web::dev::{Server, ServerHandle};
+use anyhow::anyhow;
+use futures_util::future::join_all;
 use ipnet::IpNet;
+use tokio::{
+    task::{JoinError, JoinSet},
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     config::{Config, Loaded, ServerConfig, WorkersMode},
-    listeners::{Reserved, reserve},
-    open_files,
-    outside::Outside,
-    running,
-    signals::Signals,
-    tls::Secured,
+    external_services::ExternalServices,
+    http_server::BoundSocket,
+    meters::watch_queues,
+    process::{self, Signals},
+    tls::Tls,
+    traces,
     wiring::Shared,
     workers,
 };
 
-/// A service whose configuration is in order and whose addresses are taken, but that does not listen yet.
+/// A service whose configuration is checked and whose sockets are bound, but do not listen yet.
 pub(crate) struct Service {
     shared: Shared,
-    public: Reserved,
-    backoffice: Reserved,
-    secured: Secured,
+    public: BoundSocket,
+    backoffice: BoundSocket,
+    tls: Tls,
 }
 
 /// Runs `serve`.
 pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let signals = Signals::new()?;
     let config = &loaded.config;
-    let (public, backoffice) = reserve(
-        config.server.bind,
-        config.server.backoffice_bind,
-        ["--bind", "--backoffice-bind"],
-    )?;
-    let outside = Outside::real(config, &config.server.public_url_at(public.address()))?;
-    let secured = Secured::load(&config.server, &outside.clock).await?;
-    Service::new(config, public, backoffice, outside)?
-        .secured(secured)
+    let public = BoundSocket::bind(config.server.bind, "--bind")?;
+    let backoffice = BoundSocket::bind(config.server.backoffice_bind, "--backoffice-bind")?;
+    let external = ExternalServices::real(config, &config.server.public_url_at(public.address()))?;
+    let tls = Tls::load(&config.server, &external.clock).await?;
+    Service::new(config, public, backoffice, external)?
+        .secured(tls)
         .run(signals, || Ok(()))
         .await
+}
+
+/// Runs `worker`.
+pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
+    let signals = Signals::new()?;
+    let config = &loaded.config;
+    process::raise_open_files_limit(config.webhooks.concurrency.get().into());
+    let probes = BoundSocket::bind(config.worker.bind, "--bind")?;
+    let public_url = config.server.public_url_at(config.server.bind);
+    let external = ExternalServices::real(config, &public_url)?;
+    let shared = Shared::new(config, public_url, external)?;
+    let address = probes.address();
+    let servers = vec![shared.probes(probes.listen()?)?];
+    run_until_stopped(&shared, servers, signals, || {
+        tracing::info!(probes = %address, "listening");
+        workers::start(&shared);
+        Ok(())
+    })
+    .await
 }
 
 impl Service {
     /// Puts everything together; connects to nothing yet.
     pub(crate) fn new(
         config: &Config,
-        public: Reserved,
-        backoffice: Reserved,
-        outside: Outside,
+        public: BoundSocket,
+        backoffice: BoundSocket,
+        external: ExternalServices,
     ) -> anyhow::Result<Self> {
         let public_url = config.server.public_url_at(public.address());
-        for network in believing_anybody(&config.server) {
+        for network in trusted_everybody(&config.server) {
             tracing::warn!(
                 "ANYBODY is believed in what `X-Forwarded-For` says, so that clients choose the address by which they are \
                  limited and noted: `server.trusted_proxies` holds {network}; name the proxies alone"
             );
         }
         Ok(Self {
-            shared: Shared::new(config, public_url, outside)?,
+            shared: Shared::new(config, public_url, external)?,
             public,
             backoffice,
-            secured: Secured::default(),
+            tls: Tls::default(),
         })
     }
 
-    /// The same with TLS of its listeners' own.
+    /// The same with TLS on its listeners.
     #[must_use]
-    pub(crate) fn secured(mut self, secured: Secured) -> Self {
-        self.secured = secured;
+    pub(crate) fn secured(mut self, tls: Tls) -> Self {
+        self.tls = tls;
         self
     }
 
-    /// Serves until a signal comes and all that runs is finished. `listening` is called once both listeners answer.
+    /// Serves until a signal comes and requests in flight have ended. Calls `listening` once both listeners answer.
     pub(crate) async fn run(
         self,
         signals: Signals,
@@ -81,22 +106,22 @@ impl Service {
             shared,
             public,
             backoffice,
-            secured,
+            tls,
         } = self;
         let (server, webhooks) = (&shared.config.server, &shared.config.webhooks);
-        open_files::allow(
+        process::raise_open_files_limit(
             server
                 .max_connections
                 .saturating_add(webhooks.concurrency.get().into()),
         );
-        let [public_tls, backoffice_tls] = secured.acceptors();
-        let _reloading = secured.keep_current()?;
+        let [public_tls, backoffice_tls] = tls.server_configs()?;
+        let _reloading = tls.keep_current()?;
         let addresses = (public.address(), backoffice.address());
         let servers = vec![
             shared.public(public.listen()?, public_tls)?,
             shared.backoffice(backoffice.listen()?, backoffice_tls)?,
         ];
-        running::until_stopped(&shared, servers, signals, || {
+        run_until_stopped(&shared, servers, signals, || {
             tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
             workers::start_counting(&shared);
             if shared.config.server.workers == WorkersMode::All {
@@ -109,9 +134,86 @@ impl Service {
 }
 
 /// The trusted networks that hold every address of their kind.
-fn believing_anybody(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
+fn trusted_everybody(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
     let trusted = server.trusted_proxies.0.iter().map(|proxy| proxy.0);
     trusted.filter(|network| network.prefix_len() == 0)
+}
+
+/// How long the last spans may take to reach their collector.
+const LAST_SPANS: Duration = Duration::from_secs(3);
+
+/// Serves until a signal comes and requests in flight have ended. Calls `listening` once all listeners answer.
+async fn run_until_stopped(
+    shared: &Shared,
+    servers: Vec<Server>,
+    mut signals: Signals,
+    listening: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let handles = servers.iter().map(Server::handle).collect::<Vec<_>>();
+    let mut running = JoinSet::new();
+    for server in servers {
+        running.spawn(server);
+    }
+    listening()?;
+    process::notify_ready();
+    let queues = watch_queues(shared.database.clone(), shared.readiness.clone());
+    let beside = (
+        process::feed_watchdog(),
+        AbortOnDropHandle::new(tokio::spawn(shared.meters.clone().keep_up())),
+        AbortOnDropHandle::new(tokio::spawn(queues)),
+    );
+    let outcome = tokio::select! {
+        signal = signals.next() => Ok(signal),
+        too_old = shared.readiness.watch() => Err(too_old.into()),
+        Some(ended) = running.join_next() => Err(ended_early(ended)),
+    };
+    signals.exit_on_next();
+    shared.readiness.stop();
+    let server = &shared.config.server;
+    process::notify_stopping(server.drain.0.saturating_add(server.shutdown_timeout.0));
+    // Long polls answer now, and workers finish their batch.
+    shared.tasks.stop();
+    if let Ok(signal) = outcome {
+        drain(shared, signal).await;
+    }
+    finish(shared, handles).await;
+    drop(beside);
+    outcome.map(|_| ExitCode::SUCCESS)
+}
+
+/// Serves on for a while, so that load balancers see that this process is not ready any more. Every response closes its connection,
+/// so that clients send their next request elsewhere.
+async fn drain(shared: &Shared, signal: &'static str) {
+    let drain = shared.config.server.drain;
+    shared.draining.store(true, Ordering::Release);
+    tracing::info!(signal, %drain, "stopping");
+    sleep(drain.0).await;
+}
+
+/// Accepts no more connections, closes idle ones, and waits for requests in flight as long as the configuration says.
+async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
+    let finished = async {
+        // The call itself sends the stop; the future waits for it.
+        join_all(handles.iter().map(|handle| handle.stop(true))).await;
+        shared.tasks.drained().await;
+        workers::end_counting(shared).await;
+    };
+    let (patience, begun) = (shared.config.server.shutdown_timeout, Instant::now());
+    let is_finished = timeout(patience.0, finished).await.is_ok();
+    traces::end(patience.0.saturating_sub(begun.elapsed()).min(LAST_SPANS)).await;
+    if is_finished {
+        tracing::info!("stopped");
+    } else {
+        tracing::warn!(after = %patience, "stopped, though not everything was finished");
+    }
+}
+
+fn ended_early(ended: Result<std::io::Result<()>, JoinError>) -> anyhow::Error {
+    match ended {
+        Ok(Ok(())) => anyhow!("a server ended by itself"),
+        Ok(Err(error)) => anyhow::Error::new(error).context("a server failed"),
+        Err(error) => anyhow::Error::new(error).context("a server failed"),
+    }
 }
 
 #[cfg(test)]
@@ -124,9 +226,9 @@ mod tests {
             "trusted_proxies": ["0.0.0.0/0", "10.0.0.0/8", "::/0", "127.0.0.1", "fd00::/8"],
         }))
         .unwrap();
-        let told: Vec<_> = believing_anybody(&server)
+        let found: Vec<_> = trusted_everybody(&server)
             .map(|network| network.to_string())
             .collect();
-        assert_eq!(told, ["0.0.0.0/0", "::/0"]);
+        assert_eq!(found, ["0.0.0.0/0", "::/0"]);
     }
 }

@@ -1,30 +1,124 @@
-//! TLS of the listeners' own: TLS 1.2 and 1.3 by rustls, with certificates that are replaced while the program runs.
+//! TLS on the listeners themselves: TLS 1.2 and 1.3 by rustls, with certificates that are read again while the program runs.
 //!
-//! Only HTTP/1.1 is agreed on (ALPN): what limits a connection's requests in time goes by one request after the other, which
-//! those of HTTP/2 are not (see `connections`).
+//! The files are read once a minute and on SIGHUP. Files that cannot be used are logged once, and the certificate before is served on.
+//! Open connections keep what they agreed on.
 
-mod pair;
-mod reloading;
-mod validity;
-
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
 
 use anyhow::Context as _;
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Clock;
-use rustls::{ServerConfig, crypto::ring};
-use tokio_rustls::TlsAcceptor;
-
-use self::{
-    pair::Pair,
-    reloading::{Look, Reloading, Served},
+use rustls::{
+    ServerConfig,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
 };
-use crate::config::{ServerConfig as Listeners, TlsConfig};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::{MissedTickBehavior, interval},
+};
+use tokio_util::task::AbortOnDropHandle;
+use x509_cert::der::Decode as _;
 
-/// What clients and server may speak within TLS.
-const PROTOCOL: &[u8] = b"http/1.1";
+use crate::{
+    config::{ServerConfig as Listeners, TlsConfig},
+    error_chain,
+};
+
+/// How often the files are read without a signal.
+const READ_EVERY: Duration = Duration::from_mins(1);
+/// How long before its end a certificate is warned of, once a day.
+const WARNED_AHEAD: TimeDelta = TimeDelta::days(14);
+/// The `notAfter` of a certificate without an end (RFC 5280, section 4.1.2.5), in seconds since 1970.
+const NO_END: i64 = 253_402_300_799;
+
+/// TLS of both listeners, where they have it.
+#[derive(Default)]
+pub(crate) struct Tls {
+    public: Option<Certificate>,
+    backoffice: Option<Certificate>,
+}
+
+impl Tls {
+    /// Reads the certificates that the configuration names.
+    pub(crate) async fn load(listeners: &Listeners, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let load = async |section, listener, config: &TlsConfig| match config.files() {
+            Some((certificate, key)) => {
+                let files = Files {
+                    section,
+                    certificate: certificate.to_owned(),
+                    key: key.to_owned(),
+                };
+                Certificate::load(listener, files, clock).await.map(Some)
+            }
+            None => Ok(None),
+        };
+        Ok(Self {
+            public: load("server.tls", "api", &listeners.tls).await?,
+            backoffice: load("server.backoffice_tls", "backoffice", &listeners.backoffice_tls).await?,
+        })
+    }
+
+    /// How the public listener and the marketplace's speak TLS.
+    pub(crate) fn server_configs(&self) -> anyhow::Result<[Option<ServerConfig>; 2]> {
+        let config = |certificate: &Option<Certificate>| {
+            let certificate = certificate.as_ref();
+            certificate
+                .map(|certificate| server_config(&certificate.served))
+                .transpose()
+        };
+        Ok([config(&self.public)?, config(&self.backoffice)?])
+    }
+
+    /// Reads the certificates again for as long as the handle is kept; without any, SIGHUP still ends the process. Needs a runtime.
+    pub(crate) fn keep_current(self) -> io::Result<Option<AbortOnDropHandle<()>>> {
+        let certificates = [self.public, self.backoffice]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>();
+        if certificates.is_empty() {
+            return Ok(None);
+        }
+        let hangup = signal(SignalKind::hangup())?;
+        Ok(Some(AbortOnDropHandle::new(tokio::spawn(keep_current(
+            certificates,
+            hangup,
+        )))))
+    }
+}
+
+fn server_config(served: &Arc<Served>) -> anyhow::Result<ServerConfig> {
+    Ok(
+        ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .context("TLS cannot be used")?
+            .with_no_client_auth()
+            .with_cert_resolver(served.clone()),
+    )
+}
+
+async fn keep_current(mut certificates: Vec<Certificate>, mut hangup: Signal) {
+    let mut due = interval(READ_EVERY);
+    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let asked = tokio::select! {
+            _ = hangup.recv() => true,
+            _ = due.tick() => false,
+        };
+        for certificate in &mut certificates {
+            certificate.read_again(asked).await;
+        }
+    }
+}
 
 /// The files of a listener's certificate.
-#[derive(Debug, Clone)]
 struct Files {
     /// The section of the configuration that names them.
     section: &'static str,
@@ -33,108 +127,185 @@ struct Files {
 }
 
 impl Files {
+    /// Errors name both files, and never show what is in them.
+    async fn read(&self) -> anyhow::Result<CertifiedKey> {
+        let section = self.section;
+        let (certificate, key) = (self.certificate.display(), self.key.display());
+        let chain = read(&format!("{section}.certificate"), &self.certificate).await?;
+        let chain = CertificateDer::pem_slice_iter(&chain).collect::<Result<Vec<_>, _>>();
+        let chain = chain.ok().filter(|chain| !chain.is_empty()).with_context(|| {
+            format!(
+                "`{section}.certificate` names {certificate}, in which there is no whole certificate in PEM \
+                 (`-----BEGIN CERTIFICATE-----`)"
+            )
+        })?;
+        let private = read(&format!("{section}.key"), &self.key).await?;
+        // Without the cause, which may quote the file.
+        let private = PrivateKeyDer::from_pem_slice(&private).ok().with_context(|| {
+            format!("`{section}.key` names {key}, in which there is no whole private key in PEM; an encrypted one cannot be used")
+        })?;
+        let signing = ring::sign::any_supported_type(&private).with_context(|| {
+            format!(
+                "`{section}.key` names {key}, whose key cannot be used: it has to be RSA (2048 to 4096 bits), ECDSA (P-256, \
+                 P-384) or Ed25519"
+            )
+        })?;
+        let pair = CertifiedKey::new(chain, signing);
+        pair.keys_match().with_context(|| {
+            format!(
+                "the key in {key} is not that of the first certificate in {certificate} (`{section}`): the listener's own \
+                 certificate comes first, those that lead to its root after it"
+            )
+        })?;
+        Ok(pair)
+    }
+}
+
+async fn read(config_key: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
+    let read = tokio::fs::read(path).await;
+    read.with_context(|| format!("`{config_key}` names {}, which cannot be read", path.display()))
+}
+
+/// The certificate that new connections get.
+#[derive(Debug)]
+struct Served(RwLock<Arc<CertifiedKey>>);
+
+impl Served {
+    fn get(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, pair: CertifiedKey) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(pair);
+    }
+}
+
+impl ResolvesServerCert for Served {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.get())
+    }
+}
+
+/// A listener's certificate, and what the log was told of it.
+struct Certificate {
     /// The listener's name in metrics.
-    fn listener(&self) -> &'static str {
-        if self.section == "server.tls" {
-            "api"
-        } else {
-            "backoffice"
-        }
-    }
-
-    /// Those of a section, where its listener speaks TLS.
-    fn named(section: &'static str, config: &TlsConfig) -> Option<Self> {
-        let (certificate, key) = config.files()?;
-        Some(Self {
-            section,
-            certificate: certificate.to_owned(),
-            key: key.to_owned(),
-        })
-    }
+    listener: &'static str,
+    files: Files,
+    served: Arc<Served>,
+    clock: Arc<dyn Clock>,
+    /// Why the files cannot be served now.
+    refused: Option<String>,
+    warned: Option<(Validity, DateTime<Utc>)>,
 }
 
-/// The public listener's section and the marketplace's.
-fn sections(listeners: &Listeners) -> [(&'static str, &TlsConfig); 2] {
-    [
-        ("server.tls", &listeners.tls),
-        ("server.backoffice_tls", &listeners.backoffice_tls),
-    ]
+/// How a certificate's time relates to the present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Validity {
+    NotYet,
+    Valid,
+    EndsSoon,
+    Expired,
 }
 
-/// TLS of one listener.
-struct Tls {
-    acceptor: TlsAcceptor,
-    reloading: Look,
-}
-
-/// TLS of both listeners, where they have it.
-#[derive(Default)]
-pub(crate) struct Secured {
-    public: Option<Tls>,
-    backoffice: Option<Tls>,
-}
-
-impl Secured {
-    /// Reads the certificates that the configuration names. Needs a runtime.
-    pub(crate) async fn load(listeners: &Listeners, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
-        let [public, backoffice] = sections(listeners);
+impl Certificate {
+    async fn load(listener: &'static str, files: Files, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let pair = files.read().await?;
         Ok(Self {
-            public: Tls::load(public, clock).await?,
-            backoffice: Tls::load(backoffice, clock).await?,
+            listener,
+            files,
+            served: Arc::new(Served(RwLock::new(Arc::new(pair)))),
+            clock: Arc::clone(clock),
+            refused: None,
+            warned: None,
         })
     }
 
-    /// Tells what is wrong with the certificates that the configuration names, without serving them.
-    pub(crate) async fn check(listeners: &Listeners) -> anyhow::Result<()> {
-        for (section, config) in sections(listeners) {
-            if let Some(files) = Files::named(section, config) {
-                Pair::of(&files, &files.read().await)?;
+    /// Serves what the files hold now, if it changed or if it was asked for.
+    async fn read_again(&mut self, asked: bool) {
+        let section = self.files.section;
+        match self.files.read().await {
+            Ok(pair) => {
+                let was_refused = self.refused.take().is_some();
+                if asked || was_refused || pair.cert != self.served.get().cert {
+                    self.served.set(pair);
+                    self.warned = None;
+                    tracing::info!(
+                        section,
+                        "the certificate was read again and is served from now on"
+                    );
+                }
+            }
+            Err(error) => {
+                let error = error_chain::describe(error.as_ref());
+                if asked || self.refused.as_ref() != Some(&error) {
+                    tracing::error!(section, %error, "the new certificate cannot be used: the one before is served on");
+                }
+                self.refused = Some(error);
+                metrics::counter!("tls_reload_failures_total", "listener" => self.listener).increment(1);
             }
         }
-        Ok(())
+        self.check_validity();
     }
 
-    /// What shakes hands with the clients of the public listener, and of the marketplace's.
-    pub(crate) fn acceptors(&self) -> [Option<TlsAcceptor>; 2] {
-        [&self.public, &self.backoffice].map(|tls| tls.as_ref().map(|tls| tls.acceptor.clone()))
-    }
-
-    /// Begins to look after the certificates, where there are any; see [`Reloading`].
-    pub(crate) fn keep_current(self) -> std::io::Result<Option<Reloading>> {
-        let looks = [self.public, self.backoffice].into_iter().flatten();
-        let looks = looks.map(|tls| tls.reloading).collect::<Vec<_>>();
-        if looks.is_empty() {
-            return Ok(None);
-        }
-        Reloading::start(looks).map(Some)
-    }
-}
-
-impl Tls {
-    async fn load(
-        (section, config): (&'static str, &TlsConfig),
-        clock: &Arc<dyn Clock>,
-    ) -> anyhow::Result<Option<Self>> {
-        let Some(files) = Files::named(section, config) else {
-            return Ok(None);
+    /// Measures when the certificate ends, and warns where clients refuse it now or will soon.
+    fn check_validity(&mut self) {
+        let Some((from, to)) = validity_period(&self.served.get().cert) else {
+            return;
         };
-        let read = files.read().await;
-        let pair = Pair::of(&files, &read)?;
-        let served = Arc::new(Served::new(pair));
-        let acceptor = TlsAcceptor::from(Arc::new(server_config(&served)?));
-        let reloading = Look::new(files, &read, served, Arc::clone(clock));
-        Ok(Some(Self { acceptor, reloading }))
+        if let Some(seconds) = to.and_then(|to| u64::try_from(to.timestamp()).ok()) {
+            metrics::gauge!("tls_certificate_expiry_time_seconds", "listener" => self.listener)
+                .set(Duration::from_secs(seconds).as_secs_f64());
+        }
+        let now = self.clock.now();
+        let validity = validity(from, to, now);
+        if !is_warned_of(validity, now, self.warned) {
+            return;
+        }
+        self.warned = Some((validity, now));
+        let (section, certificate) = (self.files.section, self.files.certificate.display());
+        match (validity, to) {
+            (Validity::NotYet, _) => {
+                tracing::warn!(section, %certificate, "the certificate is not valid yet: clients refuse it");
+            }
+            (Validity::Expired, _) => {
+                tracing::warn!(section, %certificate, "the certificate has expired: clients refuse it");
+            }
+            (Validity::EndsSoon, Some(end)) => {
+                tracing::warn!(section, %certificate, %end, "the certificate expires soon: renew it");
+            }
+            (Validity::EndsSoon, None) | (Validity::Valid, _) => {}
+        }
     }
 }
 
-fn server_config(served: &Arc<Served>) -> anyhow::Result<ServerConfig> {
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .context("TLS cannot be used")?
-        .with_no_client_auth()
-        .with_cert_resolver(served.clone());
-    config.alpn_protocols = vec![PROTOCOL.to_owned()];
-    Ok(config)
+fn validity(from: DateTime<Utc>, to: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Validity {
+    match to {
+        _ if now < from => Validity::NotYet,
+        Some(to) if now > to => Validity::Expired,
+        Some(to) if to - now <= WARNED_AHEAD => Validity::EndsSoon,
+        _ => Validity::Valid,
+    }
+}
+
+/// A coming end is warned of once a day, anything else once.
+fn is_warned_of(validity: Validity, now: DateTime<Utc>, warned: Option<(Validity, DateTime<Utc>)>) -> bool {
+    match (validity, warned) {
+        (Validity::EndsSoon, Some((Validity::EndsSoon, last))) => now - last >= TimeDelta::days(1),
+        (validity, Some((last, _))) => validity != last,
+        (validity, None) => validity != Validity::Valid,
+    }
+}
+
+/// From when to when the first certificate of a chain is valid; `None` for the end of one without an end.
+fn validity_period(chain: &[CertificateDer<'_>]) -> Option<(DateTime<Utc>, Option<DateTime<Utc>>)> {
+    let certificate = x509_cert::Certificate::from_der(chain.first()?).ok()?;
+    let validity = certificate.tbs_certificate.validity;
+    let at = |time: x509_cert::time::Time| {
+        let seconds = i64::try_from(time.to_unix_duration().as_secs()).ok()?;
+        DateTime::from_timestamp(seconds, 0)
+    };
+    let end = at(validity.not_after).filter(|end| end.timestamp() < NO_END);
+    Some((at(validity.not_before)?, end))
 }
 
 #[cfg(test)]

@@ -1,26 +1,30 @@
 //! Puts adapters behind the ports, for each thread of the two servers.
 
-use std::{net::TcpListener, num::NonZeroUsize, sync::Arc, thread};
+use std::{
+    net::TcpListener,
+    num::NonZeroUsize,
+    sync::{Arc, atomic::AtomicBool},
+    thread,
+};
 
-use actix_server::Server;
-use actix_web::web::ServiceConfig;
+use actix_web::{dev::Server, web::ServiceConfig};
 use adapter_backoffice::{BackOffice, BackOfficeSettings};
 use adapter_docs_site::{Docs, DocsSettings};
-use adapter_http::{HttpSettings, Public, UsageMeter};
+use adapter_http::{HttpSettings as ApiSettings, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use orders::PollSchedule;
+use rustls::ServerConfig;
 use tokio::runtime::Handle;
-use tokio_rustls::TlsAcceptor;
 use web::{Tasks, client_ip::TrustedProxies};
 
 use crate::{
     config::Config,
-    connections::{self, Settings, Stopping},
+    external_services::{ExternalServices, docs_url},
+    http_server::{self, HttpSettings},
     meters::Meters,
-    outside::{Outside, docs_url},
     probes::{self, Probes},
     readiness::Readiness,
 };
@@ -40,9 +44,9 @@ pub(crate) struct Shared {
     pub(crate) tasks: Tasks,
     pub(crate) usage: UsageMeter,
     pub(crate) readiness: Readiness,
-    pub(crate) stopping: Arc<Stopping>,
+    pub(crate) draining: Arc<AtomicBool>,
     pub(crate) meters: Meters,
-    pub(crate) outside: Outside,
+    pub(crate) external: ExternalServices,
 }
 
 /// The configured database.
@@ -71,7 +75,11 @@ pub(crate) fn poll_schedule(config: &Config) -> PollSchedule {
 
 impl Shared {
     /// Puts everything together; connects to nothing yet.
-    pub(crate) fn new(config: &Config, public_url: String, outside: Outside) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        config: &Config,
+        public_url: String,
+        external: ExternalServices,
+    ) -> anyhow::Result<Self> {
         let sealer = sealer(config)?;
         // Before the database, which looks its meters up.
         let meters = Meters::install()?;
@@ -84,16 +92,16 @@ impl Shared {
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),
-            stopping: Arc::default(),
+            draining: Arc::default(),
             meters: meters.of(&database),
             config: Arc::new(config.clone()),
-            outside,
+            external,
             database,
         })
     }
 
     /// The server of `/v1`, `/oauth`, the panel and the documentation.
-    pub(crate) fn public(&self, listener: TcpListener, tls: Option<TlsAcceptor>) -> anyhow::Result<Server> {
+    pub(crate) fn public(&self, listener: TcpListener, tls: Option<ServerConfig>) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
         let panel_settings = Arc::new(self.panel_settings());
         let docs = self.docs()?;
@@ -112,29 +120,29 @@ impl Shared {
                 adapter_http::configure(public)(config);
             }
         };
-        let settings = Settings {
+        let settings = HttpSettings {
             tls,
-            ..self.connections("api", threads)
+            ..self.http(threads)
         };
-        connections::serve(listener, &settings, configure).context("cannot serve")
+        http_server::serve(listener, settings, configure)
     }
 
     /// The server of the marketplace.
     pub(crate) fn backoffice(
         &self,
         listener: TcpListener,
-        tls: Option<TlsAcceptor>,
+        tls: Option<ServerConfig>,
     ) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
         let threads = processors().min(BACKOFFICE_THREADS);
         let configure = move || adapter_backoffice::configure(shared.backoffice_state(&settings));
-        let settings = Settings {
+        let settings = HttpSettings {
             // Nobody is to wait for changes on behalf of a client that has gone.
             half_closed: false,
             tls,
-            ..self.connections("backoffice", threads)
+            ..self.http(threads)
         };
-        connections::serve(listener, &settings, configure).context("cannot serve")
+        http_server::serve(listener, settings, configure)
     }
 
     /// The server of a process that only works: whether it lives and can work, and its metrics.
@@ -145,7 +153,7 @@ impl Shared {
             randomness: self.randomness.clone(),
         };
         let configure = move || probes::configure(probes.clone());
-        connections::serve(listener, &self.connections("probes", 1), configure).context("cannot serve")
+        http_server::serve(listener, self.http(1), configure)
     }
 
     /// Renders all metrics.
@@ -154,10 +162,9 @@ impl Shared {
         Arc::new(move || meters.render())
     }
 
-    fn connections(&self, listener: &'static str, threads: usize) -> Settings {
+    fn http(&self, threads: usize) -> HttpSettings {
         let server = &self.config.server;
-        Settings {
-            listener,
+        HttpSettings {
             threads,
             tls: None,
             max_connections: usize::try_from(server.max_connections).unwrap_or(usize::MAX),
@@ -165,20 +172,20 @@ impl Shared {
             keep_alive: server.keep_alive.0,
             half_closed: true,
             shutdown_timeout: server.shutdown_timeout.0,
-            stopping: Arc::clone(&self.stopping),
+            draining: Arc::clone(&self.draining),
         }
     }
 
     /// What one thread asks the database by: it gathers what is in flight there, on connections of its own.
-    fn public_state(&self, settings: &Arc<HttpSettings>) -> Public {
+    fn public_state(&self, settings: &Arc<ApiSettings>) -> Public {
         Public {
             units: self.database.units(),
             gate: self.database.gate(),
             offers: self.database.offer_reader(),
             orders: self.database.order_reader(),
-            carriers: Arc::clone(&self.outside.carriers),
+            carriers: Arc::clone(&self.external.carriers),
             subscriptions: self.database.subscriptions(),
-            hosts: self.outside.receivers.clone(),
+            hosts: self.external.receivers.clone(),
             claims: self.database.claims(),
             applications: self.database.applications(),
             client_tokens: self.database.client_tokens(),
@@ -231,7 +238,7 @@ impl Shared {
             panel: self.database.panel(),
             operators: self.database.operator_tokens(),
             claims: self.database.claims(),
-            carriers: Arc::clone(&self.outside.carriers),
+            carriers: Arc::clone(&self.external.carriers),
             passwords: self.passwords.clone(),
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),
@@ -241,14 +248,14 @@ impl Shared {
         }
     }
 
-    fn http_settings(&self) -> HttpSettings {
+    fn http_settings(&self) -> ApiSettings {
         let Config {
             server,
             oauth,
             rate_limit,
             ..
         } = &*self.config;
-        HttpSettings {
+        ApiSettings {
             public_url: self.public_url.clone(),
             realm: server.service_name.clone(),
             default_rate_limit: rate_limit.default,
@@ -262,7 +269,7 @@ impl Shared {
             addresses: self.config.webhooks.addresses.into(),
             body_timeout: server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,
-            clock: Arc::clone(&self.outside.clock),
+            clock: Arc::clone(&self.external.clock),
         }
     }
 

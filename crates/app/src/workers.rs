@@ -29,9 +29,9 @@ use self::{
     usage::Usage,
 };
 use crate::{
-    causes,
     config::Period,
-    outside::{Outside, Post},
+    error_chain,
+    external_services::{ExternalServices, Mailers},
     wiring::{Shared, poll_schedule},
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn start_counting(shared: &Shared) {
 /// Keeps the last calls of a process that serves no more.
 pub(crate) async fn end_counting(shared: &Shared) {
     if let Err(error) = shared.usage_counts().keep().await {
-        let cause = causes::told(&error);
+        let cause = error_chain::describe(&error);
         tracing::warn!(cause, "the last seconds' calls are missing from what sellers see");
     }
 }
@@ -72,13 +72,13 @@ impl Shared {
     }
 
     fn start_all(&self) {
-        let Outside {
+        let ExternalServices {
             carriers,
             mailer,
             clock,
             are_simulated,
             ..
-        } = &self.outside;
+        } = &self.external;
         if let Some(mailer) = mailer {
             self.send_mails(mailer);
         } else {
@@ -108,7 +108,7 @@ impl Shared {
         tracing::info!("working");
     }
 
-    fn send_mails(&self, mailer: &Arc<dyn Post>) {
+    fn send_mails(&self, mailer: &Arc<dyn Mailers>) {
         self.keep_doing(Mails::<ShipmentMail> {
             queue: self.database.mail_queue(),
             mailer: Watched::new(mailer.clone()),
@@ -122,12 +122,12 @@ impl Shared {
     }
 
     fn deliver_webhooks(&self) {
-        let (config, outside) = (&self.config.webhooks, &self.outside);
+        let (config, external) = (&self.config.webhooks, &self.external);
         self.keep_doing(Deliveries {
             lanes: self.database.lanes(),
-            sender: outside.receivers.clone(),
+            sender: external.receivers.clone(),
             randomness: self.randomness.clone(),
-            clock: Arc::clone(&outside.clock),
+            clock: Arc::clone(&external.clock),
             queued: self.database.queued(),
             schedule: config.retry_schedule(),
             slots: config.slots(),

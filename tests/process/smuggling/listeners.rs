@@ -31,6 +31,12 @@ pub(super) struct Said {
 /// What lies where a body is; it has a path that nobody else asks for.
 pub(super) const INNER: &str = "GET /smuggled HTTP/1.1\r\nhost: inner\r\n\r\n";
 
+impl Said {
+    pub(super) fn closes(&self) -> bool {
+        self.text.to_lowercase().contains("connection: close")
+    }
+}
+
 pub(super) struct Listeners {
     pub(super) world: World,
     /// Ends with the value.

@@ -1,11 +1,14 @@
 //! `seller-api config`.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
+
+use adapter_sealing::SystemClock;
+use kernel::Clock;
 
 use super::{block_on, output};
 use crate::{
     config::{Sources, reference},
-    tls::Secured,
+    tls::Tls,
 };
 
 /// Show the effective configuration, or what there is to configure
@@ -51,7 +54,8 @@ impl Args {
         match self.command {
             None => {
                 let loaded = sources.load()?;
-                block_on(Secured::check(&loaded.config.server))?;
+                let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+                block_on(async { Tls::load(&loaded.config.server, &clock).await })?;
                 output::print(loaded.to_string().trim_end())?;
             }
             Some(Command::Reference(Reference {})) => output::print(reference::markdown()?.trim_end())?,

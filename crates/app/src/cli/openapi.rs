@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::output;
 use crate::config::Loaded;
-use crate::outside::docs_url;
+use crate::external_services::docs_url;
 
 /// Print the OpenAPI document of the public API
 ///

@@ -5,7 +5,7 @@ use std::{
     io::{self, Write as _},
 };
 
-use crate::causes;
+use crate::error_chain;
 
 /// The result could not be printed.
 #[derive(Debug, thiserror::Error)]
@@ -32,5 +32,8 @@ pub(crate) fn note(text: impl Display) {
 
 /// Says on stderr why a command failed, with the causes.
 pub(crate) fn complain(error: &anyhow::Error) {
-    note(format_args!("seller-api: {}", causes::told(error.as_ref())));
+    note(format_args!(
+        "seller-api: {}",
+        error_chain::describe(error.as_ref())
+    ));
 }

@@ -29,6 +29,6 @@ impl Args {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<ExitCode> {
         let loaded = with_flags(sources, [("--bind", "worker.bind", self.bind)]).load()?;
         traces::start(&loaded.config)?;
-        block_on(crate::worker::work(&loaded))
+        block_on(crate::serve::work(&loaded))
     }
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::{Secret, ServiceUrl};
-use crate::causes;
+use crate::error_chain;
 
 /// `carriers.*`.
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
@@ -212,7 +212,7 @@ fn refused(error: &SetupError) -> (&'static str, String) {
         },
         SetupError::Http(_) => "carriers",
     };
-    (key, format!("cannot be used: {}", causes::told(error)))
+    (key, format!("cannot be used: {}", error_chain::describe(error)))
 }
 
 #[cfg(test)]

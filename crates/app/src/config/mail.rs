@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::{Period, Secret};
-use crate::{causes, outside::Post};
+use crate::{error_chain, external_services::Mailers};
 
 /// The longest that one sending may take: a worker's lease on a mail lasts five minutes.
 const SENDING_MAX: Duration = Duration::from_mins(4);
@@ -133,7 +133,7 @@ impl MailConfig {
     }
 
     /// Who sends mails; nobody where neither a server nor a folder is configured.
-    pub fn mailer(&self) -> Result<Option<Arc<dyn Post>>, Problem> {
+    pub fn mailer(&self) -> Result<Option<Arc<dyn Mailers>>, Problem> {
         Ok(match (&self.host, &self.folder) {
             (None, None) => None,
             (Some(_), Some(_)) => {
@@ -206,7 +206,7 @@ fn refused(error: SettingsError) -> Problem {
         SettingsError::NoTime => "mail.timeout",
         SettingsError::Tls(_) => "mail.root_certificates",
     };
-    (key, format!("cannot be used: {}", causes::told(&error)))
+    (key, format!("cannot be used: {}", error_chain::describe(&error)))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use usecases::{
 };
 
 use super::{routine::Routine, spans};
-use crate::causes;
+use crate::error_chain;
 
 /// How long a mail waits at most before somebody looks, on average half of it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -111,10 +111,10 @@ impl<M: Kind> Mailer<M> for Watched<M> {
                 }
             }
             Err(error @ SendError::Permanent(_)) => {
-                tracing::warn!(mail = %mail.id(), about = M::ABOUT, cause = causes::told(error), "a mail was refused");
+                tracing::warn!(mail = %mail.id(), about = M::ABOUT, cause = error_chain::describe(error), "a mail was refused");
             }
             Err(error @ SendError::Transient(_)) => {
-                let cause = causes::told(error);
+                let cause = error_chain::describe(error);
                 if self.in_trouble.swap(true, Ordering::Relaxed) {
                     tracing::debug!(mail = %mail.id(), cause, "a mail cannot be sent for now either");
                 } else {

@@ -37,21 +37,6 @@ pub(super) const METERS: &[Meter] = &[
         REQUEST_LABELS,
     ),
     meter(
-        "http_connections_cut_total",
-        Counter,
-        "Connections that were given up because of a request, or a TLS handshake, that was malformed or slow to arrive.",
-        &[
-            label("listener", &["api", "backoffice", "probes"]),
-            label("reason", &["malformed", "slow"]),
-        ],
-    ),
-    meter(
-        "http_connections_resting",
-        Gauge,
-        "Connections that were used, idle, and hold next to no memory meanwhile.",
-        &[label("listener", &["api", "backoffice", "probes"])],
-    ),
-    meter(
         "tls_certificate_expiry_time_seconds",
         Gauge,
         "When the certificate that a listener serves expires, in seconds since 1970.",

@@ -1,4 +1,4 @@
-//! Who is spoken to outside of the program: carriers, receivers of webhooks, and whoever takes mails.
+//! The services that this program calls: carriers, receivers of webhooks, the mail server.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -13,18 +13,18 @@ use orders::{Carrier, CarrierLookup, Lookup, ShipmentMail, TrackingNumber};
 
 use crate::config::{AddressesMode, Config};
 
-/// Who takes mails of every kind.
-pub trait Post: Mailer<ShipmentMail> + Mailer<AccountMail> {}
+/// Sends mails of every kind.
+pub trait Mailers: Mailer<ShipmentMail> + Mailer<AccountMail> {}
 
-impl<T: Mailer<ShipmentMail> + Mailer<AccountMail>> Post for T {}
+impl<T: Mailer<ShipmentMail> + Mailer<AccountMail>> Mailers for T {}
 
 /// The ways out. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Outside {
+pub(crate) struct ExternalServices {
     /// Asked within a seller's request, and by the worker that follows parcels.
     pub(crate) carriers: Arc<dyn CarrierLookup>,
     /// Takes mails; none where they have to wait.
-    pub(crate) mailer: Option<Arc<dyn Post>>,
+    pub(crate) mailer: Option<Arc<dyn Mailers>>,
     /// Carries deliveries to their receivers, and looks at the hosts of new ones.
     pub(crate) receivers: Arc<HttpSender>,
     /// The time of this process.
@@ -33,7 +33,7 @@ pub(crate) struct Outside {
     pub(crate) are_simulated: bool,
 }
 
-impl Outside {
+impl ExternalServices {
     /// The carriers and the mail server that the configuration names.
     pub(crate) fn real(config: &Config, public_url: &str) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -86,7 +86,7 @@ impl CarrierLookup for Nobody {
     }
 }
 
-fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Post>>> {
+fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>> {
     let mailer = config.mail.mailer();
     mailer.map_err(|(key, reason)| anyhow!("configuration key `{key}` {reason}"))
 }

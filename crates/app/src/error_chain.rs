@@ -1,9 +1,9 @@
-//! An error with its causes, as one line.
+//! An error with its causes in one line.
 
 use std::error::Error;
 
-/// The error's text and those of its causes, but for what the text before them tells already.
-pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
+/// The messages of an error and its causes, without those that an outer message repeats.
+pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -21,10 +21,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_told_once() {
+    fn causes_are_named_once() {
         let error = anyhow::anyhow!("refused")
             .context("cannot connect: refused")
             .context("cannot look");
-        assert_eq!(told(error.as_ref()), "cannot look: cannot connect: refused");
+        assert_eq!(describe(error.as_ref()), "cannot look: cannot connect: refused");
     }
 }

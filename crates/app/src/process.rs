@@ -1,0 +1,123 @@
+//! What the process has to do with the system around it: signals, systemd, the limit of open files.
+
+use std::{io, process, time::Duration};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sd_notify::NotifyState;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::sleep,
+};
+use tokio_util::task::AbortOnDropHandle;
+
+/// SIGTERM and SIGINT, listened for from the creation of the value.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Needs a runtime.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for the next signal and returns its name.
+    pub(crate) async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+
+    /// The next signal ends the process at once, as an unhandled one would.
+    pub(crate) fn exit_on_next(mut self) {
+        tokio::spawn(async move {
+            let name = self.next().await;
+            tracing::warn!(signal = name, "ending at once, without waiting for what runs");
+            process::exit(if name == "SIGINT" { 130 } else { 143 });
+        });
+    }
+}
+
+/// What a stop may take beyond its configured time before systemd kills the process.
+const STOP_SLACK: Duration = Duration::from_secs(5);
+
+/// Tells systemd that all listeners answer. A service that waits for its database has started too: otherwise systemd would end it
+/// after `TimeoutStartSec=`.
+pub(crate) fn notify_ready() {
+    notify(&[NotifyState::Ready]);
+}
+
+/// Sets the status line that `systemctl status` shows.
+pub(crate) fn notify_status(status: &str) {
+    notify(&[NotifyState::Status(status)]);
+}
+
+/// Tells systemd that the process stops, and how long that may take.
+pub(crate) fn notify_stopping(at_most: Duration) {
+    let microseconds = at_most.saturating_add(STOP_SLACK).as_micros();
+    notify(&[
+        NotifyState::Stopping,
+        NotifyState::ExtendTimeoutUsec(u32::try_from(microseconds).unwrap_or(u32::MAX)),
+        NotifyState::Status("stopping"),
+    ]);
+}
+
+/// Feeds systemd's watchdog (`WatchdogSec=`), where there is one, until the handle is dropped.
+pub(crate) fn feed_watchdog() -> Option<AbortOnDropHandle<()>> {
+    let timeout = sd_notify::watchdog_enabled()?;
+    Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        loop {
+            notify(&[NotifyState::Watchdog]);
+            sleep(timeout / 2).await;
+        }
+    })))
+}
+
+fn notify(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::warn!(%error, "the service manager cannot be told how the process is");
+    }
+}
+
+/// Files beside the connections of the public listener and to receivers: the database's, the back office's, the runtimes' own.
+const OTHER_FILES: u64 = 2_048;
+
+/// Raises the soft limit of open files, which many systems set to 1024, to the hard one. Warns where that is too low for
+/// `connections`.
+pub(crate) fn raise_open_files_limit(connections: u32) {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let allowed = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    let needed = u64::from(connections) + OTHER_FILES;
+    if let Some(allowed) = allowed.filter(|allowed| *allowed < needed) {
+        tracing::warn!(
+            allowed,
+            needed,
+            "too few open files are allowed for `server.max_connections` and `webhooks.concurrency`"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_rises_to_the_hard_one() {
+        let hard = getrlimit(Resource::Nofile).maximum;
+        raise_open_files_limit(1);
+        let now = getrlimit(Resource::Nofile);
+        assert_eq!((now.current, now.maximum), (hard, hard));
+    }
+}
