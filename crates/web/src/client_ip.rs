@@ -1,12 +1,11 @@
 //! Whose request it is, by address: the peer's, or what trusted proxies say about whom they speak for.
 
-mod hops;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use actix_web::http::header::HeaderMap;
+use actix_web::http::header::{FORWARDED, HeaderMap, HeaderValue, X_FORWARDED_FOR};
 use ipnet::{AddrParseError, IpNet, Ipv4Net};
 
 /// The networks whose hosts are believed in what they say about their clients.
@@ -45,11 +44,11 @@ impl TrustedProxies {
         if !self.trusts(peer) {
             return ClientAddress {
                 address: peer,
-                untrusted_forwarding: hops::are_named(headers),
+                untrusted_forwarding: names_hops(headers),
             };
         }
         let mut address = peer;
-        for hop in hops::nearest_first(headers) {
+        for hop in hops_nearest_first(headers) {
             let Some(hop) = hop else {
                 break;
             };
@@ -94,4 +93,90 @@ fn canonical(network: IpNet) -> IpNet {
         Some(plain) => plain.into(),
         None => network,
     }
+}
+
+fn names_hops(headers: &HeaderMap) -> bool {
+    headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(FORWARDED)
+}
+
+/// The addresses, the nearest hop's first; nothing in the place of what is no address.
+fn hops_nearest_first(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
+    let plain = headers.contains_key(X_FORWARDED_FOR);
+    let values = headers.get_all(if plain { X_FORWARDED_FOR } else { FORWARDED });
+    let read = if plain { x_forwarded_for } else { forwarded };
+    let mut hops: Vec<_> = values
+        .flat_map(|value| text(value).map_or_else(|| vec![None], read))
+        .collect();
+    hops.reverse();
+    hops
+}
+
+fn text(value: &HeaderValue) -> Option<&str> {
+    value.to_str().ok()
+}
+
+fn x_forwarded_for(value: &str) -> Vec<Option<IpAddr>> {
+    value.split(',').map(|hop| address(hop.trim())).collect()
+}
+
+/// RFC 7239 §4. A value whose quotes do not pair, or with an escape outside of quotes, is unreadable as a whole:
+/// guessing where its elements end would let a client place one of its own.
+fn forwarded(value: &str) -> Vec<Option<IpAddr>> {
+    let Some(elements) = split(value, ',') else {
+        return vec![None];
+    };
+    elements.into_iter().map(forwarded_for).collect()
+}
+
+fn forwarded_for(element: &str) -> Option<IpAddr> {
+    let pairs = split(element, ';')?;
+    let mut named = pairs.into_iter().filter_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        name.eq_ignore_ascii_case("for").then_some(value)
+    });
+    let (Some(node), None) = (named.next(), named.next()) else {
+        return None;
+    };
+    let quoted = node.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    address(without_hidden_port(quoted.unwrap_or(node)))
+}
+
+/// A node without its port, where that is hidden behind a name of the proxy's own (RFC 7239 §6.3).
+fn without_hidden_port(node: &str) -> &str {
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let hidden = |port: &str| port.len() > 1 && port.starts_with('_') && port.bytes().all(in_name);
+    match node.rsplit_once(':') {
+        Some((name, port)) if hidden(port) => name,
+        _ => node,
+    }
+}
+
+/// Splits outside of quoted strings; nothing where these are broken.
+fn split(text: &str, separator: char) -> Option<Vec<&str>> {
+    let (mut quoted, mut escaped, mut broken) = (false, false, false);
+    let parts = text
+        .split(|c: char| {
+            let after_escape = std::mem::take(&mut escaped);
+            match c {
+                _ if after_escape => {}
+                '\\' if quoted => escaped = true,
+                '\\' => broken = true,
+                '"' => quoted = !quoted,
+                _ => return c == separator && !quoted,
+            }
+            false
+        })
+        .collect();
+    (!broken && !quoted).then_some(parts)
+}
+
+/// An address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
+fn address(node: &str) -> Option<IpAddr> {
+    let bare = node
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(node);
+    let alone = bare.parse::<IpAddr>().ok();
+    let address = alone.or_else(|| node.parse::<SocketAddr>().ok().map(|with_port| with_port.ip()))?;
+    Some(address.to_canonical())
 }

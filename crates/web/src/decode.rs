@@ -36,30 +36,21 @@
 //! assert_eq!(entries[1].message(), "Must be one of `small`, `large`.");
 //! ```
 
-mod bounds;
-mod described;
-mod fields;
-mod list;
 mod object;
 mod place;
-mod scalars;
 mod shape;
 #[cfg(test)]
 mod tests;
-mod text;
 
-pub use described::{Described, DescribedField, DescribedFields, Member, Saying};
-pub use fields::{
-    Field, FieldSet, Nullable, Optional, Required, Resettable, nullable, optional, required, resettable,
+pub use object::{
+    Field, FieldSet, Nullable, ObjectShape, Optional, Required, Resettable, nullable, object, optional,
+    required, resettable,
 };
-pub use list::{List, list};
-pub use object::{ObjectShape, object};
 pub use place::Place;
-pub use scalars::{
-    Boolean, DateTimeShape, Integer, IntegerTarget, OneOf, boolean, date_time, integer, one_of,
+pub use shape::{
+    Boolean, Checked, DateTimeShape, Integer, IntegerTarget, List, Mapped, OneOf, Refined, Saying, Shape,
+    Text, boolean, date_time, integer, list, one_of, text,
 };
-pub use shape::{Checked, Mapped, Refined, Shape};
-pub use text::{Text, text, uri};
 
 use crate::json::{Json, Object};
 use crate::violations::Violations;

@@ -49,23 +49,22 @@ pub const fn day(year: i32, month: u32, day: u32) -> DateTime<Utc> {
     date.and_time(NaiveTime::MIN).and_utc()
 }
 
-/// Sets the headers for all of these. `Deprecation` and `Sunset` have room for one date: the earliest is the one to heed.
-pub fn write<'a>(notices: impl Iterator<Item = &'a Deprecation> + Clone, headers: &mut HeaderMap) {
-    let mut set = |name: HeaderName, value: Option<String>| {
-        if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
-            headers.append(name, value);
+impl Deprecation {
+    /// Sets the headers of an answer.
+    pub fn write(&self, headers: &mut HeaderMap) {
+        let mut set = |name: HeaderName, value: String| {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                headers.append(name, value);
+            }
+        };
+        set(DEPRECATION, format!("@{}", self.since.timestamp()));
+        if let Some(sunset) = self.sunset {
+            set(SUNSET, HttpDate::from(SystemTime::from(sunset)).to_string());
         }
-    };
-    let since = notices.clone().map(|notice| notice.since).min();
-    set(DEPRECATION, since.map(|since| format!("@{}", since.timestamp())));
-    let sunset = notices.clone().filter_map(|notice| notice.sunset).min();
-    let as_http = |sunset| HttpDate::from(SystemTime::from(sunset)).to_string();
-    set(SUNSET, sunset.map(as_http));
-    for notice in notices {
-        let link = |relation| notice.link.map(|link| format!("<{link}>; rel=\"{relation}\""));
-        set(LINK, link("deprecation"));
-        if notice.sunset.is_some() {
-            set(LINK, link("sunset"));
+        let Some(link) = self.link else { return };
+        set(LINK, format!("<{link}>; rel=\"deprecation\""));
+        if self.sunset.is_some() {
+            set(LINK, format!("<{link}>; rel=\"sunset\""));
         }
     }
 }
@@ -89,65 +88,37 @@ impl fmt::Display for Deprecation {
 mod tests {
     use super::*;
 
-    const EARLY: Deprecation = Deprecation {
-        since: day(2027, 1, 15),
-        sunset: None,
-        instead: "Use the other.",
-        link: Some("/docs/early"),
-    };
-    const LATE: Deprecation = Deprecation {
-        since: day(2027, 2, 1),
-        sunset: Some(day(2027, 8, 1)),
-        instead: "Use another.",
-        link: Some("/docs/late"),
-    };
-
-    fn written(notices: &[Deprecation]) -> Vec<(String, String)> {
-        let mut headers = HeaderMap::new();
-        write(notices.iter(), &mut headers);
-        let mut written: Vec<_> = headers
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
-            .collect();
-        written.sort();
-        written
-    }
-
-    fn are(written: &[(String, String)], expected: &[(&str, &str)]) {
-        let written: Vec<_> = written
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
-        assert_eq!(written, expected);
-    }
-
     #[test]
-    fn nothing_is_said_of_nothing() {
-        are(&written(&[]), &[]);
-    }
-
-    #[test]
-    fn one_notice_says_what_it_knows() {
-        are(
-            &written(&[EARLY]),
-            &[
-                ("deprecation", "@1799971200"),
-                ("link", "</docs/early>; rel=\"deprecation\""),
-            ],
-        );
-    }
-
-    #[test]
-    fn of_several_the_earliest_dates_are_told_and_every_link() {
-        are(
-            &written(&[LATE, EARLY]),
-            &[
-                ("deprecation", "@1799971200"),
-                ("link", "</docs/early>; rel=\"deprecation\""),
-                ("link", "</docs/late>; rel=\"deprecation\""),
-                ("link", "</docs/late>; rel=\"sunset\""),
-                ("sunset", "Sun, 01 Aug 2027 00:00:00 GMT"),
-            ],
+    fn a_notice_says_what_it_knows() {
+        let early = Deprecation {
+            since: day(2027, 1, 15),
+            sunset: None,
+            instead: "Use the other.",
+            link: None,
+        };
+        let late = Deprecation {
+            sunset: Some(day(2027, 8, 1)),
+            link: Some("/docs/late"),
+            ..early
+        };
+        let written = |notice: Deprecation| {
+            let mut headers = HeaderMap::new();
+            notice.write(&mut headers);
+            let line =
+                |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}", value.to_str().unwrap());
+            let mut written: Vec<_> = headers.iter().map(line).collect();
+            written.sort();
+            written
+        };
+        assert_eq!(written(early), ["deprecation: @1799971200"]);
+        assert_eq!(
+            written(late),
+            [
+                "deprecation: @1799971200",
+                "link: </docs/late>; rel=\"deprecation\"",
+                "link: </docs/late>; rel=\"sunset\"",
+                "sunset: Sun, 01 Aug 2027 00:00:00 GMT",
+            ]
         );
     }
 }

@@ -1,6 +1,5 @@
 //! The error shape of `/v1` and the back office: `{"traceId", "errors": […]}` (contract: Errors).
 
-mod entry;
 #[cfg(test)]
 mod tests;
 
@@ -10,9 +9,8 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use bytes::Bytes;
-use serde::Serialize;
-
-pub use entry::Entry;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
 
 use crate::code::Code;
 use crate::reply;
@@ -62,11 +60,6 @@ impl Problem {
             allow: None,
             challenge: None,
         }
-    }
-
-    /// 400: what is wrong with headers, query and body, in the contract's field order.
-    pub fn validation(entries: impl IntoIterator<Item = Entry>) -> Self {
-        Self::of(entries)
     }
 
     /// 401 with the challenge of RFC 6750 §3; `realm` names the service.
@@ -141,6 +134,10 @@ impl Problem {
         }
     }
 
+    pub(crate) const fn retry_after_seconds(&self) -> Option<u32> {
+        self.retry_after
+    }
+
     /// The status of the response.
     pub const fn status(&self) -> StatusCode {
         self.status
@@ -153,7 +150,7 @@ impl Problem {
 
     /// The body under this trace id.
     pub fn body(&self, trace_id: &TraceId) -> Bytes {
-        #[derive(Serialize)]
+        #[derive(serde::Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Body<'a> {
             trace_id: &'a str,
@@ -201,4 +198,91 @@ fn quotable(text: &str) -> String {
     text.chars()
         .filter(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\'))
         .collect()
+}
+
+/// `{code, message, userMessage?, path?, …}` (contract: Errors). `path` reads `price.amount`, `item_ids[2]`, or is
+/// the name of a header or query parameter (D14).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    code: Code,
+    message: Cow<'static, str>,
+    path: Option<Cow<'static, str>>,
+    more: Vec<(&'static str, Value)>,
+}
+
+impl Entry {
+    /// An entry about the request as a whole. The `userMessage` follows from the code.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            path: None,
+            more: Vec::new(),
+        }
+    }
+
+    /// A `validation_error` at a field, header or query parameter.
+    pub fn validation(path: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::ValidationError, message).at(path)
+    }
+
+    /// A `validation_error` without a path: about the body, or the request, as a whole.
+    pub fn whole(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::ValidationError, message)
+    }
+
+    /// The same at this path.
+    #[must_use]
+    pub fn at(self, path: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            path: Some(path.into()),
+            ..self
+        }
+    }
+
+    /// The same with one more member, such as the `item_ids` of `multi_seller_order` (D39). Members come after the
+    /// four common ones, in the order in which they were added.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.more.push((name, value.into()));
+        self
+    }
+
+    /// The code.
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The status of a response with this entry.
+    pub const fn status(&self) -> StatusCode {
+        self.code.status()
+    }
+
+    /// The message for developers.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Where it applies, if not to the whole.
+    pub fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("code", self.code.as_str())?;
+        map.serialize_entry("message", &self.message)?;
+        if let Some(user_message) = self.code.user_message() {
+            map.serialize_entry("userMessage", user_message)?;
+        }
+        if let Some(path) = &self.path {
+            map.serialize_entry("path", path)?;
+        }
+        for (name, value) in &self.more {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
 }

@@ -4,9 +4,10 @@
 //! offset as in `updated_after=2026-01-01T00:00:00+02:00` is often sent without being encoded. `%2B` is the same.
 //!
 //! ```
+//! use web::openapi::Parameter;
 //! use web::query;
 //!
-//! let names = ["limit", "after", "updated_after"];
+//! let names = ["limit", "after", "updated_after"].map(Parameter::undocumented);
 //! let page = query::read("limit=1000&updated_after=2026-01-01T00:00:00+02:00", &names, |q| {
 //!     (q.limit(), q.text("after"), q.date_time("updated_after"))
 //! })
@@ -21,8 +22,6 @@
 //! assert_eq!(paths, ["limit", "colour"]);
 //! ```
 
-mod limit;
-mod selection;
 #[cfg(test)]
 mod tests;
 
@@ -32,18 +31,22 @@ use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
 
-pub use limit::{DEFAULT_LIMIT, LARGEST_LIMIT};
-pub use selection::Selection;
-
 use crate::decode::{Shape, one_of};
+use crate::openapi::Parameter;
 use crate::percent;
 use crate::problem::Entry;
 use crate::timestamps;
 use crate::violations::{Message, Violations};
 
+/// The page size where none is asked for (contract: Limits).
+pub const DEFAULT_LIMIT: u16 = 50;
+
+/// The largest page (contract: Limits).
+pub const LARGEST_LIMIT: u16 = 200;
+
 /// The parameters of one request, for the time in which they are read.
 pub struct Query<'a> {
-    known: &'a [&'static str],
+    known: &'a [Parameter],
     given: Vec<(&'a str, &'a str)>,
     violations: Violations,
 }
@@ -53,7 +56,7 @@ pub struct Query<'a> {
 /// too, and so is a name that is there twice.
 pub fn read<'a, T>(
     raw: &'a str,
-    known: &'a [&'static str],
+    known: &'a [Parameter],
     values: impl FnOnce(&mut Query<'a>) -> T,
 ) -> Result<T, Violations> {
     let mut query = Query {
@@ -66,7 +69,7 @@ pub fn read<'a, T>(
     let rank = |entry: &Entry| {
         known
             .iter()
-            .position(|name| entry.path() == Some(name))
+            .position(|parameter| entry.path() == Some(parameter.name))
             .unwrap_or(known.len())
     };
     query.violations.sort_found_by_key(rank);
@@ -84,7 +87,7 @@ impl<'a> Query<'a> {
         let Some(text) = self.text(name) else {
             return default;
         };
-        limit::parse(&text, &range).unwrap_or_else(|| {
+        clamped(&text, &range).unwrap_or_else(|| {
             self.refuse(name, format!("Must be an integer, such as {default}."));
             default
         })
@@ -156,8 +159,8 @@ impl<'a> Query<'a> {
             let name = percent::decode(raw_name);
             let known = name
                 .as_deref()
-                .and_then(|name| self.known.iter().find(|known| **known == name));
-            let Some(known) = known.copied() else {
+                .and_then(|name| self.known.iter().find(|known| known.name == name));
+            let Some(known) = known.map(|known| known.name) else {
                 self.unknown(name.as_deref().unwrap_or(raw_name));
                 continue;
             };
@@ -176,9 +179,88 @@ impl<'a> Query<'a> {
         self.violations.push_unknown(|| {
             let message = match known {
                 [] => "Unknown parameter; there are none here.".to_owned(),
-                known => format!("Unknown parameter. The parameters here are {}.", known.join(", ")),
+                known => {
+                    let names: Vec<_> = known.iter().map(|known| known.name).collect();
+                    format!("Unknown parameter. The parameters here are {}.", names.join(", "))
+                }
             };
             Entry::validation(name.to_owned(), message)
         });
+    }
+}
+
+/// `-?[0-9]+` of any magnitude, clamped to the range; nothing for any other text (D17, D118).
+fn clamped(text: &str, range: &RangeInclusive<u16>) -> Option<u16> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // The digits are checked, so the only way for them not to parse is that there are too many.
+    let magnitude = digits.parse().unwrap_or(u16::MAX);
+    let signed = if digits.len() < text.len() { 0 } else { magnitude };
+    Some(signed.clamp(*range.start(), *range.end()))
+}
+
+/// A choice among the fields of a table of at most 64 names. `id` is always chosen where the table has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selection {
+    table: &'static [&'static str],
+    chosen: u64,
+}
+
+impl Selection {
+    /// Every field.
+    pub const fn all(table: &'static [&'static str]) -> Self {
+        Self {
+            table,
+            chosen: u64::MAX,
+        }
+    }
+
+    /// The fields that `text` names, separated by commas; a name may be repeated. The error is a message.
+    fn parse(text: &str, table: &'static [&'static str]) -> Result<Self, String> {
+        let bit_of = |name: &str| table.iter().position(|known| *known == name).map(bit);
+        let mut chosen = bit_of("id").unwrap_or(0);
+        for name in text.split(',') {
+            chosen |= bit_of(name).ok_or_else(|| {
+                let table = table.join(", ");
+                format!("Must be a comma-separated list of top-level fields. The fields here are {table}.")
+            })?;
+        }
+        Ok(Self { table, chosen })
+    }
+
+    /// Whether the field at this index of the table is chosen: the quick way, for rows by the hundred.
+    pub const fn has_index(&self, index: usize) -> bool {
+        self.chosen & bit(index) != 0
+    }
+
+    /// Whether the field of this name is chosen.
+    pub fn has(&self, name: &str) -> bool {
+        self.table
+            .iter()
+            .position(|known| *known == name)
+            .is_some_and(|index| self.has_index(index))
+    }
+
+    /// Whether every field is chosen, because the request did not choose.
+    pub const fn is_all(&self) -> bool {
+        self.chosen == u64::MAX
+    }
+
+    /// The chosen names, in the order of the table.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.table
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| self.has_index(*index))
+            .map(|(_, name)| *name)
+    }
+}
+
+const fn bit(index: usize) -> u64 {
+    match index {
+        0..64 => 1 << index,
+        _ => 0,
     }
 }

@@ -1,4 +1,4 @@
-//! Responses: JSON bytes, the headers that every one has, the rate-limit headers.
+//! What an operation answers, and responses: JSON bytes, the headers that every one has, the rate-limit headers.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,10 +10,16 @@ use actix_web::http::header::{
 };
 use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
+use kernel::{Remembered, StoreError};
+use serde::Serialize;
 
+use crate::error::Error;
+use crate::idempotency;
 use crate::trace_id::{TraceId, X_TRACE_ID};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// The text format of Prometheus.
+const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
@@ -23,8 +29,97 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
+/// The length of most bodies, in bytes.
+const USUAL_LENGTH: usize = 1024;
+
 /// How long a window is, in seconds (contract: Limits).
 pub const WINDOW_SECONDS: u32 = 60;
+
+/// A good answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    status: StatusCode,
+    body: Bytes,
+    content_type: HeaderValue,
+    /// It is the answer to an earlier request with the same idempotency key.
+    replayed: bool,
+}
+
+impl Reply {
+    /// 200 with a JSON body.
+    pub fn ok(body: &impl Serialize) -> Result<Self, Error> {
+        Self::json(StatusCode::OK, body, USUAL_LENGTH)
+    }
+
+    /// 201 with a JSON body.
+    pub fn created(body: &impl Serialize) -> Result<Self, Error> {
+        Self::json(StatusCode::CREATED, body, USUAL_LENGTH)
+    }
+
+    /// 204.
+    pub const fn no_content() -> Self {
+        Self::new(StatusCode::NO_CONTENT, Bytes::new())
+    }
+
+    /// A JSON body, written straight to bytes; `usual_length` is that of such a body, so that it is rarely moved.
+    pub fn json(status: StatusCode, body: &impl Serialize, usual_length: usize) -> Result<Self, Error> {
+        let mut bytes = Vec::with_capacity(usual_length);
+        serde_json::to_writer(&mut bytes, body)?;
+        Ok(Self::new(status, bytes.into()))
+    }
+
+    /// 200 with text in the format of Prometheus.
+    pub fn prometheus(text: String) -> Self {
+        Self {
+            content_type: PROMETHEUS,
+            ..Self::new(StatusCode::OK, text.into())
+        }
+    }
+
+    /// An answer out of the row where it is remembered.
+    pub(crate) fn remembered(Remembered { status, body }: Remembered) -> Result<Self, StoreError> {
+        let status = StatusCode::from_u16(status).map_err(StoreError::unexpected)?;
+        Ok(Self::new(status, body.into()))
+    }
+
+    pub(crate) fn replayed(self) -> Self {
+        Self {
+            replayed: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn to_remembered(&self) -> Remembered {
+        Remembered {
+            status: self.status.as_u16(),
+            body: self.body.to_vec(),
+        }
+    }
+
+    const fn new(status: StatusCode, body: Bytes) -> Self {
+        Self {
+            status,
+            body,
+            content_type: JSON,
+            replayed: false,
+        }
+    }
+
+    pub(crate) fn into_response(self, trace_id: &TraceId) -> HttpResponse {
+        let mut response = match self.status {
+            StatusCode::NO_CONTENT => empty(self.status, trace_id),
+            status => {
+                let mut response = json(status, self.body, trace_id);
+                response.headers_mut().insert(CONTENT_TYPE, self.content_type);
+                response
+            }
+        };
+        if self.replayed {
+            idempotency::mark_replayed(response.headers_mut());
+        }
+        response
+    }
+}
 
 /// A response with this JSON body: `Content-Type: application/json` without a charset (D8), `no-store`, trace id.
 pub fn json(status: StatusCode, body: impl Into<Bytes>, trace_id: &TraceId) -> HttpResponse {

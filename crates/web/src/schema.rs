@@ -15,11 +15,361 @@
 //! assert_eq!(names, ["Currency", "Money", "Offer"]);
 //! ```
 
-mod components;
-mod deprecated;
-mod kinds;
-mod node;
+use std::collections::BTreeMap;
+use std::fmt;
 
-pub use components::Components;
-pub use kinds::{array, boolean, date_time, integer, object, open_object, partial_object, string, uri, uuid};
-pub use node::{Map, Node};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::deprecation::Deprecation;
+
+/// The members of an object, in their order.
+pub type Map = IndexMap<String, Node>;
+
+/// A part of a document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Node {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number; the documents have no others.
+    Integer(i64),
+    /// A string.
+    Text(String),
+    /// An array.
+    List(Vec<Node>),
+    /// An object.
+    Object(Map),
+    /// A schema that stands among the components under its name, and what stands beside the reference to it.
+    #[serde(skip)]
+    Named {
+        /// What it is called.
+        name: String,
+        /// The schema.
+        schema: Box<Node>,
+        /// What else is said in this place, such as a description.
+        beside: Map,
+    },
+}
+
+impl Node {
+    /// An object with these members.
+    pub fn of<const N: usize>(members: [(&str, Self); N]) -> Self {
+        members.into_iter().collect()
+    }
+
+    /// Reads JSON text; what is no JSON is `null`.
+    pub fn parse(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or(Self::Null)
+    }
+
+    /// The same with one more member. Beside the reference, where it has a name.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Self>) -> Self {
+        match &mut self {
+            Self::Object(members) | Self::Named { beside: members, .. } => {
+                members.insert(key.to_owned(), value.into());
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// The same with a description.
+    #[must_use]
+    pub fn said(self, description: &str) -> Self {
+        self.with("description", description)
+    }
+
+    /// The same with an example.
+    #[must_use]
+    pub fn such_as(self, example: impl Into<Self>) -> Self {
+        self.with("examples", Self::List(vec![example.into()]))
+    }
+
+    /// The same under a name, by which the document refers to it.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self::Named {
+            name: name.into(),
+            schema: Box::new(self),
+            beside: Map::new(),
+        }
+    }
+
+    /// A string of which these are all the values.
+    #[must_use]
+    pub fn one_of<T: Into<String>>(self, values: impl IntoIterator<Item = T>) -> Self {
+        let values = values.into_iter().map(|value| Self::Text(value.into()));
+        self.with("enum", Self::List(values.collect()))
+    }
+
+    /// The same, marked as an enumeration that grows, as its description says (contract: Versioning, 2). Tools that compare
+    /// documents go by the mark.
+    #[must_use]
+    pub fn extensible(self) -> Self {
+        self.with("x-extensible", true)
+    }
+
+    /// The schema whose values are also `null`: by the array of types, or, where the type has a name, beside it.
+    #[must_use]
+    pub fn or_null(self) -> Self {
+        match self {
+            Self::Object(mut members) => {
+                if let Some(kind) = members.get_mut("type") {
+                    *kind = Self::List(vec![kind.clone(), "null".into()]);
+                }
+                Self::Object(members)
+            }
+            named => {
+                let null = Self::of([("type", "null".into())]);
+                Self::of([("anyOf", Self::List(vec![named, null]))])
+            }
+        }
+    }
+
+    /// An operation that says of itself that it goes away.
+    #[must_use]
+    pub fn deprecated(self, notice: &Deprecation) -> Self {
+        let said = match self.get("description") {
+            Some(Self::Text(said)) => format!("{said} {notice}"),
+            _ => notice.to_string(),
+        };
+        self.with("description", said).with("deprecated", true)
+    }
+
+    /// The member of this name.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Object(members) => members.get(key),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Node {
+    /// As JSON on one line; `{:#}` in many.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = if f.alternate() {
+            serde_json::to_string_pretty(self)
+        } else {
+            serde_json::to_string(self)
+        };
+        f.write_str(&text.map_err(|_| fmt::Error)?)
+    }
+}
+
+impl<K: Into<String>> FromIterator<(K, Node)> for Node {
+    fn from_iter<I: IntoIterator<Item = (K, Node)>>(members: I) -> Self {
+        Self::Object(
+            members
+                .into_iter()
+                .map(|(key, value)| (key.into(), value))
+                .collect(),
+        )
+    }
+}
+
+impl From<&str> for Node {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Node {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for Node {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<bool> for Node {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<Vec<Node>> for Node {
+    fn from(elements: Vec<Node>) -> Self {
+        Self::List(elements)
+    }
+}
+
+/// A string.
+pub fn string() -> Node {
+    Node::of([("type", "string".into())])
+}
+
+/// An id.
+pub fn uuid() -> Node {
+    string().with("format", "uuid")
+}
+
+/// An absolute URI.
+pub fn uri() -> Node {
+    string().with("format", "uri")
+}
+
+/// An instant: RFC 3339, in answers always UTC with `Z` and microseconds.
+pub fn date_time() -> Node {
+    string()
+        .with("format", "date-time")
+        .such_as("2026-11-20T08:41:00.123456Z")
+}
+
+/// An integer of this range, both ends included.
+pub fn integer(least: i64, most: i64) -> Node {
+    let format = if i32::try_from(most).is_ok() {
+        "int32"
+    } else {
+        "int64"
+    };
+    Node::of([
+        ("type", "integer".into()),
+        ("format", format.into()),
+        ("minimum", least.into()),
+        ("maximum", most.into()),
+    ])
+}
+
+/// `true` or `false`.
+pub fn boolean() -> Node {
+    Node::of([("type", "boolean".into())])
+}
+
+/// An array whose elements are all of this kind.
+pub fn array(element: Node) -> Node {
+    Node::of([("type", "array".into()), ("items", element)])
+}
+
+/// An object of an answer: all of these members, and perhaps more in a later version.
+pub fn object(members: &[(&str, Node)]) -> Node {
+    let required: Vec<_> = members.iter().map(|(name, _)| *name).collect();
+    partial_object(members, &required)
+}
+
+/// An object of an answer: `required` of these members at least, and perhaps more in a later version.
+pub fn partial_object(members: &[(&str, Node)], required: &[&str]) -> Node {
+    open_object(
+        members.iter().map(|(name, schema)| (*name, schema.clone())),
+        required,
+    )
+}
+
+/// An object that may have other members than these.
+pub fn open_object<'a>(members: impl IntoIterator<Item = (&'a str, Node)>, required: &[&str]) -> Node {
+    let object = Node::of([("type", "object".into())]);
+    let object = if required.is_empty() {
+        object
+    } else {
+        let names = required.iter().map(|name| Node::from(*name));
+        object.with("required", names.collect::<Vec<_>>())
+    };
+    object.with("properties", members.into_iter().collect::<Node>())
+}
+
+/// Collects named schemas. One name stands for one schema: of two that differ the clash is kept, for a test to find.
+#[derive(Debug, Default)]
+pub struct Components {
+    schemas: BTreeMap<String, Node>,
+    clashes: Vec<String>,
+}
+
+impl Components {
+    /// The node with a reference in the place of every named schema in it.
+    pub fn hoist(&mut self, node: Node) -> Node {
+        match node {
+            Node::List(elements) => elements
+                .into_iter()
+                .map(|element| self.hoist(element))
+                .collect::<Vec<_>>()
+                .into(),
+            Node::Object(members) => Node::Object(self.hoist_members(members)),
+            Node::Named { name, schema, beside } => {
+                let schema = self.hoist(*schema);
+                let reference = format!("#/components/schemas/{name}");
+                match self.schemas.get(&name) {
+                    Some(known) if *known != schema => self.clashes.push(name),
+                    Some(_) => {}
+                    None => drop(self.schemas.insert(name, schema)),
+                }
+                let mut members = Map::from([("$ref".to_owned(), reference.into())]);
+                members.extend(self.hoist_members(beside));
+                Node::Object(members)
+            }
+            leaf => leaf,
+        }
+    }
+
+    fn hoist_members(&mut self, members: Map) -> Map {
+        let members = members.into_iter();
+        members.map(|(key, value)| (key, self.hoist(value))).collect()
+    }
+
+    /// The schemas by their names, in alphabetical order.
+    pub fn schemas(self) -> Vec<(String, Node)> {
+        self.schemas.into_iter().collect()
+    }
+
+    /// Names under which two different schemas were met.
+    pub fn clashes(&self) -> &[String] {
+        &self.clashes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_read_and_written_in_its_order() {
+        for text in ["null", "[]", r#"{"z":1,"a":[true,null,"x",-7],"m":{}}"#] {
+            assert_eq!(Node::parse(text).to_string(), text);
+        }
+        assert_eq!(Node::parse("{"), Node::Null);
+    }
+
+    #[test]
+    fn null_is_one_of_the_types_or_beside_a_named_one() {
+        assert_eq!(string().or_null().to_string(), r#"{"type":["string","null"]}"#);
+        let money = object(&[("amount", integer(0, 5))]).named("Money").or_null();
+        assert!(matches!(money.get("anyOf"), Some(Node::List(both)) if both.len() == 2));
+    }
+
+    #[test]
+    fn what_is_said_of_a_named_schema_stands_beside_its_reference() {
+        let said = string().named("Name").said("The seller's.");
+        assert!(matches!(said, Node::Named { beside, .. } if beside.contains_key("description")));
+    }
+
+    #[test]
+    fn named_schemas_move_out_once_each() {
+        let name = || string().named("Name");
+        let pair = object(&[("first", name().said("Given.")), ("second", name().or_null())]);
+        let mut components = Components::default();
+        assert_eq!(
+            components.hoist(pair).to_string(),
+            concat!(
+                r##"{"type":"object","required":["first","second"],"properties":{"##,
+                r##""first":{"$ref":"#/components/schemas/Name","description":"Given."},"##,
+                r##""second":{"anyOf":[{"$ref":"#/components/schemas/Name"},{"type":"null"}]}}}"##,
+            )
+        );
+        assert_eq!(components.clashes(), Vec::<String>::new());
+        assert_eq!(components.schemas(), [("Name".to_owned(), string())]);
+    }
+
+    #[test]
+    fn one_name_for_two_schemas_is_a_clash() {
+        let mut components = Components::default();
+        components.hoist(vec![string().named("X"), object(&[]).named("X")].into());
+        assert_eq!(components.clashes(), ["X"]);
+    }
+}

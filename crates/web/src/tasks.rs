@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::guarded::message;
+use crate::error::panic_message;
 use crate::request_span;
 
 /// Runs work on the process's own runtime and knows what of it is still under way. Clones share their tasks.
@@ -47,7 +47,7 @@ impl Tasks {
             task.await.map_err(|ended| {
                 TaskPanicked(ended.try_into_panic().map_or_else(
                     |ended| ended.to_string(),
-                    |panic| message(panic.as_ref()).to_owned(),
+                    |panic| panic_message(panic.as_ref()).to_owned(),
                 ))
             })
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::problem::{Entry, MOST_ENTRIES, Problem};
 
 /// Entries in the order in which they are reported. Each part of a request (headers, query, body) gives its own;
-/// [`both`] and [`three`] put them together. Never more are kept than a response can carry.
+/// [`both`] puts them together. Never more are kept than a response can carry.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Violations {
     found: Vec<Entry>,
@@ -77,7 +77,7 @@ impl From<Entry> for Violations {
 
 impl From<Violations> for Problem {
     fn from(violations: Violations) -> Self {
-        Self::validation(violations.into_entries())
+        Self::of(violations.into_entries())
     }
 }
 
@@ -88,15 +88,6 @@ pub fn both<A, B>(first: Result<A, Violations>, second: Result<B, Violations>) -
         (Err(a), Err(b)) => Err(a.then(b)),
         (Err(only), Ok(_)) | (Ok(_), Err(only)) => Err(only),
     }
-}
-
-/// Three parts of a request: as [`both`]. The order of the contract is headers, query, body.
-pub fn three<A, B, C>(
-    headers: Result<A, Violations>,
-    query: Result<B, Violations>,
-    body: Result<C, Violations>,
-) -> Result<(A, B, C), Violations> {
-    both(both(headers, query), body).map(|((a, b), c)| (a, b, c))
 }
 
 /// A message, fixed or made for the occasion.

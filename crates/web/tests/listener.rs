@@ -9,7 +9,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web as routes};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use web::body::{self, Body, BodyLimits};
-use web::guarded::guarded;
+use web::error::catch_panic;
 use web::{Entry, Problem, TraceId, head, reply};
 
 const LIMITS: BodyLimits = BodyLimits {
@@ -19,8 +19,8 @@ const LIMITS: BodyLimits = BodyLimits {
 
 async fn answer(request: HttpRequest, payload: routes::Payload) -> HttpResponse {
     let trace_id = TraceId::of(request.headers(), || [0xcd; 16]);
-    let handled = guarded(&trace_id, handle(&request, payload, &trace_id)).await;
-    handled.unwrap_or_else(|panicked| Problem::from(panicked).into_response(&trace_id))
+    let handled = catch_panic(&trace_id, handle(&request, payload, &trace_id)).await;
+    handled.unwrap_or_else(|_| Problem::internal().into_response(&trace_id))
 }
 
 async fn handle(request: &HttpRequest, mut payload: routes::Payload, trace_id: &TraceId) -> HttpResponse {

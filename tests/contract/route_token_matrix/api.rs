@@ -14,14 +14,14 @@ pub(super) async fn routes(world: &World, issued: &Credentials, faults: &mut Vec
     dead.push(("an operator's token", Shown::Bearer(issued.operator.clone())));
     let mut cells = 0;
     for route in adapter_http::TABLE {
-        let url = world.url(&path(route.template));
+        let url = world.url(&path(route.path));
         for (what, shown) in &dead {
             let answer = shown.at(world, route.method.as_str(), &url).send().await;
             cells += 1;
             if verdict(&answer) != "unauthorized" {
                 faults.push(format!(
                     "{} {} with {what}: {}",
-                    route.method, route.template, answer.status
+                    route.method, route.path, answer.status
                 ));
             }
         }
@@ -41,7 +41,7 @@ pub(super) async fn routes(world: &World, issued: &Credentials, faults: &mut Vec
             if verdict(&answer) != expected || !names_it {
                 faults.push(format!(
                     "{} {} with {what}: {}",
-                    route.method, route.template, answer.status
+                    route.method, route.path, answer.status
                 ));
             }
         }

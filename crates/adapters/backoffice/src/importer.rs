@@ -21,7 +21,7 @@ use web::{Entry, TaskPanicked, Tasks, decode};
 
 pub use report::{ImportReport, RejectedLine};
 
-use crate::feed;
+use crate::offers::import_line;
 use lines::{LONGEST_LINE, Line, Lines};
 
 /// A chunk is full with this many bytes of lines too, in case they are long.
@@ -140,7 +140,7 @@ impl Chunk {
         if text.trim_ascii().is_empty() {
             return;
         }
-        match decode::body(text, &feed::line()) {
+        match decode::body(text, &import_line()) {
             Ok(feed) => {
                 self.feeds.push(feed);
                 self.bytes += text.len();

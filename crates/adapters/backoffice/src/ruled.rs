@@ -1,4 +1,4 @@
-//! Bodies whose rules are the domain's.
+//! Bodies whose rules are the domain's, and bodies that have to be empty.
 //!
 //! What has the wrong type is found by the decoder, what breaks a rule by the domain, which takes a whole record. Both are
 //! reported together, in field order, once for each field (D14).
@@ -6,10 +6,43 @@
 use kernel::{Invalid, Violations as Broken};
 use web::decode::{Field, FieldSet, Place, Shape, object};
 use web::json::{Json, Object};
-use web::{Entry, Violations, sentence};
+use web::media_type::require_json;
+use web::operation::Incoming;
+use web::schema::Node;
+use web::{Entry, Violations, to_sentence};
+
+/// No query, and no body but perhaps an empty object.
+pub(crate) fn empty(incoming: &Incoming<'_>) -> Result<(), Violations> {
+    if incoming.body.is_empty() {
+        return incoming.no_query();
+    }
+    let nothing = |body: &[u8]| {
+        let mut found = Violations::new();
+        for name in Object::parse(body)?.names() {
+            let _: Option<()> = Place::root(&mut found)
+                .field(name)
+                .refuse("Unknown field; there are none here.");
+        }
+        found.or(())
+    };
+    let read = incoming.body_as(require_json(incoming.headers()), incoming.no_query(), nothing);
+    read.map(|((), ())| ())
+}
+
+/// No query, and a JSON body of these fields that keeps the domain's rules.
+pub(crate) fn body<F: FieldSet, T>(
+    incoming: &Incoming<'_>,
+    fields: F,
+    check: impl FnOnce(F::Values) -> Result<T, Broken>,
+) -> Result<T, Violations> {
+    let read = incoming.body_as(require_json(incoming.headers()), incoming.no_query(), |body| {
+        read(body, fields, check)
+    });
+    read.map(|((), body)| body)
+}
 
 /// Reads a body that must be an object of these fields, and checks it.
-pub(crate) fn read<F: FieldSet, T>(
+fn read<F: FieldSet, T>(
     body: &[u8],
     fields: F,
     check: impl FnOnce(F::Values) -> Result<T, Broken>,
@@ -39,7 +72,7 @@ pub(crate) fn read<F: FieldSet, T>(
 
 /// A rule of the domain that refuses in sentences.
 pub(crate) fn rule<G, T>(check: impl Fn(G) -> Result<T, Invalid>) -> impl Fn(G) -> Result<T, String> {
-    move |given| check(given).map_err(|reason| sentence::of(&reason))
+    move |given| check(given).map_err(|reason| to_sentence(&reason))
 }
 
 /// A field that gives its type's default where it is refused, so that the other fields are still checked.
@@ -50,6 +83,14 @@ impl<F: Field<Value: Default>> Field for OrDefault<F> {
 
     fn name(&self) -> &'static str {
         self.0.name()
+    }
+
+    fn is_required(&self) -> bool {
+        self.0.is_required()
+    }
+
+    fn schema(&self) -> Node {
+        self.0.schema()
     }
 
     fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<F::Value> {
@@ -66,7 +107,7 @@ fn untold(broken: &Broken, told: &[Entry]) -> Vec<Entry> {
     broken
         .iter()
         .filter(|(path, _)| !is_told(path))
-        .map(|(path, reason)| Entry::validation(path.to_owned(), sentence::of(reason)))
+        .map(|(path, reason)| Entry::validation(path.to_owned(), to_sentence(reason)))
         .collect()
 }
 

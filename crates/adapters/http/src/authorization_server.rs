@@ -2,33 +2,27 @@
 
 mod authorize;
 mod client;
-mod client_credentials;
-pub(crate) mod document;
 mod error;
-mod grant_type;
 mod issuing;
 mod limits;
 mod metadata;
-mod parameters;
-mod presented;
 mod revoke;
 mod token;
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use actix_web::http::Method;
-use web::guarded::guarded;
-use web::{failure, head};
+use web::error::catch_panic;
+use web::head;
+use web::request::{Answer, Request};
 
-use crate::arrival::Arrival;
-use crate::deprecated::Ending;
-use crate::listener::{Answer, Listener};
+use crate::Public;
 use error::OAuthError;
 
 pub(crate) use metadata::{METADATA_PATH, metadata};
-pub(crate) use token::GrantOutcome;
-
-/// What of the authorization server goes away.
-pub(crate) const ENDING: &[Ending] = &[];
+#[cfg(test)]
+pub(crate) use {metadata::document as metadata_document, token::GrantType};
 
 /// What there is under `/oauth`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,15 +37,6 @@ impl Endpoint {
 
     fn at(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
-    }
-
-    /// `operationId`.
-    const fn id(self) -> &'static str {
-        match self {
-            Self::Authorize => "authorize",
-            Self::Token => "issueToken",
-            Self::Revoke => "revokeToken",
-        }
     }
 
     /// The contract's method.
@@ -84,51 +69,39 @@ pub fn endpoints() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Answers a request under `/oauth`.
-pub(crate) async fn answer(listener: &Listener, mut arrival: Arrival) -> Answer {
-    let endpoint = Endpoint::at(arrival.path());
+pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer {
+    let endpoint = Endpoint::at(request.path());
     let route = endpoint.map_or("-", Endpoint::path);
-    let trace_id = arrival.trace_id;
-    let outcome = guarded(&trace_id, dispatch(listener, &mut arrival, endpoint)).await;
-    let (mut response, closes) = match outcome.unwrap_or_else(|_| Err(OAuthError::server_error())) {
+    let trace_id = request.trace_id;
+    let outcome = catch_panic(&trace_id, dispatch(public, &mut request, endpoint)).await;
+    let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(response) => (response, false),
         Err(error) => {
-            if let Some(cause) = error.cause() {
-                failure::log(&trace_id, route, cause);
-            }
+            let error = error.logged(&trace_id, route);
             let closes = error.closes();
-            (
-                error.into_response(&trace_id, &listener.public.settings.realm),
-                closes,
-            )
+            (error.into_response(&trace_id, &public.settings.realm), closes)
         }
     };
     if endpoint == Some(Endpoint::Authorize) {
         authorize::forbid_referrers(response.headers_mut());
     }
-    if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.takes(arrival.request.method())) {
-        let query = arrival.request.uri().query();
-        listener
-            .notices
-            .write(endpoint.id(), query, response.headers_mut());
-    }
-    let response = arrival.end(response, closes);
-    Answer { response, route }
+    request.end(response, route, closes)
 }
 
 /// Everything under `/oauth` that is no endpoint is answered alike (D87).
 async fn dispatch(
-    listener: &Listener,
-    arrival: &mut Arrival,
+    public: &Arc<Public>,
+    request: &mut Request,
     endpoint: Option<Endpoint>,
 ) -> Result<HttpResponse, OAuthError> {
-    head::check(arrival.request.head())?;
+    head::check(request.http.head())?;
     let endpoint = endpoint.ok_or_else(OAuthError::not_found)?;
-    if !endpoint.takes(arrival.request.method()) {
+    if !endpoint.takes(request.method()) {
         return Err(OAuthError::wrong_method(endpoint.method()));
     }
     match endpoint {
-        Endpoint::Authorize => authorize::answer(listener, arrival).await,
-        Endpoint::Token => token::issue(listener, arrival).await,
-        Endpoint::Revoke => revoke::revoke(listener, arrival).await,
+        Endpoint::Authorize => authorize::answer(public, request).await,
+        Endpoint::Token => token::issue(public, request).await,
+        Endpoint::Revoke => revoke::revoke(public, request).await,
     }
 }

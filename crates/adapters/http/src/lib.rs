@@ -1,32 +1,20 @@
 //! The public listener: `/v1`, `/oauth`, the metadata that clients discover them by, and the OpenAPI document.
 //!
-//! Every request comes in through one service ([`configure`]) and is handed to one of three parts: the request
-//! pipeline of `/v1`, the authorization server under `/oauth`, the two documents, or a plain 404. Nothing is decided in a middleware.
+//! Every request comes in through one service ([`configure`]) and is answered by one of three parts: the pipeline of `/v1`
+//! with `policy.rs`, the authorization server under `/oauth`, the two documents; or by a plain 404.
 
-mod arrival;
 mod authorization_server;
-mod bearer;
-mod call;
-mod cursor;
-mod deadline;
-mod declared;
-mod deprecated;
-mod document;
-mod forwarding;
-mod idempotency;
-mod in_time;
-mod listener;
-mod meters;
-mod operation;
-mod operations;
-mod pipeline;
-mod quota;
-mod refusal;
+mod me;
+mod offers;
+mod openapi;
+mod orders;
+mod page;
+mod policy;
 mod routes;
-mod trace_ids;
+mod shipments;
 mod usage;
-mod user_agent;
-mod writing;
+mod view;
+mod webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -36,21 +24,24 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::offers::OfferReader;
+use ::orders::{CarrierLookup, OrderReader};
+use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
+use bytes::Bytes;
 use chrono::TimeDelta;
 use ipnet::IpNet;
 use kernel::{Clock, IdempotencyClaims, Randomness, Sealer};
 use oauth::{ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter};
-use offers::OfferReader;
-use orders::{CarrierLookup, OrderReader};
 use usecases::UnitOfWork;
-use web::Tasks;
-use webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
+use web::front::Front;
+use web::listener::Listener;
+use web::request::{Answer, Request};
+use web::{Tasks, TrustedProxies, pipeline};
 
 pub use authorization_server::endpoints;
-pub use document::openapi;
-pub use operation::Effect;
-pub use routes::{Route, TABLE};
+pub use openapi::openapi;
+pub use routes::TABLE;
 pub use usage::UsageMeter;
 
 /// What the listener works with. Each server thread has its own.
@@ -129,10 +120,33 @@ pub struct HttpSettings {
 /// panel's, come first: this one takes every request that nobody else does.
 pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let listener = Rc::new(listener::Listener::new(state));
+        let settings = &state.settings;
+        let proxies = TrustedProxies::new(settings.trusted_proxies.iter().copied());
+        let document = openapi::served(&settings.public_url, &settings.docs_url);
+        let front = Front::public(Public::NAME, proxies, state.randomness.as_ref());
+        let (front, state) = (Rc::new(front), Arc::new(state));
         config.default_service(actix_web::web::to(move |request, payload| {
-            let listener = Rc::clone(&listener);
-            async move { listener.serve(request, payload).await }
+            let (front, state, document) = (Rc::clone(&front), Arc::clone(&state), document.clone());
+            async move {
+                let answer = |request| answer(&state, &document, request);
+                front.serve(request, payload, answer).await
+            }
         }));
     }
+}
+
+async fn answer(state: &Arc<Public>, document: &Bytes, request: Request) -> Answer {
+    match request.path() {
+        path if is_under(path, "/v1") => pipeline::answer(state, request).await,
+        path if is_under(path, "/oauth") => authorization_server::answer(state, request).await,
+        authorization_server::METADATA_PATH => authorization_server::metadata(state, request),
+        openapi::PATH => openapi::answer(document, request),
+        _ => request.answer_not_found(),
+    }
+}
+
+/// Whether a path is the part itself or lies under it.
+fn is_under(path: &str, part: &str) -> bool {
+    path.strip_prefix(part)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

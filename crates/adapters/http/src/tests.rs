@@ -1,41 +1,12 @@
-//! The listener as clients see it, over mocks of the ports.
+//! The listener over mocks of the ports: the order of its checks, its documented refusals, and lost COMMITs. All else is held
+//! by `tests/contract`.
 
 pub(crate) mod fakes;
-pub(crate) mod fixture;
-pub(crate) mod logs;
+mod fixture;
+mod grants;
+mod logs;
 
-mod api_headers;
 mod api_order;
-mod authorization;
-mod client_authentication;
-mod departed_clients;
-mod deprecated;
 mod documented_refusals;
 mod exchange_order;
-mod exchanges;
-mod failures;
-mod grants;
-mod idempotency_keys;
-mod idempotent_runs;
 mod lost_commits;
-mod me;
-mod measured;
-mod metadata;
-mod offer_list;
-mod one_offer;
-mod one_order;
-mod order_list;
-mod patch_offer;
-mod patch_refusals;
-mod revocation;
-mod shipment_bodies;
-mod shipment_refusals;
-mod shipments;
-mod token_endpoint;
-mod token_limits;
-pub(crate) mod trade;
-mod usage;
-mod webhook_history;
-mod webhooks;
-mod wire;
-mod write_deadlines;

@@ -9,10 +9,10 @@ use actix_web::http::header::SET_COOKIE;
 use actix_web::{HttpRequest, HttpResponse};
 use oauth::BrowserSecret;
 use web::body::{self, Body, BodyLimits};
+use web::error::{catch_panic, log_failure};
 use web::form::Form;
-use web::guarded::guarded;
 use web::media_type::MediaType;
-use web::{TraceId, failure, head, reply};
+use web::{TraceId, head, reply};
 
 use crate::browser::{self, Cookies};
 use crate::fields::Fields;
@@ -42,12 +42,12 @@ pub(crate) async fn answer(panel: &Arc<Panel>, mut arrival: Arrival) -> (HttpRes
     let template = found.as_ref().map_or("-", |(route, _)| route.template);
     let language = language(panel, &arrival.request);
     let trace_id = arrival.trace_id;
-    let outcome = guarded(&trace_id, pass(panel, &mut arrival, language, found)).await;
+    let outcome = catch_panic(&trace_id, pass(panel, &mut arrival, language, found)).await;
     let outcome = outcome.unwrap_or_else(|panicked| Err(Refusal::Failed(panicked.into())));
     let closes = matches!(outcome, Err(Refusal::Unreadable));
     let mut response = outcome.unwrap_or_else(|refusal| {
         if let Some(cause) = refusal.cause() {
-            failure::log(&trace_id, template, cause);
+            log_failure(&trace_id, template, cause);
         }
         if matches!(refusal, Refusal::Crowded) {
             meters::crowded();

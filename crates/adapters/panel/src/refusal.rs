@@ -5,7 +5,7 @@ use kernel::StoreError;
 use oauth::{ConsentRefusal, Overcrowded, Quota};
 use usecases::{Repeatable, UnitOfWorkError};
 use web::TaskPanicked;
-use web::failure::Cause;
+use web::error::Cause;
 
 use crate::next::Next;
 

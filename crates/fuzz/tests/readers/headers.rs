@@ -4,11 +4,10 @@ use std::net::IpAddr;
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use kernel::IdempotencyKey;
-use web::basic::{self, ClientCredentials};
+use web::authorization::{ClientCredentials, basic};
 use web::media_type::{MediaType, require_json};
 use web::trace_id::X_REQUEST_ID;
-use web::{TraceId, TrustedProxies, idempotency_key, traceparent};
+use web::{TraceId, TrustedProxies, idempotency, traceparent};
 
 use crate::{always, always_text, are_entries, in_proportion};
 
@@ -95,7 +94,7 @@ fn ids_keys_and_media_types_that_are_taken_have_their_form() {
             Ok(()) => assert_eq!(media_type, Some(MediaType::Json)),
             Err(violations) => are_entries(&violations.into_entries(), 0),
         }
-        match idempotency_key::read(&headers, IdempotencyKey::new) {
+        match idempotency::key(&headers) {
             Ok(None) => assert!(!headers.contains_key("idempotency-key")),
             Ok(Some(key)) => {
                 assert_eq!(headers.get_all("idempotency-key").count(), 1);
@@ -136,12 +135,12 @@ fn basic_credentials_are_what_a_browser_decodes_from_the_header() {
         }
     };
     always_text(&samples, |text| {
-        if let Some(found) = basic::read(text) {
+        if let Some(found) = basic(text) {
             holds(text, &found);
         }
         // Mutated base64 is seldom base64, so what it encodes is mutated too.
         let header = header_of(text);
-        match basic::read(&header) {
+        match basic(&header) {
             Some(found) => holds(&header, &found),
             None => assert!(!text.contains(':') || text.contains(['%', '\0']), "{text:?}"),
         }
@@ -155,6 +154,6 @@ fn basic_credentials_are_what_a_browser_decodes_from_the_header() {
     ];
     in_proportion(&shapes, |bytes| {
         let text = String::from_utf8_lossy(bytes);
-        (basic::read(&text), basic::read(&header_of(&text)))
+        (basic(&text), basic(&header_of(&text)))
     });
 }

@@ -1,9 +1,9 @@
-//! Objects: a table of fields and nothing else.
+//! Objects: a table of fields, each required, optional or nullable, and nothing else.
 
-use super::fields::FieldSet;
 use super::place::Place;
 use super::shape::{Shape, wrong_kind};
-use crate::json::Json;
+use crate::json::{Json, Object};
+use crate::schema::{self, Node};
 
 /// An object with these fields and no others. Its value is the tuple of theirs; [`Shape::map`] makes a struct of it.
 pub const fn object<F: FieldSet>(fields: F) -> ObjectShape<F> {
@@ -24,21 +24,28 @@ impl<F: FieldSet> ObjectShape<F> {
     }
 }
 
-impl<F> ObjectShape<F> {
-    pub(super) const fn fields(&self) -> &F {
-        &self.fields
-    }
-
-    pub(super) const fn is_some(&self) -> bool {
-        self.some
-    }
-}
-
 impl<F: FieldSet> Shape for ObjectShape<F> {
     type Value = F::Values;
 
     fn expected(&self) -> String {
         format!("an object with {}", quoted(self.fields.names()))
+    }
+
+    /// Requests have these members and no others.
+    fn schema(&self) -> Node {
+        let members = self.fields.members();
+        let required: Vec<_> = members
+            .iter()
+            .filter(|(_, required, _)| *required)
+            .map(|(name, ..)| *name)
+            .collect();
+        let members = members.into_iter().map(|(name, _, schema)| (name, schema));
+        let schema = schema::open_object(members, &required).with("additionalProperties", false);
+        if self.some {
+            schema.with("minProperties", 1)
+        } else {
+            schema
+        }
     }
 
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<F::Values> {
@@ -75,3 +82,229 @@ pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
     list
 }
+
+/// One line of a table of fields.
+pub trait Field {
+    /// What it gives: the shape's value, or an `Option` of it.
+    type Value;
+
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// Whether it must be there.
+    fn is_required(&self) -> bool;
+
+    fn schema(&self) -> Node;
+
+    /// Takes the field out of `object`; `place` is the object's.
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Value>;
+}
+
+/// A field that must be there and not be `null`.
+pub const fn required<S: Shape>(name: &'static str, shape: S) -> Required<S> {
+    Required { name, shape }
+}
+
+/// A field that may be absent, which gives `None`, but not `null`.
+pub const fn optional<S: Shape>(name: &'static str, shape: S) -> Optional<S> {
+    Optional { name, shape }
+}
+
+/// A field that may be absent or `null`, both of which give `None`.
+pub const fn nullable<S: Shape>(name: &'static str, shape: S) -> Nullable<S> {
+    Nullable { name, shape }
+}
+
+/// A field that may be absent, which gives `None`, or `null`, which means `of_null`.
+pub const fn resettable<S: Shape>(name: &'static str, shape: S, of_null: S::Value) -> Resettable<S>
+where
+    S::Value: Clone,
+{
+    Resettable { name, shape, of_null }
+}
+
+/// See [`required`].
+pub struct Required<S> {
+    name: &'static str,
+    shape: S,
+}
+
+/// See [`optional`].
+pub struct Optional<S> {
+    name: &'static str,
+    shape: S,
+}
+
+/// See [`nullable`].
+pub struct Nullable<S> {
+    name: &'static str,
+    shape: S,
+}
+
+/// See [`resettable`].
+pub struct Resettable<S: Shape> {
+    name: &'static str,
+    shape: S,
+    of_null: S::Value,
+}
+
+impl<S: Shape> Field for Required<S> {
+    type Value = S::Value;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_required(&self) -> bool {
+        true
+    }
+
+    fn schema(&self) -> Node {
+        self.shape.schema()
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<S::Value> {
+        let mut place = place.field(self.name);
+        match object.take(self.name) {
+            None => place.refuse(format!("This field is required: send {}.", self.shape.expected())),
+            Some(Json::Null) => place.refuse(format!("Must not be null: send {}.", self.shape.expected())),
+            Some(json) => self.shape.read(json, &mut place),
+        }
+    }
+}
+
+impl<S: Shape> Field for Optional<S> {
+    type Value = Option<S::Value>;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_required(&self) -> bool {
+        false
+    }
+
+    fn schema(&self) -> Node {
+        self.shape.schema()
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
+        let mut place = place.field(self.name);
+        match object.take(self.name) {
+            None => Some(None),
+            Some(Json::Null) => {
+                let expected = self.shape.expected();
+                place.refuse(format!(
+                    "Must not be null: send {expected}, or leave the field out."
+                ))
+            }
+            Some(json) => self.shape.read(json, &mut place).map(Some),
+        }
+    }
+}
+
+impl<S: Shape> Field for Nullable<S> {
+    type Value = Option<S::Value>;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_required(&self) -> bool {
+        false
+    }
+
+    fn schema(&self) -> Node {
+        self.shape.schema().or_null()
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
+        match object.take(self.name) {
+            None | Some(Json::Null) => Some(None),
+            Some(json) => self.shape.read(json, &mut place.field(self.name)).map(Some),
+        }
+    }
+}
+
+impl<S: Shape> Field for Resettable<S>
+where
+    S::Value: Clone,
+{
+    type Value = Option<S::Value>;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_required(&self) -> bool {
+        false
+    }
+
+    fn schema(&self) -> Node {
+        self.shape.schema().or_null()
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
+        match object.take(self.name) {
+            None => Some(None),
+            Some(Json::Null) => Some(Some(self.of_null.clone())),
+            Some(json) => self.shape.read(json, &mut place.field(self.name)).map(Some),
+        }
+    }
+}
+
+/// A whole table of fields: a tuple of up to twelve, in the contract's order.
+pub trait FieldSet {
+    /// The tuple of the fields' values.
+    type Values;
+
+    /// The names, in their order.
+    fn names(&self) -> Vec<&'static str>;
+
+    /// Name, whether it must be there, and schema of each, in their order.
+    fn members(&self) -> Vec<(&'static str, bool, Node)>;
+
+    /// Reads every field, whatever is wrong with those before it.
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Values>;
+}
+
+macro_rules! field_set {
+    ($($field:ident)+) => {
+        impl<$($field: Field),+> FieldSet for ($($field,)+) {
+            type Values = ($($field::Value,)+);
+
+            fn names(&self) -> Vec<&'static str> {
+                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
+                let ($($field,)+) = self;
+                vec![$($field.name()),+]
+            }
+
+            fn members(&self) -> Vec<(&'static str, bool, Node)> {
+                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
+                let ($($field,)+) = self;
+                vec![$(($field.name(), $field.is_required(), $field.schema())),+]
+            }
+
+            fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Values> {
+                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
+                let ($($field,)+) = self;
+                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
+                let ($($field,)+) = ($($field.read(object, place),)+);
+                Some(($($field?,)+))
+            }
+        }
+    };
+}
+
+field_set!(A);
+field_set!(A B);
+field_set!(A B C);
+field_set!(A B C D);
+field_set!(A B C D E);
+field_set!(A B C D E F);
+field_set!(A B C D E F G);
+field_set!(A B C D E F G H);
+field_set!(A B C D E F G H I);
+field_set!(A B C D E F G H I J);
+field_set!(A B C D E F G H I J K);
+field_set!(A B C D E F G H I J K L);

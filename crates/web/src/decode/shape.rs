@@ -1,9 +1,16 @@
-//! What a value must look like, and the ways to make one shape of another.
+//! What a value must look like, the shapes that there are, and the ways to make one of another. A shape decodes and tells its
+//! schema, so that the document cannot differ from what is read.
 
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 
+use chrono::{DateTime, Utc};
+
+use super::object::quoted;
 use super::place::Place;
 use crate::json::Json;
+use crate::schema::{self, Node, string};
+use crate::timestamps;
 
 /// What a JSON value must look like, and what it becomes.
 ///
@@ -17,8 +24,20 @@ pub trait Shape {
     /// A noun phrase that fits "send …" and "must be …": "an integer from 0 to 10".
     fn expected(&self) -> String;
 
+    /// The schema: whatever it does not admit is refused. What it admits may be refused by rules that no schema tells; they
+    /// are said by [`Shape::saying`].
+    fn schema(&self) -> Node;
+
     /// Reads a value; where it is wrong, every violation is recorded at its place and nothing returned.
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<Self::Value>;
+
+    /// The same shape with more about its schema.
+    fn saying<F: Fn(Node) -> Node>(self, more: F) -> Saying<Self, F>
+    where
+        Self: Sized,
+    {
+        Saying { shape: self, more }
+    }
 
     /// The shape whose values are those of this one, changed by `change`.
     fn map<T, F: Fn(Self::Value) -> T>(self, change: F) -> Mapped<Self, F>
@@ -46,16 +65,32 @@ pub trait Shape {
     }
 }
 
+/// See [`Shape::saying`].
+pub struct Saying<S, F> {
+    shape: S,
+    more: F,
+}
+
+impl<S: Shape, F: Fn(Node) -> Node> Shape for Saying<S, F> {
+    type Value = S::Value;
+
+    fn expected(&self) -> String {
+        self.shape.expected()
+    }
+
+    fn schema(&self) -> Node {
+        (self.more)(self.shape.schema())
+    }
+
+    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<S::Value> {
+        self.shape.read(json, place)
+    }
+}
+
 /// See [`Shape::map`].
 pub struct Mapped<S, F> {
     shape: S,
     change: F,
-}
-
-impl<S, F> Mapped<S, F> {
-    pub(super) const fn inner(&self) -> &S {
-        &self.shape
-    }
 }
 
 impl<S: Shape, T, F: Fn(S::Value) -> T> Shape for Mapped<S, F> {
@@ -63,6 +98,10 @@ impl<S: Shape, T, F: Fn(S::Value) -> T> Shape for Mapped<S, F> {
 
     fn expected(&self) -> String {
         self.shape.expected()
+    }
+
+    fn schema(&self) -> Node {
+        self.shape.schema()
     }
 
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
@@ -76,17 +115,15 @@ pub struct Checked<S, F> {
     check: F,
 }
 
-impl<S, F> Checked<S, F> {
-    pub(super) const fn inner(&self) -> &S {
-        &self.shape
-    }
-}
-
 impl<S: Shape, T, E: Display, F: Fn(S::Value) -> Result<T, E>> Shape for Checked<S, F> {
     type Value = T;
 
     fn expected(&self) -> String {
         self.shape.expected()
+    }
+
+    fn schema(&self) -> Node {
+        self.shape.schema()
     }
 
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
@@ -101,17 +138,15 @@ pub struct Refined<S, F> {
     check: F,
 }
 
-impl<S, F> Refined<S, F> {
-    pub(super) const fn inner(&self) -> &S {
-        &self.shape
-    }
-}
-
 impl<S: Shape, T, F: Fn(S::Value, &mut Place<'_>) -> Option<T>> Shape for Refined<S, F> {
     type Value = T;
 
     fn expected(&self) -> String {
         self.shape.expected()
+    }
+
+    fn schema(&self) -> Node {
+        self.shape.schema()
     }
 
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
@@ -123,4 +158,328 @@ impl<S: Shape, T, F: Fn(S::Value, &mut Place<'_>) -> Option<T>> Shape for Refine
 /// Refuses a value of the wrong kind.
 pub(super) fn wrong_kind<T>(shape: &impl Shape, json: &Json, place: &mut Place<'_>) -> Option<T> {
     place.refuse(format!("Must be {}, not {}.", shape.expected(), json.kind()))
+}
+
+/// The integer types that a field can be read into.
+pub trait IntegerTarget: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display {}
+
+impl<T: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display> IntegerTarget for T {}
+
+/// A JSON integer of this range, both ends included: `1999.0`, `1e3` and `"5"` are none (D10).
+pub const fn integer<T: IntegerTarget>(range: RangeInclusive<T>) -> Integer<T> {
+    Integer { range }
+}
+
+/// See [`integer`].
+pub struct Integer<T> {
+    range: RangeInclusive<T>,
+}
+
+impl<T: IntegerTarget> Shape for Integer<T> {
+    type Value = T;
+
+    fn expected(&self) -> String {
+        format!("an integer from {} to {}", self.range.start(), self.range.end())
+    }
+
+    fn schema(&self) -> Node {
+        schema::integer((*self.range.start()).into(), (*self.range.end()).into())
+    }
+
+    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
+        let number = match json {
+            Json::Integer(number) => T::try_from(number).ok(),
+            Json::HugeInteger => None,
+            other => return wrong_kind(self, &other, place),
+        };
+        let (least, most) = (self.range.start(), self.range.end());
+        number
+            .filter(|number| self.range.contains(number))
+            .or_else(|| place.refuse(format!("Out of range: must be from {least} to {most}.")))
+    }
+}
+
+/// `true` or `false`.
+pub const fn boolean() -> Boolean {
+    Boolean
+}
+
+/// See [`boolean`].
+pub struct Boolean;
+
+impl Shape for Boolean {
+    type Value = bool;
+
+    fn expected(&self) -> String {
+        "true or false".to_owned()
+    }
+
+    fn schema(&self) -> Node {
+        schema::boolean()
+    }
+
+    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<bool> {
+        match json {
+            Json::Bool(value) => Some(value),
+            other => wrong_kind(self, &other, place),
+        }
+    }
+}
+
+/// One of `values`, each sent as the string that `name` gives it.
+pub const fn one_of<T: Copy, F: Fn(T) -> &'static str>(values: &'static [T], name: F) -> OneOf<T, F> {
+    OneOf { values, name }
+}
+
+/// See [`one_of`].
+pub struct OneOf<T: 'static, F> {
+    values: &'static [T],
+    name: F,
+}
+
+impl<T: Copy, F: Fn(T) -> &'static str> OneOf<T, F> {
+    pub(crate) fn find(&self, text: &str) -> Option<T> {
+        self.values
+            .iter()
+            .copied()
+            .find(|value| (self.name)(*value) == text)
+    }
+}
+
+impl<T: Copy, F: Fn(T) -> &'static str> Shape for OneOf<T, F> {
+    type Value = T;
+
+    fn expected(&self) -> String {
+        format!(
+            "one of {}",
+            quoted(self.values.iter().map(|value| (self.name)(*value)))
+        )
+    }
+
+    fn schema(&self) -> Node {
+        string().one_of(self.values.iter().map(|value| (self.name)(*value)))
+    }
+
+    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
+        let Json::String(text) = json else {
+            return wrong_kind(self, &json, place);
+        };
+        self.find(&text)
+            .or_else(|| place.refuse(format!("Must be {}.", self.expected())))
+    }
+}
+
+/// An RFC 3339 date-time with `Z` or an offset (D21).
+pub const fn date_time() -> DateTimeShape {
+    DateTimeShape
+}
+
+/// See [`date_time`].
+pub struct DateTimeShape;
+
+impl Shape for DateTimeShape {
+    type Value = DateTime<Utc>;
+
+    fn expected(&self) -> String {
+        timestamps::EXPECTED.to_owned()
+    }
+
+    fn schema(&self) -> Node {
+        schema::date_time()
+    }
+
+    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<Self::Value> {
+        let Json::String(text) = json else {
+            return wrong_kind(self, &json, place);
+        };
+        timestamps::parse(&text).or_else(|| place.refuse(format!("Must be {}.", self.expected())))
+    }
+}
+
+/// Any string; what it must be beyond that is added to it.
+pub const fn text() -> Text {
+    Text {
+        length: 0..=usize::MAX,
+        rule: None,
+    }
+}
+
+/// See [`text`].
+#[derive(Clone, Debug)]
+pub struct Text {
+    length: RangeInclusive<usize>,
+    rule: Option<Rule>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    test: fn(&str) -> bool,
+    name: &'static str,
+}
+
+impl Text {
+    /// Its length in characters (Unicode scalar values).
+    #[must_use]
+    pub fn length(self, length: RangeInclusive<usize>) -> Self {
+        Self { length, ..self }
+    }
+
+    /// It must pass `test`. `rule` says what that is and fits "Must be …": "of letters, digits and hyphens only".
+    #[must_use]
+    pub fn matching(self, test: fn(&str) -> bool, rule: &'static str) -> Self {
+        Self {
+            rule: Some(Rule { test, name: rule }),
+            ..self
+        }
+    }
+
+    /// What is wrong with `text`, if anything is.
+    pub(crate) fn fault(&self, text: &str) -> Option<String> {
+        // A text that is far too long is not counted to its end.
+        let count = text.chars().take(self.length.end().saturating_add(1)).count();
+        if !self.length.contains(&count) {
+            return Some(format!("Must have {}.", self.bounds().unwrap_or_default()));
+        }
+        match self.rule {
+            Some(Rule { test, name }) if !test(text) => Some(format!("Must be {name}.")),
+            _ => None,
+        }
+    }
+
+    fn bounds(&self) -> Option<String> {
+        counted(&self.length, "character")
+    }
+}
+
+impl Shape for Text {
+    type Value = String;
+
+    fn expected(&self) -> String {
+        let length = self
+            .bounds()
+            .map(|bounds| format!(" of {bounds}"))
+            .unwrap_or_default();
+        let rule = self
+            .rule
+            .map(|rule| format!(", {}", rule.name))
+            .unwrap_or_default();
+        format!("a string{length}{rule}")
+    }
+
+    fn schema(&self) -> Node {
+        let schema = bounded(string(), "minLength", *self.length.start(), 0);
+        bounded(schema, "maxLength", *self.length.end(), usize::MAX)
+    }
+
+    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<String> {
+        let Json::String(text) = json else {
+            return wrong_kind(self, &json, place);
+        };
+        match self.fault(&text) {
+            None => Some(text),
+            Some(fault) => place.refuse(fault),
+        }
+    }
+}
+
+/// An array whose elements all have this shape.
+pub const fn list<S: Shape>(element: S) -> List<S> {
+    List {
+        element,
+        count: 0..=usize::MAX,
+    }
+}
+
+/// See [`list`].
+pub struct List<S> {
+    element: S,
+    count: RangeInclusive<usize>,
+}
+
+impl<S: Shape> List<S> {
+    /// Fewer elements are refused, at the array's own path.
+    #[must_use]
+    pub fn at_least(self, least: usize) -> Self {
+        Self {
+            count: least..=*self.count.end(),
+            ..self
+        }
+    }
+
+    /// More elements are refused, at the array's own path and without looking at them (D124).
+    #[must_use]
+    pub fn at_most(self, most: usize) -> Self {
+        Self {
+            count: *self.count.start()..=most,
+            ..self
+        }
+    }
+
+    fn bounds(&self) -> Option<String> {
+        counted(&self.count, "element")
+    }
+}
+
+impl<S: Shape> Shape for List<S> {
+    type Value = Vec<S::Value>;
+
+    fn expected(&self) -> String {
+        self.bounds()
+            .map_or_else(|| "an array".to_owned(), |bounds| format!("an array of {bounds}"))
+    }
+
+    fn schema(&self) -> Node {
+        let schema = schema::array(self.element.schema());
+        let schema = bounded(schema, "minItems", *self.count.start(), 0);
+        bounded(schema, "maxItems", *self.count.end(), usize::MAX)
+    }
+
+    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<Self::Value> {
+        let Json::Array(elements) = json else {
+            return wrong_kind(self, &json, place);
+        };
+        let count = elements.len();
+        if !self.count.contains(&count) {
+            let bounds = self.bounds().unwrap_or_default();
+            return place.refuse(format!("Must have {bounds}; this has {count}."));
+        }
+        let mut values = Some(Vec::with_capacity(count));
+        for (index, json) in elements.into_iter().enumerate() {
+            let value = self.read_element(json, &mut place.element(index));
+            values = values.zip(value).map(|(mut values, value)| {
+                values.push(value);
+                values
+            });
+        }
+        values
+    }
+}
+
+impl<S: Shape> List<S> {
+    fn read_element(&self, json: Json, place: &mut Place<'_>) -> Option<S::Value> {
+        if json == Json::Null {
+            return place.refuse(format!("Must not be null: send {}.", self.element.expected()));
+        }
+        self.element.read(json, place)
+    }
+}
+
+/// "4 to 64 characters", "at least 1 element"; nothing where any number will do.
+fn counted(range: &RangeInclusive<usize>, noun: &str) -> Option<String> {
+    let (count, last) = match (*range.start(), *range.end()) {
+        (0, usize::MAX) => return None,
+        (least, usize::MAX) => (format!("at least {least}"), least),
+        (0, most) => (format!("at most {most}"), most),
+        (least, most) if least == most => (format!("exactly {least}"), least),
+        (least, most) => (format!("{least} to {most}"), most),
+    };
+    Some(format!("{count} {noun}{}", if last == 1 { "" } else { "s" }))
+}
+
+/// A keyword for a bound, where there is one.
+fn bounded(schema: Node, keyword: &str, bound: usize, none: usize) -> Node {
+    match i64::try_from(bound) {
+        Ok(number) if bound != none => schema.with(keyword, number),
+        _ => schema,
+    }
 }

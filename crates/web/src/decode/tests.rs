@@ -146,19 +146,6 @@ fn strings_are_measured_in_characters() {
 }
 
 #[test]
-fn uris_are_what_the_caller_takes_for_them() {
-    let https = || uri(|s| s.starts_with("https://"));
-    assert_eq!(
-        one("\"https://a.example\"", https()),
-        Ok("https://a.example".into())
-    );
-    let message = "Must be an absolute URI, such as https://example.com/page.";
-    assert_eq!(one("\"ftp://a.example\"", https()), Err(message.into()));
-    let long = format!("\"https://{}\"", "a".repeat(2_041));
-    assert_eq!(one(&long, https()), Err("Must have 1 to 2048 characters.".into()));
-}
-
-#[test]
 fn booleans_and_date_times() {
     assert_eq!(one("true", boolean()), Ok(true));
     assert_eq!(
@@ -280,4 +267,30 @@ fn no_more_is_told_than_a_response_carries() {
     let found = violations(&format!("{{\"ids\":[{bad}],\"x\":1}}"), &shape);
     assert_eq!(found.len(), 20);
     assert!(found.iter().all(|line| line.starts_with("ids[")));
+}
+
+#[test]
+fn a_table_of_fields_is_told_as_it_is_read() {
+    let shape = object((
+        required(
+            "label",
+            text()
+                .length(4..=64)
+                .saying(|schema| schema.with("pattern", "^[a-z]+$")),
+        ),
+        optional("size", one_of(&["small", "large"], |size| size)),
+        required("weights", list(integer(1..=30_000_i64)).at_least(1)),
+        nullable("note", text()),
+    ))
+    .not_empty();
+    assert_eq!(
+        shape.schema().to_string(),
+        concat!(
+            r#"{"type":"object","required":["label","weights"],"properties":{"#,
+            r#""label":{"type":"string","minLength":4,"maxLength":64,"pattern":"^[a-z]+$"},"#,
+            r#""size":{"type":"string","enum":["small","large"]},"#,
+            r#""weights":{"type":"array","items":{"type":"integer","format":"int32","minimum":1,"maximum":30000},"#,
+            r#""minItems":1},"note":{"type":["string","null"]}},"additionalProperties":false,"minProperties":1}"#,
+        )
+    );
 }

@@ -4,7 +4,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-const NAMES: [&str; 5] = ["limit", "after", "fields", "status", "updated_after"];
+const NAMES: [Parameter; 5] = [
+    Parameter::undocumented("limit"),
+    Parameter::undocumented("after"),
+    Parameter::undocumented("fields"),
+    Parameter::undocumented("status"),
+    Parameter::undocumented("updated_after"),
+];
 const TABLE: &[&str] = &["id", "title", "price", "stock"];
 
 /// Paths of what is wrong.

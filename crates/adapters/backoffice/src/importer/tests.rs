@@ -1,15 +1,68 @@
 //! Lines in, report and rows out, however the input is cut.
 
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
 
+use chrono::DateTime;
 use kernel::{OfferId, StoreError};
+use offers::Offer;
 use proptest::prelude::*;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use usecases::MockTransaction;
 use uuid::Uuid;
 
 use super::*;
-use crate::tests::rows::Store;
+use crate::offers::import_line;
+
+/// Offers in memory, of one seller. Clones share them.
+#[derive(Clone, Default)]
+struct Store(Arc<Mutex<Rows>>);
+
+#[derive(Clone, Default)]
+struct Rows {
+    offers: BTreeMap<OfferId, Offer>,
+    /// How many offers each transaction has saved.
+    saved: Vec<usize>,
+    away: bool,
+}
+
+impl Store {
+    fn rows(&self) -> MutexGuard<'_, Rows> {
+        self.0.lock().unwrap()
+    }
+}
+
+#[async_trait]
+impl UnitOfWork for Store {
+    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        if self.rows().away {
+            return Err(StoreError::Unavailable("connection refused".into()));
+        }
+        let mine = Arc::new(Mutex::new(self.rows().clone()));
+        let mut tx = MockTransaction::new();
+        tx.expect_now().returning(DateTime::default);
+        let rows = Arc::clone(&mine);
+        tx.expect_lock_offers().returning(move |_, ids| {
+            let rows = rows.lock().unwrap();
+            Ok(ids.iter().filter_map(|id| rows.offers.get(id).cloned()).collect())
+        });
+        let rows = Arc::clone(&mine);
+        tx.expect_save_offers().returning(move |_, changes| {
+            let mut rows = rows.lock().unwrap();
+            rows.saved.push(changes.len());
+            rows.offers
+                .extend(changes.into_iter().map(|change| (change.after.id, change.after)));
+            Ok(())
+        });
+        let all = self.clone();
+        tx.expect_commit().returning(move || {
+            *all.rows() = mine.lock().unwrap().clone();
+            Ok(())
+        });
+        Ok(Box::new(tx))
+    }
+}
 
 fn seller() -> SellerId {
     Uuid::from_u128(1).into()
@@ -38,7 +91,7 @@ async fn import(pieces: impl IntoIterator<Item = &[u8]>) -> (ImportReport, Vec<(
     let titles = rows
         .offers
         .iter()
-        .map(|((_, id), offer)| (id.uuid().as_u128(), offer.title.clone()));
+        .map(|(id, offer)| (id.uuid().as_u128(), offer.title.clone()));
     (report, titles.collect())
 }
 
@@ -219,7 +272,7 @@ proptest! {
         let mut expected = std::collections::BTreeMap::new();
         let (mut good, mut blank) = (0, 0);
         for (line, _) in &lines {
-            match decode::body(line.as_bytes(), &feed::line()) {
+            match decode::body(line.as_bytes(), &import_line()) {
                 Ok(feed) => {
                     good += 1;
                     expected.insert(feed.id.uuid().as_u128(), feed.title);
@@ -298,7 +351,7 @@ async fn an_import_that_breaks_off_leaves_whole_chunks() {
     units.gate.add_permits(9);
     tasks.drained().await;
     assert_eq!(units.store.rows().saved, [5_000]);
-    let next = (seller(), OfferId::from(Uuid::from_u128(99_999)));
+    let next = OfferId::from(Uuid::from_u128(99_999));
     assert!(!units.store.rows().offers.contains_key(&next));
 }
 
@@ -311,7 +364,7 @@ async fn a_store_that_fails_ends_the_import_and_keeps_what_is_written() {
     while store.rows().saved.is_empty() {
         tokio::task::yield_now().await;
     }
-    store.goes_away();
+    store.rows().away = true;
     let error = importer.finish().await.unwrap_err();
     assert!(matches!(
         error,

@@ -6,25 +6,23 @@ use actix_web::http::header::{HeaderMap, HeaderValue, LOCATION, REFERRER_POLICY}
 use oauth::{AuthorizationQuery, AuthorizationRefusal, answer_to};
 use usecases::Failure;
 use usecases::authorize::authorize;
+use web::request::Request;
 use web::{percent, reply};
 
 use super::error::{OAuthError, forbid_old_caches, printable};
-use super::limits;
-use crate::arrival::Arrival;
-use crate::deadline::Deadline;
-use crate::listener::Listener;
+use super::limits::{Limit, count};
+use crate::Public;
 
 /// The screen that asks the seller, below the public address.
 const CONSENT_PATH: &str = "/panel/consent";
 
 /// Sends the browser on to the consent screen, or back to the client with what is wrong with its request. Where nobody knows
 /// whose address to trust, the browser is told itself.
-pub(super) async fn answer(listener: &Listener, arrival: &Arrival) -> Result<HttpResponse, OAuthError> {
-    let public = &listener.public;
-    let deadline = Deadline::of_arrival(arrival.at);
-    let now = limits::authorize_by_address(listener, arrival.client, deadline).await?;
+pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpResponse, OAuthError> {
+    let deadline = request.deadline();
+    let now = count(public, Limit::AuthorizeByAddress(request.client), deadline).await?;
 
-    let query = read(arrival.request.uri().query().unwrap_or_default());
+    let query = read(request.query());
     let (applications, sealer) = (public.applications.as_ref(), public.sealer.as_ref());
     let asked = authorize(applications, sealer, public.randomness.as_ref(), &query, now);
     let issuer = &public.settings.public_url;
@@ -34,9 +32,11 @@ pub(super) async fn answer(listener: &Listener, arrival: &Arrival) -> Result<Htt
         Err(Failure::Refused(refusal)) => back(refusal, issuer)?,
         Err(Failure::Store(error)) => return Err(error.into()),
     };
-    let mut response = reply::empty(StatusCode::FOUND, &arrival.trace_id);
+    // Addresses are registered as URIs, and what is added is percent-encoded.
+    let location = HeaderValue::try_from(location).map_err(|_| OAuthError::server_error())?;
+    let mut response = reply::empty(StatusCode::FOUND, &request.trace_id);
     let headers = response.headers_mut();
-    headers.insert(LOCATION, HeaderValue::try_from(location)?);
+    headers.insert(LOCATION, location);
     forbid_old_caches(headers);
     Ok(response)
 }
@@ -63,7 +63,7 @@ fn read(query: &str) -> AuthorizationQuery {
 }
 
 /// The address that takes a refusal back to the client, named after us (RFC 9207).
-pub(super) fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthError> {
+fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthError> {
     match refusal {
         AuthorizationRefusal::Client(description) => Err(OAuthError::no_such_client(description)),
         AuthorizationRefusal::Direct(description) => Err(OAuthError::invalid_request(description)),

@@ -1,13 +1,86 @@
-//! Who calls the endpoints for clients (RFC 6749 §2.3, contract: Flows).
+//! The parameters of a call: a form or a JSON object of strings; and who calls (RFC 6749 §2.3, contract: Flows).
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use oauth::{Application, ApplicationReader, ClientType, InvalidClient, authenticate};
-use web::basic;
+use web::authorization::basic;
+use web::body::BodyLimits;
+use web::deadline::Deadline;
+use web::form::Form;
+use web::json::{Json, Object};
+use web::media_type::MediaType;
+use web::request::Request;
 
 use super::error::OAuthError;
-use super::grant_type::GrantType;
-use super::parameters::Parameters;
-use crate::deadline::Deadline;
+use super::token::GrantType;
+use crate::HttpSettings;
+
+/// 16 KiB (D7).
+const BODY_CAP: usize = 16 * 1024;
+
+/// What the body says. It carries secrets, so it cannot be printed.
+pub(super) struct Parameters(Source);
+
+enum Source {
+    Form(Form),
+    Json(Object),
+}
+
+impl Parameters {
+    /// Reads the body by its media type. Whatever is in the URL is left alone: secrets do not belong there.
+    pub(super) async fn read(request: &mut Request, settings: &HttpSettings) -> Result<Self, OAuthError> {
+        let limits = BodyLimits {
+            cap: BODY_CAP,
+            within: settings.body_timeout,
+        };
+        let body = request.body(limits).await.map_err(OAuthError::closing)?;
+        match MediaType::of(request.headers()) {
+            Some(MediaType::Form) => from_form(&body),
+            Some(MediaType::Json) => from_json(&body),
+            Some(MediaType::NdJson) | None => Err(OAuthError::invalid_request(
+                "Send the parameters as application/x-www-form-urlencoded or application/json, in UTF-8.",
+            )),
+        }
+    }
+
+    /// The value of a parameter. One without a value counts as omitted (RFC 6749 §3.2).
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let value = match &self.0 {
+            Source::Form(form) => form.get(name),
+            Source::Json(object) => object.get(name).and_then(text),
+        };
+        value.filter(|value| !value.is_empty())
+    }
+}
+
+fn from_form(body: &[u8]) -> Result<Parameters, OAuthError> {
+    let form = Form::parse(body).map_err(|error| OAuthError::invalid_request(error.to_string()))?;
+    match form.repeated() {
+        None => Ok(Parameters(Source::Form(form))),
+        Some(name) => Err(OAuthError::invalid_request(format!(
+            "Send the parameter {name} once."
+        ))),
+    }
+}
+
+fn from_json(body: &[u8]) -> Result<Parameters, OAuthError> {
+    let object = Object::parse(body).map_err(|error| OAuthError::invalid_request(error.to_string()))?;
+    let other = object
+        .names()
+        .find(|name| object.get(name).and_then(text).is_none());
+    if let Some(name) = other {
+        return Err(OAuthError::invalid_request(format!(
+            "The parameter {name} must be a string."
+        )));
+    }
+    Ok(Parameters(Source::Json(object)))
+}
+
+fn text(json: &Json) -> Option<&str> {
+    match json {
+        Json::String(text) => Some(text),
+        _ => None,
+    }
+}
 
 /// What a client says of itself.
 struct Presented {
@@ -18,7 +91,7 @@ struct Presented {
 
 impl Presented {
     fn by_basic(header: &HeaderValue) -> Option<Self> {
-        let found = basic::read(header.to_str().ok()?)?;
+        let found = basic(header.to_str().ok()?)?;
         Some(Self {
             client_id: found.client_id,
             secret: Some(found.secret),

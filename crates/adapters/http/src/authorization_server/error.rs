@@ -4,24 +4,17 @@ use std::borrow::Cow;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{
-    ALLOW, HeaderMap, HeaderValue, InvalidHeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE,
-};
+use actix_web::http::header::{ALLOW, HeaderMap, HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
 use kernel::StoreError;
-use oauth::{GrantRefusal, InvalidClient, Quota, ScopeRefused};
+use oauth::{GrantRefusal, InvalidClient, ScopeRefused};
 use serde::Serialize;
 use usecases::{Failure, UnitOfWorkError};
-use web::failure::Cause;
+use web::deadline::Overdue;
+use web::error::Panicked;
 use web::head::BadHead;
 use web::{TaskPanicked, TraceId, reply};
 
-use crate::deadline::Overdue;
-use crate::quota::whole_seconds;
-
 const LONGEST_TEXT: usize = 200;
-
-/// How many seconds a client is asked to wait while the database is away (D16).
-const UNAVAILABLE_RETRY_AFTER: u32 = 1;
 
 /// The value of `error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +66,8 @@ struct Inner {
     allow: Option<&'static str>,
     challenge: bool,
     closes: bool,
-    cause: Option<Cause>,
+    /// Why it is a 500, where the log has not been told.
+    failure: Option<web::Error>,
 }
 
 impl OAuthError {
@@ -86,7 +80,7 @@ impl OAuthError {
             allow: None,
             challenge: false,
             closes: false,
-            cause: None,
+            failure: None,
         }))
     }
 
@@ -129,11 +123,6 @@ impl OAuthError {
         error
     }
 
-    /// 429 until the window ends.
-    pub(super) fn rate_limited(quota: &Quota) -> Self {
-        Self::too_many(whole_seconds(quota))
-    }
-
     /// 429 for so many seconds.
     pub(super) fn too_many(seconds: u32) -> Self {
         let description = format!("Too many calls of this endpoint. Retry in {seconds} s.");
@@ -150,10 +139,10 @@ impl OAuthError {
         )
     }
 
-    fn caused(cause: impl Into<Cause>, retry_after: Option<u32>) -> Self {
+    pub(super) fn failed(failure: web::Error) -> Self {
         let mut error = Self::server_error();
-        error.0.cause = Some(cause.into());
-        error.0.retry_after = retry_after;
+        error.0.retry_after = failure.retry_after();
+        error.0.failure = Some(failure);
         error
     }
 
@@ -168,14 +157,12 @@ impl OAuthError {
         self.0.code
     }
 
-    /// What the log is told.
-    pub(super) fn cause(&self) -> Option<&Cause> {
-        self.0.cause.as_ref()
-    }
-
-    /// Takes out what the log is told, for whoever tells it.
-    pub(super) fn take_cause(&mut self) -> Option<Cause> {
-        self.0.cause.take()
+    /// Logs the failure behind it, unless that has been done.
+    pub(super) fn logged(mut self, trace_id: &TraceId, route: &str) -> Self {
+        if let Some(failure) = self.0.failure.take() {
+            drop(failure.logged(trace_id, route));
+        }
+        self
     }
 
     /// Whether the connection is to be closed.
@@ -199,11 +186,6 @@ impl OAuthError {
         };
         // Strings only: this cannot fail to serialise.
         serde_json::to_vec(&body).unwrap_or_default()
-    }
-
-    /// The status of the response.
-    pub(super) fn status(&self) -> StatusCode {
-        self.0.status
     }
 
     /// The whole response.
@@ -282,46 +264,22 @@ impl From<ScopeRefused> for OAuthError {
     }
 }
 
-impl From<StoreError> for OAuthError {
-    fn from(error: StoreError) -> Self {
-        let retry_after = match error {
-            StoreError::Unavailable(_) | StoreError::Retryable(_) => Some(UNAVAILABLE_RETRY_AFTER),
-            StoreError::Conflict { .. } | StoreError::Corrupt { .. } | StoreError::Unexpected(_) => None,
-        };
-        Self::caused(error, retry_after)
-    }
+macro_rules! failures {
+    ($($failure:ty),+) => {
+        $(impl From<$failure> for OAuthError {
+            fn from(failure: $failure) -> Self {
+                Self::failed(failure.into())
+            }
+        })+
+    };
 }
 
-impl From<UnitOfWorkError> for OAuthError {
-    /// What is in doubt was shown to nobody: the client asks again.
-    fn from(error: UnitOfWorkError) -> Self {
-        match error {
-            UnitOfWorkError::Store(error) => error.into(),
-            unknown @ UnitOfWorkError::Unknown(_) => Self::caused(unknown, Some(UNAVAILABLE_RETRY_AFTER)),
-        }
-    }
-}
-
-impl From<Overdue> for OAuthError {
-    fn from(overdue: Overdue) -> Self {
-        Self::caused(overdue, Some(UNAVAILABLE_RETRY_AFTER))
-    }
-}
-
-impl From<TaskPanicked> for OAuthError {
-    fn from(panicked: TaskPanicked) -> Self {
-        Self::caused(panicked, None)
-    }
-}
-
-impl From<InvalidHeaderValue> for OAuthError {
-    fn from(error: InvalidHeaderValue) -> Self {
-        Self::caused(error, None)
-    }
-}
-
-impl From<serde_json::Error> for OAuthError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::caused(error, None)
-    }
-}
+// What is in doubt after a lost COMMIT was shown to nobody: the client asks again.
+failures!(
+    StoreError,
+    UnitOfWorkError,
+    Overdue,
+    TaskPanicked,
+    Panicked,
+    serde_json::Error
+);

@@ -13,18 +13,16 @@ use tokio::time::{Instant, sleep, timeout_at};
 use usecases::exchange_code::exchange_code;
 use usecases::refresh_tokens::refresh_tokens;
 use usecases::token_pair::{Granted, Lifetimes, TokenPair};
-use usecases::{Failure, Repeatable, Transaction, UnitOfWorkError};
-use web::{TraceId, failure};
+use usecases::{Failure, Transaction, UnitOfWorkError};
+use web::TraceId;
+use web::deadline::Deadline;
+use web::write::{REPEATS, repeat};
 
 use super::Endpoint;
 use super::error::OAuthError;
-use super::presented::Presented;
-use super::token::Issued;
+use super::token::{Issued, Presented};
 use crate::Public;
-use crate::deadline::Deadline;
 
-/// How often work that lost against other work is done again.
-const REPEATS: usize = 3;
 /// How long the outcome of a lost COMMIT is asked for, from the first one on (D132).
 const FIND_OUT_WITHIN: Duration = Duration::from_secs(30);
 /// The pause after a first question that was not answered; it doubles with each further one.
@@ -59,14 +57,10 @@ pub(super) async fn issue(
     let ready = issue.prepare(deadline).await?;
     let concluded = public.tasks.run(async move {
         let outcome = issue.conclude(ready).await;
-        outcome.map(|granted| (issue.pair, granted)).map_err(|refused| {
-            let mut error = OAuthError::from(refused);
-            // Logged here, since a client that has gone away leaves nobody behind who would.
-            if let Some(cause) = error.take_cause() {
-                failure::log(&trace_id, Endpoint::Token.path(), &cause);
-            }
-            error
-        })
+        // Logged here, since a client that has gone away leaves nobody behind who would.
+        outcome
+            .map(|granted| (issue.pair, granted))
+            .map_err(|refused| OAuthError::from(refused).logged(&trace_id, Endpoint::Token.path()))
     });
     match concluded.await?? {
         (pair, Granted::Pair(scopes)) => Ok(Issued {
@@ -81,14 +75,11 @@ pub(super) async fn issue(
 impl Issue {
     /// Does everything but the COMMIT, again where it loses against other work.
     async fn prepare(&self, deadline: Deadline) -> Result<Ready, Refused> {
-        let mut repeats = 0;
-        loop {
-            match deadline.hold(self.attempt()).await {
-                Ok(Err(error)) if error.is_repeatable() && repeats < REPEATS => repeats += 1,
-                Ok(outcome) => return outcome,
-                Err(overdue) => return Err(StoreError::from(overdue).into()),
-            }
-        }
+        let attempt = || async {
+            let attempt = deadline.hold(self.attempt()).await;
+            attempt.unwrap_or_else(|overdue| Err(StoreError::from(overdue).into()))
+        };
+        repeat(attempt).await
     }
 
     async fn attempt(&self) -> Result<Ready, Refused> {
@@ -126,7 +117,7 @@ impl Issue {
                     }
                 }
             }
-            (transaction, granted) = self.prepare(Deadline::of_arrival(Instant::now())).await?;
+            (transaction, granted) = self.prepare(Deadline::of_request(Instant::now())).await?;
         }
     }
 

@@ -4,64 +4,58 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use oauth::{Application, ClientId, Credential, Limiter, Subject};
+use web::deadline::Deadline;
 
 use super::error::OAuthError;
 use crate::Public;
-use crate::deadline::Deadline;
-use crate::listener::Listener;
-use crate::meters::RateDecisions;
+use crate::policy::{count_decision, retry_after};
 
-/// Counts a call of `/oauth/token` or `/oauth/revoke` against the address that it comes from.
-pub(super) async fn token_by_address(
-    listener: &Listener,
-    address: IpAddr,
-    deadline: Deadline,
-) -> Result<(), OAuthError> {
-    let counted = (Limiter::TokenByAddress, Subject::address(address));
-    let limit = listener.public.settings.token_limit_per_ip;
-    pass(
-        listener,
-        counted,
-        (limit, &listener.decisions.token_by_address),
-        deadline,
-    )
-    .await
-    .map(drop)
+/// What a call counts against.
+pub(super) enum Limit {
+    /// `/oauth/token` and `/oauth/revoke`: the address that the call comes from.
+    TokenByAddress(IpAddr),
+    /// `/oauth/token` and `/oauth/revoke`: the client that the call has proved to come from.
+    TokenByClient(ClientId),
+    /// `/oauth/authorize`
+    AuthorizeByAddress(IpAddr),
 }
 
-/// Counts a call of `/oauth/token` or `/oauth/revoke` against the client that it has proved to come from.
-pub(super) async fn token_by_client(
-    listener: &Listener,
-    client: ClientId,
-    deadline: Deadline,
-) -> Result<(), OAuthError> {
-    let counted = (Limiter::TokenByClient, Subject::client(client));
-    let limit = listener.public.settings.token_limit_per_client;
-    pass(
-        listener,
-        counted,
-        (limit, &listener.decisions.token_by_client),
-        deadline,
-    )
-    .await
-    .map(drop)
-}
-
-/// Counts a call of `/oauth/authorize`; gives the database's time.
-pub(super) async fn authorize_by_address(
-    listener: &Listener,
-    address: IpAddr,
+/// Counts a call and refuses it beyond its limit a minute; gives the database's time. A call that could not be counted does
+/// not go on.
+pub(super) async fn count(
+    public: &Public,
+    limit: Limit,
     deadline: Deadline,
 ) -> Result<DateTime<Utc>, OAuthError> {
-    let counted = (Limiter::AuthorizeByAddress, Subject::address(address));
-    let limit = listener.public.settings.authorize_limit_per_ip;
-    pass(
-        listener,
-        counted,
-        (limit, &listener.decisions.authorize_by_address),
-        deadline,
-    )
-    .await
+    let settings = &public.settings;
+    let (name, limiter, subject, most) = match limit {
+        Limit::TokenByAddress(address) => (
+            "token_by_address",
+            Limiter::TokenByAddress,
+            Subject::address(address),
+            settings.token_limit_per_ip,
+        ),
+        Limit::TokenByClient(client) => (
+            "token_by_client",
+            Limiter::TokenByClient,
+            Subject::client(client),
+            settings.token_limit_per_client,
+        ),
+        Limit::AuthorizeByAddress(address) => (
+            "authorize_by_address",
+            Limiter::AuthorizeByAddress,
+            Subject::address(address),
+            settings.authorize_limit_per_ip,
+        ),
+    };
+    let counted = deadline.hold(public.rates.count(limiter, subject)).await??;
+    let quota = counted.against(most);
+    count_decision(name, quota.admits());
+    if quota.admits() {
+        Ok(quota.counted_at)
+    } else {
+        Err(OAuthError::too_many(retry_after(&quota)))
+    }
 }
 
 /// Whether a credential was issued to this client.
@@ -76,23 +70,4 @@ pub(super) async fn is_its_own(
     };
     let holder = deadline.hold(public.grants.holder(credential.key())).await??;
     Ok(holder == Some(client.client_id))
-}
-
-/// Counts a call and refuses it beyond `limit` a minute. A call that could not be counted does not go on.
-async fn pass(
-    listener: &Listener,
-    (limiter, subject): (Limiter, Subject),
-    (limit, decisions): (u32, &RateDecisions),
-    deadline: Deadline,
-) -> Result<DateTime<Utc>, OAuthError> {
-    let quota = deadline
-        .hold(listener.public.rates.count(limiter, subject))
-        .await??
-        .against(limit);
-    decisions.count(quota.admits());
-    if quota.admits() {
-        Ok(quota.counted_at)
-    } else {
-        Err(OAuthError::rate_limited(&quota))
-    }
 }

@@ -4,17 +4,14 @@ use actix_web::http::StatusCode;
 use oauth::Scope;
 use serde::Serialize;
 use web::reply;
+use web::request::{Answer, Request};
 
 use super::Endpoint;
-use super::grant_type::GrantType;
-use crate::arrival::Arrival;
-use crate::listener::{Answer, Listener};
+use super::token::GrantType;
+use crate::Public;
 
 /// Where the document is (RFC 8414 §3).
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-authorization-server";
-
-/// `operationId`.
-pub(super) const METADATA_ID: &str = "getAuthorizationServerMetadata";
 
 /// How clients prove who they are, at the token endpoint as at revocation (D86).
 const AUTHENTICATION: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
@@ -38,19 +35,16 @@ struct Metadata<'a> {
 }
 
 /// Answers a request for the document.
-pub(crate) fn metadata(listener: &Listener, arrival: Arrival) -> Answer {
-    Answer::document(arrival, METADATA_PATH, |arrival| {
-        let settings = &listener.public.settings;
+pub(crate) fn metadata(public: &Public, request: Request) -> Answer {
+    request.answer_document(METADATA_PATH, |trace_id| {
+        let settings = &public.settings;
         let document = document(&settings.public_url, &settings.docs_url);
-        let mut response = reply::json(StatusCode::OK, document, &arrival.trace_id);
-        let query = arrival.request.uri().query();
-        listener.notices.write(METADATA_ID, query, response.headers_mut());
-        response
+        reply::json(StatusCode::OK, document, trace_id)
     })
 }
 
 /// The document of a server at this origin.
-pub(super) fn document(issuer: &str, docs_url: &str) -> Vec<u8> {
+pub(crate) fn document(issuer: &str, docs_url: &str) -> Vec<u8> {
     let at = |endpoint: Endpoint| format!("{issuer}{}", endpoint.path());
     let metadata = Metadata {
         issuer,

@@ -4,42 +4,38 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use async_trait::async_trait;
 use oauth::{Application, ClientId, ClientType, Credential, CredentialKind};
 use usecases::revoke_token::{Revocable, revoke_token};
-use usecases::{Transaction, UnitOfWorkError, Work, transact};
-use web::reply;
+use web::deadline::Deadline;
+use web::request::Request;
+use web::write::repeat;
+use web::{Error, reply};
 
+use super::client::{self, Parameters};
 use super::error::{OAuthError, forbid_old_caches};
-use super::parameters::Parameters;
-use super::presented::required;
-use super::{client, limits};
+use super::limits::{Limit, count, is_its_own};
+use super::token::required;
 use crate::Public;
-use crate::arrival::Arrival;
-use crate::deadline::Deadline;
-use crate::in_time::InTime;
-use crate::listener::Listener;
 
 /// Ends a token of the client. The checks are in the order of the token endpoint, with which its calls are counted (D79).
-pub(super) async fn revoke(listener: &Listener, arrival: &mut Arrival) -> Result<HttpResponse, OAuthError> {
-    let (public, settings) = (&listener.public, &listener.public.settings);
-    let deadline = Deadline::of_arrival(arrival.at);
-    limits::token_by_address(listener, arrival.client, deadline).await?;
+pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Result<HttpResponse, OAuthError> {
+    count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
 
-    let parameters = Parameters::read(arrival, settings).await?;
-    let deadline = deadline.later_by(arrival.reading());
+    let parameters = Parameters::read(request, &public.settings).await?;
+    let deadline = request.deadline();
 
     let applications = public.applications.as_ref();
-    let client = client::authenticated(arrival.headers(), &parameters, applications, deadline).await?;
-    arrival.span.came_for(client.client_id);
+    let client = client::authenticated(request.headers(), &parameters, applications, deadline).await?;
+    request.span.came_for(client.client_id);
     if counts(public, &client, &parameters, deadline).await? {
-        limits::token_by_client(listener, client.client_id, deadline).await?;
+        count(public, Limit::TokenByClient(client.client_id), deadline).await?;
     }
 
     if let Some(token) = Revocable::parse(required(&parameters, "token")?) {
-        end(public, token, client.client_id, deadline).await?;
+        let ending = end(Arc::clone(public), token, client.client_id, deadline);
+        public.tasks.run(ending).await?.map_err(OAuthError::failed)?;
     }
-    let mut response = reply::empty(StatusCode::OK, &arrival.trace_id);
+    let mut response = reply::empty(StatusCode::OK, &request.trace_id);
     forbid_old_caches(response.headers_mut());
     Ok(response)
 }
@@ -57,42 +53,21 @@ async fn counts(
     let token = parameters
         .get("token")
         .and_then(|text| Credential::parse(CredentialKind::RefreshToken, text));
-    limits::is_its_own(public, client, token.as_ref(), deadline).await
+    is_its_own(public, client, token.as_ref(), deadline).await
 }
 
 async fn end(
-    public: &Arc<Public>,
+    public: Arc<Public>,
     token: Revocable,
     client_id: ClientId,
     deadline: Deadline,
-) -> Result<(), OAuthError> {
-    let public = Arc::clone(public);
-    let tasks = public.tasks.clone();
-    let task = async move {
-        let units = InTime {
-            inner: public.units.as_ref(),
-            deadline,
-        };
-        let work = InTime {
-            inner: &Revoke { token, client_id },
-            deadline,
-        };
-        transact(&units, &work).await
+) -> Result<(), Error> {
+    let attempt = || async {
+        let transaction = deadline.hold(public.units.begin()).await??;
+        deadline
+            .hold(revoke_token(transaction.as_ref(), token, client_id))
+            .await??;
+        Ok(transaction.commit().await?)
     };
-    Ok(tasks.run(task).await??)
-}
-
-struct Revoke {
-    token: Revocable,
-    client_id: ClientId,
-}
-
-#[async_trait]
-impl Work for Revoke {
-    type Done = ();
-    type Error = UnitOfWorkError;
-
-    async fn run(&self, transaction: &dyn Transaction) -> Result<(), UnitOfWorkError> {
-        Ok(revoke_token(transaction, self.token, self.client_id).await?)
-    }
+    repeat(attempt).await
 }

@@ -1,22 +1,25 @@
 //! `POST /oauth/token`
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use oauth::{Application, BearerToken, ClientType, Credential, ScopeSet};
+use oauth::{
+    Application, BearerToken, ClientId, ClientType, CodePresented, CodeVerifier, Credential, CredentialKind,
+    FamilyId, GrantRefusal, IssuedToken, ScopeSet, TokenKey,
+};
 use serde::Serialize;
 use serde::ser::Serializer;
+use usecases::issue_client_token::issue_client_token;
+use web::deadline::Deadline;
+use web::request::Request;
 use web::{TraceId, reply};
 
-use super::error::{OAuthError, forbid_old_caches};
-use super::grant_type::GrantType;
-use super::parameters::Parameters;
-use super::presented::{Presented, credential};
-use super::{client, client_credentials, issuing, limits};
+use super::client::{self, Parameters};
+use super::error::{Code, OAuthError, forbid_old_caches};
+use super::issuing;
+use super::limits::{Limit, count, is_its_own};
 use crate::Public;
-use crate::arrival::Arrival;
-use crate::deadline::Deadline;
-use crate::listener::Listener;
-use crate::meters;
 
 /// Tokens that were issued.
 pub(super) struct Issued {
@@ -25,55 +28,40 @@ pub(super) struct Issued {
     pub(super) scopes: ScopeSet,
 }
 
-/// What was asked for at the token endpoint, and what came of it, for the meters: words of ours alone.
-pub(crate) struct GrantOutcome {
-    /// The grant type, if it is served; else `other`.
-    pub(crate) grant_type: &'static str,
-    /// `granted`, or the error's code.
-    pub(crate) outcome: &'static str,
-}
-
-/// Issues tokens, and counts what came of it.
-pub(super) async fn issue(listener: &Listener, arrival: &mut Arrival) -> Result<HttpResponse, OAuthError> {
+/// Issues tokens, and counts what was asked for and what came of it.
+pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result<HttpResponse, OAuthError> {
     let mut grant_type = None;
-    let issued = issue_as_asked(listener, arrival, &mut grant_type).await;
-    meters::granted(GrantOutcome {
-        grant_type: grant_type.map_or("other", GrantType::as_str),
-        outcome: issued
-            .as_ref()
-            .map_or_else(|error| error.code().as_str(), |_| "granted"),
-    });
+    let issued = issue_as_asked(public, request, &mut grant_type).await;
+    // Words of ours alone: what is no grant type of ours is `other`.
+    let grant_type = grant_type.map_or("other", GrantType::as_str);
+    let outcome = issued
+        .as_ref()
+        .map_or_else(|error| error.code().as_str(), |_| "granted");
+    metrics::counter!("oauth_grants_total", "grant_type" => grant_type, "outcome" => outcome).increment(1);
     issued
 }
 
-/// Issues tokens, and tells of what grant type. The checks are in the order of the contract (D77); only what an authenticated client does counts against
-/// that client, so that nobody can lock another one out (D67).
+/// The checks are in the order of the contract (D77). Only what an authenticated client does counts against that client, so
+/// that nobody can lock another one out (D67).
 async fn issue_as_asked(
-    listener: &Listener,
-    arrival: &mut Arrival,
+    public: &Arc<Public>,
+    request: &mut Request,
     asked: &mut Option<GrantType>,
 ) -> Result<HttpResponse, OAuthError> {
-    let (public, settings) = (&listener.public, &listener.public.settings);
-    let deadline = Deadline::of_arrival(arrival.at);
-    limits::token_by_address(listener, arrival.client, deadline).await?;
+    let settings = &public.settings;
+    count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
 
-    let parameters = Parameters::read(arrival, settings).await?;
-    let deadline = deadline.later_by(arrival.reading());
+    let parameters = Parameters::read(request, settings).await?;
+    let deadline = request.deadline();
 
     let grant_type = GrantType::of(&parameters)?;
     *asked = Some(grant_type);
-    let (headers, applications) = (arrival.headers(), public.applications.as_ref());
+    let (headers, applications) = (request.headers(), public.applications.as_ref());
     let client = client::for_grant(headers, &parameters, grant_type, applications, deadline).await?;
-    arrival.span.came_for(client.client_id);
-    if counts(
-        public,
-        &client,
-        credential(grant_type, &parameters).as_ref(),
-        deadline,
-    )
-    .await?
-    {
-        limits::token_by_client(listener, client.client_id, deadline).await?;
+    request.span.came_for(client.client_id);
+    let credential = credential(grant_type, &parameters);
+    if counts(public, &client, credential.as_ref(), deadline).await? {
+        count(public, Limit::TokenByClient(client.client_id), deadline).await?;
     }
 
     let presented = match grant_type {
@@ -82,15 +70,15 @@ async fn issue_as_asked(
         GrantType::RefreshToken => Some(Presented::refresh_token(&parameters, client.client_id)?),
     };
     let issued = match presented {
-        None => client_credentials::issue(public, &client, &parameters, deadline)
+        None => client_credentials(public, &client, &parameters, deadline)
             .await
-            .map_err(|error| client::challenged(arrival.headers(), error))?,
-        Some(presented) => issuing::issue(public, presented, deadline, arrival.trace_id).await?,
+            .map_err(|error| client::challenged(headers, error))?,
+        Some(presented) => issuing::issue(public, presented, deadline, request.trace_id).await?,
     };
     granted(
         &issued,
         settings.access_token_ttl.num_seconds(),
-        &arrival.trace_id,
+        &request.trace_id,
     )
 }
 
@@ -103,7 +91,7 @@ async fn counts(
 ) -> Result<bool, OAuthError> {
     match client.client_type {
         ClientType::Confidential => Ok(true),
-        ClientType::Public => limits::is_its_own(public, client, credential, deadline).await,
+        ClientType::Public => is_its_own(public, client, credential, deadline).await,
     }
 }
 
@@ -138,4 +126,148 @@ fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpRes
 )]
 fn joined<S: Serializer>(scopes: &ScopeSet, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(scopes)
+}
+
+/// A grant type that is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GrantType {
+    /// RFC 6749 §4.4
+    ClientCredentials,
+    /// RFC 6749 §4.1.3
+    AuthorizationCode,
+    /// RFC 6749 §6
+    RefreshToken,
+}
+
+impl GrantType {
+    /// Every grant type that is served.
+    pub(crate) const ALL: [Self; 3] = [
+        Self::ClientCredentials,
+        Self::AuthorizationCode,
+        Self::RefreshToken,
+    ];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClientCredentials => "client_credentials",
+            Self::AuthorizationCode => "authorization_code",
+            Self::RefreshToken => "refresh_token",
+        }
+    }
+
+    /// Whether only a client that proves itself by a secret may ask for it (D78).
+    pub(super) const fn needs_secret(self) -> bool {
+        match self {
+            Self::ClientCredentials => true,
+            Self::AuthorizationCode | Self::RefreshToken => false,
+        }
+    }
+
+    /// The grant type of a call. A missing one is an unsupported one, as the contract has it (D77).
+    fn of(parameters: &Parameters) -> Result<Self, OAuthError> {
+        let given = parameters.get("grant_type");
+        let served = Self::ALL
+            .into_iter()
+            .find(|served| given == Some(served.as_str()));
+        served.ok_or_else(|| Self::unsupported(given))
+    }
+
+    /// The refusal of a call that asks for something else, or for nothing.
+    fn unsupported(given: Option<&str>) -> OAuthError {
+        let known = Self::ALL.map(Self::as_str).join(", ");
+        let description = match given {
+            None => format!("Send a grant_type: {known}."),
+            Some(_) => format!("There is no such grant type here. This server takes {known}."),
+        };
+        OAuthError::new(Code::UnsupportedGrantType, description)
+    }
+}
+
+/// The `client_credentials` grant: a token over the application owner's own account (contract: Flows 1). A client that goes away leaves nothing half-way: its token was stored in one step or not at all, and
+/// nobody knows it.
+async fn client_credentials(
+    public: &Public,
+    client: &Application,
+    parameters: &Parameters,
+    deadline: Deadline,
+) -> Result<Issued, OAuthError> {
+    let grant = oauth::client_credentials(client, parameters.get("scope"))?;
+    let (tokens, randomness) = (public.client_tokens.as_ref(), public.randomness.as_ref());
+    let lifetime = public.settings.access_token_ttl;
+    let issuing = issue_client_token(tokens, randomness, grant, lifetime);
+    let IssuedToken { token, scopes } = deadline.hold(issuing).await??;
+    Ok(Issued {
+        access: token,
+        refresh: None,
+        scopes,
+    })
+}
+
+/// What a client presents for a pair of tokens, with everything that the exchange is judged by.
+pub(super) enum Presented {
+    /// The code with this key.
+    Code(TokenKey, CodePresented),
+    /// The refresh token with this key, by this client.
+    RefreshToken(TokenKey, ClientId),
+}
+
+impl Presented {
+    /// Reads an exchange: first that everything is there, then that the credential can be one at all.
+    fn code(parameters: &Parameters, client_id: ClientId) -> Result<Self, OAuthError> {
+        let code = required(parameters, "code")?;
+        let redirect_uri = required(parameters, "redirect_uri")?.to_owned();
+        let verifier = required(parameters, "code_verifier")?.to_owned();
+        let verifier = CodeVerifier::new(verifier)
+            .map_err(|wrong| OAuthError::invalid_request(format!("code_verifier {wrong}.")))?;
+        let presented = CodePresented {
+            client_id,
+            redirect_uri,
+            verifier,
+        };
+        Ok(Self::Code(
+            key(CredentialKind::AuthorizationCode, code)?,
+            presented,
+        ))
+    }
+
+    /// Reads a refresh, likewise.
+    fn refresh_token(parameters: &Parameters, client_id: ClientId) -> Result<Self, OAuthError> {
+        let token = required(parameters, "refresh_token")?;
+        Ok(Self::RefreshToken(
+            key(CredentialKind::RefreshToken, token)?,
+            client_id,
+        ))
+    }
+
+    /// The family that the credential names.
+    pub(super) const fn family(&self) -> FamilyId {
+        match self {
+            Self::Code(key, _) | Self::RefreshToken(key, _) => key.family,
+        }
+    }
+}
+
+/// The credential of a call, where it has one that can be one of ours; whatever else is wrong with the call.
+fn credential(grant_type: GrantType, parameters: &Parameters) -> Option<Credential> {
+    let (kind, name) = match grant_type {
+        GrantType::ClientCredentials => return None,
+        GrantType::AuthorizationCode => (CredentialKind::AuthorizationCode, "code"),
+        GrantType::RefreshToken => (CredentialKind::RefreshToken, "refresh_token"),
+    };
+    Credential::parse(kind, parameters.get(name)?)
+}
+
+/// A parameter that the call cannot do without.
+pub(super) fn required<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, OAuthError> {
+    parameters.get(name).ok_or_else(|| missing(name))
+}
+
+/// The refusal of a call without that parameter.
+fn missing(name: &str) -> OAuthError {
+    OAuthError::invalid_request(format!("Send {name}."))
+}
+
+fn key(kind: CredentialKind, text: &str) -> Result<TokenKey, OAuthError> {
+    let credential = Credential::parse(kind, text).ok_or(GrantRefusal::Unknown)?;
+    Ok(credential.key())
 }

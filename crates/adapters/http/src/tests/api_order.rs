@@ -6,8 +6,7 @@ use kernel::Claimed;
 use oauth::{Admission, ScopeSet};
 use offers::Offer;
 
-use super::fixture::{Answered, Fixture, OFFER, good, offer, principal, quota, token};
-use super::trade::{finding, writer};
+use super::fixture::{Answered, Fixture, OFFER, finding, good, offer, principal, quota, token, writer};
 use crate::routes::TABLE;
 
 /// What can be wrong, in the order of the checks, with the answer to it.
@@ -137,7 +136,7 @@ async fn a_method_that_a_path_has_not_is_told_after_the_limit_and_before_the_sco
 #[actix_web::test]
 async fn every_operation_refuses_callers_without_token_and_without_its_scope() {
     for route in TABLE {
-        let url = route.template.replace("{id}", OFFER);
+        let url = route.path.replace("{id}", OFFER);
         let request = good(&url).method(route.method.clone());
         let mut anonymous = TestRequest::default().uri(&url).method(route.method.clone());
         anonymous = anonymous.insert_header((USER_AGENT, "Tests/1.0"));
@@ -164,13 +163,15 @@ async fn every_operation_refuses_callers_without_token_and_without_its_scope() {
 async fn the_whole_table_at_a_glance() {
     let lines = TABLE.iter().map(|route| {
         let scope = route.scope.map_or("-", oauth::Scope::as_str);
-        let parameters = match route.parameters {
-            [] => "-".to_owned(),
-            names => names.join(","),
+        let names: Vec<_> = route.query.iter().map(|parameter| parameter.name).collect();
+        let parameters = if names.is_empty() {
+            "-".to_owned()
+        } else {
+            names.join(",")
         };
         format!(
             "{} {} {scope} {:?} {parameters}",
-            route.method, route.template, route.effect
+            route.method, route.path, route.effect
         )
     });
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"

@@ -7,17 +7,19 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::test::TestRequest;
 use oauth::{Application, Principal, ScopeSet};
 use serde_json::Value;
+use web::operation::Effect;
+use web::route::Route;
 
 use super::fixture::{Answered, Fixture, count, good, principal, unavailable};
-use super::token_endpoint::{CLIENT, application, basic, by_basic, form, knowing};
-use crate::document;
-use crate::operation::Effect;
-use crate::routes::{Route, TABLE};
+use super::grants::{CLIENT, application, basic, by_basic, form, knowing};
+use crate::Public;
+use crate::openapi;
+use crate::routes::TABLE;
 
 /// The document of the listener that the fixture makes.
 fn document_of_fixture() -> Value {
-    let (document, _) = document::current("https://api.shop.example", "https://docs.shop.example");
-    serde_json::from_str(&document.to_string()).unwrap()
+    let document = openapi::served("https://api.shop.example", "https://docs.shop.example");
+    serde_json::from_slice(&document).unwrap()
 }
 
 /// An endpoint with each of its documented refusals, each by its words; numbers of seconds are blotted out.
@@ -113,16 +115,15 @@ async fn what_the_document_shows_is_what_is_answered() {
 }
 
 /// A request that lacks nothing, but for a parameter that no operation knows.
-fn with_unknown_parameter(route: &Route) -> TestRequest {
-    let id = route.declared.resource.as_ref().map(|resource| resource.example);
-    let path = route
-        .template
-        .replace("{id}", &id.unwrap_or_default().to_string());
+fn with_unknown_parameter(route: &Route<Public>) -> TestRequest {
+    let docs = route.docs.unwrap();
+    let id = docs.resource.map(|(_, example)| example);
+    let path = route.path.replace("{id}", id.unwrap_or_default());
     let mut request = good(&format!("{path}?colour=red")).method(route.method.clone());
     if route.effect == Effect::Write {
         request = request.insert_header(("Idempotency-Key", "one"));
     }
-    match &route.declared.body {
+    match &docs.body {
         Some(body) => request
             .insert_header((CONTENT_TYPE, "application/json"))
             .set_payload((body.example)().to_string()),
@@ -142,7 +143,7 @@ async fn an_unknown_parameter_is_answered_as_the_document_shows() {
         let answered = Fixture::admitting(caller).send(request).await;
         assert_eq!(answered.status, 400, "{route:?}: {}", answered.text());
         let method = route.method.as_str().to_ascii_lowercase();
-        let refusal = &document["paths"][route.template][method.as_str()]["responses"]["400"];
+        let refusal = &document["paths"][route.path][method.as_str()]["responses"]["400"];
         let refusal = match refusal["$ref"].as_str() {
             Some(reference) => document.pointer(&reference[1..]).unwrap(),
             None => refusal,

@@ -5,8 +5,10 @@ use oauth::{ClientId, Limiter, Subject};
 use uuid::Uuid;
 
 use super::fixture::{Answered, Fixture, count};
-use super::grants::{Grants, by_id, code, exchange_with, public_application, refresh_token, refresh_with};
-use super::token_endpoint::{CLIENT, application, basic, form};
+use super::grants::{
+    CLIENT, Grants, application, basic, by_id, code, exchange_with, form, public_application, refresh_token,
+    refresh_with,
+};
 
 /// What can be wrong with an exchange, in the order of the checks, with the answer to it.
 const FAULTS: [(Fault, u16, &str); 7] = [
@@ -71,7 +73,7 @@ fn fixture(faults: &[Fault], application: oauth::Application) -> Fixture {
 }
 
 async fn confidential(faults: &[Fault]) -> Answered {
-    let secret = super::token_endpoint::secret();
+    let secret = super::grants::secret();
     let presented = if faults.contains(&Fault::Client) {
         "wrong"
     } else {

@@ -20,7 +20,7 @@ use offers::{MockOfferReader, Offer, OfferStatus, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader};
 use serde_json::Value;
 use tokio::runtime::Handle;
-use usecases::MockUnitOfWork;
+use usecases::{MockTransaction, MockUnitOfWork};
 use uuid::Uuid;
 use web::Tasks;
 use webhooks::{AddressPolicy, MockHostCheck, MockSubscriptionReader};
@@ -63,8 +63,6 @@ pub(crate) fn now() -> DateTime<Utc> {
 }
 
 pub(crate) const LEASE: Duration = Duration::from_mins(1);
-
-pub(crate) const WINDOW_END: &str = "1700000040";
 
 pub(crate) fn token() -> BearerToken {
     BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32])
@@ -283,26 +281,52 @@ impl Answered {
         )
     }
 
-    /// The paths of all entries, which are all `validation_error`; `-` for an entry without one.
-    pub(crate) fn paths(&self) -> Vec<String> {
-        assert_eq!(
-            self.refusal(),
-            (400, "validation_error".to_owned()),
-            "{}",
-            self.text()
-        );
-        let json = self.json();
-        let entries = json["errors"].as_array().unwrap().iter();
-        entries
-            .map(|entry| entry["path"].as_str().unwrap_or("-").to_owned())
-            .collect()
-    }
-
     /// Status and `error` of the shape of `/oauth`.
     pub(crate) fn oauth_error(&self) -> (u16, String) {
         let json = self.json();
         assert_eq!(json["traceId"], self.header("x-trace-id").unwrap());
         assert!(!json["error_description"].as_str().unwrap().is_empty());
         (self.status.as_u16(), json["error"].as_str().unwrap().to_owned())
+    }
+}
+
+/// A caller with every scope.
+pub(crate) fn writer() -> Principal {
+    let mut caller = principal();
+    caller.scopes = ScopeSet::all();
+    caller
+}
+
+/// The clock of the transactions.
+pub(crate) fn later() -> DateTime<Utc> {
+    now() + TimeDelta::hours(3)
+}
+
+/// A transaction in which nothing is expected yet.
+pub(crate) fn transaction() -> MockTransaction {
+    let mut transaction = MockTransaction::new();
+    transaction.expect_now().returning(later);
+    transaction
+}
+
+/// A transaction that finds an offer.
+pub(crate) fn finding(offer: Option<Offer>) -> MockTransaction {
+    let mut transaction = transaction();
+    transaction
+        .expect_lock_offers()
+        .withf(|seller, ids| *seller == principal().seller && ids == [OFFER.parse().unwrap()])
+        .returning(move |_, _| Ok(offer.clone().into_iter().collect()));
+    transaction
+}
+
+impl Fixture {
+    /// The transactions that are opened, in this order and no others.
+    pub(crate) fn transactions(mut self, transactions: Vec<MockTransaction>) -> Self {
+        let left = Mutex::new(transactions.into_iter());
+        self.units.expect_begin().returning(move || {
+            let next = left.lock().unwrap().next();
+            Ok(Box::new(next.expect("no transaction is expected here")))
+        });
+        self
     }
 }

@@ -3,17 +3,86 @@
 use std::sync::{Arc, Mutex};
 
 use actix_web::test::TestRequest;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use kernel::{CommitError, StoreError};
 use oauth::{
-    Application, ApplicationStatus, ClientType, Code, CodeChallenge, Credential, CredentialKind, Family,
-    FamilyId, NewPair, RefreshToken, ScopeSet, Standing, TokenKey,
+    Application, ApplicationStatus, ClientSecret, ClientType, Code, CodeChallenge, Credential,
+    CredentialKind, Family, FamilyId, NewPair, Purpose, RefreshToken, ScopeSet, Standing, TokenKey,
 };
 use usecases::MockTransaction;
 use uuid::Uuid;
 
-use super::fixture::{Fixture, now, unavailable};
-use super::token_endpoint::{CLIENT, application, by_basic, form, knowing};
+use super::fixture::{Answered, Fixture, count, now, unavailable};
+
+pub(super) const CLIENT: &str = "psa_0000000000000000000000000000000b";
+
+pub(super) fn secret() -> ClientSecret {
+    ClientSecret::from_random(&[9; 32])
+}
+
+pub(super) fn application() -> Application {
+    Application {
+        client_id: CLIENT.parse().unwrap(),
+        owner: Uuid::from_u128(0xa).into(),
+        name: "Kettle Sync".to_owned(),
+        description: None,
+        documentation_url: None,
+        purpose: Purpose::OwnUse,
+        client_type: ClientType::Confidential,
+        redirect_uris: Vec::new(),
+        scopes: ScopeSet::parse("offers:read orders:read").unwrap(),
+        status: ApplicationStatus::Active,
+        rate_limit: None,
+        built_in: false,
+        secret: Some(secret().hash()),
+        created_at: now(),
+    }
+}
+
+/// Limits with room, and this application for everybody who asks.
+pub(super) fn knowing(application: Application) -> Fixture {
+    let mut fixture = Fixture::new();
+    fixture.rates.expect_count().returning(|_, _| Ok(count(1)));
+    fixture
+        .applications
+        .expect_client()
+        .returning(move |asked| Ok((asked == application.client_id).then(|| application.clone())));
+    fixture
+}
+
+fn post() -> TestRequest {
+    TestRequest::post().uri("/oauth/token")
+}
+
+pub(super) fn form(body: &str) -> TestRequest {
+    let kind = ("content-type", "application/x-www-form-urlencoded");
+    post().insert_header(kind).set_payload(body.to_owned())
+}
+
+pub(super) fn basic(client: &str, secret: &str) -> (&'static str, String) {
+    (
+        "authorization",
+        format!("Basic {}", STANDARD.encode(format!("{client}:{secret}"))),
+    )
+}
+
+pub(super) fn by_basic(body: &str) -> TestRequest {
+    form(body).insert_header(basic(CLIENT, secret().reveal()))
+}
+
+pub(super) fn is(answered: &Answered, status: u16, error: &str) {
+    assert_eq!(
+        answered.oauth_error(),
+        (status, error.to_owned()),
+        "{}",
+        answered.text()
+    );
+    assert_eq!(answered.header("cache-control"), Some("no-store"));
+    assert_eq!(answered.header("pragma"), Some("no-cache"));
+    assert_eq!(answered.header("x-ratelimit-limit"), None);
+}
 
 pub(super) const BACK: &str = "https://app.example/cb?from=shop";
 /// The verifier of RFC 7636, Appendix B.
@@ -22,7 +91,6 @@ pub(super) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 /// What the fixture's randomness makes of a new access and a new refresh token of the family.
 pub(super) const NEW_ACCESS: &str = "ps_at_AAAAAAAAAAAAAAAAAAAACAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH";
-pub(super) const NEW_REFRESH: &str = "ps_rt_AAAAAAAAAAAAAAAAAAAACAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH";
 
 pub(super) fn family_id() -> FamilyId {
     Uuid::from_u128(8).into()

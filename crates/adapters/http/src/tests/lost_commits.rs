@@ -15,9 +15,8 @@ use tracing::Level;
 use usecases::{MockTransaction, Transaction, UnitOfWork};
 
 use super::fixture::{Answered, unavailable};
-use super::grants::{Commit, Grants, NEW_ACCESS, exchange, refresh};
+use super::grants::{Commit, Grants, NEW_ACCESS, application, exchange, is, knowing, refresh};
 use super::logs::Logs;
-use super::token_endpoint::{application, is, knowing};
 use crate::configure;
 
 const REQUESTS: [fn() -> TestRequest; 2] = [exchange, refresh];

@@ -339,5 +339,5 @@ fn sentence(reason: &str) -> String {
     if let Some((_, text)) = plainer {
         return (*text).to_owned();
     }
-    web::sentence::of(reason)
+    web::to_sentence(reason)
 }

@@ -1,0 +1,310 @@
+//! Applications: registered for a seller by the rules of the panel, and what the operator does with them.
+
+use std::marker::PhantomData;
+use std::num::NonZeroU32;
+
+use actix_web::http::Method;
+use chrono::{DateTime, Utc};
+use kernel::SellerId;
+use oauth::{
+    Action, Application, ClientId, RateLimit, RawRegistration, Registrar, Registration, Scope, ScopeSet,
+    Secret,
+};
+use serde::Serialize;
+use serde_json::json;
+use usecases::Transaction;
+use usecases::manage_application::{self, Stores, adjust_application, delete_application, move_application};
+use usecases::register_application::{self, register_application};
+use web::decode::Shape;
+use web::decode::{FieldSet, boolean, integer, list, nullable, object, optional, required, resettable, text};
+use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::reply::Reply;
+use web::{Code, Entry, Error, OrRefuse, Problem, Violations, timestamps, to_sentence};
+
+use crate::policy::operator;
+use crate::ruled::{self, OrDefault};
+use crate::{Access, BackOffice, BackOfficeSettings};
+
+/// The largest limit that an operator can set, in requests a minute (D104).
+const RATE_LIMIT_MAX: u32 = 10_000_000;
+
+/// An application as the operator sees it. `rate_limit` is the one in force: its own, or the service's default.
+#[derive(Serialize)]
+struct ApplicationView<'a> {
+    client_id: String,
+    seller_id: String,
+    name: &'a str,
+    description: Option<&'a str>,
+    documentation_url: Option<&'a str>,
+    purpose: &'static str,
+    client_type: &'static str,
+    redirect_uris: &'a [String],
+    scopes: Vec<&'static str>,
+    status: &'static str,
+    rate_limit: u32,
+    #[serde(serialize_with = "timestamps::serialize")]
+    created_at: DateTime<Utc>,
+}
+
+impl<'a> ApplicationView<'a> {
+    fn of(application: &'a Application, settings: &BackOfficeSettings) -> Self {
+        Self {
+            client_id: application.client_id.to_string(),
+            seller_id: application.owner.to_string(),
+            name: &application.name,
+            description: application.description.as_deref(),
+            documentation_url: application.documentation_url.as_deref(),
+            purpose: application.purpose.as_str(),
+            client_type: application.client_type.as_str(),
+            redirect_uris: &application.redirect_uris,
+            scopes: names(application.scopes),
+            status: application.status.as_str(),
+            rate_limit: application
+                .rate_limit
+                .unwrap_or(settings.default_rate_limit)
+                .get(),
+            created_at: application.created_at,
+        }
+    }
+}
+
+fn names(scopes: ScopeSet) -> Vec<&'static str> {
+    scopes.iter().map(Scope::as_str).collect()
+}
+
+/// Registers an application for a seller.
+pub(crate) struct RegisterApplication {
+    owner: SellerId,
+    registration: Registration,
+}
+
+impl Operation<BackOffice> for RegisterApplication {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/sellers/{seller}/applications";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let registration = ruled::body(incoming, fields(), |given| raw(given).check())?;
+        Ok(incoming.id(0).map(|owner| Self { owner, registration }))
+    }
+}
+
+impl Write<BackOffice> for RegisterApplication {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let (randomness, registration) = (call.state.randomness.as_ref(), self.registration.clone());
+        let owner = (self.owner, Registrar::Marketplace);
+        let registered = register_application(tx, tx, randomness, owner, registration, tx.now())
+            .await
+            .or_refuse(registration_problem)?;
+        let action = Action::ApplicationRegistered;
+        operator(call)?.note(tx, action, registered.client_id).await?;
+        Reply::created(&json!({
+            "client_id": registered.client_id.to_string(),
+            "client_secret": registered.client_secret.as_ref().map(Secret::reveal),
+            "status": registered.status.as_str(),
+        }))
+    }
+}
+
+type Given = (
+    String,
+    Option<String>,
+    String,
+    String,
+    String,
+    Option<Vec<String>>,
+    Vec<String>,
+    bool,
+);
+
+fn fields() -> impl FieldSet<Values = Given> {
+    (
+        OrDefault(required("name", text())),
+        OrDefault(nullable("description", text())),
+        OrDefault(required("documentation_url", text())),
+        OrDefault(required("purpose", text())),
+        OrDefault(required("client_type", text())),
+        OrDefault(nullable("redirect_uris", list(text()))),
+        OrDefault(required("scopes", list(text()))),
+        OrDefault(required("accept_terms", boolean())),
+    )
+}
+
+fn raw(given: Given) -> RawRegistration {
+    let (name, description, documentation_url, purpose, client_type, redirect_uris, scopes, accept_terms) =
+        given;
+    RawRegistration {
+        name,
+        description,
+        documentation_url,
+        purpose,
+        client_type,
+        redirect_uris: redirect_uris.unwrap_or_default(),
+        scopes,
+        accept_terms,
+    }
+}
+
+fn registration_problem(refusal: register_application::Refusal) -> Problem {
+    match refusal {
+        register_application::Refusal::NoSuchSeller => Problem::not_found(),
+        register_application::Refusal::SellerClosed => Problem::new(Code::Conflict, to_sentence(&refusal)),
+        register_application::Refusal::NameTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
+            .at("name")
+            .into(),
+    }
+}
+
+/// Reads one application.
+pub(crate) struct ReadApplication {
+    id: ClientId,
+}
+
+impl Operation<BackOffice> for ReadApplication {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/applications/{client_id}";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        incoming.no_query()?;
+        Ok(incoming.id(0).map(|id| Self { id }))
+    }
+}
+
+impl Read<BackOffice> for ReadApplication {
+    async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
+        let application = call.state.applications.client(self.id).await?;
+        let application = application.ok_or_else(Problem::not_found)?;
+        Reply::ok(&ApplicationView::of(&application, &call.state.settings))
+    }
+}
+
+/// Sets an application's limit, its scopes, or both.
+pub(crate) struct AdjustApplication {
+    id: ClientId,
+    limit: Option<RateLimit>,
+    scopes: Option<ScopeSet>,
+}
+
+impl Operation<BackOffice> for AdjustApplication {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/applications/{client_id}";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let own = |limit| NonZeroU32::new(limit).map_or(RateLimit::Default, RateLimit::Own);
+        let limit = integer(1..=RATE_LIMIT_MAX).map(own);
+        let limit = resettable("rate_limit", limit, RateLimit::Default);
+        let scopes = list(text().checked(|name| scope(&name))).at_least(1);
+        let body = object((limit, optional("scopes", scopes))).not_empty();
+        let (limit, scopes) = incoming.json_alone(&body)?;
+        let scopes = scopes.map(|scopes| scopes.into_iter().collect());
+        Ok(incoming.id(0).map(|id| Self { id, limit, scopes }))
+    }
+}
+
+impl Write<BackOffice> for AdjustApplication {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let change = (self.limit, self.scopes);
+        let adjusted = adjust_application(stores(tx), operator(call)?, self.id, change).await;
+        let application = adjusted.or_refuse(problem)?;
+        Reply::ok(&ApplicationView::of(&application, &call.state.settings))
+    }
+}
+
+fn scope(name: &str) -> Result<Scope, String> {
+    Scope::parse(name).ok_or_else(|| format!("Must be a known scope; `{name}` is none."))
+}
+
+fn stores(tx: &dyn Transaction) -> Stores<'_> {
+    Stores {
+        applications: tx,
+        panel: tx,
+    }
+}
+
+/// Deletes an application for good.
+pub(crate) struct DeleteApplication {
+    id: ClientId,
+}
+
+impl Operation<BackOffice> for DeleteApplication {
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/applications/{client_id}";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        incoming.no_query()?;
+        Ok(incoming.id(0).map(|id| Self { id }))
+    }
+}
+
+impl Write<BackOffice> for DeleteApplication {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let deleted = delete_application(stores(tx), operator(call)?, self.id).await;
+        deleted.or_refuse(problem)?;
+        Ok(Reply::no_content())
+    }
+}
+
+/// Moves an application's status.
+pub(crate) struct Move<M> {
+    id: ClientId,
+    kind: PhantomData<M>,
+}
+
+/// A move over the status.
+pub(crate) trait Transition: Send + Sync + 'static {
+    const PATH: &'static str;
+    const MOVE: manage_application::Move;
+}
+
+pub(crate) struct Accept;
+
+impl Transition for Accept {
+    const PATH: &'static str = "/applications/{client_id}/acceptance";
+    const MOVE: manage_application::Move = manage_application::Move::Accept;
+}
+
+pub(crate) struct Suspend;
+
+impl Transition for Suspend {
+    const PATH: &'static str = "/applications/{client_id}/suspension";
+    const MOVE: manage_application::Move = manage_application::Move::Suspend;
+}
+
+pub(crate) struct Reinstate;
+
+impl Transition for Reinstate {
+    const PATH: &'static str = "/applications/{client_id}/reinstatement";
+    const MOVE: manage_application::Move = manage_application::Move::Reinstate;
+}
+
+impl<M: Transition> Operation<BackOffice> for Move<M> {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = M::PATH;
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        ruled::empty(incoming)?;
+        let kind = PhantomData;
+        Ok(incoming.id(0).map(|id| Self { id, kind }))
+    }
+}
+
+impl<M: Transition> Write<BackOffice> for Move<M> {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let moved = move_application(stores(tx), operator(call)?, self.id, M::MOVE).await;
+        let application = moved.or_refuse(problem)?;
+        Reply::ok(&ApplicationView::of(&application, &call.state.settings))
+    }
+}
+
+fn problem(refusal: manage_application::Refusal) -> Problem {
+    match refusal {
+        manage_application::Refusal::NoSuchApplication => Problem::not_found(),
+        manage_application::Refusal::Impossible(_) | manage_application::Refusal::BuiltIn => {
+            Problem::new(Code::Conflict, to_sentence(&refusal))
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The change feed: what sellers and carriers did, for a marketplace that keeps its shop in step.
+
+use std::time::Duration;
+
+use actix_web::http::Method;
+use changes::{
+    CHANGES_DEFAULT, CHANGES_MAX, ChangeCursor, ChangeItem, ChangePage, ChangesError, Detail, Topic,
+};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use tokio::select;
+use tokio::time::{Instant, sleep_until};
+use web::deadline::Deadline;
+use web::openapi::Parameter;
+use web::operation::{Call, Incoming, Operation, Read};
+use web::reply::Reply;
+use web::{Code, Entry, Error, Problem, Violations, timestamps, to_sentence};
+
+use crate::offers::MoneyView;
+use crate::{Access, BackOffice};
+
+/// The longest time that a reader may wait for something to happen, in seconds.
+const LONGEST_WAIT: u16 = 30;
+/// How often the feed is looked at while somebody waits. Nothing is held between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long one look may take.
+const LOOK_WITHIN: Duration = Duration::from_millis(1_400);
+
+/// Reads a page of the feed, and waits for one where there is nothing yet.
+pub(crate) struct ListChanges {
+    after: Option<ChangeCursor>,
+    limit: u16,
+    wait: Duration,
+}
+
+impl Operation<BackOffice> for ListChanges {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/changes";
+    const SCOPE: Access = Access::Operator;
+    const QUERY: &'static [Parameter] = &[
+        Parameter::undocumented("after"),
+        Parameter::undocumented("limit"),
+        Parameter::undocumented("wait"),
+    ];
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        incoming.query(Self::QUERY, |query| {
+            Some(Self {
+                after: query.text("after").map(|text| ChangeCursor(text.into_owned())),
+                limit: query.clamped("limit", 1..=CHANGES_MAX, CHANGES_DEFAULT),
+                wait: Duration::from_secs(query.clamped("wait", 0..=LONGEST_WAIT, 0).into()),
+            })
+        })
+    }
+}
+
+impl Read<BackOffice> for ListChanges {
+    const WAITS: bool = true;
+
+    /// The first page with anything on it, or an empty one when the time is over or the process is asked to stop. A reader
+    /// that goes away takes this future along.
+    async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
+        let Self {
+            mut after,
+            limit,
+            wait,
+        } = self;
+        let until = Instant::now() + wait;
+        loop {
+            let look = call.state.changes.changes(after.take(), limit);
+            let page = Deadline::new(Instant::now(), LOOK_WITHIN).hold(look).await?;
+            let page = page.map_err(error)?;
+            let now = Instant::now();
+            if !page.items.is_empty() || now >= until {
+                return Reply::ok(&PageView::from(&page));
+            }
+            select! {
+                () = sleep_until(until.min(now + LOOK_EVERY)) => after = Some(page.next),
+                () = call.state.tasks.stopping() => return Reply::ok(&PageView::from(&page)),
+            }
+        }
+    }
+}
+
+fn error(error: ChangesError) -> Error {
+    let message = to_sentence(&error);
+    let entry = match error {
+        ChangesError::Malformed => Entry::validation("after", "Must be the `next` of a page."),
+        ChangesError::OtherHistory => Entry::new(Code::Conflict, message).at("after"),
+        ChangesError::Store(error) => return error.into(),
+    };
+    Problem::from(entry).into()
+}
+
+/// `{items, next}`; there always is a `next`.
+#[derive(Serialize)]
+struct PageView<'a> {
+    items: Vec<ItemView>,
+    next: &'a str,
+}
+
+/// One change. Which of the optional fields there are follows from `kind`.
+#[derive(Serialize)]
+struct ItemView {
+    kind: &'static str,
+    seller_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offer_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
+    #[serde(serialize_with = "timestamps::serialize")]
+    at: DateTime<Utc>,
+    #[serde(flatten)]
+    detail: DetailView,
+}
+
+/// The new value, under its name.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum DetailView {
+    Price(MoneyView),
+    Stock(i32),
+    Status(&'static str),
+    #[serde(untagged)]
+    Nothing {},
+}
+
+impl<'a> From<&'a ChangePage> for PageView<'a> {
+    fn from(page: &'a ChangePage) -> Self {
+        Self {
+            items: page.items.iter().map(ItemView::from).collect(),
+            next: &page.next.0,
+        }
+    }
+}
+
+impl From<&ChangeItem> for ItemView {
+    fn from(item: &ChangeItem) -> Self {
+        let (mut offer_id, mut order_id, mut client_id) = (None, None, None);
+        match item.topic {
+            Topic::Offer(offer) => offer_id = Some(offer.to_string()),
+            Topic::Order(order) => order_id = Some(order.to_string()),
+            Topic::Application(client) => client_id = Some(client.to_string()),
+        }
+        Self {
+            kind: item.kind.as_str(),
+            seller_id: item.seller.to_string(),
+            offer_id,
+            order_id,
+            client_id,
+            at: item.at,
+            detail: match item.detail {
+                Detail::Price(price) => DetailView::Price(price.into()),
+                Detail::Stock(stock) => DetailView::Stock(stock.get()),
+                Detail::Status(status) => DetailView::Status(status.as_str()),
+                Detail::Nothing => DetailView::Nothing {},
+            },
+        }
+    }
+}

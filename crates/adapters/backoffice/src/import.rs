@@ -1,0 +1,61 @@
+//! The bulk feed: NDJSON of any size, streamed.
+
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::http::Method;
+use futures_util::StreamExt;
+use kernel::SellerId;
+use tokio::time::timeout;
+use web::media_type::MediaType;
+use web::operation::{Call, Incoming, Operation, Stream};
+use web::reply::Reply;
+use web::{Entry, Error, Violations};
+
+use crate::importer::{ImportError, Importer};
+use crate::sellers::existing;
+use crate::{Access, BackOffice};
+
+/// Applies lines while they arrive.
+pub(crate) struct ImportOffers {
+    seller: SellerId,
+}
+
+impl Operation<BackOffice> for ImportOffers {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/sellers/{seller}/offers:import";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let headers = match MediaType::of(incoming.headers()) {
+            Some(MediaType::NdJson) => Ok(()),
+            _ => Err(Entry::validation("Content-Type", "Must be application/x-ndjson, in UTF-8.").into()),
+        };
+        incoming.body_as(headers, incoming.no_query(), |_| Ok(()))?;
+        Ok(incoming.id(0).map(|seller| Self { seller }))
+    }
+}
+
+impl Stream<BackOffice> for ImportOffers {
+    async fn execute(self, call: Call<BackOffice>, body: &mut Payload) -> Result<Reply, Error> {
+        call.deadline.hold(existing(self.seller, &call)).await??;
+        let office = &call.state;
+        let mut importer = Importer::new(Arc::clone(&office.units), office.tasks.clone(), self.seller);
+        let patience = office.settings.body_timeout;
+        let late = |_| Error::closing("The next piece of the body did not arrive in time.");
+        while let Some(piece) = timeout(patience, body.next()).await.map_err(late)? {
+            let piece = piece.map_err(|_| Error::closing("The body broke off."))?;
+            importer.feed(&piece).await?;
+        }
+        Reply::ok(&importer.finish().await?)
+    }
+}
+
+impl From<ImportError> for Error {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(error) => error.into(),
+            ImportError::Panicked(panicked) => panicked.into(),
+        }
+    }
+}

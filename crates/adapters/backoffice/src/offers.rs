@@ -1,0 +1,323 @@
+//! Offers: put and read, moderated, priced.
+
+use actix_web::http::Method;
+use chrono::{DateTime, Utc};
+use kernel::{Currency, MAX_AMOUNT, Money, OfferId, SellerId};
+use offers::{
+    AutomaticPriceRefusal, Decision, Offer, OfferFeed, OfferStatus, OptionalText, PriceSource, Stock,
+    WebAddress,
+};
+use serde::Serialize;
+use usecases::Transaction;
+use usecases::feed_offer::{Outcome, feed_offer};
+use usecases::moderate_offer::{self, moderate_offer, price_offer};
+use web::decode::{Field, FieldSet, Place, Shape, integer, nullable, object, one_of, required, text};
+use web::json::Object;
+use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::reply::Reply;
+use web::schema::Node;
+use web::{Code, Entry, Error, OrRefuse, Problem, Violations, timestamps, to_sentence};
+
+use crate::ruled::rule;
+use crate::sellers::existing;
+use crate::{Access, BackOffice};
+
+/// Feeds one offer, whole.
+pub(crate) struct PutOffer {
+    seller: SellerId,
+    feed: OfferFeed,
+}
+
+impl Operation<BackOffice> for PutOffer {
+    const METHOD: Method = Method::PUT;
+    const PATH: &'static str = "/sellers/{seller}/offers/{offer}";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.json_alone(&body())?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(seller, offer)| Self {
+            seller,
+            feed: feed(offer, fields),
+        }))
+    }
+}
+
+impl Write<BackOffice> for PutOffer {
+    /// No account ever goes away, so what is seen here holds in the transaction too.
+    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
+        existing(self.seller, call).await.map(drop)
+    }
+
+    async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        match feed_offer(tx, self.seller, self.feed.clone(), tx.now()).await? {
+            Outcome::Created(offer) => Reply::created(&OfferView::from(&offer)),
+            Outcome::Kept(offer) => Reply::ok(&OfferView::from(&offer)),
+        }
+    }
+}
+
+/// Reads one offer.
+pub(crate) struct ReadOffer {
+    seller: SellerId,
+    offer: OfferId,
+}
+
+impl Operation<BackOffice> for ReadOffer {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/sellers/{seller}/offers/{offer}";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        incoming.no_query()?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(seller, offer)| Self { seller, offer }))
+    }
+}
+
+impl Read<BackOffice> for ReadOffer {
+    async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
+        let offer = call.state.offers.offer(self.seller, self.offer).await?;
+        let offer = offer.ok_or_else(Problem::not_found)?;
+        Reply::ok(&OfferView::from(&offer))
+    }
+}
+
+/// Moves an offer through moderation.
+pub(crate) struct ModerateOffer {
+    seller: SellerId,
+    offer: OfferId,
+    decision: Decision,
+}
+
+impl Operation<BackOffice> for ModerateOffer {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/sellers/{seller}/offers/{offer}/moderation";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let decisions = &[Decision::Propose, Decision::Approve, Decision::Reject];
+        let body = object((required("decision", one_of(decisions, decision_name)),));
+        let (decision,) = incoming.json_alone(&body)?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(seller, offer)| Self {
+            seller,
+            offer,
+            decision,
+        }))
+    }
+}
+
+impl Write<BackOffice> for ModerateOffer {
+    async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let moderated = moderate_offer(tx, self.seller, self.offer, self.decision, tx.now()).await;
+        Reply::ok(&OfferView::from(&moderated.or_refuse(problem)?))
+    }
+}
+
+const fn decision_name(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Propose => "propose",
+        Decision::Approve => "approve",
+        Decision::Reject => "reject",
+    }
+}
+
+/// Sets the price of the pricing engine, unless the seller has set one by hand.
+pub(crate) struct PriceOffer {
+    seller: SellerId,
+    offer: OfferId,
+    price: Money,
+}
+
+impl Operation<BackOffice> for PriceOffer {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/sellers/{seller}/offers/{offer}/automatic-price";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let (price,) = incoming.json_alone(&object((required("price", money()),)))?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(seller, offer)| Self { seller, offer, price }))
+    }
+}
+
+impl Write<BackOffice> for PriceOffer {
+    async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let priced = price_offer(tx, self.seller, self.offer, self.price, tx.now()).await;
+        Reply::ok(&OfferView::from(&priced.or_refuse(problem)?))
+    }
+}
+
+fn problem(refusal: moderate_offer::Refusal) -> Problem {
+    let message = to_sentence(&refusal);
+    let code = match refusal {
+        moderate_offer::Refusal::NoSuchOffer => return Problem::not_found(),
+        moderate_offer::Refusal::Price(AutomaticPriceRefusal::NoPrice) => Code::NoPriceRow,
+        moderate_offer::Refusal::Price(AutomaticPriceRefusal::Manual) => Code::PriceIsManual,
+    };
+    Entry::new(code, message).at("price").into()
+}
+
+/// An offer as `/v1` shows it (contract: Offer), and who set its price.
+#[derive(Serialize)]
+struct OfferView<'a> {
+    id: String,
+    title: &'a str,
+    handle: &'a str,
+    status: &'static str,
+    price: Option<MoneyView>,
+    stock: Option<i32>,
+    ean: Option<&'a str>,
+    brand: Option<&'a str>,
+    signature: Option<&'a str>,
+    thumbnail: Option<&'a str>,
+    url: &'a str,
+    #[serde(serialize_with = "timestamps::serialize")]
+    created_at: DateTime<Utc>,
+    #[serde(serialize_with = "timestamps::serialize")]
+    updated_at: DateTime<Utc>,
+    price_source: Option<&'static str>,
+}
+
+impl<'a> From<&'a Offer> for OfferView<'a> {
+    fn from(offer: &'a Offer) -> Self {
+        Self {
+            id: offer.id.to_string(),
+            title: &offer.title,
+            handle: &offer.handle,
+            status: offer.status.as_str(),
+            price: offer.price.map(|price| price.money.into()),
+            stock: offer.stock.map(offers::Stock::get),
+            ean: offer.ean.as_deref(),
+            brand: offer.brand.as_deref(),
+            signature: offer.signature.as_deref(),
+            thumbnail: offer.thumbnail.as_deref(),
+            url: &offer.url,
+            created_at: offer.created_at,
+            updated_at: offer.updated_at,
+            price_source: offer.price.map(|price| source(price.source)),
+        }
+    }
+}
+
+const fn source(source: PriceSource) -> &'static str {
+    match source {
+        PriceSource::Manual => "manual",
+        PriceSource::Automatic => "automatic",
+    }
+}
+
+/// `{amount, currency}`. The marketplace trades in one currency (D24).
+pub(crate) fn money() -> impl Shape<Value = Money> {
+    object((
+        required("amount", integer(0..=MAX_AMOUNT).checked(Money::pln)),
+        required("currency", one_of(&[Currency::Pln], Currency::code)),
+    ))
+    .map(|(money, Currency::Pln)| money)
+}
+
+/// `{amount, currency}`
+#[derive(Serialize)]
+pub(crate) struct MoneyView {
+    amount: i64,
+    currency: &'static str,
+}
+
+impl From<Money> for MoneyView {
+    fn from(money: Money) -> Self {
+        Self {
+            amount: money.amount(),
+            currency: money.currency().code(),
+        }
+    }
+}
+
+/// The fields of an offer in the contract's order, from `title` to `url`.
+type Fields = (
+    String,
+    String,
+    OfferStatus,
+    Option<Money>,
+    Option<Stock>,
+    OptionalText,
+    OptionalText,
+    OptionalText,
+    Option<WebAddress>,
+    WebAddress,
+);
+
+/// The body of a PUT: the nullable fields may be absent, which is null (D99).
+fn body() -> impl Shape<Value = Fields> {
+    object(fields())
+}
+
+/// A line of an import: `id` beside the fields of a PUT (D100).
+pub(crate) fn import_line() -> impl Shape<Value = OfferFeed> {
+    object(WithId(fields())).map(|(id, fields)| feed(id, fields))
+}
+
+/// The offer of this id with these fields.
+fn feed(id: OfferId, fields: Fields) -> OfferFeed {
+    let (title, handle, status, price, stock, ean, brand, signature, thumbnail, url) = fields;
+    OfferFeed {
+        id,
+        title,
+        handle,
+        status,
+        price,
+        stock,
+        ean,
+        brand,
+        signature,
+        thumbnail,
+        url,
+    }
+}
+
+fn fields() -> impl FieldSet<Values = Fields> {
+    (
+        required("title", text().checked(rule(offers::title))),
+        required("handle", text().checked(rule(offers::handle))),
+        required("status", one_of(&OfferStatus::ALL, OfferStatus::as_str)),
+        nullable("price", money()),
+        nullable(
+            "stock",
+            integer(0..=i64::from(i32::MAX)).checked(rule(Stock::new)),
+        ),
+        nullable("ean", text().checked(rule(offers::optional_text))),
+        nullable("brand", text().checked(rule(offers::optional_text))),
+        nullable("signature", text().checked(rule(offers::optional_text))),
+        nullable("thumbnail", text().checked(rule(offers::web_address))),
+        required("url", text().checked(rule(offers::web_address))),
+    )
+}
+
+/// A table with `id` before its other fields.
+struct WithId<F>(F);
+
+impl<F: FieldSet> FieldSet for WithId<F> {
+    type Values = (OfferId, F::Values);
+
+    fn names(&self) -> Vec<&'static str> {
+        let mut names = vec![id().name()];
+        names.extend(self.0.names());
+        names
+    }
+
+    fn members(&self) -> Vec<(&'static str, bool, Node)> {
+        let mut members = vec![(id().name(), id().is_required(), id().schema())];
+        members.extend(self.0.members());
+        members
+    }
+
+    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Values> {
+        let id = id().read(object, place);
+        let others = self.0.read(object, place);
+        id.zip(others)
+    }
+}
+
+fn id() -> impl Field<Value = OfferId> {
+    required("id", text().checked(rule(|id: String| id.parse())))
+}

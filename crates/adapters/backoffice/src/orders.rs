@@ -1,0 +1,353 @@
+//! Orders: placed, read back whole, settled, shipped by the marketplace, freed of their buyer.
+
+mod view;
+
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use actix_web::http::Method;
+use kernel::{Invalid, SellerId};
+use oauth::Email;
+use orders::{Buyer, Carrier, OrderNumber, OrderRef, Reason, ShippingAddress, Sighting, TrackingNumber};
+use serde_json::json;
+use usecases::Transaction;
+use usecases::erase_buyer::{self, erase_buyer};
+use usecases::place_order::{self, Line, Request, place_order};
+use usecases::settle_order::{self, Settlement, settle_order};
+use usecases::ship_order::{
+    self, MarketplaceShipment, ask_carrier, check_marketplace_shipment, record_marketplace_shipment,
+};
+use web::decode::{
+    FieldSet, Shape, Text, boolean, integer, list, nullable, object, one_of, optional, required, text,
+};
+use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::reply::Reply;
+use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+
+use crate::offers::money;
+use crate::policy::operator;
+use crate::ruled::{self, rule};
+use crate::{Access, BackOffice};
+use view::{OrderView, ShippedView};
+
+/// The most lines of one order.
+const MOST_ITEMS: usize = 1_000;
+/// The longest text in an order, in characters.
+const LONGEST_TEXT: usize = 500;
+
+/// Takes over a buyer's order from the marketplace.
+pub(crate) struct PlaceOrder {
+    request: Request,
+}
+
+impl Operation<BackOffice> for PlaceOrder {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/orders";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let request = incoming.json_alone(&order())?;
+        Ok(Some(Self { request }))
+    }
+}
+
+impl Write<BackOffice> for PlaceOrder {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let randomness = call.state.randomness.as_ref();
+        let placed = place_order(tx, tx, randomness, &self.request, tx.now())
+            .await
+            .or_refuse(placing_problem)?;
+        Reply::created(&json!({
+            "order_id": placed.id.to_string(),
+            "order_number": placed.number.as_str(),
+        }))
+    }
+}
+
+fn order() -> impl Shape<Value = Request> {
+    object((
+        nullable("order_number", text().checked(rule(OrderNumber::new))),
+        optional("is_test", boolean()),
+        nullable("payment_method", words()),
+        nullable("delivery_method", words()),
+        nullable("buyer", buyer()),
+        nullable("shipping_address", address()),
+        required("items", list(line()).at_least(1).at_most(MOST_ITEMS)),
+    ))
+    .map(
+        |(number, is_test, payment_method, delivery_method, buyer, shipping_address, items)| Request {
+            number,
+            is_test: is_test.unwrap_or_default(),
+            payment_method,
+            delivery_method,
+            buyer,
+            shipping_address,
+            items,
+        },
+    )
+}
+
+fn buyer() -> impl Shape<Value = Buyer> {
+    object((
+        nullable("name", words()),
+        nullable("email", text().checked(rule(mail_address))),
+        nullable("phone", words()),
+    ))
+    .map(|(name, email, phone)| Buyer {
+        name,
+        email: email.map(|email| email.as_str().to_owned()),
+        phone,
+    })
+}
+
+/// Shops that hold an empty text for a missing address are told what to send instead.
+fn mail_address(address: String) -> Result<Email, Invalid> {
+    if address.is_empty() {
+        return Err(Invalid::new(
+            "must be an e-mail address; where there is none, send null",
+        ));
+    }
+    Email::new(address)
+}
+
+/// An address may be missing, but one without a country leads nowhere (D125).
+fn address() -> impl Shape<Value = ShippingAddress> {
+    object((
+        nullable("line1", words()),
+        nullable("line2", words()),
+        nullable("postal_code", words()),
+        nullable("city", words()),
+        required("country", text().length(1..=LONGEST_TEXT)),
+    ))
+    .map(|(line1, line2, postal_code, city, country)| ShippingAddress {
+        line1,
+        line2,
+        postal_code,
+        city,
+        country,
+    })
+}
+
+fn line() -> impl Shape<Value = Line> {
+    object((
+        required("seller_id", id()),
+        required("offer_id", id()),
+        required("quantity", integer(1..=i32::MAX)),
+        nullable("unit_price", money()),
+        nullable("title", words()),
+        nullable("sku", words()),
+    ))
+    .map(|(seller, offer, quantity, unit_price, title, sku)| Line {
+        seller,
+        offer,
+        quantity,
+        unit_price,
+        title,
+        sku,
+    })
+}
+
+fn words() -> Text {
+    text().length(0..=LONGEST_TEXT)
+}
+
+fn id<T: FromStr<Err = Invalid>>() -> impl Shape<Value = T> {
+    text().checked(rule(|id: String| id.parse()))
+}
+
+fn placing_problem(refusal: place_order::Refusal) -> Problem {
+    match refusal {
+        place_order::Refusal::Invalid(broken) => Problem::of(ruled::entries(&broken)),
+        place_order::Refusal::NumberTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
+            .at("order_number")
+            .into(),
+        place_order::Refusal::Short(lines) => Problem::of(lines.into_iter().map(|(place, available)| {
+            let message = format!("Only {available} in stock.");
+            Entry::new(Code::InsufficientStock, message).at(format!("items[{place}].quantity"))
+        })),
+    }
+}
+
+/// Reads an order back, with every seller's part.
+pub(crate) struct ReadOrder {
+    order: OrderRef,
+}
+
+impl Operation<BackOffice> for ReadOrder {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/orders/{order}";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        incoming.no_query()?;
+        let order = incoming.named(0, OrderRef::parse);
+        Ok(order.map(|order| Self { order }))
+    }
+}
+
+impl Read<BackOffice> for ReadOrder {
+    async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
+        let parts = call.state.orders.parts(&self.order).await?;
+        let order = OrderView::of(&parts).ok_or_else(Problem::not_found)?;
+        Reply::ok(&order)
+    }
+}
+
+/// Moves every part of an order.
+pub(crate) struct Settle<S> {
+    order: OrderRef,
+    step: PhantomData<S>,
+}
+
+/// Which move it is.
+pub(crate) trait Step: Send + Sync + 'static {
+    const PATH: &'static str;
+    const SETTLEMENT: Settlement;
+}
+
+pub(crate) struct Payment;
+
+impl Step for Payment {
+    const PATH: &'static str = "/orders/{order}/payment";
+    const SETTLEMENT: Settlement = Settlement::Pay;
+}
+
+pub(crate) struct Cancellation;
+
+impl Step for Cancellation {
+    const PATH: &'static str = "/orders/{order}/cancellation";
+    const SETTLEMENT: Settlement = Settlement::Cancel;
+}
+
+pub(crate) struct Delivery;
+
+impl Step for Delivery {
+    const PATH: &'static str = "/orders/{order}/delivery";
+    const SETTLEMENT: Settlement = Settlement::Deliver;
+}
+
+impl<S: Step> Operation<BackOffice> for Settle<S> {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = S::PATH;
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        ruled::empty(incoming)?;
+        let step = PhantomData;
+        let order = incoming.named(0, OrderRef::parse);
+        Ok(order.map(|order| Self { order, step }))
+    }
+}
+
+impl<S: Step> Write<BackOffice> for Settle<S> {
+    async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let parts = settle_order(tx, tx, &self.order, S::SETTLEMENT, tx.now())
+            .await
+            .or_refuse(|refusal| match refusal {
+                settle_order::Refusal::NoSuchOrder => Problem::not_found(),
+                settle_order::Refusal::Impossible(refused) => impossible(refused),
+            })?;
+        // An order that has no parts was refused, so there always is something to show.
+        Reply::ok(&OrderView::impersonal(&parts))
+    }
+}
+
+/// Ships for the marketplace: one seller's part, or all; the only way for an order of several sellers.
+pub(crate) struct ShipOrder {
+    shipment: MarketplaceShipment,
+    /// What the carrier says of the parcel, once it was asked.
+    sighting: Option<Sighting>,
+}
+
+impl Operation<BackOffice> for ShipOrder {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/orders/{order}/shipment";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let (seller, carrier, tracking_number) = incoming.json_alone(&object(shipment()))?;
+        let order = incoming.named(0, OrderRef::parse);
+        Ok(order.map(|order| Self {
+            shipment: MarketplaceShipment {
+                order,
+                seller,
+                carrier,
+                tracking_number,
+            },
+            sighting: None,
+        }))
+    }
+}
+
+impl Write<BackOffice> for ShipOrder {
+    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
+        let (shipment, state) = (&self.shipment, &call.state);
+        let checking = check_marketplace_shipment(state.orders.as_ref(), shipment);
+        let parts = call.deadline.hold(checking).await?.or_refuse(shipping_problem)?;
+        let is_test = parts.iter().any(|part| part.is_test);
+        let (carriers, number) = (state.carriers.as_ref(), &shipment.tracking_number);
+        let asking = ask_carrier(carriers, is_test, shipment.carrier, number);
+        self.sighting = call.deadline.pause(asking).await;
+        Ok(())
+    }
+
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let (randomness, sighting) = (call.state.randomness.as_ref(), self.sighting.as_ref());
+        let parts = record_marketplace_shipment(tx, tx, randomness, &self.shipment, sighting, tx.now())
+            .await
+            .or_refuse(shipping_problem)?;
+        Reply::created(&ShippedView::of(&parts))
+    }
+}
+
+fn shipment() -> impl FieldSet<Values = (Option<SellerId>, Carrier, TrackingNumber)> {
+    (
+        nullable("seller_id", text().checked(rule(|id: String| id.parse()))),
+        required("carrier", one_of(&Carrier::ALL, Carrier::as_str)),
+        required("tracking_number", text().checked(rule(TrackingNumber::new))),
+    )
+}
+
+fn shipping_problem(refusal: ship_order::Refusal) -> Problem {
+    match refusal {
+        ship_order::Refusal::NoSuchOrder => Problem::not_found(),
+        ship_order::Refusal::Items(broken) => Problem::of(ruled::entries(&broken)),
+        ship_order::Refusal::Impossible { refused, .. } => impossible(refused),
+    }
+}
+
+/// Erases a buyer's personal data.
+pub(crate) struct EraseBuyer {
+    order: OrderRef,
+}
+
+impl Operation<BackOffice> for EraseBuyer {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/orders/{order}/buyer-erasure";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        ruled::empty(incoming)?;
+        let order = incoming.named(0, OrderRef::parse);
+        Ok(order.map(|order| Self { order }))
+    }
+}
+
+impl Write<BackOffice> for EraseBuyer {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let erased = erase_buyer((tx, tx, tx), operator(call)?, &self.order, tx.now()).await;
+        let parts = erased.or_refuse(|erase_buyer::Refusal::NoSuchOrder| Problem::not_found())?;
+        Reply::ok(&OrderView::of(&parts))
+    }
+}
+
+/// A move that the state of a part does not allow, by the contract's code (D103).
+fn impossible(refused: orders::Refusal) -> Problem {
+    let code = match refused.reason {
+        Reason::Cancelled => Code::OrderCancelled,
+        Reason::Unpaid => Code::OrderUnpaid,
+        Reason::AlreadyShipped => Code::AlreadyShipped,
+        Reason::SeveralSellers => Code::MultiSellerOrder,
+    };
+    Problem::new(code, to_sentence(&refused))
+}

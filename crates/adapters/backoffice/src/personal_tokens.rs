@@ -1,0 +1,102 @@
+//! Personal tokens: issued and revoked as the panel does.
+
+use actix_web::http::Method;
+use chrono::{DateTime, Utc};
+use kernel::SellerId;
+use oauth::{Action, FamilyId, PersonalTokenRequest};
+use serde_json::json;
+use usecases::Transaction;
+use usecases::personal_tokens::{self, Stores, issue_personal_token, revoke_personal_token};
+use web::decode::{date_time, list, nullable, required, text};
+use web::operation::{Call, Incoming, Operation, Write};
+use web::reply::Reply;
+use web::{Code, Error, OrRefuse, Problem, Violations, to_sentence};
+
+use crate::policy::operator;
+use crate::ruled::{self, OrDefault};
+use crate::{Access, BackOffice};
+
+/// Issues a token over a seller's account.
+pub(crate) struct IssueToken {
+    seller: SellerId,
+    request: PersonalTokenRequest,
+}
+
+impl Operation<BackOffice> for IssueToken {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/sellers/{seller}/personal-tokens";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let fields = (
+            OrDefault(required("name", text())),
+            OrDefault(required("scopes", list(text()))),
+            OrDefault(nullable("expires_at", date_time())),
+        );
+        let request = ruled::body(incoming, fields, |(name, scopes, expires_at)| {
+            let request = PersonalTokenRequest {
+                name,
+                scopes,
+                expires_at,
+            };
+            // Whether the expiry lies in the future is judged by the database's clock, in the transaction.
+            request.clone().check(DateTime::<Utc>::MIN_UTC).map(|_| request)
+        })?;
+        Ok(incoming.id(0).map(|seller| Self { seller, request }))
+    }
+}
+
+impl Write<BackOffice> for IssueToken {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let stores = Stores {
+            sellers: tx,
+            applications: tx,
+            tokens: tx,
+        };
+        let (randomness, request) = (call.state.randomness.as_ref(), self.request.clone());
+        let issued = issue_personal_token(stores, randomness, self.seller, request, tx.now())
+            .await
+            .or_refuse(problem)?;
+        let action = Action::PersonalTokenMade;
+        operator(call)?.note(tx, action, issued.id).await?;
+        Reply::created(&json!({ "id": issued.id.to_string(), "token": issued.token.token.reveal() }))
+    }
+}
+
+/// Revokes a token by its id.
+pub(crate) struct RevokeToken {
+    seller: SellerId,
+    token: FamilyId,
+}
+
+impl Operation<BackOffice> for RevokeToken {
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/sellers/{seller}/personal-tokens/{token}";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        incoming.no_query()?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(seller, token)| Self { seller, token }))
+    }
+}
+
+impl Write<BackOffice> for RevokeToken {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let revoked = revoke_personal_token(tx, self.seller, self.token).await;
+        revoked.or_refuse(problem)?;
+        let action = Action::PersonalTokenRevoked;
+        operator(call)?.note(tx, action, self.token).await?;
+        Ok(Reply::no_content())
+    }
+}
+
+fn problem(refusal: personal_tokens::Refusal) -> Problem {
+    use personal_tokens::Refusal;
+
+    match refusal {
+        Refusal::NoSuchSeller | Refusal::NoSuchToken => Problem::not_found(),
+        Refusal::Invalid(broken) => Problem::of(ruled::entries(&broken)),
+        Refusal::SellerClosed | Refusal::TooMany => Problem::new(Code::Conflict, to_sentence(&refusal)),
+    }
+}

@@ -1,0 +1,104 @@
+//! What the pipeline checks of a request to the back office: an operator's token, and nothing of its client.
+
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::http::Method;
+use kernel::KeySpace;
+use oauth::SecretHash;
+use usecases::ActingOperator;
+use web::authorization::bearer;
+use web::deadline::Deadline;
+use web::listener::{Listener, Ports};
+use web::operation::Call;
+use web::request::Request;
+use web::route::Route;
+use web::{Error, Problem};
+
+use crate::BackOffice;
+use crate::routes::TABLE;
+
+/// Who may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody who reaches the listener.
+    Open,
+    /// The bearer of an operator's token.
+    Operator,
+}
+
+impl Listener for BackOffice {
+    const NAME: &'static str = "backoffice";
+    /// 1 MiB (D98).
+    const BODY_CAP: usize = 1024 * 1024;
+    /// D46, D130
+    const KEYED: &'static [Method] = &[Method::POST];
+    /// Beyond the bound that the store sets to a transaction and its repeats: the marketplace waits for what it has begun.
+    const WRITE_WITHIN: Duration = Duration::from_mins(1);
+
+    /// Nobody where a call is open.
+    type Caller = Option<ActingOperator>;
+    type Scope = Access;
+    type Trail = ();
+
+    fn ports(&self) -> Ports<'_> {
+        Ports {
+            units: self.units.as_ref(),
+            claims: &self.claims,
+            randomness: self.randomness.as_ref(),
+            tasks: &self.tasks,
+            body_timeout: self.settings.body_timeout,
+            idempotency_lease: self.settings.idempotency_lease,
+        }
+    }
+
+    fn routes(&self) -> &'static [Route<Self>] {
+        TABLE
+    }
+
+    fn trail(&self) {}
+
+    /// The row of the token is looked at each time, so that a revoked token is refused from the revocation on. Paths are
+    /// not told apart without a token.
+    async fn admit(
+        &self,
+        request: &Request,
+        access: Option<Access>,
+        deadline: Deadline,
+        (): &mut (),
+    ) -> Result<Option<ActingOperator>, Error> {
+        if access == Some(Access::Open) {
+            return Ok(None);
+        }
+        let row = match bearer(request.headers()).map(SecretHash::of) {
+            Some(hash) => deadline.hold(self.operators.operator(hash)).await??,
+            None => None,
+        };
+        let row = row.ok_or_else(|| Problem::unauthorized(&self.settings.realm))?;
+        Ok(Some(ActingOperator::Token(row.id, request.client)))
+    }
+
+    fn permit(&self, caller: &Option<ActingOperator>, access: Access) -> Result<(), Problem> {
+        match (access, caller) {
+            (Access::Open, _) | (Access::Operator, Some(_)) => Ok(()),
+            (Access::Operator, None) => Err(Problem::unauthorized(&self.settings.realm)),
+        }
+    }
+
+    /// The operators share one key space (D46).
+    fn key_space(&self, _: &Option<ActingOperator>) -> KeySpace {
+        KeySpace::Operator
+    }
+
+    fn key_binding(&self, _: &Option<ActingOperator>, _: &str) -> Option<String> {
+        None
+    }
+
+    fn finish(&self, _: &Request, (): (), _: &mut HttpResponse) {}
+}
+
+/// Who calls, for the audit log.
+pub(crate) fn operator(call: &Call<BackOffice>) -> Result<ActingOperator, Problem> {
+    call.caller
+        .ok_or_else(|| Problem::unauthorized(&call.state.settings.realm))
+}

@@ -1,0 +1,306 @@
+//! Sellers: registered, listed, read, closed, let into the panel.
+
+use actix_web::http::{Method, StatusCode};
+use chrono::{DateTime, Utc};
+use kernel::{SellerId, Violations as Broken};
+use oauth::{Email, NewPassword, PasswordHash, Seller, SellerName};
+use serde::Serialize;
+use serde_json::json;
+use usecases::Transaction;
+use usecases::close_seller::{self, close_seller};
+use usecases::operator_links::{self, invite, make_sign_in_link};
+use usecases::register_seller::{self, Request, Stores, register_seller};
+use web::decode::{nullable, required, text};
+use web::openapi::Parameter;
+use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::reply::Reply;
+use web::timestamps::{self, Timestamp};
+use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+
+use crate::policy::operator;
+use crate::ruled::{self, OrDefault};
+use crate::{Access, BackOffice};
+
+/// `{id, seller_no, name, email, created_at, closed_at}`
+#[derive(Serialize)]
+struct SellerView<'a> {
+    id: String,
+    seller_no: i32,
+    name: &'a str,
+    email: &'a str,
+    #[serde(serialize_with = "timestamps::serialize")]
+    created_at: DateTime<Utc>,
+    #[serde(serialize_with = "timestamps::serialize_option")]
+    closed_at: Option<DateTime<Utc>>,
+}
+
+impl<'a> From<&'a Seller> for SellerView<'a> {
+    fn from(seller: &'a Seller) -> Self {
+        Self {
+            id: seller.id.to_string(),
+            seller_no: seller.seller_no,
+            name: &seller.name,
+            email: &seller.email,
+            created_at: seller.created_at,
+            closed_at: seller.closed_at,
+        }
+    }
+}
+
+/// `{items, next}`
+#[derive(Serialize)]
+struct PageView<'a> {
+    items: Vec<SellerView<'a>>,
+    next: Option<String>,
+}
+
+/// Registers an account, with a password or without.
+pub(crate) struct CreateSeller {
+    name: SellerName,
+    email: Email,
+    password: Option<NewPassword>,
+    /// The password's, once it is made.
+    hash: Option<PasswordHash>,
+}
+
+impl Operation<BackOffice> for CreateSeller {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/sellers";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let fields = (
+            OrDefault(required("name", text())),
+            OrDefault(required("email", text())),
+            OrDefault(nullable("password", text())),
+        );
+        let checked = |(name, email, password)| checked(name, email, password);
+        ruled::body(incoming, fields, checked).map(Some)
+    }
+}
+
+impl Write<BackOffice> for CreateSeller {
+    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
+        if let Some(password) = &self.password {
+            self.hash = Some(call.state.passwords.hash(password.reveal()).await?);
+        }
+        Ok(())
+    }
+
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let stores = Stores {
+            sellers: tx,
+            applications: tx,
+            panel: tx,
+        };
+        let request = Request {
+            name: self.name.clone(),
+            email: self.email.clone(),
+            password: self.hash.clone(),
+        };
+        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
+        let by = (operator(call)?, &request);
+        let registered = register_seller(stores, randomness, by, public_url, tx.now()).await;
+        let seller = registered.or_refuse(|refusal| {
+            let register_seller::Refusal::EmailTaken = refusal;
+            Entry::new(Code::Conflict, to_sentence(&refusal))
+                .at("email")
+                .into()
+        })?;
+        Reply::created(&json!({ "id": seller.id.to_string(), "seller_no": seller.seller_no }))
+    }
+}
+
+/// Keeps the domain's rules, all judged together.
+fn checked(name: String, email: String, password: Option<String>) -> Result<CreateSeller, Broken> {
+    let mut broken = Broken::new();
+    let password = password
+        .map(|password| NewPassword::new(password, &email))
+        .transpose();
+    let name = broken.take("name", SellerName::new(name));
+    let email = broken.take("email", Email::new(email));
+    let password = broken.take("password", password);
+    match (name, email, password) {
+        (Some(name), Some(email), Some(password)) => Ok(CreateSeller {
+            name,
+            email,
+            password,
+            hash: None,
+        }),
+        _ => Err(broken),
+    }
+}
+
+/// Lists accounts by their numbers.
+pub(crate) struct ListSellers {
+    /// The number of the seller that the page begins after.
+    after: i32,
+    limit: u16,
+}
+
+impl Operation<BackOffice> for ListSellers {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/sellers";
+    const SCOPE: Access = Access::Operator;
+    const QUERY: &'static [Parameter] = &[Parameter::undocumented("limit"), Parameter::undocumented("after")];
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        incoming.query(Self::QUERY, |query| {
+            let after = query.parsed("after", |text| {
+                position(text).ok_or("Must be the `next` of a page.")
+            });
+            Some(Self {
+                after: after.unwrap_or(0),
+                limit: query.limit(),
+            })
+        })
+    }
+}
+
+impl Read<BackOffice> for ListSellers {
+    async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
+        let Self { after, limit } = self;
+        let sellers = &call.state.sellers;
+        let mut sellers = sellers.sellers(after, limit.saturating_add(1)).await?;
+        let more = sellers.len() > usize::from(limit);
+        sellers.truncate(limit.into());
+        let next = sellers
+            .last()
+            .filter(|_| more)
+            .map(|last| last.seller_no.to_string());
+        let items = sellers.iter().map(SellerView::from).collect();
+        Reply::ok(&PageView { items, next })
+    }
+}
+
+/// A cursor of [`ListSellers`]: the number of a page's last seller. Operators see every seller, so it needs no seal.
+fn position(text: &str) -> Option<i32> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
+
+/// Reads one account.
+pub(crate) struct ReadSeller {
+    id: SellerId,
+}
+
+impl Operation<BackOffice> for ReadSeller {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/sellers/{seller}";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        incoming.no_query()?;
+        Ok(incoming.id(0).map(|id| Self { id }))
+    }
+}
+
+impl Read<BackOffice> for ReadSeller {
+    async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
+        Reply::ok(&SellerView::from(&existing(self.id, &call).await?))
+    }
+}
+
+/// The account, closed or not; 404 where there is none.
+pub(crate) async fn existing(id: SellerId, call: &Call<BackOffice>) -> Result<Seller, Error> {
+    let seller = call.state.sellers.seller(id).await?;
+    Ok(seller.ok_or_else(Problem::not_found)?)
+}
+
+/// Closes an account for good.
+pub(crate) struct CloseSeller {
+    id: SellerId,
+}
+
+impl Operation<BackOffice> for CloseSeller {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/sellers/{seller}/closure";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        ruled::empty(incoming)?;
+        Ok(incoming.id(0).map(|id| Self { id }))
+    }
+}
+
+impl Write<BackOffice> for CloseSeller {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let closed = close_seller((tx, tx), (operator(call)?, self.id), tx.now()).await;
+        let seller = closed.or_refuse(|close_seller::Refusal::NoSuchSeller| Problem::not_found())?;
+        Reply::ok(&SellerView::from(&seller))
+    }
+}
+
+/// Makes a link by which the marketplace lets a seller in.
+pub(crate) struct MakeSignInLink {
+    seller: SellerId,
+}
+
+impl Operation<BackOffice> for MakeSignInLink {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/sellers/{seller}/sign-in-links";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        ruled::empty(incoming)?;
+        Ok(incoming.id(0).map(|seller| Self { seller }))
+    }
+}
+
+impl Write<BackOffice> for MakeSignInLink {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let of = (operator(call)?, self.seller);
+        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
+        let link = make_sign_in_link((tx, tx), randomness, of, public_url, tx.now())
+            .await
+            .or_refuse(link_problem)?;
+        let expires_at = Timestamp::new(link.expires_at);
+        Reply::created(&json!({ "url": link.url, "expires_at": expires_at }))
+    }
+}
+
+/// Sends a seller without a password a link to set one.
+pub(crate) struct InviteSeller {
+    seller: SellerId,
+}
+
+impl Operation<BackOffice> for InviteSeller {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/sellers/{seller}/invitations";
+    const SCOPE: Access = Access::Operator;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        ruled::empty(incoming)?;
+        Ok(incoming.id(0).map(|seller| Self { seller }))
+    }
+}
+
+impl Write<BackOffice> for InviteSeller {
+    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
+        match call.state.panel.password(self.seller).await? {
+            None => Ok(()),
+            Some(_) => Err(Problem::new(
+                Code::Conflict,
+                "The seller has a password; the sign-in page sends a link for a new one.",
+            )
+            .into()),
+        }
+    }
+
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        let of = (operator(call)?, self.seller);
+        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
+        let link = invite((tx, tx), randomness, of, public_url, tx.now())
+            .await
+            .or_refuse(link_problem)?;
+        let body = json!({ "expires_at": Timestamp::new(link.expires_at) });
+        Reply::json(StatusCode::ACCEPTED, &body, 64)
+    }
+}
+
+fn link_problem(refusal: operator_links::Refusal) -> Problem {
+    match refusal {
+        operator_links::Refusal::NoSuchSeller => Problem::not_found(),
+        operator_links::Refusal::SellerClosed => Problem::new(Code::Conflict, to_sentence(&refusal)),
+    }
+}

@@ -1,0 +1,104 @@
+//! `GET /v1/me`
+
+use actix_web::http::{Method, StatusCode};
+use oauth::{Principal, Scope, ScopeSet, TokenKind};
+use serde::{Serialize, Serializer};
+use uuid::Uuid;
+use web::openapi::{Docs, JsonBody, Parameter};
+use web::operation::{Call, Incoming, Operation, Read};
+use web::query::Selection;
+use web::reply::Reply;
+use web::schema::{Node, array, date_time, integer, string, uuid};
+use web::timestamps::Timestamp;
+use web::{Error, Violations};
+
+use crate::Public;
+use crate::page;
+use crate::view::{example, part, prose, view};
+
+/// Tells a client whose token it holds and what it may do with it.
+pub(crate) struct ReadMe {
+    fields: Selection,
+}
+
+impl Operation<Public> for ReadMe {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/me";
+    const SCOPE: Option<Scope> = None;
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = MeView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "getMe",
+        tag: "Account",
+        prose: prose!("getMe"),
+        resource: None,
+        body: None,
+        status: StatusCode::OK,
+        response: Some(JsonBody {
+            schema: MeView::schema,
+            example: example!("me"),
+        }),
+        deprecated: None,
+        refusals: &[],
+    });
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        Ok(Some(Self { fields }))
+    }
+}
+
+impl Read<Public> for ReadMe {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        Reply::ok(&MeView::new(&call.caller, self.fields))
+    }
+}
+
+view! {
+    /// Contract: Me. The scopes are the effective ones (D73).
+    MeView of me: Principal, named "Me", "Whose token it is and what it may do." {
+        "seller": SellerView::schema() => SellerView { id: me.seller.uuid(), seller_no: Some(me.seller_no) },
+        "app": AppView::schema() => AppView { client_id: me.client_id.to_string(), name: &me.app_name },
+        "scopes": array(scope()).said("What the token and its application both hold.") => Names(me.scopes),
+        "token": TokenView::schema() => TokenView { kind: me.kind.as_str(), expires_at: me.expires_at.map(Timestamp::new) },
+    }
+}
+
+part! {
+    SellerView, named "Seller", "Whose account it is." {
+        id: Uuid = uuid(),
+        seller_no: Option<i32> = integer(0, i32::MAX.into()).or_null().said("The number people use."),
+    }
+}
+
+part! {
+    AppView<'a>, named "Application", "Which application the token was issued to." {
+        client_id: String = string(),
+        name: &'a str = string(),
+    }
+}
+
+part! {
+    TokenView, named "Token", "The token of this request." {
+        kind: &'static str = string().one_of([TokenKind::Access, TokenKind::Personal].map(TokenKind::as_str)).named("TokenKind"),
+        expires_at: Option<Timestamp> = date_time().or_null().said("`null` for a personal token that does not expire."),
+    }
+}
+
+/// Contract: Scopes.
+pub(crate) fn scope() -> Node {
+    string()
+        .one_of(Scope::ALL.iter().map(|scope| scope.as_str()))
+        .said("Further scopes may be added.")
+        .extensible()
+        .named("Scope")
+}
+
+/// Scopes as an array of their names.
+struct Names(ScopeSet);
+
+impl Serialize for Names {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(Scope::as_str))
+    }
+}

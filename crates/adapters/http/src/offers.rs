@@ -1,0 +1,285 @@
+//! Offers: read, listed, changed.
+
+use actix_web::http::{Method, StatusCode};
+use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
+use oauth::Scope;
+use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
+use usecases::Transaction;
+use usecases::patch_offer::{self, patch_offer};
+use web::decode::{Shape, integer, object, one_of, optional, required};
+use web::openapi::{Docs, JsonBody, Parameter};
+use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::query::Selection;
+use web::reply::Reply;
+use web::schema::{self, Node, date_time, string, uri, uuid};
+use web::timestamps::Timestamp;
+use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+
+use crate::Public;
+use crate::openapi::examples;
+use crate::page::{self, List, Wanted};
+use crate::view::{example, part, prose, view};
+
+view! {
+    /// Contract: Offer.
+    OfferView of offer: Offer, named "Offer", "A product that the seller lists." {
+        "id": uuid() => offer.id.uuid(),
+        "title": string() => offer.title,
+        "handle": string().said("The slug of the product's page.") => offer.handle,
+        "status": status() => offer.status.as_str(),
+        "price": MoneyView::schema().or_null().said("`null` where the offer has no PLN price.")
+            => offer.price.map(|price| MoneyView::of(price.money)),
+        "stock": schema::integer(0, i32::MAX.into()).or_null().said("Pieces; `null` where the offer has no inventory level.")
+            => offer.stock.map(Stock::get),
+        "ean": string().or_null() => offer.ean,
+        "brand": string().or_null() => offer.brand,
+        "signature": string().or_null().said("Catalogue id, brand and EAN, separated by `|`.") => offer.signature,
+        "thumbnail": uri().or_null() => offer.thumbnail,
+        "url": uri().said("The product's page.") => offer.url,
+        "created_at": date_time() => Timestamp::new(offer.created_at),
+        "updated_at": date_time().said("Moves with every other field.") => Timestamp::new(offer.updated_at),
+    }
+}
+
+fn status() -> Node {
+    string()
+        .one_of(OfferStatus::ALL.map(OfferStatus::as_str))
+        .said("`proposed` waits for moderation, `rejected` was refused by it and is hidden.")
+        .named("OfferStatus")
+}
+
+part! {
+    /// Contract: Money.
+    MoneyView, named "Money", "An amount of money." {
+        amount: i64 = schema::integer(0, MAX_AMOUNT).said("In the minor unit: grosze.").such_as(12_900),
+        currency: &'static str = string().one_of([Currency::Pln.code()]).said("ISO 4217.").named("Currency"),
+    }
+}
+
+impl MoneyView {
+    pub(crate) const fn of(money: Money) -> Self {
+        Self {
+            amount: money.amount(),
+            currency: money.currency().code(),
+        }
+    }
+}
+
+/// Reads one of the seller's offers.
+pub(crate) struct ReadOffer {
+    id: OfferId,
+    fields: Selection,
+}
+
+impl Operation<Public> for ReadOffer {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/offers/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::OffersRead);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = OfferView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "getOffer",
+        tag: "Offers",
+        prose: prose!("getOffer"),
+        resource: Some(("The offer's id.", examples::OFFER)),
+        body: None,
+        status: StatusCode::OK,
+        response: Some(JsonBody {
+            schema: OfferView::schema,
+            example: example!("offer"),
+        }),
+        deprecated: None,
+        refusals: &[],
+    });
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        Ok(incoming.id(0).map(|id| Self { id, fields }))
+    }
+}
+
+impl Read<Public> for ReadOffer {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let offer = call.state.offers.offer(call.caller.seller, self.id).await?;
+        let offer = offer.ok_or_else(Problem::not_found)?;
+        Reply::ok(&OfferView::new(&offer, self.fields))
+    }
+}
+
+/// Reads a page of the seller's offers, newest first.
+pub(crate) struct ListOffers {
+    filter: OfferFilter,
+    wanted: Wanted,
+}
+
+impl Operation<Public> for ListOffers {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/offers";
+    const SCOPE: Option<Scope> = Some(Scope::OffersRead);
+    const QUERY: &'static [Parameter] = &[
+        page::LIMIT,
+        page::AFTER,
+        page::FIELDS,
+        Parameter::new("status", status),
+        Parameter::new("updated_after", date_time),
+    ];
+    const FIELDS: &'static [&'static str] = OfferView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "listOffers",
+        tag: "Offers",
+        prose: prose!("listOffers"),
+        resource: None,
+        body: None,
+        status: StatusCode::OK,
+        response: Some(JsonBody {
+            schema: || page::schema("OfferPage", OfferView::schema()),
+            example: || page::example(example!("offer")()),
+        }),
+        deprecated: None,
+        refusals: &[],
+    });
+
+    fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
+        incoming.query(Self::QUERY, |query| {
+            let filter = OfferFilter {
+                status: query.one_of("status", &OfferStatus::ALL, OfferStatus::as_str),
+                updated_after: query.date_time("updated_after"),
+            };
+            let list = List::offers(call.caller.seller, &filter);
+            let wanted = Wanted::read(query, call, &list, Self::FIELDS);
+            Some(Self { filter, wanted })
+        })
+    }
+}
+
+impl Read<Public> for ListOffers {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let Self { filter, wanted } = self;
+        let seller = call.caller.seller;
+        let offers = &call.state.offers;
+        let page = offers.offers(seller, filter, wanted.after, wanted.size).await?;
+        let list = List::offers(seller, &filter);
+        page::reply(&call, (&page, &list), OfferView::new, (wanted.fields, 768))
+    }
+}
+
+/// Changes price, stock or status of one of the seller's offers, all that is sent or nothing.
+pub(crate) struct PatchOffer {
+    id: OfferId,
+    patch: OfferPatch,
+    fields: Selection,
+}
+
+impl Operation<Public> for PatchOffer {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/v1/offers/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::OffersWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = OfferView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "updateOffer",
+        tag: "Offers",
+        prose: prose!("updateOffer"),
+        resource: Some(("The offer's id.", examples::OFFER)),
+        body: Some(JsonBody {
+            schema: || patch().schema(),
+            example: example!("offer_update"),
+        }),
+        status: StatusCode::OK,
+        response: Some(JsonBody {
+            schema: OfferView::schema,
+            example: example!("offer"),
+        }),
+        deprecated: None,
+        refusals: &[
+            || entry(PatchRefusal::NoPrice).into(),
+            || entry(PatchRefusal::NoStock).into(),
+            || entry(PatchRefusal::StatusLocked(OfferStatus::Rejected)).into(),
+        ],
+    });
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let (fields, patch) = incoming.json(fields, &patch())?;
+        Ok(incoming.id(0).map(|id| Self { id, patch, fields }))
+    }
+}
+
+impl Write<Public> for PatchOffer {
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let (seller, now) = (call.caller.seller, transaction.now());
+        let offer = patch_offer(transaction, seller, self.id, self.patch, now)
+            .await
+            .or_refuse(problem)?;
+        Reply::ok(&OfferView::new(&offer, self.fields))
+    }
+}
+
+fn patch() -> impl Shape<Value = OfferPatch> {
+    let stock = integer(0..=i64::from(i32::MAX))
+        .checked(|pieces| Stock::new(pieces).map_err(|invalid| to_sentence(&invalid)))
+        .saying(|schema| schema.said("Pieces. Only of an offer that has an inventory level."));
+    let status = one_of(&SellerStatus::ALL, |status| status.status().as_str()).saying(|schema| {
+        let schema = schema.named("SellerOfferStatus");
+        schema.said("Not of an offer that is `proposed` or `rejected`.")
+    });
+    object((
+        optional(
+            "price",
+            money().saying(|schema| schema.said("Only of an offer that has a PLN price.")),
+        ),
+        optional("stock", stock),
+        optional("status", status),
+    ))
+    .not_empty()
+    .map(|(price, stock, status)| OfferPatch { price, stock, status })
+    .saying(|schema| schema.named("OfferUpdate"))
+}
+
+/// Contract: Money. The marketplace trades in one currency (D24).
+fn money() -> impl Shape<Value = Money> {
+    let amount = integer(0..=MAX_AMOUNT).checked(Money::pln);
+    let currency = one_of(&[Currency::Pln], Currency::code);
+    object((
+        required(
+            "amount",
+            amount.saying(|schema| schema.said("In the minor unit: grosze.")),
+        ),
+        required(
+            "currency",
+            currency.saying(|schema| schema.said("ISO 4217.").named("Currency")),
+        ),
+    ))
+    .map(|(money, Currency::Pln)| money)
+    .saying(|schema| schema.said("An amount of money, to be set.").named("NewPrice"))
+}
+
+fn problem(refusal: patch_offer::Refusal) -> Problem {
+    match refusal {
+        patch_offer::Refusal::NoSuchOffer => Problem::not_found(),
+        patch_offer::Refusal::Rules(reasons) => Problem::of(reasons.into_iter().map(entry)),
+    }
+}
+
+fn entry(reason: PatchRefusal) -> Entry {
+    match reason {
+        PatchRefusal::NoPrice => Entry::new(
+            Code::NoPriceRow,
+            "This offer has no PLN price. The API changes a price, it never makes one.",
+        )
+        .at("price"),
+        PatchRefusal::NoStock => Entry::new(
+            Code::NoInventoryRow,
+            "This offer has no inventory level. The API changes a stock, it never makes one.",
+        )
+        .at("stock"),
+        PatchRefusal::StatusLocked(status) => Entry::new(
+            Code::StatusLockedByModeration,
+            format!(
+                "This offer is {}, so its status is moderation's to change.",
+                status.as_str()
+            ),
+        )
+        .at("status"),
+    }
+}

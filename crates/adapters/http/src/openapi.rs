@@ -1,0 +1,257 @@
+//! The OpenAPI document (3.1) of the public listener.
+//!
+//! `/v1` is made of the declarations that route and decode: a field that is served has its schema beside it, a body is told
+//! by the shape that reads it, and an error's example is the error as it is answered. What is the same for every program
+//! stands in `openapi/*.json` and is held to the code by tests: the authorization server, webhooks, headers, security.
+
+mod errors;
+#[cfg(test)]
+mod tests;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
+use bytes::Bytes;
+use oauth::Scope;
+use web::openapi::{Docs, JsonBody, Parameter, section};
+use web::operation::Effect;
+use web::reply;
+use web::request::{Answer, Request};
+use web::route::Route;
+use web::schema::{Components, Map, Node, string};
+
+use crate::Public;
+use crate::routes::TABLE;
+use crate::view::prose;
+use errors::Errors;
+
+/// Where the document is.
+pub(crate) const PATH: &str = "/openapi.json";
+
+/// How long the document may be kept: it changes with the program alone.
+const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
+
+/// The things that all examples are about.
+pub(crate) mod examples {
+    use kernel::OfferId;
+
+    pub(crate) const OFFER: &str = "01936b2e-8f6a-7c31-9a54-3f2d8c1b7e90";
+    pub(crate) const ORDER: &str = "01936c01-52b7-7f0e-8d6e-6b1a9e24c7d3";
+    pub(crate) const WEBHOOK: &str = "01936d10-7a3b-7c4d-8e5f-6a7b8c9d0e1f";
+
+    /// The items of that order.
+    pub(crate) fn offers() -> Vec<OfferId> {
+        OFFER.parse().into_iter().collect()
+    }
+}
+
+/// The headers of every response of `/v1`.
+const HEADERS: [&str; 10] = [
+    "X-Trace-Id",
+    "Cache-Control",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Deprecation",
+    "Sunset",
+    "Link",
+];
+
+/// The document as JSON over many lines, for the origin that clients use (without a trailing slash) and the address where
+/// developers read on.
+pub fn openapi(public_url: &str, docs_url: &str) -> String {
+    format!("{:#}\n", document(TABLE, public_url, docs_url).0)
+}
+
+/// The document as it is served.
+pub(crate) fn served(public_url: &str, docs_url: &str) -> Bytes {
+    document(TABLE, public_url, docs_url).0.to_string().into()
+}
+
+/// Answers a request for the document; nobody needs a token for it.
+pub(crate) fn answer(document: &Bytes, request: Request) -> Answer {
+    request.answer_document(PATH, |trace_id| {
+        let mut response = reply::json(StatusCode::OK, document.clone(), trace_id);
+        response.headers_mut().insert(CACHE_CONTROL, CACHED);
+        response
+    })
+}
+
+/// The document of these operations, and the names that it gives to two different schemas.
+pub(crate) fn document(table: &[Route<Public>], public_url: &str, docs_url: &str) -> (Node, Vec<String>) {
+    let fixed = |text: &str| {
+        let text = text.replace("{public_url}", public_url);
+        members(Node::parse(&text.replace("{docs_url}", docs_url)))
+    };
+    let mut document = fixed(include_str!("../openapi/base.json"));
+    let mut oauth = fixed(include_str!("../openapi/oauth.json"));
+    let mut webhooks = fixed(include_str!("../openapi/webhooks.json"));
+    let take = |part: &mut Map, key: &str| members(part.shift_remove(key).unwrap_or(Node::Null));
+
+    let mut components = Components::default();
+    let mut errors = Errors::default();
+    let mut paths = Map::new();
+    for route in table {
+        let item = paths
+            .entry(route.path.to_owned())
+            .or_insert_with(|| Node::Object(Map::new()));
+        let method = route.method.as_str().to_ascii_lowercase();
+        *item = item.clone().with(&method, operation(route, &mut errors));
+    }
+    let mut paths = members(components.hoist(Node::Object(paths)));
+    paths.extend(take(&mut oauth, "paths"));
+    let responses = components.hoist(errors.shared());
+    for schemas in [take(&mut oauth, "schemas"), take(&mut webhooks, "schemas")] {
+        for (name, schema) in schemas {
+            components.hoist(schema.named(name));
+        }
+    }
+    let clashes = components.clashes().to_vec();
+
+    if let Some(Node::Object(info)) = document.get_mut("info") {
+        let description = include_str!("../openapi/info.md").trim_end();
+        info.insert("description".to_owned(), description.into());
+    }
+    let mut shared = Map::from([
+        ("schemas".to_owned(), components.schemas().into_iter().collect()),
+        ("responses".to_owned(), responses),
+    ]);
+    shared.extend(take(&mut document, "components"));
+    document.insert("paths".to_owned(), Node::Object(paths));
+    document.extend(webhooks);
+    document.insert("components".to_owned(), Node::Object(shared));
+    (Node::Object(document), clashes)
+}
+
+fn members(node: Node) -> Map {
+    match node {
+        Node::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+fn operation(route: &Route<Public>, errors: &mut Errors) -> Node {
+    let Some(docs) = route.docs else {
+        return Node::Null;
+    };
+    let mut operation = Node::of([
+        ("operationId", docs.id.into()),
+        ("tags", vec![docs.tag.into()].into()),
+        ("summary", docs.summary().into()),
+        ("description", docs.description().into()),
+        ("security", security(route.scope)),
+        ("parameters", parameters(route, docs)),
+    ]);
+    if let Some(body) = &docs.body {
+        let body = Node::of([("required", true.into()), ("content", content(body))]);
+        operation = operation.with("requestBody", body);
+    }
+    let mut responses = Map::from([(docs.status.as_str().to_owned(), success(route, docs))]);
+    responses.extend(errors.of(route, docs));
+    let operation = operation.with("responses", Node::Object(responses));
+    match docs.deprecated {
+        Some(notice) => operation.deprecated(notice),
+        None => operation,
+    }
+}
+
+fn security(scope: Option<Scope>) -> Node {
+    let scopes: Vec<Node> = scope.iter().map(|scope| scope.as_str().into()).collect();
+    vec![
+        Node::of([("oauth2", scopes.clone().into())]),
+        Node::of([("bearer", scopes.into())]),
+    ]
+    .into()
+}
+
+fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
+    let id = |(description, example): (&str, &str)| {
+        Node::of([
+            ("name", "id".into()),
+            ("in", "path".into()),
+            ("required", true.into()),
+            ("description", description.into()),
+            ("schema", string()),
+            ("example", example.into()),
+        ])
+    };
+    let mut parameters: Vec<Node> = docs.resource.into_iter().map(id).collect();
+    parameters.push(reference("parameters", "UserAgent"));
+    parameters.push(reference("parameters", "RequestId"));
+    if route.effect == Effect::Write {
+        parameters.push(reference("parameters", "IdempotencyKey"));
+    }
+    parameters.extend(route.query.iter().map(|parameter| query(parameter, route, docs)));
+    parameters.into()
+}
+
+fn query(parameter: &Parameter, route: &Route<Public>, docs: &Docs) -> Node {
+    let schema = match parameter.name {
+        "fields" => fields(route.fields),
+        _ => (parameter.schema)(),
+    };
+    let own = docs.section(parameter.name);
+    let description = if own.is_empty() {
+        section(prose!("parameters"), parameter.name)
+    } else {
+        own
+    };
+    Node::of([
+        ("name", parameter.name.into()),
+        ("in", "query".into()),
+        ("required", false.into()),
+        ("description", description.into()),
+        ("schema", schema),
+    ])
+}
+
+/// The names that can be chosen, separated by commas.
+fn fields(names: &[&str]) -> Node {
+    let one = format!("({})", names.join("|"));
+    let some: Vec<_> = names.iter().take(3).copied().collect();
+    string()
+        .with("pattern", format!("^{one}(,{one})*$"))
+        .such_as(some.join(","))
+}
+
+fn success(route: &Route<Public>, docs: &Docs) -> Node {
+    let replayed: &[_] = match route.effect {
+        Effect::Write => &[("Idempotent-Replayed", "Idempotent-Replayed")],
+        _ => &[],
+    };
+    let response = Node::of([
+        ("description", docs.section("Response").into()),
+        ("headers", headers(replayed)),
+    ]);
+    match &docs.response {
+        Some(body) => response.with("content", content(body)),
+        None => response,
+    }
+}
+
+/// The headers of every response of `/v1`, and these, each under its name on the wire and the name of its component.
+fn headers(more: &[(&str, &str)]) -> Node {
+    let every = HEADERS.into_iter().map(|name| (name, name));
+    every
+        .chain(more.iter().copied())
+        .map(|(name, component)| (name, reference("headers", component)))
+        .collect()
+}
+
+fn reference(kind: &str, name: &str) -> Node {
+    Node::of([("$ref", format!("#/components/{kind}/{name}").into())])
+}
+
+fn content(body: &JsonBody) -> Node {
+    let example = Node::of([("value", (body.example)())]);
+    json((body.schema)(), Node::of([("example", example)]))
+}
+
+/// The content of a body that is JSON.
+fn json(schema: Node, examples: Node) -> Node {
+    Node::of([(
+        "application/json",
+        Node::of([("schema", schema), ("examples", examples)]),
+    )])
+}

@@ -1,0 +1,436 @@
+//! The document itself: that it is whole, sound and the committed one, and that its examples are what it says.
+
+mod shown;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use oauth::RedirectError;
+use offers::OfferEvent;
+use orders::{Cause, OrderEvent, OrderEventKind, OrderNumber};
+use serde_json::Value;
+use web::Code;
+use webhooks::{Event, WebhookEvent};
+
+use super::*;
+use crate::authorization_server::{GrantType, METADATA_PATH, metadata_document};
+use crate::routes::TABLE;
+
+/// The origin of a program with the default configuration.
+const DEFAULT_ORIGIN: &str = "http://127.0.0.1:8080";
+
+/// Where that program says that its documentation is.
+const DEFAULT_DOCS: &str = "http://127.0.0.1:8080/docs";
+
+/// Codes that the back office alone answers.
+const OFFICE: [Code; 3] = [Code::Conflict, Code::PriceIsManual, Code::InsufficientStock];
+
+fn json() -> Value {
+    serde_json::from_str(&openapi(DEFAULT_ORIGIN, DEFAULT_DOCS)).unwrap()
+}
+
+/// Everything in a document, with where it is.
+fn walk<'a>(value: &'a Value, path: &str, see: &mut dyn FnMut(&str, &'a Value)) {
+    see(path, value);
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members {
+                walk(
+                    member,
+                    &format!("{path}/{}", key.replace('~', "~0").replace('/', "~1")),
+                    see,
+                );
+            }
+        }
+        Value::Array(elements) => {
+            for (n, element) in elements.iter().enumerate() {
+                walk(element, &format!("{path}/{n}"), see);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What `expected` finds anywhere in the document.
+fn found(document: &Value, expected: impl Fn(&str, &Value) -> bool) -> Vec<String> {
+    let mut places = Vec::new();
+    walk(document, "", &mut |path, value| {
+        if expected(path, value) {
+            places.push(path.to_owned());
+        }
+    });
+    places
+}
+
+fn is_example(path: &str) -> bool {
+    path.contains("/example")
+}
+
+#[test]
+fn the_committed_copy_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/openapi.json");
+    let declared = openapi(DEFAULT_ORIGIN, DEFAULT_DOCS);
+    if std::env::var_os("RENEW").is_some() {
+        std::fs::write(path, &declared).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        committed == declared,
+        "docs/openapi.json is not what the program declares. Look at what has changed, tell of it in docs/CHANGELOG.md, and \
+         renew the copy: RENEW=1 cargo test -p adapter-http committed, or, without any configuration, cargo run -p seller-api \
+         -- openapi > docs/openapi.json",
+    );
+}
+
+#[test]
+fn one_name_stands_for_one_schema() {
+    assert_eq!(
+        document(TABLE, DEFAULT_ORIGIN, DEFAULT_DOCS).1,
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn null_is_told_by_types_and_nothing_is_anonymous() {
+    let document = json();
+    assert_eq!(
+        found(&document, |path, _| path.ends_with("/nullable")),
+        Vec::<String>::new()
+    );
+    let anonymous = found(&document, |path, value| {
+        let named = path
+            .strip_prefix("/components/schemas/")
+            .is_some_and(|name| !name.contains('/'));
+        !named && !is_example(path) && value["type"] == "object"
+    });
+    assert_eq!(anonymous, Vec::<String>::new());
+    let nameless = found(&document, |path, value| {
+        let within = path.starts_with("/components/schemas/") && path.matches('/').count() > 3;
+        let several = value["enum"].as_array().is_some_and(|values| values.len() > 1);
+        within && several && value.is_object()
+    });
+    assert_eq!(nameless, Vec::<String>::new());
+}
+
+#[test]
+fn requests_are_closed_and_answers_are_open() {
+    let document = json();
+    let mut closed: Vec<_> = found(&document, |_, value| value["additionalProperties"] == false);
+    closed.sort();
+    let schemas = ["NewPrice", "NewShipment", "NewWebhook", "OfferUpdate"];
+    assert_eq!(closed, schemas.map(|name| format!("/components/schemas/{name}")));
+}
+
+/// Clients know of an enumeration that grows by its words, the comparison with what was released by its mark.
+#[test]
+fn enumerations_that_grow_are_marked_and_say_so() {
+    let document = json();
+    let mut growing = Vec::new();
+    walk(&document["components"]["schemas"], "", &mut |path, value| {
+        let says = value["description"]
+            .as_str()
+            .is_some_and(|said| said.contains("Further "));
+        assert_eq!(says, value["x-extensible"] == true, "{path}");
+        if says {
+            assert!(value["enum"].is_array(), "{path}");
+            growing.push(path.to_owned());
+        }
+    });
+    assert_eq!(growing, ["/Scope", "/TrackingStatus", "/WebhookEvent"]);
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_component_is_referred_to() {
+    let document = json();
+    let mut referred = BTreeSet::new();
+    walk(&document, "", &mut |_, value| {
+        if let Some(reference) = value["$ref"].as_str() {
+            let place = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(place).is_some(), "{reference}");
+            referred.insert(place.to_owned());
+        }
+    });
+    for kind in ["schemas", "responses", "parameters", "headers"] {
+        for name in document["components"][kind].as_object().unwrap().keys() {
+            assert!(
+                referred.contains(&format!("/components/{kind}/{name}")),
+                "{kind} {name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn operations_have_names_of_their_own() {
+    let document = json();
+    let mut ids = Vec::new();
+    walk(&document, "", &mut |path, value| {
+        if path.ends_with("/operationId") {
+            ids.push(value.as_str().unwrap().to_owned());
+        }
+    });
+    assert_eq!(ids.len(), TABLE.len() + 4 + 6);
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+    insta::assert_snapshot!(ids.join("\n"));
+}
+
+/// The contract's own lists of each operation (Endpoints).
+#[test]
+fn every_operation_has_its_codes() {
+    let document = json();
+    let mut told = String::new();
+    let mut all = BTreeSet::new();
+    for route in TABLE {
+        let method = route.method.as_str().to_ascii_lowercase();
+        let responses = document["paths"][route.path][method.as_str()]["responses"]
+            .as_object()
+            .unwrap();
+        writeln!(told, "{} {}", route.method, route.path).unwrap();
+        for (status, response) in responses {
+            let response = match response["$ref"].as_str() {
+                Some(reference) => document.pointer(&reference[1..]).unwrap(),
+                None => response,
+            };
+            let examples = response["content"]["application/json"]["examples"].as_object();
+            let codes: Vec<_> = examples
+                .into_iter()
+                .flat_map(|examples| examples.keys().cloned())
+                .collect();
+            writeln!(told, "  {status} {}", codes.join(" ")).unwrap();
+            all.extend(codes);
+        }
+    }
+    insta::assert_snapshot!(told);
+    for code in Code::ALL.iter().filter(|code| !OFFICE.contains(code)) {
+        assert!(all.contains(code.as_str()), "{code:?}");
+    }
+}
+
+#[test]
+fn examples_are_what_the_document_says() {
+    let document = json();
+    let mut checked = 0;
+    walk(&document, "", &mut |path, value| {
+        let (Some(schema), Some(examples)) = (value.get("schema"), value["examples"].as_object()) else {
+            return;
+        };
+        let judge = judge(&document, schema);
+        for (name, example) in examples {
+            let errors: Vec<_> = judge
+                .iter_errors(&example["value"])
+                .map(|error| error.to_string())
+                .collect();
+            assert_eq!(errors, Vec::<String>::new(), "{path} {name}");
+            checked += 1;
+        }
+    });
+    assert!(checked > 50, "{checked}");
+}
+
+#[test]
+fn examples_of_parameters_are_taken() {
+    let document = json();
+    walk(&document, "", &mut |path, value| {
+        if let (Some(schema), Some(example)) = (value.get("schema"), value.get("example")) {
+            assert!(judge(&document, schema).is_valid(example), "{path}");
+        }
+    });
+}
+
+/// An example that lacks a field would not show what is served.
+#[test]
+fn examples_of_resources_are_whole() {
+    for route in TABLE {
+        let docs = route.docs.unwrap();
+        let Some(response) = &docs.response else {
+            continue;
+        };
+        let example: Value = serde_json::from_str(&(response.example)().to_string()).unwrap();
+        let resource = example
+            .get("items")
+            .filter(|_| docs.id.starts_with("list"))
+            .map_or(&example, |items| &items[0]);
+        let names: BTreeSet<_> = resource.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, route.fields.iter().copied().collect(), "{route:?}");
+    }
+}
+
+/// What stands in files names all that the code knows, and nothing else.
+#[test]
+fn the_fixed_parts_are_what_the_code_has() {
+    let document = json();
+    let names = |value: &Value| -> Vec<String> {
+        let texts = value.as_array().unwrap().iter();
+        texts.map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(
+        names(&schemas["GrantType"]["enum"]),
+        GrantType::ALL.map(GrantType::as_str)
+    );
+    assert_eq!(
+        names(&schemas["AuthorizationRedirectError"]["enum"]),
+        RedirectError::ALL.map(RedirectError::as_str)
+    );
+    let flows = &document["components"]["securitySchemes"]["oauth2"]["flows"];
+    for flow in ["clientCredentials", "authorizationCode"] {
+        let scopes: BTreeSet<_> = flows[flow]["scopes"].as_object().unwrap().keys().collect();
+        assert_eq!(scopes.len(), Scope::ALL.len());
+        assert!(
+            Scope::ALL
+                .iter()
+                .all(|scope| scopes.contains(&scope.as_str().to_owned()))
+        );
+    }
+    let tags: Vec<_> = document["tags"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tag| &tag["name"])
+        .collect();
+    for route in TABLE {
+        assert!(tags.contains(&&Value::from(route.docs.unwrap().tag)), "{route:?}");
+    }
+    let endpoints: BTreeSet<_> = crate::endpoints().map(|(_, path)| path.to_owned()).collect();
+    let paths = document["paths"].as_object().unwrap().keys();
+    assert_eq!(
+        paths
+            .filter(|path| path.starts_with("/oauth"))
+            .cloned()
+            .collect::<BTreeSet<_>>(),
+        endpoints
+    );
+    let metadata = metadata_document(DEFAULT_ORIGIN, DEFAULT_DOCS);
+    let content = &document["paths"][METADATA_PATH]["get"]["responses"]["200"]["content"];
+    assert_eq!(
+        content["application/json"]["examples"]["example"]["value"],
+        serde_json::from_slice::<Value>(&metadata).unwrap()
+    );
+}
+
+/// Each event as the sender writes it.
+#[test]
+fn webhooks_are_what_is_sent() {
+    let document = json();
+    let webhooks = document["webhooks"].as_object().unwrap();
+    let names = WebhookEvent::ALL.map(WebhookEvent::as_str);
+    let known: BTreeSet<_> = webhooks.keys().map(String::as_str).collect();
+    assert_eq!(known, names.into_iter().collect());
+    let order = |kind| {
+        Event::of_order(&OrderEvent {
+            kind,
+            order: examples::ORDER.parse().unwrap(),
+            number: OrderNumber::new("ZAM-1-1001".to_owned()).unwrap(),
+            cause: Cause::Marketplace,
+        })
+    };
+    let rejected = OfferEvent::Rejected {
+        offer: examples::OFFER.parse().unwrap(),
+    };
+    let events = [
+        order(OrderEventKind::Created),
+        order(OrderEventKind::Paid),
+        order(OrderEventKind::Shipped),
+        order(OrderEventKind::Delivered),
+        order(OrderEventKind::Cancelled),
+        Event::of_offer(&rejected).unwrap(),
+    ];
+    for (name, event) in names.iter().zip(events) {
+        let content = &webhooks[*name]["post"]["requestBody"]["content"]["application/json"];
+        let shown = &content["examples"]["example"]["value"];
+        let (id, at) = (
+            shown["id"].as_str().unwrap(),
+            shown["occurred_at"].as_str().unwrap(),
+        );
+        let sent = event.body(id.parse().unwrap(), at.parse().unwrap()).unwrap();
+        assert_eq!(*shown, serde_json::from_slice::<Value>(&sent).unwrap(), "{name}");
+    }
+}
+
+/// A schema of the document, with the components that it refers to.
+fn judge(document: &Value, schema: &Value) -> jsonschema::Validator {
+    let mut schema = schema.clone();
+    let root = BTreeMap::from([("components", document["components"].clone())]);
+    schema
+        .as_object_mut()
+        .unwrap()
+        .extend(root.into_iter().map(|(key, value)| (key.to_owned(), value)));
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(&schema)
+        .unwrap()
+}
+
+/// The page about errors has a section for each code, with an example that has its status, words and shape.
+#[test]
+fn the_page_of_errors_is_complete() {
+    let page = include_str!("../../../../../docs/ERRORS.md");
+    for code in Code::ALL {
+        let (name, status) = (code.as_str(), code.status().as_u16());
+        let section = section(page, &format!("### `{name}` ({status})\n"));
+        let example = section
+            .split("```json\n")
+            .nth(1)
+            .unwrap()
+            .split("\n```")
+            .next()
+            .unwrap();
+        let example: Value = serde_json::from_str(example).unwrap();
+        let entry = &example["errors"][0];
+        assert_eq!(entry["code"], name);
+        assert_eq!(entry["userMessage"].as_str(), code.user_message(), "{name}");
+        for route in TABLE {
+            let told = route.docs.unwrap().refusals.iter().map(|refusal| refusal());
+            for problem in told.filter(|problem| problem.entries()[0].code() == *code) {
+                assert_eq!(entry["message"], problem.entries()[0].message());
+            }
+        }
+    }
+}
+
+/// Likewise for the authorization server: its examples are the document's, or redirects.
+#[test]
+fn the_page_of_errors_is_complete_for_oauth() {
+    let page = include_str!("../../../../../docs/ERRORS.md");
+    let document = json();
+    let mut told: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for error in RedirectError::ALL {
+        told.entry(error.as_str().to_owned()).or_default();
+    }
+    walk(&document["paths"], "", &mut |path, value| {
+        if let (true, Some(error)) = (path.starts_with("/~1oauth"), value["value"]["error"].as_str()) {
+            let description = value["value"]["error_description"].as_str().unwrap();
+            told.entry(error.to_owned()).or_default().insert(description);
+        }
+    });
+    assert_eq!(told.len(), 9);
+    for (code, descriptions) in told {
+        let section = section(page, &format!("### OAuth `{code}` ("));
+        let example = section.split("```").nth(1).unwrap();
+        match example.strip_prefix("json\n") {
+            Some(example) => {
+                let example: Value = serde_json::from_str(example).unwrap();
+                let description = example["error_description"].as_str().unwrap();
+                assert_eq!(example["error"], *code);
+                assert!(descriptions.contains(description), "{code}: {description}");
+            }
+            None => assert!(
+                descriptions.is_empty() && example.contains(&format!("?error={code}&")),
+                "{code}"
+            ),
+        }
+    }
+}
+
+/// What stands under a heading.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let (_, rest) = page
+        .split_once(heading)
+        .unwrap_or_else(|| panic!("docs/ERRORS.md has no {heading}"));
+    let section = rest.split("\n#").next().unwrap();
+    assert!(
+        section.contains("**When.**") && section.contains("**What to do.**"),
+        "{heading}"
+    );
+    section
+}

@@ -1,0 +1,285 @@
+//! Orders as one seller sees them: read, listed.
+
+use actix_web::http::{Method, StatusCode};
+use oauth::Scope;
+use orders::{
+    Buyer, OrderFilter, OrderItem, OrderRef, OrderStatus, Parcel, PaymentStatus, SellerOrder,
+    ShippingAddress, TrackingStatus,
+};
+use serde::{Serialize, Serializer};
+use uuid::Uuid;
+use web::openapi::{Docs, JsonBody, Parameter};
+use web::operation::{Call, Incoming, Operation, Read};
+use web::query::Selection;
+use web::reply::Reply;
+use web::schema::{Node, array, boolean, date_time, integer, string, uri, uuid};
+use web::timestamps::Timestamp;
+use web::{Error, Problem, Violations};
+
+use crate::Public;
+use crate::offers::MoneyView;
+use crate::openapi::examples;
+use crate::page::{self, List, Wanted};
+use crate::view::{example, part, prose, view};
+
+/// Reads the seller's part of an order, named by id or number; a test order too.
+pub(crate) struct ReadOrder {
+    order: OrderRef,
+    fields: Selection,
+}
+
+impl Operation<Public> for ReadOrder {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/orders/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = OrderView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "getOrder",
+        tag: "Orders",
+        prose: prose!("getOrder"),
+        resource: Some(("The order's id, or its number.", examples::ORDER)),
+        body: None,
+        status: StatusCode::OK,
+        response: Some(JsonBody {
+            schema: OrderView::schema,
+            example: example!("order"),
+        }),
+        deprecated: None,
+        refusals: &[],
+    });
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        let order = incoming.named(0, OrderRef::parse);
+        Ok(order.map(|order| Self { order, fields }))
+    }
+}
+
+impl Read<Public> for ReadOrder {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let order = call.state.orders.order(call.caller.seller, &self.order).await?;
+        let order = order.ok_or_else(Problem::not_found)?;
+        Reply::ok(&OrderView::new(&order, self.fields))
+    }
+}
+
+/// Reads a page of the seller's orders, newest first, without test orders.
+pub(crate) struct ListOrders {
+    filter: OrderFilter,
+    wanted: Wanted,
+}
+
+impl Operation<Public> for ListOrders {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/orders";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
+    const QUERY: &'static [Parameter] = &[
+        page::LIMIT,
+        page::AFTER,
+        page::FIELDS,
+        Parameter::new("status", status),
+        Parameter::new("placed_after", date_time),
+        Parameter::new("updated_after", date_time),
+    ];
+    const FIELDS: &'static [&'static str] = OrderView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "listOrders",
+        tag: "Orders",
+        prose: prose!("listOrders"),
+        resource: None,
+        body: None,
+        status: StatusCode::OK,
+        response: Some(JsonBody {
+            schema: || page::schema("OrderPage", OrderView::schema()),
+            example: || page::example(example!("order")()),
+        }),
+        deprecated: None,
+        refusals: &[],
+    });
+
+    fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
+        incoming.query(Self::QUERY, |query| {
+            let filter = OrderFilter {
+                status: query.one_of("status", &OrderStatus::ALL, OrderStatus::as_str),
+                placed_after: query.date_time("placed_after"),
+                updated_after: query.date_time("updated_after"),
+            };
+            let list = List::orders(call.caller.seller, &filter);
+            let wanted = Wanted::read(query, call, &list, Self::FIELDS);
+            Some(Self { filter, wanted })
+        })
+    }
+}
+
+impl Read<Public> for ListOrders {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let Self { filter, wanted } = self;
+        let seller = call.caller.seller;
+        let orders = &call.state.orders;
+        let page = orders.orders(seller, filter, wanted.after, wanted.size).await?;
+        let list = List::orders(seller, &filter);
+        page::reply(&call, (&page, &list), OrderView::new, (wanted.fields, 1536))
+    }
+}
+
+view! {
+    /// A seller's part of an order with the chosen fields.
+    OrderView of order: SellerOrder, named "Order",
+        "An order as far as it is the seller's: of several sellers' items, its own alone."
+    {
+        "id": uuid() => order.id.uuid(),
+        "order_number": string().said("What people call the order by. It may stand in a path in the place of the id.")
+            .such_as("ZAM-1-1001") => order.number.as_str(),
+        "status": status().said("That of the seller's items.") => order.status().as_str(),
+        "payment_status": payment_status() => order.payment_status().as_str(),
+        "payment_method": string().or_null() => order.payment_method,
+        "placed_at": date_time() => Timestamp::new(order.placed_at),
+        "paid_at": date_time().or_null() => order.paid_at().map(Timestamp::new),
+        "shipped_at": date_time().or_null() => order.shipped_at().map(Timestamp::new),
+        "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
+        "delivery_method": string().or_null() => order.delivery_method,
+        "shipment": ParcelView::schema().or_null() => order.parcel().map(ParcelView::of),
+        "buyer": BuyerView::schema().or_null().said("`null` until the order is paid.")
+            => shown(order, order.buyer.as_ref()).map(BuyerView::of),
+        "shipping_address": AddressView::schema().or_null().said("`null` until the order is paid.")
+            => shown(order, order.shipping_address.as_ref()).map(AddressView::of),
+        "items": array(ItemView::schema()).said("The seller's own items alone.") => Items(order),
+        "is_test": boolean().said("Test orders are in no list.") => order.is_test,
+        "updated_at": date_time().said("Moves with every other field.") => Timestamp::new(order.updated_at),
+    }
+}
+
+/// Contract: Order.
+fn status() -> Node {
+    string()
+        .one_of(OrderStatus::ALL.map(OrderStatus::as_str))
+        .said("`pending` is not paid, `processing` is paid and to be shipped.")
+        .named("OrderStatus")
+}
+
+fn payment_status() -> Node {
+    let all = [
+        PaymentStatus::AwaitingPayment,
+        PaymentStatus::Paid,
+        PaymentStatus::Cancelled,
+    ];
+    string()
+        .one_of(all.map(PaymentStatus::as_str))
+        .named("PaymentStatus")
+}
+
+fn tracking_status() -> Node {
+    string()
+        .one_of(TrackingStatus::ALL.map(TrackingStatus::as_str))
+        .said("What the carrier says, in one word for all carriers. Further words may be added.")
+        .extensible()
+        .named("TrackingStatus")
+}
+
+/// What is the buyer's own is shown from the payment on.
+fn shown<'a, T>(order: &SellerOrder, personal: Option<&'a T>) -> Option<&'a T> {
+    personal.filter(|_| order.shows_buyer())
+}
+
+part! {
+    /// Contract: Order, `shipment`.
+    ParcelView<'a>, named "OrderShipment", "How the order was sent." {
+        carrier: Option<&'static str> = string().or_null().said("The carrier's name as people know it.").such_as("InPost"),
+        tracking_number: &'a str = string(),
+        tracking_url: Option<String> = uri().or_null().said("The carrier's page about the parcel."),
+        tracking_status: Option<&'static str> = tracking_status().or_null().said("`null` until the carrier has answered."),
+    }
+}
+
+impl<'a> ParcelView<'a> {
+    fn of(parcel: &'a Parcel) -> Self {
+        Self {
+            carrier: Some(parcel.carrier.display_name()),
+            tracking_number: parcel.tracking_number.as_str(),
+            tracking_url: parcel.carrier.tracking_url(&parcel.tracking_number),
+            tracking_status: parcel.tracking_status.map(TrackingStatus::as_str),
+        }
+    }
+}
+
+part! {
+    /// Contract: Order, `buyer`.
+    BuyerView<'a>, named "Buyer", "Who bought. Personal data." {
+        name: Option<&'a str> = string().or_null(),
+        email: Option<&'a str> = string().or_null(),
+        phone: Option<&'a str> = string().or_null(),
+    }
+}
+
+impl<'a> BuyerView<'a> {
+    fn of(buyer: &'a Buyer) -> Self {
+        Self {
+            name: buyer.name.as_deref(),
+            email: buyer.email.as_deref(),
+            phone: buyer.phone.as_deref(),
+        }
+    }
+}
+
+part! {
+    /// Contract: Order, `shipping_address`.
+    AddressView<'a>, named "ShippingAddress", "Where the parcel goes. Personal data." {
+        line1: Option<&'a str> = string().or_null(),
+        line2: Option<&'a str> = string().or_null(),
+        postal_code: Option<&'a str> = string().or_null(),
+        city: Option<&'a str> = string().or_null(),
+        country: &'a str = string().such_as("PL"),
+    }
+}
+
+impl<'a> AddressView<'a> {
+    fn of(address: &'a ShippingAddress) -> Self {
+        Self {
+            line1: address.line1.as_deref(),
+            line2: address.line2.as_deref(),
+            postal_code: address.postal_code.as_deref(),
+            city: address.city.as_deref(),
+            country: &address.country,
+        }
+    }
+}
+
+/// The items, each with the status of the order, since shipping is per order.
+struct Items<'a>(&'a SellerOrder);
+
+impl Serialize for Items<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let status = self.0.status();
+        serializer.collect_seq(self.0.items.iter().map(|item| ItemView::of(item, status)))
+    }
+}
+
+part! {
+    /// Contract: `OrderItem`.
+    ItemView<'a>, named "OrderItem", "A line of an order." {
+        id: Uuid = uuid().said("At present that of the offer."),
+        offer_id: Uuid = uuid(),
+        title: Option<&'a str> = string().or_null(),
+        handle: Option<&'a str> = string().or_null(),
+        sku: Option<&'a str> = string().or_null(),
+        quantity: i32 = integer(1, i32::MAX.into()),
+        unit_price: Option<MoneyView> = MoneyView::schema().or_null(),
+        fulfillment_status: &'static str = status().said("At present that of the order, since an order is shipped as a whole."),
+    }
+}
+
+impl<'a> ItemView<'a> {
+    fn of(item: &'a OrderItem, status: OrderStatus) -> Self {
+        Self {
+            id: item.offer.uuid(),
+            offer_id: item.offer.uuid(),
+            title: item.title.as_deref(),
+            handle: item.handle.as_deref(),
+            sku: item.sku.as_deref(),
+            quantity: item.quantity,
+            unit_price: item.unit_price.map(MoneyView::of),
+            fulfillment_status: status.as_str(),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Pages of a list, and the cursors that lead from one to the next (contract: Pagination). A cursor is a position, sealed,
+//! that opens only for the list it was made for (D18).
+
+use actix_web::http::StatusCode;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
+use kernel::{Keyset, Page, PageSize, Purpose, Sealer, SellerId};
+use offers::OfferFilter;
+use orders::OrderFilter;
+use serde::Serialize;
+use uuid::Uuid;
+use web::Error;
+use web::openapi::Parameter;
+use web::operation::Call;
+use web::query::{DEFAULT_LIMIT, Query, Selection};
+use web::reply::Reply;
+use web::schema::{Node, array, object, string};
+
+use crate::Public;
+use crate::view::Items;
+
+/// What a client is told of a cursor that does not open.
+const REFUSED: &str =
+    "Not a cursor of this list: send a `next` of the same resource and filters, or leave the parameter out.";
+
+/// Its range is said in words, because what lies outside is clamped.
+pub(crate) const LIMIT: Parameter = Parameter::new("limit", || {
+    Node::of([
+        ("type", "integer".into()),
+        ("default", i64::from(DEFAULT_LIMIT).into()),
+    ])
+});
+
+pub(crate) const AFTER: Parameter = Parameter::new("after", string);
+
+/// Which fields there are, the document adds.
+pub(crate) const FIELDS: Parameter = Parameter::new("fields", string);
+
+/// What the document says of a page.
+pub(crate) fn schema(name: &str, item: Node) -> Node {
+    let next = string()
+        .or_null()
+        .said("What to send as `after` to read on; `null` at the end of the list.");
+    object(&[("items", array(item)), ("next", next)]).named(name)
+}
+
+/// The only page of a list of one.
+pub(crate) fn example(item: Node) -> Node {
+    Node::of([("items", vec![item].into()), ("next", Node::Null)])
+}
+
+/// Which page of a list is wanted.
+pub(crate) struct Wanted {
+    pub(crate) after: Option<Keyset>,
+    pub(crate) size: PageSize,
+    pub(crate) fields: Selection,
+}
+
+impl Wanted {
+    pub(crate) fn read(
+        query: &mut Query<'_>,
+        call: &Call<Public>,
+        list: &List,
+        fields: &'static [&'static str],
+    ) -> Self {
+        let sealer = call.state.sealer.as_ref();
+        Self {
+            after: query.parsed("after", |text| open(sealer, list, text).ok_or(REFUSED)),
+            size: PageSize::clamped(query.limit().into()),
+            fields: query.fields(fields),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Body<T> {
+    items: T,
+    next: Option<String>,
+}
+
+/// 200 with a page, whose items `show` shows, and the cursor of the one after it. `usual_length` is that of one item, in
+/// bytes.
+pub(crate) fn reply<'a, T, V: Serialize>(
+    call: &Call<Public>,
+    (page, list): (&'a Page<T>, &List),
+    show: fn(&'a T, Selection) -> V,
+    (fields, usual_length): (Selection, usize),
+) -> Result<Reply, Error> {
+    let sealer = call.state.sealer.as_ref();
+    let next = page.next.map(|last| seal(sealer, list, last));
+    let items = Items::new(&page.items, fields, show);
+    let expected = items.usual_length(usual_length);
+    Reply::json(StatusCode::OK, &Body { items, next }, expected)
+}
+
+/// The list that a cursor belongs to: resource, seller and filters, as bytes. Neither `limit` nor `fields` is part of
+/// it, so that both may change between pages.
+pub(crate) struct List(Vec<u8>);
+
+impl List {
+    /// A seller's offers.
+    pub(crate) fn offers(seller: SellerId, filter: &OfferFilter) -> Self {
+        let status = filter.status.map(offers::OfferStatus::as_str);
+        Self::new("offers", seller, &[filter.updated_after], status)
+    }
+
+    /// A seller's orders.
+    pub(crate) fn orders(seller: SellerId, filter: &OrderFilter) -> Self {
+        let status = filter.status.map(orders::OrderStatus::as_str);
+        Self::new(
+            "orders",
+            seller,
+            &[filter.placed_after, filter.updated_after],
+            status,
+        )
+    }
+
+    /// Each part has a fixed length, tells its length or ends the bytes, so that no two lists have the same.
+    fn new(
+        resource: &str,
+        seller: SellerId,
+        instants: &[Option<DateTime<Utc>>],
+        status: Option<&str>,
+    ) -> Self {
+        let mut bytes = resource.as_bytes().to_vec();
+        bytes.push(0);
+        bytes.extend_from_slice(seller.uuid().as_bytes());
+        for instant in instants {
+            match instant {
+                None => bytes.push(0),
+                Some(at) => {
+                    bytes.push(1);
+                    bytes.extend_from_slice(&at.timestamp().to_be_bytes());
+                    bytes.extend_from_slice(&at.timestamp_subsec_nanos().to_be_bytes());
+                }
+            }
+        }
+        bytes.extend_from_slice(status.unwrap_or_default().as_bytes());
+        Self(bytes)
+    }
+}
+
+/// The text of a cursor that begins after `position`.
+fn seal(sealer: &dyn Sealer, list: &List, position: Keyset) -> String {
+    let mut plain = position.at.timestamp_micros().to_be_bytes().to_vec();
+    plain.extend_from_slice(position.id.as_bytes());
+    URL_SAFE_NO_PAD.encode(sealer.seal(Purpose::Cursor, &list.0, &plain))
+}
+
+/// The position in a cursor, if it was made for this list.
+fn open(sealer: &dyn Sealer, list: &List, text: &str) -> Option<Keyset> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let plain = sealer.open(Purpose::Cursor, &list.0, &bytes).ok()?;
+    let (at, id) = plain.split_first_chunk::<8>()?;
+    Some(Keyset {
+        at: DateTime::from_timestamp_micros(i64::from_be_bytes(*at))?,
+        id: Uuid::from_slice(id).ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use offers::OfferStatus;
+    use orders::OrderStatus;
+
+    use super::*;
+    use crate::tests::fakes::PlainSealer;
+
+    #[test]
+    fn a_cursor_opens_for_its_own_list_alone() {
+        let seller = SellerId::from(Uuid::from_u128(1));
+        let at = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::microseconds(1_234_567);
+        let filter = |status, updated_after| OfferFilter {
+            status,
+            updated_after,
+        };
+        let of_orders = |status, placed_after, updated_after| OrderFilter {
+            status,
+            placed_after,
+            updated_after,
+        };
+        let lists = [
+            List::orders(seller, &of_orders(None, None, None)),
+            List::orders(Uuid::from_u128(2).into(), &of_orders(None, None, None)),
+            List::orders(seller, &of_orders(Some(OrderStatus::Pending), None, None)),
+            List::orders(seller, &of_orders(None, Some(at), None)),
+            List::orders(seller, &of_orders(None, None, Some(at))),
+            List::orders(seller, &of_orders(None, Some(at), Some(at))),
+            List::offers(seller, &filter(None, None)),
+            List::offers(Uuid::from_u128(2).into(), &filter(None, None)),
+            List::offers(seller, &filter(Some(OfferStatus::Draft), None)),
+            List::offers(seller, &filter(Some(OfferStatus::Published), None)),
+            List::offers(seller, &filter(None, Some(at))),
+            List::offers(seller, &filter(None, Some(at + TimeDelta::nanoseconds(1)))),
+            List::offers(seller, &filter(Some(OfferStatus::Draft), Some(at))),
+        ];
+        let position = Keyset {
+            at,
+            id: Uuid::from_u128(17),
+        };
+        for (n, made_for) in lists.iter().enumerate() {
+            let text = seal(&PlainSealer, made_for, position);
+            for (m, asked_for) in lists.iter().enumerate() {
+                let expected = (n == m).then_some(position);
+                assert_eq!(open(&PlainSealer, asked_for, &text), expected, "{n} {m}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_else_opens() {
+        let list = List::offers(Uuid::from_u128(1).into(), &OfferFilter::default());
+        for text in ["", "a", "%", "AAAA", "not base64!"] {
+            assert_eq!(open(&PlainSealer, &list, text), None, "{text}");
+        }
+    }
+}

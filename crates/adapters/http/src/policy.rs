@@ -1,0 +1,223 @@
+//! What the pipeline checks of a request to `/v1` before its route: `User-Agent`, token and rate limit.
+
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::http::Method;
+use actix_web::http::header::{HeaderMap, USER_AGENT};
+use kernel::{KeySpace, SellerId};
+use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope, UsageKey};
+use web::authorization::bearer;
+use web::deadline::Deadline;
+use web::listener::{Listener, Ports};
+use web::reply::{RateLimit, WINDOW_SECONDS};
+use web::request::Request;
+use web::route::Route;
+use web::{Code, Error, Problem};
+
+use crate::Public;
+use crate::routes::TABLE;
+
+/// Where an answer holds a secret: the key of one application never gives it to another (D47).
+const KEYED_BY_APPLICATION: &str = "/v1/webhooks";
+
+const LONGEST_AGENT_NAME: usize = 64;
+
+/// What is known of a request at its end, whichever check was its last.
+pub struct Trail {
+    limit: RateLimit,
+    /// The seller and the application that the request was counted for.
+    counted: Option<(SellerId, ClientId)>,
+}
+
+impl Listener for Public {
+    const NAME: &'static str = "api";
+    /// 64 KiB (D7).
+    const BODY_CAP: usize = 64 * 1024;
+    const KEYED: &'static [Method] = &[Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    const WRITE_WITHIN: Duration = Deadline::ANSWER_WITHIN;
+
+    type Caller = Principal;
+    type Scope = Option<Scope>;
+    type Trail = Trail;
+
+    fn ports(&self) -> Ports<'_> {
+        Ports {
+            units: self.units.as_ref(),
+            claims: &self.claims,
+            randomness: self.randomness.as_ref(),
+            tasks: &self.tasks,
+            body_timeout: self.settings.body_timeout,
+            idempotency_lease: self.settings.idempotency_lease,
+        }
+    }
+
+    fn routes(&self) -> &'static [Route<Self>] {
+        TABLE
+    }
+
+    /// A request that is not counted is told nothing of any application, only what a new one would see (D2).
+    fn trail(&self) -> Trail {
+        let limit = self.settings.default_rate_limit.get();
+        let now = self.settings.clock.now().timestamp();
+        let window = i64::from(WINDOW_SECONDS);
+        let left = window.saturating_sub(now.rem_euclid(window));
+        Trail {
+            limit: RateLimit {
+                limit,
+                remaining: limit,
+                reset: now.saturating_add(left),
+                resets_in: u32::try_from(left).unwrap_or(WINDOW_SECONDS),
+            },
+            counted: None,
+        }
+    }
+
+    async fn admit(
+        &self,
+        request: &Request,
+        _: Option<Self::Scope>,
+        deadline: Deadline,
+        trail: &mut Trail,
+    ) -> Result<Principal, Error> {
+        check_user_agent(request.headers())?;
+
+        let unauthorized = || Problem::unauthorized(&self.settings.realm);
+        let token = bearer(request.headers()).and_then(BearerToken::parse);
+        let token = token.ok_or_else(unauthorized)?;
+        let admission = deadline
+            .hold(self.gate.admit(token.key()))
+            .await?
+            .map_err(Error::before_execution)?;
+        let Admission { principal, quota } = admission.ok_or_else(unauthorized)?;
+
+        trail.limit = rate_limit(&quota);
+        trail.counted = Some((principal.seller, principal.client_id));
+        count_decision("api", quota.admits());
+        if !quota.admits() {
+            return Err(Problem::rate_limited(retry_after(&quota)).into());
+        }
+        Ok(principal)
+    }
+
+    fn permit(&self, principal: &Principal, scope: Option<Scope>) -> Result<(), Problem> {
+        match scope {
+            Some(scope) if !principal.may(scope) => {
+                Err(Problem::insufficient_scope(scope.as_str(), &self.settings.realm))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn key_space(&self, principal: &Principal) -> KeySpace {
+        KeySpace::Seller(principal.seller)
+    }
+
+    fn key_binding(&self, principal: &Principal, path: &str) -> Option<String> {
+        path.starts_with(KEYED_BY_APPLICATION)
+            .then(|| principal.client_id.to_string())
+    }
+
+    fn finish(&self, request: &Request, trail: Trail, response: &mut HttpResponse) {
+        if let Some((seller, client_id)) = trail.counted {
+            request.span.came_for(client_id);
+            let status = response.status().as_u16();
+            self.usage.note(UsageKey {
+                seller,
+                client_id,
+                status,
+            });
+        }
+        trail.limit.write(response.headers_mut());
+    }
+}
+
+/// Refuses a request without exactly one good `User-Agent`: `<AppName>/<Version>` (contract: Common rules). Two headers are
+/// none (D110).
+pub(crate) fn check_user_agent(headers: &HeaderMap) -> Result<(), Problem> {
+    let mut given = headers.get_all(USER_AGENT);
+    match (given.next(), given.next()) {
+        (Some(only), None) if begins_well(only.as_bytes()) => Ok(()),
+        _ => Err(Problem::new(
+            Code::MissingUserAgent,
+            "Send one User-Agent header such as MyShopSync/1.4 (+https://example.com/docs).",
+        )),
+    }
+}
+
+/// `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/[A-Za-z0-9][A-Za-z0-9._-]{0,31}`: without an end anchor, so that one good
+/// character of a version is enough (D110).
+fn begins_well(text: &[u8]) -> bool {
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+    let first = text.first().is_some_and(u8::is_ascii_alphanumeric);
+    let name = text.iter().take_while(|byte| inner(byte)).count();
+    let version = match text.get(name..) {
+        Some([b'/', version, ..]) => version.is_ascii_alphanumeric(),
+        _ => false,
+    };
+    first && name <= LONGEST_AGENT_NAME && version
+}
+
+fn rate_limit(quota: &Quota) -> RateLimit {
+    RateLimit {
+        limit: quota.limit,
+        remaining: quota.remaining(),
+        reset: quota.resets_at.timestamp(),
+        resets_in: retry_after(quota),
+    }
+}
+
+/// The value of `Retry-After`.
+pub(crate) fn retry_after(quota: &Quota) -> u32 {
+    u32::try_from(quota.retry_after()).unwrap_or(u32::MAX)
+}
+
+/// Counts a decision of a rate limit.
+pub(crate) fn count_decision(limit: &'static str, admitted: bool) {
+    let decision = if admitted { "admitted" } else { "refused" };
+    metrics::counter!("rate_limit_decisions_total", "limit" => limit, "decision" => decision).increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    fn passes(values: &[&str]) -> bool {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(USER_AGENT, HeaderValue::from_str(value).unwrap());
+        }
+        check_user_agent(&headers).is_ok()
+    }
+
+    #[test]
+    fn good_ones_pass() {
+        for value in [
+            "a/1",
+            "MyShop_Sync-2.x/1.4.0-rc_1 (+https://example.com)",
+            "curl/8.5.0",
+            "A/1ż",
+            "A/1/2",
+        ] {
+            assert!(passes(&[value]), "{value}");
+        }
+        let name = "n".repeat(64);
+        assert!(passes(&[&format!("{name}/1")]));
+        assert!(passes(&[&format!("{name}/{}", "1".repeat(100))]));
+    }
+
+    #[test]
+    fn others_do_not() {
+        for value in [
+            "", "curl", "/1", "curl/", "-a/1", "a/-1", "a b/1", " a/1x y", "ą/1", "a/ 1", "(a)/1",
+        ] {
+            let raw = HeaderValue::from_str(value).unwrap();
+            assert!(!begins_well(raw.as_bytes()), "{value}");
+        }
+        assert!(!passes(&[&format!("{}/1", "n".repeat(65))]));
+        assert!(!passes(&[]));
+        assert!(!passes(&["a/1", "a/1"]));
+    }
+}

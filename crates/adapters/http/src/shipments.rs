@@ -1,0 +1,229 @@
+//! `POST /v1/orders/{id}/shipments`
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use actix_web::http::{Method, StatusCode};
+use kernel::{OfferId, StoreError};
+use oauth::Scope;
+use orders::{Carrier, OrderRef, Parcel, Reason, SellerOrder, Sighting, TrackingNumber};
+use serde::{Serialize, Serializer};
+use usecases::Transaction;
+use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
+use web::decode::{Shape, list, object, one_of, optional, required, text};
+use web::openapi::{Docs, JsonBody, Parameter};
+use web::operation::{Call, Incoming, Operation, Write};
+use web::query::Selection;
+use web::reply::Reply;
+use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
+use web::timestamps::Timestamp;
+use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+
+use crate::Public;
+use crate::openapi::examples;
+use crate::page;
+use crate::view::{example, prose, view};
+
+/// The most items that can be named (D40).
+const MOST_ITEMS: usize = 1_000;
+
+/// Records that the seller has handed a parcel over, which moves the order on and tells the buyer.
+pub(crate) struct ReportShipment {
+    report: Report,
+    /// What the carrier says of the parcel, once it was asked.
+    sighting: Option<Sighting>,
+    fields: Selection,
+}
+
+/// The body.
+struct NewShipment {
+    carrier: Carrier,
+    tracking_number: TrackingNumber,
+    item_ids: Vec<String>,
+}
+
+impl Operation<Public> for ReportShipment {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/v1/orders/{id}/shipments";
+    const SCOPE: Option<Scope> = Some(Scope::ShipmentsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "createShipment",
+        tag: "Shipments",
+        prose: prose!("createShipment"),
+        resource: Some(("The order's id, or its number.", examples::ORDER)),
+        body: Some(JsonBody {
+            schema: || new_shipment().schema(),
+            example: example!("new_shipment"),
+        }),
+        status: StatusCode::CREATED,
+        response: Some(JsonBody {
+            schema: ShipmentView::schema,
+            example: example!("shipment"),
+        }),
+        deprecated: None,
+        refusals: &[
+            || impossible(Reason::AlreadyShipped, &[]).into(),
+            || impossible(Reason::Unpaid, &[]).into(),
+            || impossible(Reason::Cancelled, &[]).into(),
+            || impossible(Reason::SeveralSellers, &examples::offers()).into(),
+        ],
+    });
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let (fields, shipment) = incoming.json(fields, &new_shipment())?;
+        let order = incoming.named(0, OrderRef::parse);
+        Ok(order.map(|order| Self {
+            report: Report {
+                order,
+                carrier: shipment.carrier,
+                tracking_number: shipment.tracking_number,
+                item_ids: shipment.item_ids,
+            },
+            sighting: None,
+            fields,
+        }))
+    }
+}
+
+impl Write<Public> for ReportShipment {
+    async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
+        let (report, state) = (&self.report, &call.state);
+        let checking = check_report(state.orders.as_ref(), call.caller.seller, report);
+        let order = call.deadline.hold(checking).await?.or_refuse(problem)?;
+        let (carriers, number) = (state.carriers.as_ref(), &report.tracking_number);
+        let asking = ask_carrier(carriers, order.is_test, report.carrier, number);
+        self.sighting = call.deadline.pause(asking).await;
+        Ok(())
+    }
+
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let order = record_report(
+            transaction,
+            transaction,
+            call.state.randomness.as_ref(),
+            call.caller.seller,
+            &self.report,
+            self.sighting.clone(),
+            transaction.now(),
+        )
+        .await
+        .or_refuse(problem)?;
+        Reply::created(&ShipmentView::new(&recorded(order)?, self.fields))
+    }
+}
+
+fn recorded(order: SellerOrder) -> Result<Recorded, StoreError> {
+    match order.parcel().cloned() {
+        Some(parcel) => Ok(Recorded { order, parcel }),
+        None => Err(StoreError::unexpected("a shipment was recorded and is not there")),
+    }
+}
+
+fn new_shipment() -> impl Shape<Value = NewShipment> {
+    let number = text()
+        .checked(|number| TrackingNumber::new(number).map_err(|invalid| to_sentence(&invalid)))
+        .saying(|schema| {
+            schema
+                .with("minLength", 4)
+                .with("maxLength", 64)
+                .with("pattern", "^[A-Za-z0-9-]+$")
+        });
+    object((
+        required(
+            "carrier",
+            one_of(&Carrier::ALL, Carrier::as_str).saying(|schema| schema.named("Carrier")),
+        ),
+        required("tracking_number", number),
+        optional("item_ids", item_ids()),
+    ))
+    .map(|(carrier, tracking_number, item_ids)| NewShipment {
+        carrier,
+        tracking_number,
+        item_ids: item_ids.unwrap_or_default(),
+    })
+    .saying(|schema| schema.named("NewShipment"))
+}
+
+/// Each id once. Whether they are the seller's own is seen when the order is found (D113).
+fn item_ids() -> impl Shape<Value = Vec<String>> {
+    let seen = RefCell::new(HashSet::new());
+    let id = text().refined(move |id, place| {
+        if seen.borrow_mut().insert(id.clone()) {
+            Some(id)
+        } else {
+            place.refuse("This id is there twice.")
+        }
+    });
+    list(id).at_least(1).at_most(MOST_ITEMS).saying(|schema| {
+        let schema = schema.with("uniqueItems", true);
+        schema.said("The seller's own items, each once. They are checked and choose nothing: a shipment covers the whole order.")
+    })
+}
+
+fn problem(refusal: ship_order::Refusal) -> Problem {
+    match refusal {
+        ship_order::Refusal::NoSuchOrder => Problem::not_found(),
+        ship_order::Refusal::Items(violations) => {
+            let entry = |(path, reason): (&str, &_)| Entry::validation(path.to_owned(), to_sentence(reason));
+            Problem::of(violations.iter().map(entry))
+        }
+        ship_order::Refusal::Impossible { refused, own_items } => {
+            impossible(refused.reason, &own_items).into()
+        }
+    }
+}
+
+fn impossible(reason: Reason, own_items: &[OfferId]) -> Entry {
+    match reason {
+        Reason::Cancelled => Entry::new(Code::OrderCancelled, "The order is cancelled."),
+        Reason::Unpaid => Entry::new(Code::OrderUnpaid, "The order is not paid yet."),
+        Reason::AlreadyShipped => Entry::new(Code::AlreadyShipped, "The order has a shipment already."),
+        Reason::SeveralSellers => {
+            let ids: Vec<_> = own_items.iter().map(OfferId::to_string).collect();
+            let message = "The order has other sellers' items too. The marketplace ships it.";
+            Entry::new(Code::MultiSellerOrder, message).with("item_ids", ids)
+        }
+    }
+}
+
+/// A shipment that was just recorded, and the order that it belongs to.
+struct Recorded {
+    order: SellerOrder,
+    parcel: Parcel,
+}
+
+view! {
+    /// A shipment with the chosen fields. Its items are all that the seller has in the order (D40).
+    ShipmentView of recorded: Recorded, named "Shipment", "A parcel that the seller has handed over." {
+        "id": uuid() => recorded.parcel.id.uuid(),
+        "order_id": uuid() => recorded.order.id.uuid(),
+        "carrier": carrier() => recorded.parcel.carrier.as_str(),
+        "carrier_name": string().said("As people know it.") => recorded.parcel.carrier.display_name(),
+        "tracking_number": string() => recorded.parcel.tracking_number.as_str(),
+        "tracking_url": uri().or_null().said("The carrier's page about the parcel; `null` for `other`.")
+            => recorded.parcel.carrier.tracking_url(&recorded.parcel.tracking_number),
+        "item_ids": array(uuid()).said("All of the seller's items: a shipment covers the whole order.")
+            => ItemIds(&recorded.order),
+        "delivered_already": boolean().said("The carrier had delivered the parcel before it was reported.")
+            => recorded.parcel.delivered_already,
+        "buyer_notified": boolean().said("A mail to the buyer is on its way.") => recorded.parcel.buyer_notified,
+        "created_at": date_time() => Timestamp::new(recorded.parcel.created_at),
+    }
+}
+
+fn carrier() -> Node {
+    string()
+        .one_of(Carrier::ALL.map(Carrier::as_str))
+        .named("Carrier")
+}
+
+struct ItemIds<'a>(&'a SellerOrder);
+
+impl Serialize for ItemIds<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.items.iter().map(|item| item.offer.uuid()))
+    }
+}

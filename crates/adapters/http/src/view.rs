@@ -1,0 +1,126 @@
+//! How a resource is shown: its fields declared once, for the `fields` parameter, the document and the bytes alike.
+
+use serde::{Serialize, Serializer};
+use web::query::Selection;
+
+/// Declares the view of a record: a type whose `FIELDS` are the names that `fields` may choose from, in the contract's
+/// order, and whose values write themselves with the chosen ones straight into a serializer. Any field may be left out but `id`
+/// and those named behind `never without`; these are what its schema requires.
+macro_rules! view {
+    ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty, named $title:literal, $said:literal
+        $(, never without $always:literal)* { $($name:literal: $schema:expr => $value:expr,)+ }) => {
+        $(#[$doc])*
+        struct $view<'a> {
+            $record: &'a $type,
+            fields: ::web::query::Selection,
+        }
+
+        impl<'a> $view<'a> {
+            /// The names of the fields.
+            const FIELDS: &'static [&'static str] = &[$($name,)+];
+
+            /// The names of those that come along whichever were chosen.
+            const ALWAYS: &'static [&'static str] = &["id", $($always,)*];
+
+            /// The chosen fields of a record.
+            const fn new($record: &'a $type, fields: ::web::query::Selection) -> Self {
+                Self { $record, fields }
+            }
+        }
+
+        impl $view<'_> {
+            /// What the document says of it.
+            fn schema() -> ::web::schema::Node {
+                let members = [$(($name, $schema),)+];
+                let required = Self::FIELDS.iter().filter(|name| Self::ALWAYS.contains(name));
+                let required: Vec<_> = required.copied().collect();
+                ::web::schema::partial_object(&members, &required).said($said).named($title)
+            }
+        }
+
+        impl ::serde::Serialize for $view<'_> {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use ::serde::ser::SerializeMap;
+                let $record = self.$record;
+                let mut map = serializer.serialize_map(None)?;
+                let mut indices = 0..;
+                $(
+                    let is_chosen = indices.next().is_some_and(|index| self.fields.has_index(index));
+                    if is_chosen || Self::ALWAYS.contains(&$name) {
+                        map.serialize_entry($name, &$value)?;
+                    }
+                )+
+                map.end()
+            }
+        }
+    };
+}
+
+/// Declares a part of a view: an object that is always whole.
+macro_rules! part {
+    ($(#[$doc:meta])* $part:ident $(<$life:lifetime>)?, named $title:literal, $said:literal
+        { $($name:ident: $type:ty = $schema:expr,)+ }) => {
+        $(#[$doc])*
+        #[derive(::serde::Serialize)]
+        pub(crate) struct $part $(<$life>)? {
+            $($name: $type,)+
+        }
+
+        impl $(<$life>)? $part $(<$life>)? {
+            /// What the document says of it.
+            pub(crate) fn schema() -> ::web::schema::Node {
+                let members = [$((stringify!($name), $schema),)+];
+                ::web::schema::object(&members).said($said).named($title)
+            }
+        }
+    };
+}
+
+pub(crate) use {part, view};
+
+/// Reads an example of the document.
+macro_rules! example {
+    ($name:literal) => {
+        || {
+            ::web::schema::Node::parse(include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/openapi/examples/",
+                $name,
+                ".json"
+            )))
+        }
+    };
+}
+
+/// The Markdown file of an operation.
+macro_rules! prose {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/", $name, ".md"))
+    };
+}
+
+pub(crate) use {example, prose};
+
+/// Items that are each shown by `V`, made of an item and the chosen fields.
+pub(crate) struct Items<'a, T, V> {
+    items: &'a [T],
+    show: fn(&'a T, Selection) -> V,
+    fields: Selection,
+}
+
+impl<'a, T, V: Serialize> Items<'a, T, V> {
+    pub(crate) const fn new(items: &'a [T], fields: Selection, show: fn(&'a T, Selection) -> V) -> Self {
+        Self { items, show, fields }
+    }
+
+    /// How many bytes the list usually has, when one item has so many.
+    pub(crate) const fn usual_length(&self, of_one: usize) -> usize {
+        self.items.len().saturating_add(1).saturating_mul(of_one)
+    }
+}
+
+impl<T, V: Serialize> Serialize for Items<'_, T, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.items.iter().map(|item| (self.show)(item, self.fields)))
+    }
+}

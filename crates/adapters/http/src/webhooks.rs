@@ -1,0 +1,330 @@
+//! Subscriptions to events and the history of their deliveries.
+
+use actix_web::http::{Method, StatusCode};
+use oauth::Scope;
+use serde::{Serialize, Serializer};
+use usecases::Transaction;
+use usecases::create_subscription::{self, Wanted, check_host, create_subscription};
+use usecases::delete_subscription::{self, delete_subscription};
+use web::decode::{Shape, list, object, one_of, required, text};
+use web::openapi::{Docs, JsonBody, Parameter};
+use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::query::Selection;
+use web::reply::Reply;
+use web::schema::{self, Node, array, boolean, date_time, integer, string, uri, uuid};
+use web::timestamps::Timestamp;
+use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+use webhooks::{
+    AddressPolicy, Attempted, Delivery, MOST_ATTEMPTS, NewSubscription, Subscription, SubscriptionId,
+    WebhookEvent, WebhookUrl,
+};
+
+use crate::Public;
+use crate::openapi::examples;
+use crate::page;
+use crate::view::{Items, example, prose, view};
+
+/// Of a URL (D54).
+const MOST_CHARACTERS: i64 = 2048;
+
+view! {
+    /// A subscription with the chosen fields.
+    WebhookView of webhook: Subscription, named "Webhook", "A subscription to events." {
+        "id": uuid() => webhook.id.uuid(),
+        "url": uri() => webhook.url.as_str(),
+        "events": array(event()) => EventNames(&webhook.events),
+        "active": boolean().said("False once the seller has disconnected the application.") => webhook.active,
+        "created_at": date_time() => Timestamp::new(webhook.created_at),
+    }
+}
+
+view! {
+    /// A subscription that was just made, with its secret, which is never shown again.
+    WebhookCreatedView of webhook: NewSubscription, named "WebhookCreated",
+        "A subscription that was just made, with its secret.", never without "secret"
+    {
+        "id": uuid() => webhook.id.uuid(),
+        "url": uri() => webhook.url.as_str(),
+        "events": array(event()) => EventNames(&webhook.events),
+        "active": boolean() => true,
+        "created_at": date_time() => Timestamp::new(webhook.created_at),
+        "secret": string().said("The key of the signatures, prefix included. It is never shown again, so it is here whatever `fields` says.")
+            => webhook.secret.reveal(),
+    }
+}
+
+/// Contract: `WebhookEvent`.
+fn event() -> Node {
+    string()
+        .one_of(WebhookEvent::ALL.map(WebhookEvent::as_str))
+        .said("Further events may be added.")
+        .extensible()
+        .named("WebhookEvent")
+}
+
+/// Events as an array of their names.
+struct EventNames<'a>(&'a [WebhookEvent]);
+
+impl Serialize for EventNames<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|event| event.as_str()))
+    }
+}
+
+view! {
+    /// A delivery with the chosen fields.
+    DeliveryView of delivery: Delivery, named "WebhookDelivery", "An event on its way to a subscription." {
+        "id": uuid().said("What `X-Delivery-Id` says.") => delivery.id.uuid(),
+        "event": event() => delivery.event.as_str(),
+        "attempt": integer(0, MOST_ATTEMPTS.into()).said("Attempts that were made; 0 while the first is still to come.")
+            => delivery.state.attempt(),
+        "response_status": integer(100, 999).or_null().said("What the receiver answered to the last attempt, if it did.")
+            => delivery.state.last().and_then(Attempted::response_status),
+        "duration_ms": integer(0, i32::MAX.into()).or_null().said("How long the last attempt took, in milliseconds.")
+            => delivery.state.last().map(Attempted::duration_ms),
+        "delivered_at": date_time().or_null() => delivery.state.delivered_at().map(Timestamp::new),
+        "next_retry_at": date_time().or_null()
+            .said("`null` once it is delivered, or given up: then `delivered_at` is `null` too.")
+            => delivery.state.next_retry_at().map(Timestamp::new),
+        "created_at": date_time() => Timestamp::new(delivery.created_at),
+    }
+}
+
+/// Reads the application's subscriptions at the seller, oldest first, all of them (D97).
+pub(crate) struct ListWebhooks {
+    fields: Selection,
+}
+
+impl Operation<Public> for ListWebhooks {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/webhooks";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "listWebhooks",
+        tag: "Webhooks",
+        prose: prose!("listWebhooks"),
+        resource: None,
+        body: None,
+        status: StatusCode::OK,
+        response: Some(JsonBody {
+            schema: list_schema,
+            example: example!("webhooks"),
+        }),
+        deprecated: None,
+        refusals: &[],
+    });
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        Ok(Some(Self { fields }))
+    }
+}
+
+impl Read<Public> for ListWebhooks {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
+        let all = subscriptions
+            .subscriptions(caller.seller, caller.client_id)
+            .await?;
+        Reply::ok(&WebhookList {
+            items: Items::new(&all, self.fields, WebhookView::new),
+            available_events: EventNames(&WebhookEvent::ALL),
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct WebhookList<'a> {
+    items: Items<'a, Subscription, WebhookView<'a>>,
+    available_events: EventNames<'static>,
+}
+
+fn list_schema() -> Node {
+    let available = array(event()).said("What can be subscribed to.");
+    schema::object(&[
+        ("items", array(WebhookView::schema())),
+        ("available_events", available),
+    ])
+    .named("WebhookList")
+}
+
+/// Subscribes the application to events of the seller, and tells the secret, once.
+pub(crate) struct CreateWebhook {
+    wanted: Wanted,
+    fields: Selection,
+}
+
+impl Operation<Public> for CreateWebhook {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/v1/webhooks";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = WebhookCreatedView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "createWebhook",
+        tag: "Webhooks",
+        prose: prose!("createWebhook"),
+        resource: None,
+        body: Some(JsonBody {
+            schema: || new_webhook(AddressPolicy::Public).schema(),
+            example: example!("new_webhook"),
+        }),
+        status: StatusCode::CREATED,
+        response: Some(JsonBody {
+            schema: WebhookCreatedView::schema,
+            example: example!("webhook_created"),
+        }),
+        deprecated: None,
+        refusals: &[|| problem(create_subscription::Refusal::Limit)],
+    });
+
+    fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let body = new_webhook(call.state.settings.addresses);
+        let (fields, wanted) = incoming.json(fields, &body)?;
+        Ok(Some(Self { wanted, fields }))
+    }
+}
+
+impl Write<Public> for CreateWebhook {
+    async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
+        let checking = check_host(call.state.hosts.as_ref(), &self.wanted.url);
+        call.deadline.pause(checking).await.or_refuse(problem)
+    }
+
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let created = create_subscription(
+            transaction,
+            call.state.randomness.as_ref(),
+            (call.caller.seller, call.caller.client_id),
+            &self.wanted,
+            transaction.now(),
+        )
+        .await
+        .or_refuse(problem)?;
+        Reply::created(&WebhookCreatedView::new(&created, self.fields))
+    }
+}
+
+fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = Wanted> {
+    let url = text().checked(move |url: String| {
+        WebhookUrl::parse(url, addresses).map_err(|invalid| to_sentence(&invalid))
+    });
+    let url = url.saying(|schema| {
+        let schema = schema.with("format", "uri").with("maxLength", MOST_CHARACTERS);
+        schema.said("HTTPS, with a host that resolves to public addresses alone, without user information and fragment.")
+    });
+    let event = one_of(&WebhookEvent::ALL, WebhookEvent::as_str).saying(|_| event());
+    let events = list(event).at_least(1);
+    let events = events.saying(|schema| schema.said("An event that is named twice counts once."));
+    object((required("url", url), required("events", events)))
+        .map(|(url, events)| Wanted { url, events })
+        .saying(|schema| schema.named("NewWebhook"))
+}
+
+fn problem(refusal: create_subscription::Refusal) -> Problem {
+    match refusal {
+        // Why is not told, so that nobody learns names of the service's own network.
+        create_subscription::Refusal::Host => Entry::validation(
+            "url",
+            "Must have a host that resolves, and to public addresses alone.",
+        )
+        .into(),
+        create_subscription::Refusal::Limit => Problem::new(
+            Code::WebhookLimitReached,
+            "This application has 20 subscriptions at this seller. Delete one to make room.",
+        ),
+    }
+}
+
+/// Ends one of the application's subscriptions, and what is pending for it. A body is not looked at (D9).
+pub(crate) struct DeleteWebhook {
+    id: SubscriptionId,
+}
+
+impl Operation<Public> for DeleteWebhook {
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/v1/webhooks/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "deleteWebhook",
+        tag: "Webhooks",
+        prose: prose!("deleteWebhook"),
+        resource: Some(("The subscription's id.", examples::WEBHOOK)),
+        body: None,
+        status: StatusCode::NO_CONTENT,
+        response: None,
+        deprecated: None,
+        refusals: &[],
+    });
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        incoming.no_query()?;
+        Ok(incoming.id(0).map(|id| Self { id }))
+    }
+}
+
+impl Write<Public> for DeleteWebhook {
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let caller = &call.caller;
+        delete_subscription(transaction, caller.seller, caller.client_id, self.id)
+            .await
+            .or_refuse(|delete_subscription::Refusal::NoSuchSubscription| Problem::not_found())?;
+        Ok(Reply::no_content())
+    }
+}
+
+/// Reads the last deliveries of one of the application's subscriptions, newest first (D58).
+pub(crate) struct ListDeliveries {
+    id: SubscriptionId,
+    fields: Selection,
+}
+
+impl Operation<Public> for ListDeliveries {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/webhooks/{id}/deliveries";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(&Docs {
+        id: "listWebhookDeliveries",
+        tag: "Webhooks",
+        prose: prose!("listWebhookDeliveries"),
+        resource: Some(("The subscription's id.", examples::WEBHOOK)),
+        body: None,
+        status: StatusCode::OK,
+        response: Some(JsonBody {
+            schema: || {
+                schema::object(&[("items", array(DeliveryView::schema()))]).named("WebhookDeliveryList")
+            },
+            example: example!("deliveries"),
+        }),
+        deprecated: None,
+        refusals: &[],
+    });
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        Ok(incoming.id(0).map(|id| Self { id, fields }))
+    }
+}
+
+impl Read<Public> for ListDeliveries {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
+        let history = subscriptions
+            .history(caller.seller, caller.client_id, self.id)
+            .await?;
+        let history = history.ok_or_else(Problem::not_found)?;
+        let items = Items::new(&history, self.fields, DeliveryView::new);
+        let expected = items.usual_length(320);
+        Reply::json(StatusCode::OK, &DeliveryList { items }, expected)
+    }
+}
+
+#[derive(Serialize)]
+struct DeliveryList<'a> {
+    items: Items<'a, Delivery, DeliveryView<'a>>,
+}

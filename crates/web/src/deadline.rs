@@ -1,0 +1,61 @@
+//! How long a request may wait for the database (D16).
+
+use std::time::Duration;
+
+use kernel::StoreError;
+use thiserror::Error;
+use tokio::time::{Instant, timeout_at};
+
+/// The instant at which a request is given up.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(Instant);
+
+/// The store did not answer by the deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the store did not answer in time")]
+pub struct Overdue;
+
+impl Deadline {
+    /// From the head of a request on, less what the client takes to send its body. A little under the 3 s that are
+    /// promised, so that the answer has time to be written.
+    pub const ANSWER_WITHIN: Duration = Duration::from_millis(2_800);
+
+    pub fn new(from: Instant, within: Duration) -> Self {
+        Self(from + within)
+    }
+
+    /// The deadline of an answer to a request that arrived then.
+    pub fn of_request(received_at: Instant) -> Self {
+        Self::new(received_at, Self::ANSWER_WITHIN)
+    }
+
+    #[must_use]
+    pub fn extended_by(self, time: Duration) -> Self {
+        Self(self.0 + time)
+    }
+
+    #[must_use]
+    pub fn at_least(self, ahead: Duration) -> Self {
+        Self(self.0.max(Instant::now() + ahead))
+    }
+
+    /// Waits for `work`, which must come to no harm when it is dropped.
+    pub async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, Overdue> {
+        timeout_at(self.0, work).await.map_err(|_| Overdue)
+    }
+
+    /// Waits for somebody other than the store, whose time is bounded by other means: the deadline moves by as long as
+    /// that takes.
+    pub async fn pause<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let began = Instant::now();
+        let done = work.await;
+        self.0 += began.elapsed();
+        done
+    }
+}
+
+impl From<Overdue> for StoreError {
+    fn from(overdue: Overdue) -> Self {
+        Self::Unavailable(Box::new(overdue))
+    }
+}

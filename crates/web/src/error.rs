@@ -1,0 +1,302 @@
+//! How a request fails: the problem that the client is told, and the cause that the log is.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt::{self, Display};
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use kernel::{CommitError, LOST_CLAIM, StoreError};
+use thiserror::Error;
+use usecases::{Failure, Repeatable, UnitOfWorkError};
+
+use crate::deadline::Overdue;
+use crate::head::BadHead;
+use crate::idempotency;
+use crate::problem::{Entry, Problem};
+use crate::tasks::TaskPanicked;
+use crate::trace_id::TraceId;
+use crate::violations::Violations;
+
+/// A failure's cause, as it travels to the edge.
+pub type Cause = Box<dyn StdError + Send + Sync>;
+
+/// Why a request is not answered with what it asked for. Made by `?` from whatever refuses or fails.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    problem: Problem,
+    cause: Option<Cause>,
+    closes: bool,
+    effect: EffectOutcome,
+}
+
+/// What is known of the change that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EffectOutcome {
+    /// Nothing changed.
+    None,
+    /// Nothing changed; the same work may succeed when it is done again.
+    Retryable,
+    /// Nothing changed: somebody else had taken over the claim on the key.
+    ClaimLost,
+    /// The answer to the COMMIT was lost.
+    Unknown,
+}
+
+impl Error {
+    fn caused(problem: Problem, cause: impl Into<Cause>) -> Self {
+        let mut error = Self::from(problem);
+        error.0.cause = Some(cause.into());
+        error
+    }
+
+    fn with_effect(mut self, effect: EffectOutcome) -> Self {
+        self.0.effect = effect;
+        self
+    }
+
+    /// 400 about the request as a whole, after which the connection is closed.
+    pub fn closing(message: impl Into<Cow<'static, str>>) -> Self {
+        let mut error = Self::from(Problem::from(Entry::whole(message)));
+        error.0.closes = true;
+        error
+    }
+
+    /// The store failed before the request ran, so the client may send it again, whatever the failure was.
+    pub fn before_execution(error: StoreError) -> Self {
+        match error {
+            StoreError::Corrupt { .. } => error.into(),
+            failed => Self::caused(Problem::unavailable(), failed),
+        }
+    }
+
+    pub(crate) fn has_lost_its_claim(&self) -> bool {
+        self.0.effect == EffectOutcome::ClaimLost
+    }
+
+    /// Logs the cause, unless that has been done.
+    #[must_use]
+    pub fn logged(mut self, trace_id: &TraceId, route: &str) -> Self {
+        if let Some(cause) = self.0.cause.take() {
+            log_failure(trace_id, route, &cause);
+        }
+        self
+    }
+
+    /// How many seconds the client is asked to wait, where waiting helps.
+    pub fn retry_after(&self) -> Option<u32> {
+        self.0.problem.retry_after_seconds()
+    }
+
+    /// What the client is told, and whether the connection is closed after it.
+    pub(crate) fn into_problem(self) -> (Problem, bool) {
+        (self.0.problem, self.0.closes)
+    }
+}
+
+impl Repeatable for Error {
+    fn is_repeatable(&self) -> bool {
+        self.0.effect == EffectOutcome::Retryable
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.0.effect == EffectOutcome::Unknown
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self(Box::new(Inner {
+            problem,
+            cause: None,
+            closes: false,
+            effect: EffectOutcome::None,
+        }))
+    }
+}
+
+impl From<Violations> for Error {
+    fn from(violations: Violations) -> Self {
+        Problem::from(violations).into()
+    }
+}
+
+impl From<BadHead> for Error {
+    fn from(bad: BadHead) -> Self {
+        Self::closing(bad.to_string())
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        UnitOfWorkError::from(error).into()
+    }
+}
+
+impl From<UnitOfWorkError> for Error {
+    fn from(error: UnitOfWorkError) -> Self {
+        let (problem, effect) = match &error {
+            UnitOfWorkError::Unknown(_) => (Problem::unavailable(), EffectOutcome::Unknown),
+            UnitOfWorkError::Store(StoreError::Retryable(_)) => {
+                (Problem::unavailable(), EffectOutcome::Retryable)
+            }
+            UnitOfWorkError::Store(StoreError::Unavailable(_)) => {
+                (Problem::unavailable(), EffectOutcome::None)
+            }
+            // Not our failure: the lease ran out, and a repeat of the request holds the key now.
+            UnitOfWorkError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
+                return Self::from(idempotency::in_progress()).with_effect(EffectOutcome::ClaimLost);
+            }
+            UnitOfWorkError::Store(_) => (Problem::internal(), EffectOutcome::None),
+        };
+        Self::caused(problem, error).with_effect(effect)
+    }
+}
+
+impl From<CommitError> for Error {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::RolledBack(cause) => cause.into(),
+            CommitError::Unknown(cause) => UnitOfWorkError::Unknown(cause).into(),
+        }
+    }
+}
+
+impl From<Overdue> for Error {
+    fn from(overdue: Overdue) -> Self {
+        Self::caused(Problem::unavailable(), overdue)
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::caused(Problem::internal(), error)
+    }
+}
+
+impl From<TaskPanicked> for Error {
+    fn from(panicked: TaskPanicked) -> Self {
+        Self::caused(Problem::internal(), panicked)
+    }
+}
+
+impl From<Panicked> for Error {
+    /// The panic was logged where it was caught.
+    fn from(_: Panicked) -> Self {
+        Problem::internal().into()
+    }
+}
+
+/// What a use case refuses, as the problem that the client is told.
+pub trait OrRefuse<T, R> {
+    /// Tells a refusal by `problem`.
+    fn or_refuse(self, problem: impl FnOnce(R) -> Problem) -> Result<T, Error>;
+}
+
+impl<T, R> OrRefuse<T, R> for Result<T, Failure<R>> {
+    fn or_refuse(self, problem: impl FnOnce(R) -> Problem) -> Result<T, Error> {
+        self.map_err(|failure| match failure {
+            Failure::Refused(refusal) => problem(refusal).into(),
+            Failure::Store(error) => error.into(),
+        })
+    }
+}
+
+/// Logs the cause of a 500 under the trace id that the client was given.
+pub fn log_failure(trace_id: &TraceId, route: &str, cause: &Cause) {
+    let cause = ErrorChain(cause.as_ref());
+    tracing::error!(trace_id = trace_id.as_str(), route, %cause, "a request failed");
+}
+
+/// An error and everything that caused it, as one line.
+#[derive(Debug)]
+pub struct ErrorChain<'a>(pub &'a dyn StdError);
+
+impl Display for ErrorChain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+/// A handler panicked, and that was logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the handler panicked")]
+pub struct Panicked;
+
+/// Runs a handler to its end. A panic is logged once, under the trace id, and becomes [`Panicked`].
+///
+/// What the handler was working on is dropped, not used again; what it shares with other requests must keep itself whole.
+pub async fn catch_panic<F: Future>(trace_id: &TraceId, handler: F) -> Result<F::Output, Panicked> {
+    AssertUnwindSafe(handler).catch_unwind().await.map_err(|panic| {
+        let trace_id = trace_id.as_str();
+        tracing::error!(
+            trace_id,
+            panic = panic_message(panic.as_ref()),
+            "a handler panicked"
+        );
+        Panicked
+    })
+}
+
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let literal = panic.downcast_ref::<&'static str>().copied();
+    literal
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+/// "must be a UUID" as "Must be a UUID.": the domain's refusals as messages.
+pub fn to_sentence(phrase: &(impl Display + ?Sized)) -> String {
+    let phrase = phrase.to_string();
+    let mut letters = phrase.chars();
+    match letters.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Error)]
+    #[error("outer")]
+    struct Outer(#[source] Inside);
+
+    #[derive(Debug, Error)]
+    #[error("inner")]
+    struct Inside;
+
+    #[test]
+    fn the_whole_chain_is_written() {
+        assert_eq!(ErrorChain(&Outer(Inside)).to_string(), "outer: inner");
+    }
+
+    #[tokio::test]
+    async fn a_panic_becomes_a_value() {
+        let trace_id = TraceId::from_random([0; 16]);
+        let panicking = async { panic!("no {}", "way") };
+        assert_eq!(
+            catch_panic::<_>(&trace_id, panicking).await,
+            Err::<(), _>(Panicked)
+        );
+        assert_eq!(catch_panic(&trace_id, async { 1 }).await, Ok(1));
+    }
+
+    #[test]
+    fn a_predicate_becomes_a_sentence() {
+        assert_eq!(to_sentence("must be a UUID"), "Must be a UUID.");
+        assert_eq!(to_sentence("ĄĘ"), "ĄĘ.");
+        assert_eq!(to_sentence(""), "");
+    }
+}

@@ -1,0 +1,182 @@
+//! Where every request of a listener comes in: it gets its trace id, its span and its client's address, is answered, and
+//! leaves a line in the log and a mark in the meters.
+
+use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use actix_web::web::Payload;
+use actix_web::{HttpRequest, HttpResponse};
+use kernel::Randomness;
+use tokio::time::Instant;
+
+use crate::access_log::AccessLine;
+use crate::client_ip::{ClientAddress, TrustedProxies};
+use crate::meters::RequestMeters;
+use crate::request::{Answer, Request};
+use crate::request_span::RequestSpan;
+use crate::trace_id::TraceId;
+
+const WARN_EVERY: Duration = Duration::from_mins(1);
+
+/// The front of one listener in one server thread.
+pub struct Front {
+    name: &'static str,
+    proxies: TrustedProxies,
+    /// Only the marketplace reaches the listener: callers decide whether a trace is recorded.
+    internal: bool,
+    warned: Cell<Option<Instant>>,
+    trace_ids: TraceIds,
+    meters: RequestMeters,
+}
+
+impl Front {
+    /// The front of a listener that anybody reaches, called `name` in logs and metrics.
+    pub fn public(name: &'static str, proxies: TrustedProxies, randomness: &dyn Randomness) -> Self {
+        Self {
+            name,
+            proxies,
+            internal: false,
+            warned: Cell::new(None),
+            trace_ids: TraceIds::new(randomness),
+            meters: RequestMeters::new(name),
+        }
+    }
+
+    /// The front of a listener that only the marketplace reaches.
+    pub fn internal(name: &'static str, proxies: TrustedProxies, randomness: &dyn Randomness) -> Self {
+        Self {
+            internal: true,
+            ..Self::public(name, proxies, randomness)
+        }
+    }
+
+    /// Has a request answered.
+    pub async fn serve<F: Future<Output = Answer>>(
+        &self,
+        http: HttpRequest,
+        payload: Payload,
+        answer: impl FnOnce(Request) -> F,
+    ) -> HttpResponse {
+        let received_at = Instant::now();
+        let trace_id = TraceId::of(http.headers(), || self.trace_ids.next());
+        let span = RequestSpan::begin(self.name, http.headers(), &trace_id, || {
+            self.internal || self.trusts_peer(&http)
+        });
+        let client = self.client(&http, received_at);
+        let method = http.method().clone();
+        let request = Request {
+            http,
+            payload: payload.into_inner(),
+            trace_id,
+            span: span.clone(),
+            client,
+            received_at,
+            body_took: Duration::ZERO,
+        };
+        let Answer { response, route } = span.around(answer(request)).await;
+        let (status, duration) = (response.status(), received_at.elapsed());
+        self.meters.count(route, &method, status, duration);
+        let line = AccessLine {
+            listener: self.name,
+            trace_id: &trace_id,
+            method: &method,
+            route,
+            status,
+            duration,
+        };
+        span.end(&method, route, status, || line.write());
+        response
+    }
+
+    fn trusts_peer(&self, request: &HttpRequest) -> bool {
+        request
+            .peer_addr()
+            .is_some_and(|peer| self.proxies.trusts(peer.ip()))
+    }
+
+    fn client(&self, request: &HttpRequest, now: Instant) -> IpAddr {
+        let peer = request
+            .peer_addr()
+            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
+        let ClientAddress {
+            address,
+            untrusted_forwarding,
+        } = self.proxies.client(peer, request.headers());
+        if untrusted_forwarding && !self.internal {
+            metrics::counter!("http_untrusted_forwarding_total").increment(1);
+            self.warn_of_untrusted(peer, now);
+        }
+        address
+    }
+
+    /// Warns at most once a minute: behind a proxy left out of the configuration all clients share one address and its
+    /// limits.
+    fn warn_of_untrusted(&self, peer: IpAddr, now: Instant) {
+        let lately = |at: Instant| now.duration_since(at) < WARN_EVERY;
+        if self.warned.get().is_some_and(lately) {
+            return;
+        }
+        self.warned.set(Some(now));
+        tracing::warn!(
+            %peer,
+            "a peer that is not in server.trusted_proxies sends X-Forwarded-For: it is not believed, and its own \
+             address counts"
+        );
+    }
+}
+
+/// Makes trace ids of 16 bytes from a counter, by a hash whose key nobody knows (`SipHash`, keyed by the system): whoever
+/// sees some ids can tell neither the others nor how many there were. It asks the system for randomness once, not at each
+/// request.
+struct TraceIds {
+    key: RandomState,
+    start: u64,
+    next: Cell<u64>,
+}
+
+impl TraceIds {
+    fn new(randomness: &dyn Randomness) -> Self {
+        let start = randomness.secret().first_chunk().copied().unwrap_or_default();
+        Self {
+            key: RandomState::new(),
+            start: u64::from_le_bytes(start),
+            next: Cell::new(0),
+        }
+    }
+
+    fn next(&self) -> [u8; 16] {
+        let number = self.next.get();
+        self.next.set(number.wrapping_add(1));
+        let half = |side: u8| self.key.hash_one((self.start, number, side)).to_be_bytes();
+        let mut id = [0; 16];
+        let (left, right) = id.split_at_mut(8);
+        left.copy_from_slice(&half(0));
+        right.copy_from_slice(&half(1));
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use kernel::MockRandomness;
+
+    use super::*;
+
+    #[test]
+    fn trace_ids_do_not_repeat_also_where_two_threads_start_alike() {
+        let mut randomness = MockRandomness::new();
+        randomness.expect_secret().returning(|| [7; 32]);
+        let (one, other) = (TraceIds::new(&randomness), TraceIds::new(&randomness));
+        let ids: HashSet<_> = (0..1_000).flat_map(|_| [one.next(), other.next()]).collect();
+        assert_eq!(ids.len(), 2_000);
+        let halves: HashSet<_> = ids
+            .iter()
+            .flat_map(|id| [id[..8].to_vec(), id[8..].to_vec()])
+            .collect();
+        assert_eq!(halves.len(), 4_000);
+    }
+}

@@ -1,0 +1,83 @@
+//! What an OpenAPI document says of an operation beyond what the pipeline acts on. Prose stands in a Markdown file for each
+//! operation: its summary as the title, then the description, then a section for each parameter and for the response.
+
+use actix_web::http::StatusCode;
+
+use crate::deprecation::Deprecation;
+use crate::problem::Problem;
+use crate::schema::Node;
+
+/// An operation as developers read of it.
+pub struct Docs {
+    /// `operationId`. Clients are generated from it, so it never changes.
+    pub id: &'static str,
+    pub tag: &'static str,
+    /// The Markdown file.
+    pub prose: &'static str,
+    /// What `{id}` in the path names: its description, and the one that examples are about.
+    pub resource: Option<(&'static str, &'static str)>,
+    /// The JSON that is sent.
+    pub body: Option<JsonBody>,
+    pub status: StatusCode,
+    /// The JSON that is answered; none with 204.
+    pub response: Option<JsonBody>,
+    /// That the operation goes away.
+    pub deprecated: Option<&'static Deprecation>,
+    /// Its own refusals, as they are answered: one for each code that follows neither from its scope, nor from its path,
+    /// nor from its effect.
+    pub refusals: &'static [fn() -> Problem],
+}
+
+/// A body: its schema, made of what decodes or writes it, and an example.
+pub struct JsonBody {
+    pub schema: fn() -> Node,
+    pub example: fn() -> Node,
+}
+
+impl Docs {
+    pub fn summary(&self) -> &'static str {
+        self.prose
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("# "))
+            .unwrap_or_default()
+    }
+
+    pub fn description(&self) -> &'static str {
+        let body = self.prose.split_once('\n').map_or("", |(_, body)| body);
+        body.split_once("\n## ")
+            .map_or(body, |(description, _)| description)
+            .trim()
+    }
+
+    /// The section of this title; empty where there is none.
+    pub fn section(&self, title: &str) -> &'static str {
+        section(self.prose, title)
+    }
+}
+
+/// The section of this title in a Markdown text; empty where there is none.
+pub fn section(prose: &'static str, title: &str) -> &'static str {
+    let mut sections = prose.split("\n## ").skip(1);
+    sections
+        .find_map(|section| section.strip_prefix(title)?.strip_prefix('\n'))
+        .unwrap_or_default()
+        .trim()
+}
+
+/// A query parameter.
+pub struct Parameter {
+    pub name: &'static str,
+    pub schema: fn() -> Node,
+}
+
+impl Parameter {
+    pub const fn new(name: &'static str, schema: fn() -> Node) -> Self {
+        Self { name, schema }
+    }
+
+    /// One that no document tells of.
+    pub const fn undocumented(name: &'static str) -> Self {
+        Self::new(name, crate::schema::string)
+    }
+}

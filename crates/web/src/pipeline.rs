@@ -1,0 +1,99 @@
+//! The way of a request through a listener, from its head to its response.
+
+use std::sync::Arc;
+
+use actix_web::HttpRequest;
+use bytes::Bytes;
+
+use crate::body::BodyLimits;
+use crate::error::{Error, catch_panic};
+use crate::head;
+use crate::idempotency;
+use crate::listener::Listener;
+use crate::operation::{Call, Effect, Incoming};
+use crate::reply::Reply;
+use crate::request::{Answer, Request};
+use crate::route::{Found, Work, find};
+use crate::violations::both;
+
+/// Answers a request.
+pub async fn answer<L: Listener>(listener: &Arc<L>, mut request: Request) -> Answer {
+    let http = request.http.clone();
+    // Looked up first so that the log can name the route of every request; judged in its turn.
+    let found = find(listener.routes(), http.method(), http.uri().path());
+    let route = found.at_path().map_or("-", |route| route.path);
+    let mut trail = listener.trail();
+    let trace_id = request.trace_id;
+    let outcome = catch_panic(&trace_id, pass(listener, &http, &mut request, &found, &mut trail)).await;
+    let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
+        Ok(reply) => (reply.into_response(&trace_id), false),
+        Err(error) => {
+            let (problem, closes) = error.logged(&trace_id, route).into_problem();
+            (problem.into_response(&trace_id), closes)
+        }
+    };
+    listener.finish(&request, trail, &mut response);
+    if let Found::Route(route, _) = found
+        && let Some(deprecation) = route.docs.and_then(|docs| docs.deprecated)
+    {
+        deprecation.write(response.headers_mut());
+    }
+    request.end(response, route, closes)
+}
+
+/// The checks in the order of the contract (D1): the first that fails is the answer.
+async fn pass<L: Listener>(
+    listener: &Arc<L>,
+    http: &HttpRequest,
+    request: &mut Request,
+    found: &Found<'_, L>,
+    trail: &mut L::Trail,
+) -> Result<Reply, Error> {
+    head::check(http.head())?;
+
+    let scope = found.at_path().map(|route| route.scope);
+    let caller = listener.admit(request, scope, request.deadline(), trail).await?;
+
+    let (route, ids) = found.route()?;
+    listener.permit(&caller, route.scope)?;
+
+    let body = match route.effect {
+        Effect::Stream => Bytes::new(),
+        Effect::Read | Effect::Write => {
+            let limits = BodyLimits {
+                cap: L::BODY_CAP,
+                within: listener.ports().body_timeout,
+            };
+            request.body(limits).await.map_err(Error::closing)?
+        }
+    };
+
+    let incoming = Incoming {
+        head: http.head(),
+        ids,
+        body: &body,
+    };
+    let claim = if route.is_keyed() {
+        idempotency::claim(listener.as_ref(), &caller, &incoming)
+    } else {
+        Ok(None)
+    };
+    let deadline = request.deadline();
+    let call = Call {
+        state: Arc::clone(listener),
+        caller,
+        deadline,
+        trace_id: request.trace_id,
+    };
+    let (claim, work) = both(claim, (route.decode)(&incoming, call))?;
+
+    match work {
+        Work::Read(reading) => deadline.hold(reading).await?,
+        Work::Wait(waiting) => waiting.await,
+        Work::Write(write) => listener.ports().tasks.run(write(claim)).await?,
+        Work::Stream(stream) => stream(&mut request.payload).await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,573 @@
+//! The pipeline over a small listener: the order of its checks, keys, failures, lost COMMITs, deadlines, clients that go away.
+
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use actix_web::body::to_bytes;
+use actix_web::dev::ServiceResponse;
+use actix_web::http::Method;
+use actix_web::test::{TestRequest, call_service, init_service};
+use actix_web::web::to;
+use actix_web::{App, HttpResponse};
+use async_trait::async_trait;
+use kernel::{
+    Claim, Claimed, CommitError, IdempotencyClaims, KeySpace, LOST_CLAIM, MockRandomness, Remembered,
+    StoreError,
+};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use usecases::{MockTransaction, Transaction, UnitOfWork};
+use uuid::Uuid;
+
+use super::*;
+use crate::client_ip::TrustedProxies;
+use crate::deadline::Deadline;
+use crate::decode::{integer, object, required};
+use crate::front::Front;
+use crate::listener::Ports;
+use crate::operation::{Operation, Read, Write};
+use crate::problem::Problem;
+use crate::route::Route;
+use crate::tasks::Tasks;
+use crate::violations::Violations;
+
+/// How the store behaves.
+#[derive(Clone, Default)]
+struct Store {
+    claimed: Option<Claimed>,
+    /// The claim's answer is lost.
+    claim_fails: bool,
+    /// What stands in the row after a lost COMMIT; an error where it cannot be read.
+    outcome: Option<Result<Option<Remembered>, ()>>,
+    /// How COMMITs end, one after the other; well when there are no more.
+    commits: Arc<Mutex<Vec<CommitError>>>,
+    lost_claim: bool,
+    silent: bool,
+    calls: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Store {
+    fn note(&self, call: &'static str) {
+        self.calls.lock().unwrap().push(call);
+    }
+
+    fn calls(&self) -> Vec<&'static str> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    fn with_commits(commits: Vec<CommitError>) -> Self {
+        Self {
+            commits: Arc::new(Mutex::new(commits)),
+            ..Self::default()
+        }
+    }
+}
+
+fn unavailable() -> StoreError {
+    StoreError::Unavailable("connection refused".into())
+}
+
+fn beaten() -> CommitError {
+    CommitError::RolledBack(StoreError::Retryable("beaten".into()))
+}
+
+fn remembered() -> Remembered {
+    Remembered {
+        status: 201,
+        body: br#"{"earlier":true}"#.to_vec(),
+    }
+}
+
+#[async_trait]
+impl IdempotencyClaims for Store {
+    async fn claim(&self, _: &Claim, _: Duration) -> Result<Claimed, StoreError> {
+        self.note("claim");
+        if self.claim_fails {
+            return Err(unavailable());
+        }
+        Ok(self.claimed.clone().unwrap_or(Claimed::Run))
+    }
+
+    async fn release(&self, _: &Claim) -> Result<(), StoreError> {
+        self.note("release");
+        Ok(())
+    }
+
+    async fn outcome(&self, _: &Claim) -> Result<Option<Remembered>, StoreError> {
+        self.note("outcome");
+        self.outcome.clone().unwrap().map_err(|()| unavailable())
+    }
+}
+
+#[async_trait]
+impl UnitOfWork for Store {
+    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        self.note("begin");
+        if self.silent {
+            std::future::pending::<()>().await;
+        }
+        let mut transaction = MockTransaction::new();
+        let store = self.clone();
+        transaction.expect_complete().returning(move |_, _| {
+            store.note("complete");
+            if store.lost_claim {
+                return Err(StoreError::Conflict {
+                    constraint: LOST_CLAIM.to_owned(),
+                });
+            }
+            Ok(())
+        });
+        let store = self.clone();
+        transaction.expect_commit().returning(move || {
+            store.note("commit");
+            match store.commits.lock().unwrap().pop() {
+                Some(error) => Err(error),
+                None => Ok(()),
+            }
+        });
+        Ok(Box::new(transaction))
+    }
+}
+
+/// The listener.
+struct Shop {
+    store: Store,
+    claims: Arc<dyn IdempotencyClaims>,
+    randomness: MockRandomness,
+    tasks: Tasks,
+}
+
+impl Listener for Shop {
+    const NAME: &'static str = "shop";
+    const BODY_CAP: usize = 64;
+    const KEYED: &'static [Method] = &[Method::POST];
+    const WRITE_WITHIN: Duration = Deadline::ANSWER_WITHIN;
+
+    /// Whether the caller may write.
+    type Caller = bool;
+    /// Whether a call writes.
+    type Scope = bool;
+    type Trail = ();
+
+    fn ports(&self) -> Ports<'_> {
+        Ports {
+            units: &self.store,
+            claims: &self.claims,
+            randomness: &self.randomness,
+            tasks: &self.tasks,
+            body_timeout: Duration::from_millis(200),
+            idempotency_lease: Duration::from_mins(1),
+        }
+    }
+
+    fn routes(&self) -> &'static [Route<Self>] {
+        static TABLE: &[Route<Shop>] = &[
+            Route::read::<Look>(),
+            Route::write::<Change<Posted>>(),
+            Route::write::<Change<Put>>(),
+        ];
+        TABLE
+    }
+
+    fn trail(&self) {}
+
+    async fn admit(
+        &self,
+        request: &Request,
+        _: Option<bool>,
+        _: Deadline,
+        (): &mut (),
+    ) -> Result<bool, Error> {
+        let caller = request.headers().get("x-caller");
+        let caller = caller.ok_or_else(|| Problem::unauthorized("shop"))?;
+        Ok(caller == "writer")
+    }
+
+    fn permit(&self, may_write: &bool, writes: bool) -> Result<(), Problem> {
+        match writes && !may_write {
+            true => Err(Problem::insufficient_scope("write", "shop")),
+            false => Ok(()),
+        }
+    }
+
+    fn key_space(&self, _: &bool) -> KeySpace {
+        KeySpace::Operator
+    }
+
+    fn key_binding(&self, _: &bool, _: &str) -> Option<String> {
+        None
+    }
+
+    fn finish(&self, _: &Request, (): (), response: &mut HttpResponse) {
+        let name = actix_web::http::header::HeaderName::from_static("x-finished");
+        response.headers_mut().insert(name, 1.into());
+    }
+}
+
+/// What an operation comes to, by the id in the path: a number is a thing that is there.
+async fn act(store: &Store, id: &str) -> Result<Reply, Error> {
+    match id {
+        "panicking" => panic!("asked to"),
+        "failing" => Err(StoreError::unexpected("odd").into()),
+        "away" => Err(unavailable().into()),
+        "slow" => std::future::pending().await,
+        "refused" => Err(Problem::not_found().into()),
+        _ => {
+            store.note("act");
+            Reply::created(&id)
+        }
+    }
+}
+
+struct Look(String);
+
+impl Operation<Shop> for Look {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/things/{id}";
+    const SCOPE: bool = false;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Shop>) -> Result<Option<Self>, Violations> {
+        incoming.no_query()?;
+        Ok(incoming.id(0).map(Self))
+    }
+}
+
+impl Read<Shop> for Look {
+    async fn execute(self, call: Call<Shop>) -> Result<Reply, Error> {
+        act(&call.state.store, &self.0).await
+    }
+}
+
+struct Posted;
+struct Put;
+
+struct Change<M>(String, std::marker::PhantomData<M>);
+
+trait HasMethod: Send + Sync + 'static {
+    const METHOD: Method;
+}
+
+impl HasMethod for Posted {
+    const METHOD: Method = Method::POST;
+}
+
+impl HasMethod for Put {
+    const METHOD: Method = Method::PUT;
+}
+
+impl<M: HasMethod> Operation<Shop> for Change<M> {
+    const METHOD: Method = M::METHOD;
+    const PATH: &'static str = "/things/{id}";
+    const SCOPE: bool = true;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Shop>) -> Result<Option<Self>, Violations> {
+        incoming.json_alone(&object((required("stock", integer(0..=9_i64)),)))?;
+        let id: Option<String> = incoming.id(0);
+        Ok(id
+            .filter(|id| id != "none")
+            .map(|id| Self(id, std::marker::PhantomData)))
+    }
+}
+
+impl<M: HasMethod> Write<Shop> for Change<M> {
+    async fn apply(&self, call: &Call<Shop>, _: &dyn Transaction) -> Result<Reply, Error> {
+        act(&call.state.store, &self.0).await
+    }
+}
+
+fn request(method: Method, id: &str) -> TestRequest {
+    TestRequest::default()
+        .method(method)
+        .uri(&format!("/things/{id}"))
+        .insert_header(("x-caller", "writer"))
+        .insert_header(("content-type", "application/json"))
+        .set_payload(r#"{"stock":1}"#)
+}
+
+fn post(id: &str) -> TestRequest {
+    request(Method::POST, id).insert_header(("idempotency-key", "k"))
+}
+
+async fn respond(store: &Store, request: TestRequest) -> ServiceResponse {
+    let mut randomness = MockRandomness::new();
+    randomness.expect_uuid().returning(Uuid::nil);
+    randomness.expect_secret().returning(|| [7; 32]);
+    let front = Rc::new(Front::public("shop", TrustedProxies::default(), &randomness));
+    let shop = Arc::new(Shop {
+        store: store.clone(),
+        claims: Arc::new(store.clone()),
+        randomness,
+        tasks: Tasks::new(Handle::current()),
+    });
+    let service = to(move |request, payload| {
+        let (front, shop) = (Rc::clone(&front), Arc::clone(&shop));
+        async move {
+            let answer = |request| async move { answer(&shop, request).await };
+            front.serve(request, payload, answer).await
+        }
+    });
+    let app = init_service(App::new().default_service(service)).await;
+    call_service(&app, request.to_request()).await
+}
+
+/// Status, and the code of the first error.
+async fn send(store: &Store, request: TestRequest) -> (u16, String) {
+    let response = respond(store, request).await;
+    assert!(response.headers().contains_key("x-finished"));
+    let status = response.status().as_u16();
+    let bytes = to_bytes(response.into_body()).await.unwrap();
+    let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    (
+        status,
+        body["errors"][0]["code"].as_str().unwrap_or_default().to_owned(),
+    )
+}
+
+fn is(answered: (u16, String), status: u16, code: &str) {
+    assert_eq!(answered, (status, code.to_owned()));
+}
+
+#[actix_web::test]
+async fn of_any_two_faults_the_earlier_is_told() {
+    const FAULTS: [(&str, u16, &str); 7] = [
+        ("head", 400, "validation_error"),
+        ("caller", 401, "unauthorized"),
+        ("route", 404, "not_found"),
+        ("scope", 403, "insufficient_scope"),
+        ("input", 400, "validation_error"),
+        ("key", 422, "idempotency_key_reused"),
+        ("id", 404, "not_found"),
+    ];
+    for (n, (first, status, code)) in FAULTS.iter().enumerate() {
+        for (second, ..) in &FAULTS[n..] {
+            let has = |fault: &str| *first == fault || *second == fault;
+            let path = if has("route") { "/nothing" } else { "/things/" };
+            let id = if has("id") { "none" } else { "1" };
+            let mut request = TestRequest::post()
+                .uri(&format!("{path}{}", if has("route") { "" } else { id }))
+                .insert_header(("content-type", "application/json"))
+                .insert_header(("idempotency-key", "k"))
+                .set_payload(if has("input") { "{}" } else { r#"{"stock":1}"# });
+            if !has("caller") {
+                request = request.insert_header(("x-caller", if has("scope") { "reader" } else { "writer" }));
+            }
+            if has("head") {
+                request = request.insert_header(("x-long", "x".repeat(16 * 1024)));
+            }
+            let store = Store {
+                claimed: has("key").then_some(Claimed::Reused),
+                ..Store::default()
+            };
+            assert_eq!(
+                send(&store, request).await,
+                (*status, (*code).to_owned()),
+                "{first} before {second}"
+            );
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_path_knows_its_methods_and_head_stands_for_get() {
+    let store = Store::default();
+    let response = respond(&store, request(Method::DELETE, "1")).await;
+    assert_eq!(response.status(), 404);
+    assert_eq!(response.headers().get("allow").unwrap(), "GET, POST, PUT");
+    assert_eq!(respond(&store, request(Method::HEAD, "1")).await.status(), 201);
+}
+
+#[actix_web::test]
+async fn a_bad_key_is_told_with_everything_else_and_a_body_has_its_cap() {
+    let store = Store::default();
+    let response = respond(
+        &store,
+        request(Method::POST, "1")
+            .insert_header(("idempotency-key", "ż"))
+            .set_payload("{}"),
+    )
+    .await;
+    let body: Value = serde_json::from_slice(&to_bytes(response.into_body()).await.unwrap()).unwrap();
+    let paths: Vec<_> = body["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["path"])
+        .collect();
+    assert_eq!(paths, ["Idempotency-Key", "stock"]);
+    let long = request(Method::POST, "1").set_payload(" ".repeat(65));
+    is(send(&store, long).await, 400, "validation_error");
+    assert!(store.calls().is_empty());
+}
+
+#[actix_web::test]
+async fn the_answer_is_remembered_as_the_last_step_before_the_commit() {
+    let store = Store::default();
+    is(send(&store, post("1")).await, 201, "");
+    assert_eq!(store.calls(), ["claim", "begin", "act", "complete", "commit"]);
+}
+
+#[actix_web::test]
+async fn without_a_key_and_by_methods_without_keys_nothing_is_claimed() {
+    for method in [Method::POST, Method::PUT] {
+        let store = Store::default();
+        let mut request = request(method.clone(), "1");
+        if method == Method::PUT {
+            request = request.insert_header(("idempotency-key", "k"));
+        }
+        is(send(&store, request).await, 201, "");
+        assert_eq!(store.calls(), ["begin", "act", "commit"]);
+    }
+}
+
+#[actix_web::test]
+async fn a_key_that_is_taken_runs_nothing() {
+    let with = |claimed| Store {
+        claimed: Some(claimed),
+        ..Store::default()
+    };
+    let store = with(Claimed::InProgress);
+    is(send(&store, post("1")).await, 409, "idempotency_in_progress");
+    let store = with(Claimed::Reused);
+    is(send(&store, post("1")).await, 422, "idempotency_key_reused");
+    let store = with(Claimed::Completed(remembered()));
+    let response = respond(&store, post("1")).await;
+    assert_eq!(response.status(), 201);
+    assert_eq!(response.headers().get("idempotent-replayed").unwrap(), "true");
+    let bytes = to_bytes(response.into_body()).await.unwrap();
+    assert_eq!(bytes, remembered().body);
+    assert_eq!(store.calls(), ["claim"]);
+    let odd = Remembered {
+        status: 1,
+        ..remembered()
+    };
+    is(
+        send(&with(Claimed::Completed(odd)), post("1")).await,
+        500,
+        "internal_error",
+    );
+}
+
+#[actix_web::test]
+async fn a_claim_whose_answer_is_lost_is_given_back_and_nothing_runs() {
+    let store = Store {
+        claim_fails: true,
+        ..Store::default()
+    };
+    is(send(&store, post("1")).await, 500, "internal_error");
+    assert_eq!(store.calls(), ["claim", "release"]);
+}
+
+#[actix_web::test]
+async fn every_failure_that_changed_nothing_gives_the_key_back() {
+    for (id, status, code) in [
+        ("refused", 404, "not_found"),
+        ("failing", 500, "internal_error"),
+        ("away", 500, "internal_error"),
+        ("panicking", 500, "internal_error"),
+    ] {
+        let store = Store::default();
+        is(send(&store, post(id)).await, status, code);
+        assert_eq!(store.calls(), ["claim", "begin", "release"], "{id}");
+    }
+    let store = Store::default();
+    is(send(&store, post("none")).await, 404, "not_found");
+    assert_eq!(store.calls(), ["claim", "release"]);
+}
+
+#[actix_web::test]
+async fn a_store_that_is_away_says_when_to_come_again_and_a_defect_does_not() {
+    for (id, waits) in [("away", true), ("failing", false), ("panicking", false)] {
+        let response = respond(&Store::default(), request(Method::GET, id)).await;
+        assert_eq!(response.status(), 500);
+        assert_eq!(response.headers().contains_key("retry-after"), waits, "{id}");
+    }
+}
+
+#[actix_web::test]
+async fn work_that_lost_against_other_work_is_done_again_three_times() {
+    let store = Store::with_commits(vec![beaten(), beaten(), beaten()]);
+    is(send(&store, post("1")).await, 201, "");
+    let once = ["begin", "act", "complete", "commit"];
+    assert_eq!(
+        store.calls(),
+        [&["claim"][..], &once, &once, &once, &once].concat()
+    );
+    let store = Store::with_commits(vec![beaten(), beaten(), beaten(), beaten()]);
+    is(send(&store, post("1")).await, 500, "internal_error");
+    assert_eq!(store.calls().last(), Some(&"release"));
+}
+
+#[actix_web::test]
+async fn a_lost_commit_is_answered_by_what_stands_in_the_row() {
+    for (outcome, status, last) in [
+        (Ok(Some(remembered())), 201, "outcome"),
+        (Ok(None), 500, "release"),
+        (Err(()), 500, "outcome"),
+    ] {
+        let store = Store {
+            outcome: Some(outcome),
+            ..Store::with_commits(vec![CommitError::Unknown(unavailable())])
+        };
+        let response = respond(&store, post("1")).await;
+        assert_eq!(response.status(), status);
+        assert!(!response.headers().contains_key("idempotent-replayed"));
+        assert_eq!(store.calls().last(), Some(&last));
+        assert_eq!(store.calls().iter().filter(|call| **call == "act").count(), 1);
+    }
+    let store = Store::with_commits(vec![CommitError::Unknown(unavailable())]);
+    is(
+        send(&store, request(Method::POST, "1")).await,
+        500,
+        "internal_error",
+    );
+    assert_eq!(store.calls(), ["begin", "act", "commit"]);
+}
+
+#[actix_web::test]
+async fn who_lost_the_claim_changes_nothing_and_is_told_that_another_runs() {
+    let store = Store {
+        lost_claim: true,
+        ..Store::default()
+    };
+    is(send(&store, post("1")).await, 409, "idempotency_in_progress");
+    assert!(!store.calls().contains(&"commit"));
+}
+
+#[actix_web::test]
+async fn a_silent_store_is_given_up_within_3_seconds() {
+    tokio::time::pause();
+    let silent = Store {
+        silent: true,
+        ..Store::default()
+    };
+    for (store, request) in [
+        (Store::default(), request(Method::GET, "slow")),
+        (Store::default(), post("slow")),
+        (silent, post("1")),
+    ] {
+        let began = Instant::now();
+        is(send(&store, request).await, 500, "internal_error");
+        assert!(began.elapsed() < Duration::from_secs(3));
+        assert!(!store.calls().contains(&"commit"));
+    }
+}
+
+#[actix_web::test]
+async fn a_client_that_goes_away_stops_nothing_that_writes() {
+    let store = Store {
+        claimed: Some(Claimed::Run),
+        ..Store::default()
+    };
+    let answering = respond(&store, post("1"));
+    // Dropped where it first waits, which is for the task.
+    drop(tokio::time::timeout(Duration::ZERO, answering).await);
+    for _ in 0..100 {
+        if store.calls().last() == Some(&"commit") {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{:?}", store.calls());
+}

@@ -1,0 +1,119 @@
+//! A request as it comes in, before anybody has looked at it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use actix_web::dev::Payload;
+use actix_web::http::Method;
+use actix_web::http::header::HeaderMap;
+use actix_web::{HttpRequest, HttpResponse};
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::body::{self, Body, BodyLimits};
+use crate::deadline::Deadline;
+use crate::error::Error;
+use crate::head;
+use crate::problem::Problem;
+use crate::reply;
+use crate::request_span::RequestSpan;
+use crate::trace_id::TraceId;
+
+/// A request with what the front found out about it.
+pub struct Request {
+    pub http: HttpRequest,
+    pub payload: Payload,
+    pub trace_id: TraceId,
+    pub span: RequestSpan,
+    /// Whom the request comes from, trusted proxies left out.
+    pub client: IpAddr,
+    pub received_at: Instant,
+    /// How long the client took to send its body.
+    pub(crate) body_took: Duration,
+}
+
+/// A response, and the template of the route that gave it.
+pub struct Answer {
+    pub response: HttpResponse,
+    pub route: &'static str,
+}
+
+impl Request {
+    pub fn headers(&self) -> &HeaderMap {
+        self.http.headers()
+    }
+
+    pub fn method(&self) -> &Method {
+        self.http.method()
+    }
+
+    /// The path as it was sent, still percent-encoded.
+    pub fn path(&self) -> &str {
+        self.http.uri().path()
+    }
+
+    pub fn query(&self) -> &str {
+        self.http.uri().query().unwrap_or_default()
+    }
+
+    /// When the request is given up. The time that the client took to send its body does not count.
+    pub fn deadline(&self) -> Deadline {
+        Deadline::of_request(self.received_at).extended_by(self.body_took)
+    }
+
+    /// Reads the body; where that fails, the message for the client, after which the connection has to be closed.
+    pub async fn body(&mut self, limits: BodyLimits) -> Result<Bytes, &'static str> {
+        if matches!(self.payload, Payload::None) {
+            return Ok(Bytes::new());
+        }
+        let began = Instant::now();
+        let body = body::read(self.http.headers(), &mut self.payload, limits).await;
+        self.body_took = began.elapsed();
+        match (body.complaint(), body) {
+            (None, Body::Whole(bytes)) => Ok(bytes),
+            (complaint, _) => Err(complaint.unwrap_or_default()),
+        }
+    }
+
+    /// Ends the request. What is left of its body is not read.
+    pub fn end(self, response: HttpResponse, route: &'static str, closes: bool) -> Answer {
+        let response = match self.payload {
+            payload if closes => reply::closing(response, payload),
+            Payload::None => response,
+            payload => reply::holding(response, payload),
+        };
+        Answer { response, route }
+    }
+
+    /// Answers with a document that needs no token.
+    pub fn answer_document(
+        self,
+        route: &'static str,
+        document: impl FnOnce(&TraceId) -> HttpResponse,
+    ) -> Answer {
+        let response = match *self.method() {
+            Method::GET | Method::HEAD => Ok(document(&self.trace_id)),
+            _ => Err(Problem::wrong_method("GET")),
+        };
+        self.answer_unauthenticated(route, response)
+    }
+
+    /// Answers that nothing is served here.
+    pub fn answer_not_found(self) -> Answer {
+        self.answer_unauthenticated("-", Err(Problem::not_found()))
+    }
+
+    fn answer_unauthenticated(self, route: &'static str, response: Result<HttpResponse, Problem>) -> Answer {
+        let response = head::check(self.http.head())
+            .map_err(Error::from)
+            .and_then(|()| response.map_err(Error::from));
+        let (response, closes) = match response {
+            Ok(response) => (response, false),
+            Err(error) => {
+                let (problem, closes) = error.into_problem();
+                (problem.into_response(&self.trace_id), closes)
+            }
+        };
+        self.end(response, route, closes)
+    }
+}

@@ -1,0 +1,205 @@
+//! The table of a listener's operations, and the search in it.
+
+use std::fmt;
+
+use actix_web::dev::Payload;
+use actix_web::http::Method;
+use futures_util::future::{BoxFuture, LocalBoxFuture};
+use kernel::Claim;
+
+use crate::error::Error;
+use crate::listener::Listener;
+use crate::openapi::{Docs, Parameter};
+use crate::operation::{Call, Effect, Ids, Incoming, Operation, Read, Stream, Write};
+use crate::problem::Problem;
+use crate::reply::Reply;
+use crate::violations::Violations;
+use crate::write::write;
+
+/// An operation's declaration as a value, so that the table can be walked.
+pub struct Route<L: Listener> {
+    pub method: Method,
+    pub path: &'static str,
+    pub scope: L::Scope,
+    pub effect: Effect,
+    pub query: &'static [Parameter],
+    pub fields: &'static [&'static str],
+    pub docs: Option<&'static Docs>,
+    pub(crate) decode: Decode<L>,
+}
+
+type Decode<L> = fn(&Incoming<'_>, Call<L>) -> Result<Work, Violations>;
+
+/// A decoded request that only waits to be carried out.
+pub(crate) enum Work {
+    Read(Replying),
+    /// Reads, and bounds its time itself.
+    Wait(Replying),
+    Write(Box<dyn FnOnce(Option<Claim>) -> Replying>),
+    Stream(Box<dyn FnOnce(&mut Payload) -> ReplyingHere<'_>>),
+}
+
+type Replying = BoxFuture<'static, Result<Reply, Error>>;
+/// Bound to the server thread, as the payload is.
+type ReplyingHere<'a> = LocalBoxFuture<'a, Result<Reply, Error>>;
+
+impl<L: Listener> Route<L> {
+    pub const fn read<O: Read<L>>() -> Self {
+        Self::of::<O>(Effect::Read, |incoming, call| {
+            let operation = O::decode(incoming, &call)?;
+            let reading = Box::pin(async move {
+                let operation = operation.ok_or_else(Problem::not_found)?;
+                operation.execute(call).await
+            });
+            Ok(if O::WAITS {
+                Work::Wait(reading)
+            } else {
+                Work::Read(reading)
+            })
+        })
+    }
+
+    pub const fn write<O: Write<L>>() -> Self {
+        Self::of::<O>(Effect::Write, |incoming, call| {
+            let operation = O::decode(incoming, &call)?;
+            Ok(Work::Write(Box::new(|claim| {
+                Box::pin(write(operation, call, claim))
+            })))
+        })
+    }
+
+    pub const fn stream<O: Stream<L>>() -> Self {
+        Self::of::<O>(Effect::Stream, |incoming, call| {
+            let operation = O::decode(incoming, &call)?;
+            Ok(Work::Stream(Box::new(|body| {
+                Box::pin(async move {
+                    let operation = operation.ok_or_else(Problem::not_found)?;
+                    operation.execute(call, body).await
+                })
+            })))
+        })
+    }
+
+    const fn of<O: Operation<L>>(effect: Effect, decode: Decode<L>) -> Self {
+        Self {
+            method: O::METHOD,
+            path: O::PATH,
+            scope: O::SCOPE,
+            effect,
+            query: O::QUERY,
+            fields: O::FIELDS,
+            docs: O::DOCS,
+            decode,
+        }
+    }
+
+    /// Whether an `Idempotency-Key` is looked at.
+    pub fn is_keyed(&self) -> bool {
+        self.effect == Effect::Write && L::KEYED.contains(&self.method)
+    }
+}
+
+impl<L: Listener> fmt::Debug for Route<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}
+
+/// What the table has for a request.
+#[derive(Debug)]
+pub(crate) enum Found<'a, L: Listener> {
+    Route(&'static Route<L>, Ids<'a>),
+    /// The path exists, with these methods. The route is the first of them.
+    WrongMethod(&'static Route<L>, String),
+    NoPath,
+}
+
+/// Finds the operation of a request. HEAD stands for GET (D5); paths are compared as they were sent, a trailing slash and
+/// all (D6). HEAD is not among the allowed methods (D118).
+pub(crate) fn find<'a, L: Listener>(
+    table: &'static [Route<L>],
+    method: &Method,
+    path: &'a str,
+) -> Found<'a, L> {
+    let method = if *method == Method::HEAD {
+        &Method::GET
+    } else {
+        method
+    };
+    let mut first = None;
+    for route in table {
+        let Some(ids) = capture(route.path, path) else {
+            continue;
+        };
+        if route.method == *method {
+            return Found::Route(route, ids);
+        }
+        first = first.or(Some(route));
+    }
+    let Some(first) = first else {
+        return Found::NoPath;
+    };
+    let methods = table
+        .iter()
+        .filter(|route| route.path == first.path)
+        .map(|route| route.method.as_str());
+    Found::WrongMethod(first, methods.collect::<Vec<_>>().join(", "))
+}
+
+impl<'a, L: Listener> Found<'a, L> {
+    /// The route, or the first route of a path that lacks the method.
+    pub(crate) const fn at_path(&self) -> Option<&'static Route<L>> {
+        match self {
+            Self::Route(route, _) | Self::WrongMethod(route, _) => Some(route),
+            Self::NoPath => None,
+        }
+    }
+
+    /// The operation, or 404 (D4).
+    pub(crate) fn route(&self) -> Result<(&'static Route<L>, Ids<'a>), Problem> {
+        match self {
+            Self::Route(route, ids) => Ok((route, *ids)),
+            Self::WrongMethod(_, allow) => Err(Problem::wrong_method(allow.clone())),
+            Self::NoPath => Err(Problem::not_found()),
+        }
+    }
+}
+
+/// What stands in `path` in the places of the template's names; nothing where the path is another.
+fn capture<'a>(template: &str, path: &'a str) -> Option<Ids<'a>> {
+    let (mut names, mut parts) = (template.split('/'), path.split('/'));
+    let mut ids = [""; 2];
+    let mut places = ids.iter_mut();
+    loop {
+        match (names.next(), parts.next()) {
+            (None, None) => return Some(ids),
+            (Some(name), Some(part)) if name.starts_with('{') && !part.is_empty() => {
+                *places.next()? = part;
+            }
+            (Some(name), Some(part)) if name == part => {}
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_match_whole_paths() {
+        assert_eq!(capture("/v1/offers", "/v1/offers"), Some(["", ""]));
+        assert_eq!(capture("/s/{s}/o/{o}", "/s/1/o/%32"), Some(["1", "%32"]));
+        for other in [
+            "/s/1/o/",
+            "/s//o/2",
+            "/s/1/o/2/",
+            "/s/1/o",
+            "/s/1/o/2/3",
+            "s/1/o/2",
+            "",
+        ] {
+            assert_eq!(capture("/s/{s}/o/{o}", other), None, "{other}");
+        }
+    }
+}
