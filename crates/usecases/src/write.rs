@@ -10,24 +10,20 @@ use kernel::{Claim, Claimed, IdempotencyClaims, Remembered, StoreError};
 use crate::{Answer, Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact_within};
 
 /// How long a write waits for the store.
+#[async_trait]
 pub trait Deadline: Send + Sync {
     /// Waits for a step that has committed nothing. At the deadline the step is dropped.
-    fn hold<T: Send>(
-        &self,
-        step: impl Future<Output = T> + Send,
-    ) -> impl Future<Output = Result<T, StoreError>> + Send;
+    async fn hold<T: Send>(&self, step: impl Future<Output = T> + Send) -> Result<T, StoreError>;
 
     /// Waits for the release of a claim, at least for a moment. A release that takes longer goes on in the background.
-    fn hold_release(
-        &self,
-        release: impl Future<Output = ()> + Send + 'static,
-    ) -> impl Future<Output = ()> + Send;
+    async fn hold_release(&self, release: impl Future<Output = ()> + Send + 'static);
 }
 
 /// Waits as long as the store takes.
 #[derive(Debug, Clone, Copy)]
 pub struct NoDeadline;
 
+#[async_trait]
 impl Deadline for NoDeadline {
     async fn hold<T: Send>(&self, step: impl Future<Output = T> + Send) -> Result<T, StoreError> {
         Ok(step.await)

@@ -82,6 +82,7 @@ impl Work for Does {
 /// Gives up what does not end at once.
 struct AtOnce;
 
+#[async_trait]
 impl Deadline for AtOnce {
     async fn hold<T: Send>(&self, step: impl Future<Output = T> + Send) -> Result<T, StoreError> {
         let step = std::pin::pin!(step);
