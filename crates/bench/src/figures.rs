@@ -76,7 +76,7 @@ impl Table {
 
     /// All columns, separated alike.
     pub(crate) fn row(&mut self, cells: fmt::Arguments<'_>) {
-        self.0 += &format!("| {cells} |\n");
+        self.0.extend(["| ", &cells.to_string(), " |\n"]);
     }
 }
 
