@@ -41,7 +41,7 @@ async fn take_the_rest(url: &str, into: &mut Vec<Client>) {
 
 #[tokio::test]
 async fn a_server_without_free_connections_is_survived() {
-    let postgres = OwnPostgres::start(|options| options.max_connections(30)).await;
+    let postgres = OwnPostgres::start(|options| options.setting("max_connections", 30)).await;
     let admin = postgres.database().connect().await;
     admin.batch_execute(ACCOUNT).await.unwrap();
     let url = postgres.database().url().replace("//postgres@", "//shop@");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use private_postgres::{Durability, Options};
+use private_postgres::Options;
 use procfs::Current as _;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
@@ -30,7 +30,6 @@ impl Cluster {
         }
         .context("no temporary folder")?;
         let options = Options::new(folder.path().join("cluster"))
-            .durability(Durability::Durable)
             .throw_away(true)
             .setting("shared_buffers", shared_buffers()?);
         let options = SETTINGS

@@ -3,57 +3,145 @@
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-use rustix::process::Pid;
-
-use crate::account::Account;
-use crate::binaries::Installed;
-use crate::guard::Until;
 use crate::place::{self, Place};
-use crate::server::Server;
-use crate::{Binaries, Connection, Error, Options, initdb, leftover, lock};
+use crate::server::{self, Server};
+use crate::{Binaries, Connection, Error, leftover};
+
+/// How long a dead server can go unnoticed.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest wait between two attempts to start it.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The server's settings. Huge pages are off because a container may see pages that it is not allowed to touch.
+const SETTINGS: &[&str] = &[
+    "listen_addresses=",
+    "port=5432",
+    "max_connections=200",
+    "logging_collector=off",
+    "log_destination=stderr",
+    "log_line_prefix=%m [%p] ",
+    "log_timezone=UTC",
+    "timezone=UTC",
+    "log_checkpoints=off",
+    "huge_pages=off",
+];
+
+/// How to run a cluster.
+#[derive(Clone, Debug)]
+pub struct Options {
+    folder: PathBuf,
+    settings: Vec<String>,
+    fresh: bool,
+    throw_away: bool,
+    primary: Option<Connection>,
+}
+
+impl Options {
+    /// A durable cluster in `folder`, which is made where missing and belongs to the cluster alone.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            settings: Vec::new(),
+            fresh: false,
+            throw_away: false,
+            primary: None,
+        }
+    }
+
+    /// A setting of the server (`shared_buffers`, `1GB`). The last one of a name counts, over the crate's own too.
+    #[must_use]
+    pub fn setting(mut self, name: impl fmt::Display, value: impl fmt::Display) -> Self {
+        self.settings.push(format!("{name}={value}"));
+        self
+    }
+
+    /// Whether to delete what earlier owners left in the folder, before the start.
+    #[must_use]
+    pub fn fresh(mut self, fresh: bool) -> Self {
+        self.fresh = fresh;
+        self
+    }
+
+    /// Whether the data end with their owner.
+    #[must_use]
+    pub fn throw_away(mut self, throw_away: bool) -> Self {
+        self.throw_away = throw_away;
+        self
+    }
+
+    /// The running cluster to copy where the folder holds no data yet, and to follow then as its standby, until [`Cluster::promote`].
+    #[must_use]
+    pub fn standby_of(mut self, primary: Connection) -> Self {
+        self.primary = Some(primary);
+        self
+    }
+}
 
 /// A running PostgreSQL whose data folder this process alone uses. It stops when this is stopped or dropped, and when
 /// the process dies.
 pub struct Cluster {
-    options: Options,
-    binaries: Binaries,
     place: Place,
+    binaries: Binaries,
+    settings: Vec<String>,
+    throw_away: bool,
     /// `None` once stopped.
     server: Mutex<Option<Server>>,
-    _owned: Vec<File>,
+    _lock: File,
 }
 
 impl Cluster {
-    /// Starts the cluster of a folder, making it where there is none. Fails at once with [`Error::InUse`] where
-    /// another owner has it; what is left of a dead owner's server is ended first.
+    /// Starts the cluster of a folder, and makes it where there is none. Fails at once with [`Error::InUse`] where
+    /// another owner has it. What is left of a dead owner's server is ended first.
     pub fn start(options: Options) -> Result<Self, Error> {
-        let installed = Installed::find(options.binaries.as_deref())?;
-        let account = Account::choose()?;
         let folder = place::make_folder(&options.folder)?;
-        let mut owned = vec![lock::own(&options.folder, &folder.join("lock"))?];
-        let (mut place, mut elsewhere) = claim(&options, &folder, account)?;
+        let lock = place::own(&folder)?;
+        let mut place = Place::prepare(&folder)?;
         if options.fresh {
             drop(leftover::end(&place)?);
             place.remove()?;
-            (place, elsewhere) = claim(&options, &folder, account)?;
+            place = Place::prepare(&folder)?;
         }
-        owned.extend(elsewhere);
-        let binaries = installed.for_data_of(initdb::version_of(&place.data()));
-        let server = Server::start(&place, &binaries, &options, Until::OwnerEnds)?;
+        let binaries = Binaries::for_data_of(server::version_of(&place.data()))?;
+        server::ensure_data(&place, &binaries, options.primary.as_ref())?;
+        let mut settings: Vec<_> = SETTINGS.iter().map(ToString::to_string).collect();
+        let socket_folder = place.connection().socket_folder().display().to_string();
+        settings.push(format!("unix_socket_directories=\"{socket_folder}\""));
+        settings.extend(options.settings);
+        let server = Server::start(&place, &binaries, &settings, options.throw_away)?;
         tracing::debug!(folder = %folder.display(), pid = %server.process().as_raw_nonzero(), "PostgreSQL is ready");
         Ok(Self {
-            options,
-            binaries,
             place,
+            binaries,
+            settings,
+            throw_away: options.throw_away,
             server: Mutex::new(Some(server)),
-            _owned: owned,
+            _lock: lock,
         })
     }
 
-    /// How to connect; stays the same when the server is started again.
+    /// Starts it as [`Self::start`] does, and its server again within a fraction of a second of its death, until it is stopped.
+    /// Connections are lost, the way to connect stays.
+    pub fn start_supervised(options: Options) -> Result<Arc<Self>, Error> {
+        let cluster = Arc::new(Self::start(options)?);
+        let watched = Arc::downgrade(&cluster);
+        thread::spawn(move || {
+            let mut pause = WATCH_INTERVAL;
+            loop {
+                thread::sleep(pause);
+                let Some(cluster) = watched.upgrade() else {
+                    return;
+                };
+                pause = watch(&cluster, pause);
+            }
+        });
+        Ok(cluster)
+    }
+
+    /// How to connect. It stays the same when the server is started again.
     pub fn connection(&self) -> Connection {
         self.place.connection()
     }
@@ -80,14 +168,9 @@ impl Cluster {
 
     /// The server's process id, unless stopped.
     pub fn server_process(&self) -> Option<u32> {
-        self.server()
-            .as_ref()
-            .and_then(|server| u32::try_from(raw(server.process())).ok())
-    }
-
-    /// The guard's process id, unless stopped.
-    pub fn guard_process(&self) -> Option<u32> {
-        self.server().as_ref().map(Server::guard_id)
+        let server = self.server();
+        let process = server.as_ref()?.process().as_raw_nonzero();
+        u32::try_from(process.get()).ok()
     }
 
     /// Whether the server runs.
@@ -95,8 +178,7 @@ impl Cluster {
         self.server().as_mut().is_some_and(Server::is_running)
     }
 
-    /// Starts the server again if it has died, with the same connection; tells whether it had. Does nothing once
-    /// stopped.
+    /// Starts the server again if it has died, with the same connection, and returns whether it had. Does nothing once stopped.
     pub fn restart_if_dead(&self) -> Result<bool, Error> {
         let mut server = self.server();
         let Some(dead) = server.as_mut() else {
@@ -106,28 +188,15 @@ impl Cluster {
             return Ok(false);
         }
         dead.release();
-        // A failed start leaves the dead one here, so that it is tried again.
-        let next = Server::start(&self.place, &self.binaries, &self.options, Until::OwnerEnds)?;
+        // After a failure the dead one stays here, so that it is tried again.
+        let next = Server::start(&self.place, &self.binaries, &self.settings, self.throw_away)?;
         *server = Some(next);
         Ok(true)
     }
 
-    /// Makes a standby a primary, which it stays, and waits until it is one; its old primary has to be dead, or there are two.
+    /// Makes a standby a primary, which it stays, and waits until it is one. Its old primary has to be dead, or there are two.
     pub fn promote(&self) -> Result<(), Error> {
-        let program = self.binaries.program("pg_ctl");
-        let mut command = self.place.account.command(&program);
-        command.args(["promote", "-D"]).arg(self.place.data());
-        let output = command
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| Error::Run { program, source })?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(Error::Program {
-            program: "pg_ctl promote",
-            output: initdb::printed(&output),
-        })
+        server::promote(&self.place.account, &self.binaries, &self.place.data())
     }
 
     /// Ends the server by a fast shutdown: clients are cut off, all data are written. Stopping twice is harmless.
@@ -136,7 +205,7 @@ impl Cluster {
             return Ok(());
         };
         server.stop(&self.place)?;
-        if self.options.throw_away {
+        if self.throw_away {
             self.place.remove()
         } else {
             Ok(())
@@ -167,17 +236,18 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// The cluster's place; with its own lock where it lies elsewhere, since a copy of the folder names the same place.
-fn claim(options: &Options, folder: &Path, account: Account) -> Result<(Place, Option<File>), Error> {
-    let place = Place::prepare(folder, account, None)?;
-    let lock = place.root().join("lock");
-    let elsewhere = place
-        .is_outside()
-        .then(|| lock::own(&options.folder, &lock))
-        .transpose()?;
-    Ok((place, elsewhere))
-}
-
-fn raw(pid: Pid) -> i32 {
-    pid.as_raw_nonzero().get()
+/// Starts the server again if it is dead. Returns the pause until the next look.
+fn watch(cluster: &Cluster, pause: Duration) -> Duration {
+    match cluster.restart_if_dead() {
+        Ok(false) => WATCH_INTERVAL,
+        Ok(true) => {
+            tracing::warn!("PostgreSQL had died and was started again");
+            WATCH_INTERVAL
+        }
+        Err(error) => {
+            let cause: &dyn std::error::Error = &error;
+            tracing::error!(error = cause, "PostgreSQL has died and does not start");
+            (pause * 2).min(LONGEST_PAUSE)
+        }
+    }
 }

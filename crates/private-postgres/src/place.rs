@@ -1,21 +1,170 @@
-//! Where a cluster's files lie: in its folder, or where the account can reach them and a socket's path is short enough.
+//! Where a cluster's files lie, and the account that they belong to.
 
-use std::fs::{self, DirBuilder};
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, lchown, symlink,
+};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::account::Account;
-use crate::connection::Connection;
-use crate::note::Note;
-use crate::{Error, files};
+use rustix::fs::OFlags;
+use rustix::process::{getegid, geteuid};
 
-/// Longest path of a unix socket in bytes, its final NUL aside: 107 on Linux, 103 on macOS (`sun_path`).
-const LONGEST_SOCKET: usize = 103;
+use crate::Error;
 
-/// A cluster's files and whose they are.
+/// Longest path of a unix socket in bytes, without its final NUL (`sun_path`).
+const LONGEST_SOCKET: usize = 107;
+
+/// The account that runs the server and owns its files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Account {
+    uid: u32,
+    gid: u32,
+    /// It is not the process's own, which takes root.
+    is_another: bool,
+}
+
+impl Account {
+    /// Oneself. For root: the owner of the files that there are, else the account `postgres`, else `nobody`.
+    fn choose(existing: Option<&PathBuf>) -> Result<Self, Error> {
+        if !geteuid().is_root() {
+            return Ok(Self {
+                uid: geteuid().as_raw(),
+                gid: getegid().as_raw(),
+                is_another: false,
+            });
+        }
+        let owner = existing.and_then(|files| fs::symlink_metadata(files).ok());
+        let owner = owner.map(|found| (found.uid(), found.gid()));
+        let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let mut candidates = owner.into_iter().chain(
+            ["postgres", "nobody"]
+                .iter()
+                .filter_map(|name| ids(&accounts, name)),
+        );
+        let (uid, gid) = candidates.find(|(uid, _)| *uid != 0).ok_or(Error::NoAccount)?;
+        Ok(Self {
+            uid,
+            gid,
+            is_another: true,
+        })
+    }
+
+    /// A command under this account, in a process group of its own, without the caller's `PG…` variables, with messages in English.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        // The account may have no access to the caller's working folder.
+        command
+            .current_dir("/")
+            .process_group(0)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PG") {
+                command.env_remove(name);
+            }
+        }
+        if self.is_another {
+            command.uid(self.uid).gid(self.gid);
+        }
+        command
+    }
+
+    /// Whether the account can enter the folder and write in it. Permission bits do not tell for sure, so it is tried.
+    fn can_use(&self, folder: &Path) -> bool {
+        let mut attempt = self.command(Path::new("/bin/sh"));
+        attempt
+            .args(["-c", "cd \"$1\" && test -w .", "sh"])
+            .arg(folder)
+            .stderr(Stdio::null());
+        attempt.status().is_ok_and(|status| status.success())
+    }
+
+    /// Makes the folder, which may exist, for the account alone. Somebody else's is refused.
+    fn make(&self, folder: &Path) -> Result<(), Error> {
+        let make = || match DirBuilder::new().mode(0o700).create(folder) {
+            Ok(()) => self.give(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let found = fs::symlink_metadata(folder)?;
+                if !found.is_dir() || ![self.uid, geteuid().as_raw()].contains(&found.uid()) {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+                fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+                    .and_then(|()| self.give(folder))
+            }
+            Err(error) => Err(error),
+        };
+        make().map_err(Error::at(folder))
+    }
+
+    fn give(&self, path: &Path) -> io::Result<()> {
+        if self.is_another {
+            lchown(path, Some(self.uid), Some(self.gid))?;
+        }
+        Ok(())
+    }
+}
+
+/// User and group id in the text of `/etc/passwd` (`name:password:uid:gid:…`).
+fn ids(accounts: &str, name: &str) -> Option<(u32, u32)> {
+    let line = accounts
+        .lines()
+        .find(|line| line.split(':').next() == Some(name))?;
+    let mut ids = line.split(':').skip(2).map_while(|field| field.parse().ok());
+    Some((ids.next()?, ids.next()?))
+}
+
+/// How to connect to a cluster: over a unix socket, without a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    socket_folder: PathBuf,
+}
+
+impl Connection {
+    /// The folder of the socket: a client's `host`.
+    pub fn socket_folder(&self) -> &Path {
+        &self.socket_folder
+    }
+
+    /// The number in the socket's file name: a client's `port`. Always 5432, since the folder is the cluster's own.
+    pub fn port(&self) -> u16 {
+        5432
+    }
+
+    /// The superuser.
+    pub fn user(&self) -> &'static str {
+        "postgres"
+    }
+
+    /// The connection as a URL for libpq and tokio-postgres, the percent-encoded socket folder as its host.
+    pub fn url(&self, database: &str) -> String {
+        let folder = encoded(self.socket_folder.as_os_str().as_bytes());
+        format!(
+            "postgres://{}@{folder}/{}",
+            self.user(),
+            encoded(database.as_bytes())
+        )
+    }
+}
+
+/// Percent-encodes all but the unreserved characters of RFC 3986, section 2.3.
+fn encoded(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, &byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            // Writing into a string does not fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+        text
+    })
+}
+
+/// A cluster's files.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     folder: PathBuf,
@@ -25,48 +174,35 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Finds or makes the place for the cluster of `folder`, an absolute path without links; a new one lies under
-    /// `preferred`, where given.
-    pub(crate) fn prepare(folder: &Path, account: Account, preferred: Option<&Path>) -> Result<Self, Error> {
-        let note = cluster_note(folder);
-        let (root, account) = if let Some(root) = note.read()? {
-            let account = account.owning(&root)?;
-            (root, account)
-        } else if let Some(parent) = preferred {
-            (note.make(parent, account)?, account)
+    /// The place of the cluster of `folder`, an absolute path without links. It is made where it is missing.
+    pub(crate) fn prepare(folder: &Path) -> Result<Self, Error> {
+        let inside = folder.join("cluster");
+        // The link alone says whether the files lie elsewhere: where they lie depends on the folder, so that its copy has others.
+        let name = format!("private-postgres-{:016x}", fnv1a(folder.as_os_str().as_bytes()));
+        let elsewhere = Path::new("/var/tmp").join(&name);
+        let mut root = if inside.is_symlink() { &elsewhere } else { &inside };
+        // Anybody could have made the other folder, so its owner is not asked for.
+        let account = Account::choose((*root == inside).then_some(&inside))?;
+        account.make(root)?;
+        if *root == inside && !account.can_use(&inside) {
+            // Succeeds only without data.
+            fs::remove_dir(&inside).map_err(Error::at(&inside))?;
+            root = &elsewhere;
+            account.make(root)?;
+            symlink(root, &inside).map_err(Error::at(&inside))?;
+        }
+        let beside = root.join("socket");
+        let socket = if is_for_a_socket(&beside) {
+            beside
         } else {
-            inside_or_reachable(folder, account, &note)?
+            Path::new("/tmp").join(&name)
         };
-        let socket = socket_folder(folder, &root, account)?;
         Ok(Self {
             folder: folder.to_owned(),
-            root,
+            root: root.clone(),
             socket,
             account,
         })
-    }
-
-    /// The place that was made for the cluster of `folder`, if it is there.
-    pub(crate) fn find(folder: &Path, account: Account) -> Result<Option<Self>, Error> {
-        let root = cluster_note(folder)
-            .read()?
-            .unwrap_or_else(|| folder.join("cluster"));
-        if !root.is_dir() {
-            return Ok(None);
-        }
-        let account = account.owning(&root)?;
-        let beside = root.join("socket");
-        let socket = if fits(&beside) {
-            Some(beside)
-        } else {
-            socket_note(folder).read()?
-        };
-        Ok(socket.map(|socket| Self {
-            folder: folder.to_owned(),
-            root,
-            socket,
-            account,
-        }))
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -76,10 +212,6 @@ impl Place {
     /// The folder that belongs to the account and holds all of the server's files.
     pub(crate) fn root(&self) -> &Path {
         &self.root
-    }
-
-    pub(crate) fn is_outside(&self) -> bool {
-        !self.root.starts_with(&self.folder)
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -95,136 +227,146 @@ impl Place {
     }
 
     pub(crate) fn connection(&self) -> Connection {
-        Connection::new(self.socket.clone())
+        Connection {
+            socket_folder: self.socket.clone(),
+        }
+    }
+
+    /// The server's log for writing, begun anew if it is longer than this.
+    pub(crate) fn open_log(&self, longest: u64) -> Result<File, Error> {
+        let path = self.log();
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.len() > longest) {
+            remove(&path)?;
+        }
+        let log = open(&path, File::options().append(true).create(true))?;
+        self.account.give(&path).map_err(Error::at(&path))?;
+        Ok(log)
     }
 
     /// Makes the socket's folder anew: sockets and lock files of a killed server would stop the next one.
     pub(crate) fn clear_socket(&self) -> Result<(), Error> {
-        files::remove(&self.socket)?;
-        files::create_private(&self.socket, self.account).map_err(Error::at(&self.socket))
+        self.account.make(&self.socket)?;
+        remove(&self.socket)?;
+        self.account.make(&self.socket)
     }
 
-    /// Removes all that was made, but for the caller's folder and the locks in it.
+    /// Removes all that was made, except the locks in the caller's folder.
     pub(crate) fn remove(&self) -> Result<(), Error> {
-        files::remove(&self.socket)?;
-        files::remove(&self.root)?;
-        socket_note(&self.folder).remove()?;
-        cluster_note(&self.folder).remove()
+        remove(&self.socket)?;
+        remove(&self.root)?;
+        remove(&self.folder.join("cluster"))
     }
 }
 
-fn cluster_note(folder: &Path) -> Note {
-    Note::new(folder.join("cluster.at"))
+/// Whether a path is short enough for a socket, and needs no quoting in the server's setting, which is a list with commas.
+fn is_for_a_socket(folder: &Path) -> bool {
+    let is_plain =
+        |text: &str| !text.contains(|character: char| character.is_control() || ",\"'\\".contains(character));
+    folder.as_os_str().len() + "/.s.PGSQL.5432".len() <= LONGEST_SOCKET
+        && folder.to_str().is_some_and(is_plain)
 }
 
-fn socket_note(folder: &Path) -> Note {
-    Note::new(folder.join("socket.at"))
-}
-
-/// A place in `folder`, or one that the account can reach where it cannot reach that.
-fn inside_or_reachable(folder: &Path, account: Account, note: &Note) -> Result<(PathBuf, Account), Error> {
-    let inside = folder.join("cluster");
-    let account = account.owning(&inside)?;
-    files::ensure_private(&inside, account)?;
-    if account.can_use(&inside) {
-        return Ok((inside, account));
-    }
-    let root = note.make(Path::new("/var/tmp"), account)?;
-    move_data(&inside, &root, account)?;
-    Ok((root, account))
-}
-
-/// Takes along the data of a time when the account could enter the folder. `mv` knows how to do so across file systems.
-fn move_data(inside: &Path, root: &Path, account: Account) -> Result<(), Error> {
-    let data = inside.join("data");
-    if data.exists() {
-        let program = PathBuf::from("/bin/mv");
-        let root_account = Account {
-            switched: false,
-            ..account
-        };
-        let status = root_account
-            .command(&program)
-            .arg(&data)
-            .arg(root)
-            .stdin(Stdio::null())
-            .status();
-        let source = match status {
-            Ok(status) if status.success() => None,
-            Ok(status) => Some(io::Error::other(status.to_string())),
-            Err(error) => Some(error),
-        };
-        if let Some(source) = source {
-            return Err(Error::Run { program, source });
-        }
-    }
-    files::remove(inside)
-}
-
-/// The folder of the socket: beside the data, or a short one where the path of that is too long or too odd.
-fn socket_folder(folder: &Path, root: &Path, account: Account) -> Result<PathBuf, Error> {
-    let beside = root.join("socket");
-    if fits(&beside) {
-        return Ok(beside);
-    }
-    let note = socket_note(folder);
-    match note.read()? {
-        Some(socket) => Ok(socket),
-        None => note.make(Path::new("/tmp"), account),
-    }
-}
-
-/// Whether a socket's path fits, and needs no quoting in the server's setting, which is a list with commas.
-fn fits(folder: &Path) -> bool {
-    let path = folder.as_os_str().as_bytes();
-    let plain = |byte: &u8| !byte.is_ascii_control() && !b",\"'\\".contains(byte);
-    path.len() + "/.s.PGSQL.5432".len() <= LONGEST_SOCKET
-        && path.iter().all(plain)
-        && folder.to_str().is_some()
+/// A stable hash for names (FNV-1a, 64 bits). The standard library's may change with its release.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// Makes `folder` and those above it where missing; gives its absolute path without links.
 pub(crate) fn make_folder(folder: &Path) -> Result<PathBuf, Error> {
-    fs::create_dir_all(folder)
-        .and_then(|()| fs::canonicalize(folder))
-        .map_err(Error::at(folder))
+    let made = fs::create_dir_all(folder).and_then(|()| fs::canonicalize(folder));
+    made.map_err(Error::at(folder))
 }
 
-/// Makes `folder` under a folder for temporary files, where others could have made it first.
-pub(crate) fn make_own_folder(folder: &Path) -> Result<PathBuf, Error> {
-    let made = DirBuilder::new().mode(0o700).create(folder).and_then(|()| {
-        // The server's account passes through, whatever this process's mask says.
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
-    });
-    if let Err(error) = made
-        && error.kind() != io::ErrorKind::AlreadyExists
-    {
-        return Err(Error::at(folder)(error));
+/// Removes the file or folder with all that is in it. A missing one is no error.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::at(path)(error)),
+        _ => Ok(()),
     }
-    let metadata = fs::symlink_metadata(folder).map_err(Error::at(folder))?;
-    if !metadata.is_dir() || metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(Error::OtherOwner {
-            folder: folder.to_owned(),
-            owner: metadata.uid(),
-        });
+}
+
+/// Opens a file that its owner alone can read. A symbolic link is refused: root opens files in a folder of the server's account.
+fn open(path: &Path, options: &mut OpenOptions) -> Result<File, Error> {
+    let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    options
+        .mode(0o600)
+        .custom_flags(no_follow)
+        .open(path)
+        .map_err(Error::at(path))
+}
+
+/// Opens a file for a lock that the kernel releases when its holder dies (`flock`).
+pub(crate) fn open_lock(path: &Path) -> Result<File, Error> {
+    open(
+        path,
+        File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false),
+    )
+}
+
+/// Takes the lock if nobody holds it.
+pub(crate) fn try_lock(file: &File, path: &Path) -> Result<bool, Error> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(Error::at(path)(error)),
     }
-    fs::canonicalize(folder).map_err(Error::at(folder))
+}
+
+/// Makes this process the owner of `folder` for as long as the returned file is open.
+pub(crate) fn own(folder: &Path) -> Result<File, Error> {
+    let path = folder.join("lock");
+    let lock = open_lock(&path)?;
+    if try_lock(&lock, &path)? {
+        Ok(lock)
+    } else {
+        Err(Error::InUse(folder.to_owned()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio_postgres::config::Host;
+
     use super::*;
 
     #[test]
+    fn accounts_are_found_by_their_whole_name() {
+        let accounts = "root:x:0:0:root:/root:/bin/sh\npostgres2:x:5:5::/:\npostgres:x:101:104:PostgreSQL:/:/bin/bash\nbroken\n";
+        assert_eq!(ids(accounts, "postgres"), Some((101, 104)));
+        assert_eq!(ids(accounts, "postgre"), None);
+        assert_eq!(ids(accounts, "broken"), None);
+    }
+
+    #[test]
     fn only_short_and_plain_paths_hold_a_socket() {
-        assert!(fits(Path::new(
-            "/home/me/project/.sandbox/postgres/cluster/socket"
-        )));
-        assert!(fits(Path::new("/home/some one/ż/socket")));
-        assert!(!fits(Path::new("/home/a,b/socket")));
-        assert!(!fits(Path::new("/home/a\"b/socket")));
+        assert!(is_for_a_socket(Path::new("/home/some one/ż/socket")));
+        assert!(!is_for_a_socket(Path::new("/home/a,b/socket")));
+        assert!(!is_for_a_socket(Path::new("/home/a\"b/socket")));
         let longest = format!("/{}", "x".repeat(LONGEST_SOCKET - "//.s.PGSQL.5432".len()));
-        assert!(fits(Path::new(&longest)));
-        assert!(!fits(Path::new(&format!("{longest}x"))));
+        assert!(is_for_a_socket(Path::new(&longest)));
+        assert!(!is_for_a_socket(Path::new(&format!("{longest}x"))));
+    }
+
+    #[test]
+    fn a_url_is_understood_by_tokio_postgres() {
+        let folder = "/tmp/an odd@place/50%/ż";
+        let connection = Connection {
+            socket_folder: folder.into(),
+        };
+        let config: tokio_postgres::Config = connection.url("test_1/ż").parse().unwrap();
+        assert_eq!(config.get_hosts(), [Host::Unix(folder.into())]);
+        assert_eq!(config.get_dbname(), Some("test_1/ż"));
+        assert_eq!(config.get_user(), Some("postgres"));
     }
 }

@@ -34,14 +34,6 @@ impl TestClock {
             .expect("the clock stops");
     }
 
-    /// Lets the clock run again, from the present.
-    pub async fn thaw(&self) {
-        self.client
-            .execute("update test_clock set frozen = null", &[])
-            .await
-            .expect("the clock runs");
-    }
-
     /// Moves the clock on, whether it runs or stands.
     pub async fn advance(&self, by: TimeDelta) {
         let milliseconds = by.num_milliseconds();

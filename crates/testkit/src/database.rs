@@ -1,14 +1,26 @@
 //! A database of one's own for each test, cloned from a migrated template.
 
-use std::sync::OnceLock;
+use std::{path::PathBuf, sync::OnceLock};
 
-use private_postgres::{Binaries, SharedCluster, SharedOptions};
+use private_postgres::{Binaries, Cluster, Error, Options};
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
 use crate::TestClock;
 
-static CLUSTER: OnceLock<SharedCluster> = OnceLock::new();
+/// What crashes would cost does not matter here. Autovacuum would disturb copies of the template.
+const SETTINGS: [(&str, &str); 8] = [
+    ("fsync", "off"),
+    ("full_page_writes", "off"),
+    ("synchronous_commit", "off"),
+    ("wal_level", "minimal"),
+    ("max_wal_senders", "0"),
+    ("autovacuum", "off"),
+    ("jit", "off"),
+    ("max_connections", "500"),
+];
+
+const TEMPLATE: &str = "template_migrated";
 
 /// A migrated database that nobody else uses. It is dropped with the value.
 #[derive(Debug)]
@@ -19,12 +31,12 @@ pub struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// Clones the template; the first call of a test run starts PostgreSQL and makes the template.
+    /// Clones the template; the first call of a process starts PostgreSQL and makes the template.
     pub async fn create() -> Self {
-        let template = tokio::task::spawn_blocking(template)
+        tokio::task::spawn_blocking(make_template)
             .await
             .expect("the template's thread ended");
-        Self::clone_of(&template).await
+        Self::clone_of(TEMPLATE).await
     }
 
     /// A database without any table.
@@ -37,11 +49,11 @@ impl TestDatabase {
 
     async fn clone_of(template: &str) -> Self {
         let name = format!("test_{}", random_id().simple());
-        let admin = connect(&cluster().connection().url("postgres")).await;
+        let admin = connect(&cluster().url("postgres")).await;
         let clone = format!("create database {name} template {template} strategy file_copy");
         admin.batch_execute(&clone).await.expect("the template is cloned");
         Self {
-            url: cluster().connection().url(&name),
+            url: cluster().url(&name),
             name: Some(name),
         }
     }
@@ -71,7 +83,7 @@ impl TestDatabase {
 
     /// Everything that is in it, as `pg_dump` writes it.
     pub async fn dump(&self) -> String {
-        let binaries = Binaries::find(None).expect("PostgreSQL is installed");
+        let binaries = Binaries::find().expect("PostgreSQL is installed");
         let dump = tokio::process::Command::new(binaries.program("pg_dump"))
             .arg("--dbname")
             .arg(&self.url)
@@ -90,7 +102,7 @@ impl TestDatabase {
 
     /// Closes every connection to the database and admits no other until [`Self::come_back`].
     pub async fn go_away(&self) {
-        let admin = connect(&cluster().connection().url("postgres")).await;
+        let admin = connect(&cluster().url("postgres")).await;
         let name = self.name();
         let statements = format!(
             "alter database {name} allow_connections false;
@@ -104,7 +116,7 @@ impl TestDatabase {
 
     /// Admits connections again.
     pub async fn come_back(&self) {
-        let admin = connect(&cluster().connection().url("postgres")).await;
+        let admin = connect(&cluster().url("postgres")).await;
         let statement = format!("alter database {} allow_connections true", self.name());
         admin
             .batch_execute(&statement)
@@ -120,7 +132,7 @@ impl Drop for TestDatabase {
         let drop_it = format!("drop database if exists {name} with (force)");
         let dropped = std::thread::spawn(move || {
             blocking(async {
-                let admin = connect(&cluster().connection().url("postgres")).await;
+                let admin = connect(&cluster().url("postgres")).await;
                 admin.batch_execute(&drop_it).await
             })
         });
@@ -129,31 +141,50 @@ impl Drop for TestDatabase {
     }
 }
 
-fn cluster() -> &'static SharedCluster {
+/// The server of this process, which ends with it. Its folder is the first that no other process uses.
+fn cluster() -> &'static Cluster {
+    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
     CLUSTER.get_or_init(|| {
-        SharedCluster::join(&SharedOptions::default()).unwrap_or_else(|e| panic!("PostgreSQL: {e}"))
+        let user = rustix::process::geteuid().as_raw();
+        let base = disk().join(format!("seller-api-tests-{user}"));
+        let start = |number: u32| {
+            let options = Options::new(base.join(number.to_string()))
+                .fresh(true)
+                .throw_away(true);
+            let add = |options: Options, (name, value)| options.setting(name, value);
+            Cluster::start(SETTINGS.into_iter().fold(options, add))
+        };
+        let mut starts = (0..)
+            .map(start)
+            .skip_while(|started| matches!(started, Err(Error::InUse(_))));
+        let started = starts.next().expect("there is no last folder");
+        started.unwrap_or_else(|error| panic!("PostgreSQL: {error}"))
     })
 }
 
-/// The name of the migrated template, which is made once in the life of the cluster for each set of migrations.
-fn template() -> String {
-    let name = format!("template_{}", adapter_postgres::migrations_fingerprint());
-    let made = cluster().once(&name, || {
-        let url = cluster().connection().url(&name);
+/// Memory, if Linux keeps a roomy folder there (containers often have 64 MB of it), else the disk of temporary files.
+fn disk() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    let is_roomy = |disk: rustix::fs::StatVfs| disk.f_bavail * disk.f_frsize >= 4 << 30;
+    let free = rustix::fs::statvfs(&memory);
+    if free.is_ok_and(is_roomy) {
+        memory
+    } else {
+        std::env::temp_dir()
+    }
+}
+
+fn make_template() {
+    static MADE: OnceLock<()> = OnceLock::new();
+    MADE.get_or_init(|| {
         blocking(async {
-            let admin = connect(&cluster().connection().url("postgres")).await;
-            // A first attempt that was killed half-way leaves half a template.
-            admin
-                .batch_execute(&format!("drop database if exists {name}"))
-                .await?;
-            admin.batch_execute(&format!("create database {name}")).await
-        })
-        .map_err(|e| e.to_string())?;
-        adapter_postgres::migrate(&url, &mut |_| {}).map_err(|e| e.to_string())?;
-        Ok::<_, String>(())
+            let admin = connect(&cluster().url("postgres")).await;
+            let made = admin.batch_execute(&format!("create database {TEMPLATE}")).await;
+            made.expect("the template database is made");
+        });
+        adapter_postgres::migrate(&cluster().url(TEMPLATE), &mut |_| {})
+            .expect("the template database is migrated");
     });
-    made.unwrap_or_else(|e| panic!("the template database: {e}"));
-    name
 }
 
 fn blocking<T>(work: impl Future<Output = T>) -> T {

@@ -53,7 +53,7 @@ mod url;
 mod webhooks;
 
 pub use database::Database;
-pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate, migrations_fingerprint};
+pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate};
 pub use pool_state::PoolState;
 pub use queues::{Backlog, QUEUE_LIMIT, Queues};
 pub use retention::{Cleared, ClearedRecords, ErasedBuyers};

@@ -23,11 +23,6 @@ const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 const LOCK: i64 = 0x7365_6c6c_6572_6170;
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// A name for the content of all migrations: 16 hexadecimal digits, another one when any of them changes.
-pub fn migrations_fingerprint() -> String {
-    env!("MIGRATIONS_FINGERPRINT").to_owned()
-}
-
 /// A migration that is about to be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationStep {

@@ -21,7 +21,8 @@ use webhooks::{Failure, Host};
 
 use crate::{
     SenderSettings, SettingsError,
-    connection::{Connection, Peer, Stream},
+    connection::{Connection, Stream},
+    connection_pool::Peer,
     failure,
 };
 
@@ -42,7 +43,11 @@ impl Dialer {
     }
 
     /// Connects to the first of the addresses that accepts.
-    pub(crate) async fn open(&self, peer: Peer, addresses: &[IpAddr]) -> Result<Connection, Failure> {
+    pub(crate) async fn open(
+        &self,
+        peer: &Peer,
+        addresses: &[IpAddr],
+    ) -> Result<(IpAddr, Connection), Failure> {
         let (address, stream) = self.connect(peer.port, addresses).await?;
         // Small messages whose answer is waited for.
         stream.set_nodelay(true).map_err(|_| Failure::Connect)?;
@@ -52,7 +57,7 @@ impl Dialer {
         } else {
             Box::new(stream)
         };
-        Connection::open(peer, address, stream).await
+        Ok((address, Connection::open(stream).await?))
     }
 
     async fn connect(&self, port: u16, addresses: &[IpAddr]) -> Result<(IpAddr, TcpStream), Failure> {

@@ -2,10 +2,11 @@
 
 mod delivering;
 mod hostile;
+mod keeping;
 mod limits;
-mod metrics;
+mod measured;
+mod name_servers;
 mod names;
 mod receiver;
-mod reuse;
 mod support;
 mod tls;

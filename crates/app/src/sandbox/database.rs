@@ -1,9 +1,11 @@
 //! The sandbox's database: a private cluster, or one that the user names and that is nobody else's.
 
+use std::sync::Arc;
+
 use adapter_postgres::{Database, migrate};
 use anyhow::{Context as _, bail};
 use kernel::StoreError;
-use private_postgres::Supervised;
+use private_postgres::Cluster;
 use tokio::task::spawn_blocking;
 
 use super::data_dir::DataDir;
@@ -18,7 +20,7 @@ pub(super) enum Home {
     /// A PostgreSQL of the sandbox's own, started again when it dies.
     Private {
         /// The cluster.
-        cluster: Supervised,
+        cluster: Arc<Cluster>,
         /// Its database.
         url: String,
     },
@@ -56,7 +58,7 @@ impl Home {
             });
         }
         let options = private_postgres::Options::new(data_dir.cluster()).fresh(fresh);
-        let cluster = spawn_blocking(|| Supervised::start(options)).await??;
+        let cluster = spawn_blocking(|| Cluster::start_supervised(options)).await??;
         let url = cluster.url("postgres");
         Ok(Self::Private { cluster, url })
     }
@@ -94,7 +96,7 @@ impl Home {
     /// Ends the private cluster.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         if let Self::Private { cluster, .. } = self {
-            spawn_blocking(|| cluster.stop())
+            spawn_blocking(move || cluster.stop())
                 .await?
                 .context("PostgreSQL was not ended properly")?;
         }

@@ -1,129 +1,155 @@
 //! What happens when an owner, a guard or both are killed.
 
-use std::fs;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::{env, fs};
 
 use private_postgres::{Cluster, Options};
 
-use crate::support::{self, Helper, eventually, folder, kill, kill_guard, lives, sql};
+use crate::{eventually, folder, kill, kill_guard, lives, ps, sql, start};
 
-/// Owns a cluster with a table `kept`, and tells its processes and data.
-pub(crate) fn helper(folder: &Path, mode: &str) {
-    let options = Options::new(folder).throw_away(mode == "throw away");
-    let cluster = Cluster::start(options).unwrap();
-    sql(&cluster.url("postgres"), "create table kept ()");
-    let (server, guard) = (
-        cluster.server_process().unwrap(),
-        cluster.guard_process().unwrap(),
-    );
-    support::ready(&format!("{server} {guard} {}", cluster.data_folder().display()));
-}
-
-/// What the helper told.
-struct Told {
+/// Another process of this test program that owns a cluster with a table `kept`.
+struct Owner {
+    process: Child,
     server: u32,
-    guard: u32,
     data: PathBuf,
 }
 
-fn start_owner(folder: &Path, mode: &str) -> (Helper, Told) {
-    let owner = Helper::start(folder, mode);
-    let words: Vec<&str> = owner.said.splitn(3, ' ').collect();
-    let told = Told {
-        server: words[0].parse().unwrap(),
-        guard: words[1].parse().unwrap(),
-        data: words[2].into(),
-    };
-    (owner, told)
+impl Owner {
+    fn start(folder: &Path, throw_away: bool) -> Self {
+        let mut process = Self::spawn(folder, throw_away);
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let said = lines.find_map(|line| Some(line.unwrap().split_once("ready:")?.1.to_owned()));
+        let said = said.expect("the owner ended early");
+        let (server, data) = said.split_once(' ').unwrap();
+        Self {
+            process,
+            server: server.parse().unwrap(),
+            data: data.into(),
+        }
+    }
+
+    fn spawn(folder: &Path, throw_away: bool) -> Child {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "death::owner_process", "--ignored", "--nocapture"]);
+        command
+            .env("OWNER_FOLDER", folder)
+            .env("OWNER_THROWS_AWAY", throw_away.to_string());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
 }
 
-fn assert_starts_with_its_data(folder: &Path) {
-    let cluster = Cluster::start(Options::new(folder)).unwrap();
-    sql(&cluster.url("postgres"), "select from kept");
+#[test]
+#[ignore = "run by other tests, as a process of its own"]
+fn owner_process() {
+    let Some(folder) = env::var_os("OWNER_FOLDER") else {
+        return;
+    };
+    let throw_away = env::var("OWNER_THROWS_AWAY").unwrap() == "true";
+    let cluster = Cluster::start(Options::new(folder).throw_away(throw_away)).unwrap();
+    sql(&cluster, "create table kept ()");
+    let (server, data) = (cluster.server_process().unwrap(), cluster.data_folder());
+    writeln!(io::stdout(), "ready:{server} {}", data.display()).unwrap();
+    io::stdout().flush().unwrap();
+    io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+fn starts_with_its_data(folder: &Path) {
+    sql(&start(folder), "select from kept");
 }
 
 #[test]
 fn a_server_ends_with_its_killed_owner() {
     let folder = folder();
-    let (owner, told) = start_owner(folder.path(), "own");
+    let mut owner = Owner::start(folder.path(), false);
+    let guard = ps("ppid", owner.server).parse().unwrap();
     owner.kill();
     eventually("the end of server and guard", || {
-        !lives(told.server) && !lives(told.guard)
+        !lives(owner.server) && !lives(guard)
     });
-    assert!(!told.data.join("postmaster.pid").exists(), "a good end");
-    assert_starts_with_its_data(folder.path());
+    assert!(!owner.data.join("postmaster.pid").exists(), "a good end");
+    starts_with_its_data(folder.path());
 }
 
 #[test]
 fn a_start_right_after_a_kill_waits_for_the_old_server() {
     let folder = folder();
-    let (owner, told) = start_owner(folder.path(), "own");
+    let mut owner = Owner::start(folder.path(), false);
     owner.kill();
-    assert_starts_with_its_data(folder.path());
-    assert!(!lives(told.server));
+    starts_with_its_data(folder.path());
+    assert!(!lives(owner.server));
 }
 
 #[test]
 fn an_orphaned_server_is_ended_by_the_next_start() {
     let folder = folder();
-    let (owner, told) = start_owner(folder.path(), "own");
-    kill_guard(told.guard);
+    let mut owner = Owner::start(folder.path(), false);
+    kill_guard(owner.server);
     owner.kill();
-    assert!(lives(told.server));
-    assert_starts_with_its_data(folder.path());
-    assert!(!lives(told.server));
+    assert!(lives(owner.server));
+    starts_with_its_data(folder.path());
+    assert!(!lives(owner.server));
 }
 
 #[test]
 fn all_killed_at_once_stops_nothing() {
     let folder = folder();
-    let (owner, told) = start_owner(folder.path(), "own");
-    kill_guard(told.guard);
-    kill(told.server);
+    let mut owner = Owner::start(folder.path(), false);
+    kill_guard(owner.server);
+    kill(owner.server);
     owner.kill();
-    assert_starts_with_its_data(folder.path());
+    starts_with_its_data(folder.path());
 }
 
 #[test]
-fn a_killed_guard_is_replaced_by_a_living_owner() {
+fn a_killed_initdb_stops_nothing() {
     let folder = folder();
-    let cluster = Cluster::start(Options::new(folder.path())).unwrap();
-    let (server, guard) = (
-        cluster.server_process().unwrap(),
-        cluster.guard_process().unwrap(),
-    );
-    kill_guard(guard);
-    eventually("the notice of the guard's death", || !cluster.is_running());
-    assert!(cluster.restart_if_dead().unwrap());
-    assert!(!lives(server));
-    sql(&cluster.url("postgres"), "select 1");
+    let mut owner = Owner::spawn(folder.path(), false);
+    eventually("initdb", || folder.path().join("cluster/data.new").exists());
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    sql(&start(folder.path()), "select 1");
 }
 
 #[test]
-fn a_stop_without_a_guard_ends_the_server() {
+fn a_living_owner_copes_without_its_guard() {
     let folder = folder();
-    let cluster = Cluster::start(Options::new(folder.path())).unwrap();
-    let server = cluster.server_process().unwrap();
-    kill_guard(cluster.guard_process().unwrap());
+    let cluster = start(folder.path());
+    let first = cluster.server_process().unwrap();
+    kill_guard(first);
+    eventually("the restart", || cluster.restart_if_dead().unwrap());
+    assert!(!lives(first));
+    sql(&cluster, "select 1");
+    let second = cluster.server_process().unwrap();
+    kill_guard(second);
     cluster.stop().unwrap();
-    assert!(!lives(server));
+    assert!(!lives(second));
 }
 
 #[test]
 fn throw_away_data_end_with_a_killed_owner() {
     let folder = folder();
-    let (owner, told) = start_owner(folder.path(), "throw away");
-    assert!(told.data.exists());
+    let mut owner = Owner::start(folder.path(), true);
+    assert!(owner.data.exists());
     owner.kill();
-    eventually("the removal", || !told.data.exists());
+    eventually("the removal", || !owner.data.exists());
 }
 
 #[test]
 fn processes_of_others_in_a_stale_record_are_left_alone() {
     let folder = folder();
-    let cluster = Cluster::start(Options::new(folder.path())).unwrap();
-    sql(&cluster.url("postgres"), "create table kept ()");
+    let cluster = start(folder.path());
+    sql(&cluster, "create table kept ()");
     let record = cluster.data_folder().join("postmaster.pid");
     let text = fs::read_to_string(&record).unwrap();
     let rest = text.split_once('\n').unwrap().1.to_owned();
@@ -133,7 +159,7 @@ fn processes_of_others_in_a_stale_record_are_left_alone() {
     eventually("the zombie's death", || !lives(zombie.id()));
     for process in [stranger.id(), zombie.id()] {
         fs::write(&record, format!("{process}\n{rest}")).unwrap();
-        assert_starts_with_its_data(folder.path());
+        starts_with_its_data(folder.path());
     }
     assert!(lives(stranger.id()));
     stranger.kill().unwrap();

@@ -1,4 +1,4 @@
-//! Clusters in use: with owners that behave, with owners that die, and shared.
+//! Clusters in use: with owners that behave, and with owners that die.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,23 +8,84 @@
 
 mod cluster;
 mod death;
-mod shared;
-mod standby;
-mod support;
 
-use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// What helper processes do: `own` a cluster, or `share` one.
-#[test]
-#[ignore = "run by other tests, as a process of its own"]
-fn helper_process() {
-    let Some(folder) = env::var_os("HELPER_FOLDER") else {
-        return;
-    };
-    let folder = Path::new(&folder);
-    match env::var("HELPER_MODE").unwrap().as_str() {
-        "share" => shared::helper(folder),
-        mode => death::helper(folder, mode),
+use private_postgres::{Binaries, Cluster, Options};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A folder that every account can enter, unlike most temporary folders.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+fn start(folder: &Path) -> Cluster {
+    Cluster::start(Options::new(folder)).unwrap()
+}
+
+/// The answer to `query`, columns separated by `|`.
+fn sql(cluster: &Cluster, query: &str) -> String {
+    let mut psql = Command::new(Binaries::find().unwrap().program("psql"));
+    psql.args([
+        "-X",
+        "-At",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-c",
+        query,
+        &cluster.url("postgres"),
+    ]);
+    let output = psql.output().unwrap();
+    assert!(output.status.success(), "{query}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn eventually(what: &str, mut has_happened: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !has_happened() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what} did not happen");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What `ps` says of a process, without spaces around it.
+fn ps(column: &str, process: u32) -> String {
+    let output = Command::new("ps")
+        .args(["-o", &format!("{column}="), "-p", &process.to_string()])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Whether the process lives. A zombie does not.
+fn lives(process: u32) -> bool {
+    let state = ps("stat", process);
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+fn kill(process: u32) {
+    let pid = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+}
+
+/// Kills the shells of a server's guard, which is its parent, but not the server.
+fn kill_guard(server: u32) {
+    let guard = ps("ppid", server);
+    let output = Command::new("ps")
+        .args(["-A", "-o", "pid=,pgid=,comm="])
+        .output()
+        .unwrap();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        if fields[1] == guard && fields[2].ends_with("sh") {
+            kill(fields[0].parse().unwrap());
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! One carrier's client, a stub that plays the carrier, and a manual clock.
+//! One carrier's client, the stub that plays the carrier, and a clock that stands until it is moved.
 
 use std::{
     sync::{Arc, Mutex},
@@ -12,6 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
 use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, Sighting, TrackingNumber};
+use secrecy::SecretString;
 use url::Url;
 
 use crate::{
@@ -30,7 +31,7 @@ pub(crate) const CARRIERS: [Carrier; 7] = [
     Carrier::Fedex,
 ];
 
-/// Those with tokens.
+/// Those that want a token first.
 pub(crate) const WITH_TOKENS: [Carrier; 4] =
     [Carrier::PocztaPolska, Carrier::Gls, Carrier::Ups, Carrier::Fedex];
 
@@ -40,15 +41,15 @@ pub(crate) const SECRET: &str = "hush5secret";
 
 /// Starts at 2026-01-06T22:00:00Z.
 #[derive(Default)]
-pub(crate) struct ManualClock(Mutex<TimeDelta>);
+pub(crate) struct Hand(Mutex<TimeDelta>);
 
-impl ManualClock {
+impl Hand {
     pub(crate) fn forward(&self, seconds: i64) {
         *self.0.lock().unwrap() += TimeDelta::seconds(seconds);
     }
 }
 
-impl Clock for ManualClock {
+impl Clock for Hand {
     fn now(&self) -> DateTime<Utc> {
         at("2026-01-06T22:00:00Z") + *self.0.lock().unwrap()
     }
@@ -62,58 +63,70 @@ pub(crate) fn number() -> TrackingNumber {
     TrackingNumber::new(NUMBER.to_owned()).unwrap()
 }
 
-/// Settings for one carrier at `base_url`.
+pub(crate) fn secret(text: &str) -> SecretString {
+    SecretString::from(text.to_owned())
+}
+
+/// Settings that send one carrier's questions to `base_url`.
 pub(crate) fn settings(carrier: Carrier, base_url: &Url, deadline: Duration) -> CarrierSettings {
+    let base_url = base_url.clone();
     let token_url = base_url.join(TOKEN_PATH).unwrap();
-    let base_url = || base_url.clone();
-    let is = |asked| (carrier == asked).then_some(());
-    let oauth = |asked| {
-        is(asked).map(|()| OauthSettings {
-            base_url: base_url(),
-            token_url: token_url.clone(),
-            client_id: LOGIN.into(),
-            client_secret: SECRET.into(),
-        })
+    let oauth = || OauthSettings {
+        base_url: base_url.clone(),
+        token_url: token_url.clone(),
+        client_id: secret(LOGIN),
+        client_secret: secret(SECRET),
     };
-    CarrierSettings {
-        deadline,
-        inpost: is(Carrier::Inpost).map(|()| InpostSettings {
-            base_url: base_url(),
-            token: Some(SECRET.into()),
-        }),
-        dhl: is(Carrier::Dhl).map(|()| DhlSettings {
-            base_url: base_url(),
-            api_key: SECRET.into(),
-            service: Some("parcel-pl".to_owned()),
-        }),
-        poczta_polska: is(Carrier::PocztaPolska).map(|()| PocztaPolskaSettings {
-            base_url: base_url(),
-            token_url: token_url.clone(),
-            login: LOGIN.into(),
-            password: SECRET.into(),
-        }),
-        dpd: is(Carrier::Dpd).map(|()| DpdSettings {
-            base_url: base_url(),
-            channel: "channel1".to_owned(),
-            login: LOGIN.into(),
-            password: SECRET.into(),
-        }),
-        gls: oauth(Carrier::Gls),
-        ups: oauth(Carrier::Ups),
-        fedex: oauth(Carrier::Fedex),
-        ..CarrierSettings::none("Tests/1.0 (+https://tests.example)")
+    let mut settings = CarrierSettings::none("Tests/1.0 (+https://tests.example)");
+    settings.deadline = deadline;
+    match carrier {
+        Carrier::Inpost => {
+            let token = Some(secret(SECRET));
+            settings.inpost = Some(InpostSettings { base_url, token });
+        }
+        Carrier::Dhl => {
+            let service = Some("parcel-pl".to_owned());
+            settings.dhl = Some(DhlSettings {
+                base_url,
+                api_key: secret(SECRET),
+                service,
+            });
+        }
+        Carrier::PocztaPolska => {
+            let (login, password) = (secret(LOGIN), secret(SECRET));
+            settings.poczta_polska = Some(PocztaPolskaSettings {
+                base_url,
+                token_url,
+                login,
+                password,
+            });
+        }
+        Carrier::Dpd => {
+            let (channel, login, password) = ("channel1".to_owned(), secret(LOGIN), secret(SECRET));
+            settings.dpd = Some(DpdSettings {
+                base_url,
+                channel,
+                login,
+                password,
+            });
+        }
+        Carrier::Gls => settings.gls = Some(oauth()),
+        Carrier::Ups => settings.ups = Some(oauth()),
+        Carrier::Fedex => settings.fedex = Some(oauth()),
+        Carrier::Other => panic!("nobody to ask"),
     }
+    settings
 }
 
 pub(crate) struct World {
     pub(crate) carrier: Carrier,
     pub(crate) stub: Stub,
-    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) clock: Arc<Hand>,
     pub(crate) carriers: Carriers,
 }
 
 impl World {
-    /// The carrier reports the parcel as delivered, and gives tokens.
+    /// A carrier that knows the parcel as delivered and hands out tokens.
     pub(crate) async fn new(carrier: Carrier) -> Self {
         Self::within(carrier, adapter_carriers::DEADLINE).await
     }
@@ -122,7 +135,7 @@ impl World {
         let stub = Stub::start().await;
         stub.says([fixtures::delivered(carrier)]);
         stub.gives((1..=9).map(|n| fixtures::token(carrier, n)));
-        let clock = Arc::new(ManualClock::default());
+        let clock = Arc::new(Hand::default());
         let url = Url::parse(&format!("http://{}/", stub.address)).unwrap();
         let carriers = Carriers::new(&settings(carrier, &url, deadline), clock.clone()).unwrap();
         Self {
@@ -133,26 +146,17 @@ impl World {
         }
     }
 
-    pub(crate) fn clock() -> Arc<ManualClock> {
-        Arc::default()
-    }
-
     pub(crate) async fn ask(&self) -> Lookup {
         self.carriers.look_up(self.carrier, &number()).await
     }
 
-    /// The look-up when the carrier replies this.
+    /// What is found when the carrier says this.
     pub(crate) async fn hears(&self, reply: Reply) -> Lookup {
         self.stub.says([reply]);
         self.ask().await
     }
 
-    /// Why a look-up has no answer when the carrier replies this.
-    pub(crate) async fn fails(&self, reply: Reply) -> String {
-        reason(self.hears(reply).await)
-    }
-
-    /// Asserts that look-ups succeed. Two of them keep the breaker closed after a failure.
+    /// Two answers after a failure, so that no breaker opens, and what was counted is taken back.
     pub(crate) async fn recovers(&self) {
         for _ in 0..2 {
             found(self.hears(fixtures::delivered(self.carrier)).await);
@@ -160,18 +164,17 @@ impl World {
         self.stub.forget();
     }
 
-    /// Look-ups and token requests that the stub has seen.
-    pub(crate) fn requests(&self) -> (usize, usize) {
-        (self.stub.asked().len(), self.stub.token_requests().len())
+    pub(crate) fn asked(&self) -> usize {
+        self.stub.asked().len()
     }
 
-    pub(crate) fn asked(&self) -> usize {
-        self.requests().0
+    pub(crate) fn token_requests(&self) -> usize {
+        self.stub.token_requests().len()
     }
 }
 
-/// Checks several carriers concurrently. All worlds exist before the first check: creating an HTTP client blocks the thread for
-/// longer than some deadlines.
+/// Checks something of several carriers at a time. The worlds are there before any check begins: making an HTTP client
+/// holds up the thread longer than some deadlines.
 pub(crate) async fn each(carriers: &[Carrier], deadline: Duration, check: impl AsyncFn(&World)) {
     let mut worlds = Vec::new();
     for carrier in carriers {
@@ -194,6 +197,7 @@ pub(crate) fn reason(lookup: Lookup) -> String {
     }
 }
 
+/// Waits until something holds that happens on its own.
 pub(crate) async fn until(holds: impl Fn() -> bool) {
     let waiting = async {
         while !holds() {

@@ -7,7 +7,7 @@ use orders::ShipmentMail;
 
 use crate::{
     stub::{Act, Script, Stub},
-    support::{clock, error_text, is_permanent, mail, mailer, read, rendered, send_to, sender, settings},
+    support::{clock, is_permanent, mail, mailer, read, rendered, send_to, sender, settings, told},
 };
 
 #[tokio::test]
@@ -23,13 +23,13 @@ async fn a_mail_is_handed_over() {
     assert_eq!(stub.commands(), said);
     let arrived = stub.contents();
     assert_eq!(arrived.len(), 1);
-    let message = read(arrived[0].as_bytes());
+    let letter = read(arrived[0].as_bytes());
     assert_eq!(
-        message.subject,
+        letter.subject,
         "Przesyłka z zamówienia PS-2026-000123 jest w drodze"
     );
     assert_eq!(
-        message.to,
+        letter.to,
         (Some("Żaneta Łęcka".to_owned()), "zaneta@example.com".to_owned())
     );
 }
@@ -86,9 +86,9 @@ async fn refused_credentials_are_the_settings_fault_and_stay_secret() {
         });
         let outcome = mailer(&settings).send(&mail()).await;
         assert!(!is_permanent(&outcome));
-        let text = error_text(&outcome.unwrap_err());
-        assert!(text.contains("signing in"), "{text}");
-        assert!(!text.contains("correct horse"), "{text}");
+        let story = told(&outcome.unwrap_err());
+        assert!(story.contains("signing in"), "{story}");
+        assert!(!story.contains("correct horse"), "{story}");
         assert!(stub.contents().is_empty());
     }
 }
