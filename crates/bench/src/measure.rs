@@ -79,6 +79,14 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// The least ratio to pgbench that is aimed at.
+    pub(crate) fn goal(&self) -> Option<f64> {
+        match self.side {
+            Side::Pgbench => None,
+            _ => self.scenario.goal(),
+        }
+    }
+
     /// Measures once; briefly where it is only to warm up.
     async fn measure(&self, ground: &Ground, brief: bool) -> anyhow::Result<Sample> {
         let (seconds, backlog) = (ground.options.seconds, ground.options.backlog);

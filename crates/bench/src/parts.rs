@@ -104,11 +104,7 @@ async fn beside_pgbench(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) 
         for (subject, series) in subjects.iter().zip(pair) {
             let (title, rate) = (subject.title(), series.rate().whole());
             let ratio = series.ratio_to(pair.last().unwrap_or(series));
-            let goal = subject
-                .scenario
-                .goal()
-                .map(|goal| format!("≥ {goal}"))
-                .unwrap_or_default();
+            let goal = subject.goal().map(|goal| format!("≥ {goal}")).unwrap_or_default();
             let (p50, p99) = (series.quantile(0.5)?, series.quantile(0.99)?);
             let [postgres, program, client] = series.cpu();
             table.row(format_args!(

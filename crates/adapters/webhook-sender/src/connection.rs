@@ -1,6 +1,6 @@
 //! One HTTP/1.1 connection (RFC 9112) and the exchanges over it.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -15,7 +15,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::Instant,
 };
-use webhooks::Failure;
+use webhooks::{Failure, Host};
 
 use crate::{
     failure,
@@ -30,8 +30,18 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
+/// Whom a connection leads to, apart from the address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) is_tls: bool,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+}
+
 /// An open connection. It closes when this is dropped, an exchange under way included.
 pub(crate) struct Connection {
+    peer: Peer,
+    address: IpAddr,
     requests: SendRequest<Full<Bytes>>,
     limit: Arc<ReadLimit>,
     opened_at: Instant,
@@ -45,7 +55,7 @@ pub(crate) struct Unanswered {
 }
 
 impl Connection {
-    pub(crate) async fn open(stream: Box<dyn Stream>) -> Result<Self, Failure> {
+    pub(crate) async fn open(peer: Peer, address: IpAddr, stream: Box<dyn Stream>) -> Result<Self, Failure> {
         let limit = Arc::new(ReadLimit::default());
         // hyper reads before the first request, to notice when the connection closes.
         limit.allow_head();
@@ -63,10 +73,20 @@ impl Connection {
         // The exchange under way gets the connection's error too.
         tokio::spawn(async move { drop(driver.await) });
         Ok(Self {
+            peer,
+            address,
             requests,
             limit,
             opened_at: Instant::now(),
         })
+    }
+
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    pub(crate) fn address(&self) -> IpAddr {
+        self.address
     }
 
     pub(crate) fn opened_at(&self) -> Instant {

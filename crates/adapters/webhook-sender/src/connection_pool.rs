@@ -11,20 +11,11 @@ use std::{
 };
 
 use tokio::time::sleep;
-use webhooks::Host;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Peer};
 
 /// How often closed and expired connections are dropped.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-
-/// The peer of a connection, apart from its address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Peer {
-    pub(crate) is_tls: bool,
-    pub(crate) host: Host,
-    pub(crate) port: u16,
-}
 
 /// A connection is reused for the same peer only, and only if the peer's name still resolves to the connection's address.
 pub(crate) struct ConnectionPool {
@@ -36,14 +27,8 @@ pub(crate) struct ConnectionPool {
 #[derive(Default)]
 struct Idle {
     /// Least recently used first.
-    connections: VecDeque<Entry>,
+    connections: VecDeque<Connection>,
     is_sweeping: bool,
-}
-
-struct Entry {
-    peer: Peer,
-    address: IpAddr,
-    connection: Connection,
 }
 
 impl ConnectionPool {
@@ -56,23 +41,19 @@ impl ConnectionPool {
     }
 
     /// An open connection to the peer at one of the addresses, the most recently used first.
-    pub(crate) fn take(&self, peer: &Peer, addresses: &[IpAddr]) -> Option<(IpAddr, Connection)> {
-        let fits = |entry: &Entry| entry.peer == *peer && addresses.contains(&entry.address);
+    pub(crate) fn take(&self, peer: &Peer, addresses: &[IpAddr]) -> Option<Connection> {
+        let fits = |kept: &Connection| kept.peer() == peer && addresses.contains(&kept.address());
         let mut idle = self.idle();
         self.prune(&mut idle);
         let place = idle.connections.iter().rposition(fits);
-        let entry = place.and_then(|place| idle.connections.remove(place));
+        let connection = place.and_then(|place| idle.connections.remove(place));
         report(&idle);
-        entry.map(|entry| (entry.address, entry.connection))
+        connection
     }
 
-    pub(crate) fn put(self: &Arc<Self>, peer: Peer, address: IpAddr, connection: Connection) {
+    pub(crate) fn put(self: &Arc<Self>, connection: Connection) {
         let mut idle = self.idle();
-        idle.connections.push_back(Entry {
-            peer,
-            address,
-            connection,
-        });
+        idle.connections.push_back(connection);
         self.prune(&mut idle);
         if idle.connections.len() > self.max_idle {
             idle.connections.pop_front();
@@ -86,9 +67,8 @@ impl ConnectionPool {
 
     /// Drops connections that are closed or too old.
     fn prune(&self, idle: &mut Idle) {
-        idle.connections.retain(|Entry { connection, .. }| {
-            connection.is_ready() && connection.opened_at().elapsed() < self.max_age
-        });
+        let is_usable = |kept: &Connection| kept.is_ready() && kept.opened_at().elapsed() < self.max_age;
+        idle.connections.retain(is_usable);
     }
 
     /// A panic elsewhere leaves the list whole: each change is one step.

@@ -21,8 +21,7 @@ use webhooks::{Failure, Host};
 
 use crate::{
     SenderSettings, SettingsError,
-    connection::{Connection, Stream},
-    connection_pool::Peer,
+    connection::{Connection, Peer, Stream},
     failure,
 };
 
@@ -43,11 +42,7 @@ impl Dialer {
     }
 
     /// Connects to the first of the addresses that accepts.
-    pub(crate) async fn open(
-        &self,
-        peer: &Peer,
-        addresses: &[IpAddr],
-    ) -> Result<(IpAddr, Connection), Failure> {
+    pub(crate) async fn open(&self, peer: Peer, addresses: &[IpAddr]) -> Result<Connection, Failure> {
         let (address, stream) = self.connect(peer.port, addresses).await?;
         // Small messages whose answer is waited for.
         stream.set_nodelay(true).map_err(|_| Failure::Connect)?;
@@ -57,7 +52,7 @@ impl Dialer {
         } else {
             Box::new(stream)
         };
-        Ok((address, Connection::open(stream).await?))
+        Connection::open(peer, address, stream).await
     }
 
     async fn connect(&self, port: u16, addresses: &[IpAddr]) -> Result<(IpAddr, TcpStream), Failure> {

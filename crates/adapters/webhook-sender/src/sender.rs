@@ -1,6 +1,6 @@
 //! An attempt from begin to end.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,8 +17,8 @@ use webhooks::{
 
 use crate::{
     SenderSettings, SettingsError,
-    connection::Connection,
-    connection_pool::{ConnectionPool, Peer},
+    connection::{Connection, Peer},
+    connection_pool::ConnectionPool,
     dialer::Dialer,
     host_limiter::{HostLimiter, Limits},
     resolver::Resolver,
@@ -42,15 +42,6 @@ pub struct HttpSender {
     timeout: Duration,
 }
 
-/// The head of an answer, and its connection.
-struct Answer {
-    status: u16,
-    body: Incoming,
-    connection: Connection,
-    peer: Peer,
-    address: IpAddr,
-}
-
 impl HttpSender {
     /// Reads the machine's trusted certificates and, unless others are given, its name servers. Connects to nothing yet.
     pub fn new(settings: &SenderSettings) -> Result<Self, SettingsError> {
@@ -70,7 +61,9 @@ impl HttpSender {
         })
     }
 
-    async fn attempt(&self, message: &Message) -> Result<Answer, Failure> {
+    /// The status, the body to be read, and the connection. Retries once where a reused connection turns out to be closed. If the
+    /// first request has arrived after all, the receiver recognises the second by its `X-Delivery-Id`.
+    async fn attempt(&self, message: &Message) -> Result<(u16, Incoming, Connection), Failure> {
         let url = &message.url;
         let addresses = self.resolver.addresses(url).await?;
         let peer = Peer {
@@ -78,36 +71,18 @@ impl HttpSender {
             host: url.host().clone(),
             port: url.port(),
         };
-        let (address, connection, (status, body)) = self.exchange(message, &peer, &addresses).await?;
-        Ok(Answer {
-            status,
-            body,
-            connection,
-            peer,
-            address,
-        })
-    }
-
-    /// Retries once where a reused connection turns out to be closed. If the first request has arrived after all, the receiver
-    /// recognises the second by its `X-Delivery-Id`.
-    async fn exchange(
-        &self,
-        message: &Message,
-        peer: &Peer,
-        addresses: &[IpAddr],
-    ) -> Result<(IpAddr, Connection, (u16, Incoming)), Failure> {
-        if let Some((address, mut connection)) = self.pool.take(peer, addresses) {
+        if let Some(mut connection) = self.pool.take(&peer, &addresses) {
             let sent_at = Instant::now();
             match connection.exchange(self.request(message)?).await {
-                Ok(head) => return Ok((address, connection, head)),
+                Ok((status, body)) => return Ok((status, body, connection)),
                 Err(unanswered) if !unanswered.has_read && sent_at.elapsed() < RETRY_WITHIN => {}
                 Err(unanswered) => return Err(unanswered.failure),
             }
         }
-        let (address, mut connection) = self.dialer.open(peer, addresses).await?;
+        let mut connection = self.dialer.open(peer, &addresses).await?;
         let head = connection.exchange(self.request(message)?).await;
-        let head = head.map_err(|unanswered| unanswered.failure)?;
-        Ok((address, connection, head))
+        let (status, body) = head.map_err(|unanswered| unanswered.failure)?;
+        Ok((status, body, connection))
     }
 
     /// hyper adds `Content-Length`.
@@ -126,10 +101,9 @@ impl HttpSender {
         request.map_err(|_| Failure::protocol("the webhook's address cannot be put into a request"))
     }
 
-    async fn finish(&self, answer: Answer) {
-        let mut connection = answer.connection;
-        if connection.finish(answer.body).await {
-            self.pool.put(answer.peer, answer.address, connection);
+    async fn finish(&self, body: Incoming, mut connection: Connection) {
+        if connection.finish(body).await {
+            self.pool.put(connection);
         }
     }
 
@@ -152,11 +126,10 @@ impl WebhookSender for HttpSender {
         let answer = timeout_at(deadline, self.attempt(message)).await;
         let duration = started.elapsed();
         let outcome = match answer.unwrap_or(Err(Failure::TimedOut)) {
-            Ok(answer) => {
-                let status = answer.status;
+            Ok((status, body, connection)) => {
                 let end = deadline.min(Instant::now() + FINISH_TIMEOUT);
                 // A connection that is not finished by then is dropped.
-                let _ = timeout_at(end, self.finish(answer)).await;
+                let _ = timeout_at(end, self.finish(body, connection)).await;
                 Outcome::Answered(status)
             }
             Err(failure) => Outcome::Failed(failure),

@@ -2,11 +2,10 @@
 
 mod delivering;
 mod hostile;
-mod keeping;
 mod limits;
-mod measured;
-mod name_servers;
+mod metrics;
 mod names;
 mod receiver;
+mod reuse;
 mod support;
 mod tls;

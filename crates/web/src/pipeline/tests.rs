@@ -186,10 +186,10 @@ impl Listener for Shop {
     }
 
     fn permit(&self, may_write: &bool, writes: bool) -> Result<(), Problem> {
-        match writes && !may_write {
-            true => Err(Problem::insufficient_scope("write", "shop")),
-            false => Ok(()),
+        if writes && !may_write {
+            return Err(Problem::insufficient_scope("write", "shop"));
         }
+        Ok(())
     }
 
     fn key_space(&self, _: &bool) -> KeySpace {
@@ -325,8 +325,8 @@ async fn send(store: &Store, request: TestRequest) -> (u16, String) {
     )
 }
 
-fn is(answered: (u16, String), status: u16, code: &str) {
-    assert_eq!(answered, (status, code.to_owned()));
+fn is(answered: &(u16, String), status: u16, code: &str) {
+    assert_eq!((answered.0, answered.1.as_str()), (status, code));
 }
 
 #[actix_web::test]
@@ -397,14 +397,14 @@ async fn a_bad_key_is_told_with_everything_else_and_a_body_has_its_cap() {
         .collect();
     assert_eq!(paths, ["Idempotency-Key", "stock"]);
     let long = request(Method::POST, "1").set_payload(" ".repeat(65));
-    is(send(&store, long).await, 400, "validation_error");
+    is(&send(&store, long).await, 400, "validation_error");
     assert!(store.calls().is_empty());
 }
 
 #[actix_web::test]
 async fn the_answer_is_remembered_as_the_last_step_before_the_commit() {
     let store = Store::default();
-    is(send(&store, post("1")).await, 201, "");
+    is(&send(&store, post("1")).await, 201, "");
     assert_eq!(store.calls(), ["claim", "begin", "act", "complete", "commit"]);
 }
 
@@ -416,7 +416,7 @@ async fn without_a_key_and_by_methods_without_keys_nothing_is_claimed() {
         if method == Method::PUT {
             request = request.insert_header(("idempotency-key", "k"));
         }
-        is(send(&store, request).await, 201, "");
+        is(&send(&store, request).await, 201, "");
         assert_eq!(store.calls(), ["begin", "act", "commit"]);
     }
 }
@@ -428,9 +428,9 @@ async fn a_key_that_is_taken_runs_nothing() {
         ..Store::default()
     };
     let store = with(Claimed::InProgress);
-    is(send(&store, post("1")).await, 409, "idempotency_in_progress");
+    is(&send(&store, post("1")).await, 409, "idempotency_in_progress");
     let store = with(Claimed::Reused);
-    is(send(&store, post("1")).await, 422, "idempotency_key_reused");
+    is(&send(&store, post("1")).await, 422, "idempotency_key_reused");
     let store = with(Claimed::Completed(remembered()));
     let response = respond(&store, post("1")).await;
     assert_eq!(response.status(), 201);
@@ -443,7 +443,7 @@ async fn a_key_that_is_taken_runs_nothing() {
         ..remembered()
     };
     is(
-        send(&with(Claimed::Completed(odd)), post("1")).await,
+        &send(&with(Claimed::Completed(odd)), post("1")).await,
         500,
         "internal_error",
     );
@@ -455,7 +455,7 @@ async fn a_claim_whose_answer_is_lost_is_given_back_and_nothing_runs() {
         claim_fails: true,
         ..Store::default()
     };
-    is(send(&store, post("1")).await, 500, "internal_error");
+    is(&send(&store, post("1")).await, 500, "internal_error");
     assert_eq!(store.calls(), ["claim", "release"]);
 }
 
@@ -468,11 +468,11 @@ async fn every_failure_that_changed_nothing_gives_the_key_back() {
         ("panicking", 500, "internal_error"),
     ] {
         let store = Store::default();
-        is(send(&store, post(id)).await, status, code);
+        is(&send(&store, post(id)).await, status, code);
         assert_eq!(store.calls(), ["claim", "begin", "release"], "{id}");
     }
     let store = Store::default();
-    is(send(&store, post("none")).await, 404, "not_found");
+    is(&send(&store, post("none")).await, 404, "not_found");
     assert_eq!(store.calls(), ["claim", "release"]);
 }
 
@@ -488,14 +488,14 @@ async fn a_store_that_is_away_says_when_to_come_again_and_a_defect_does_not() {
 #[actix_web::test]
 async fn work_that_lost_against_other_work_is_done_again_three_times() {
     let store = Store::with_commits(vec![beaten(), beaten(), beaten()]);
-    is(send(&store, post("1")).await, 201, "");
+    is(&send(&store, post("1")).await, 201, "");
     let once = ["begin", "act", "complete", "commit"];
     assert_eq!(
         store.calls(),
         [&["claim"][..], &once, &once, &once, &once].concat()
     );
     let store = Store::with_commits(vec![beaten(), beaten(), beaten(), beaten()]);
-    is(send(&store, post("1")).await, 500, "internal_error");
+    is(&send(&store, post("1")).await, 500, "internal_error");
     assert_eq!(store.calls().last(), Some(&"release"));
 }
 
@@ -518,7 +518,7 @@ async fn a_lost_commit_is_answered_by_what_stands_in_the_row() {
     }
     let store = Store::with_commits(vec![CommitError::Unknown(unavailable())]);
     is(
-        send(&store, request(Method::POST, "1")).await,
+        &send(&store, request(Method::POST, "1")).await,
         500,
         "internal_error",
     );
@@ -531,7 +531,7 @@ async fn who_lost_the_claim_changes_nothing_and_is_told_that_another_runs() {
         lost_claim: true,
         ..Store::default()
     };
-    is(send(&store, post("1")).await, 409, "idempotency_in_progress");
+    is(&send(&store, post("1")).await, 409, "idempotency_in_progress");
     assert!(!store.calls().contains(&"commit"));
 }
 
@@ -548,7 +548,7 @@ async fn a_silent_store_is_given_up_within_3_seconds() {
         (silent, post("1")),
     ] {
         let began = Instant::now();
-        is(send(&store, request).await, 500, "internal_error");
+        is(&send(&store, request).await, 500, "internal_error");
         assert!(began.elapsed() < Duration::from_secs(3));
         assert!(!store.calls().contains(&"commit"));
     }

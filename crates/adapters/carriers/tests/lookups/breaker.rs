@@ -1,21 +1,18 @@
-//! Each carrier in lasting trouble is left alone: the stub sees no request.
+//! A carrier in trouble is left alone: the stub sees no request.
 
 use std::time::Duration;
 
-use adapter_carriers::DEADLINE;
+use adapter_carriers::{Carriers, DEADLINE};
 use orders::{Carrier, CarrierLookup, Lookup};
+use url::Url;
 
 use crate::{
-    fixtures,
+    fixtures::{self, fault},
     stub::Reply,
-    world::{self, CARRIERS, World, number, reason},
+    world::{self, CARRIERS, World, found, number, reason},
 };
 
-async fn each(check: impl AsyncFn(&World)) {
-    world::each(&CARRIERS, DEADLINE, check).await;
-}
-
-/// Asserts that the carrier is left alone for exactly so long from now on.
+/// Asserts that the carrier is left alone for exactly so many seconds.
 async fn is_left_alone(world: &World, seconds: i64) {
     let asked = world.asked();
     for wait in [0, seconds - 1] {
@@ -33,33 +30,30 @@ async fn is_left_alone(world: &World, seconds: i64) {
 }
 
 #[tokio::test]
-async fn five_failures_open_it_and_the_probe_closes_it() {
-    each(async |world| {
-        let carrier = world.carrier;
+async fn five_failures_open_it_and_a_probe_closes_it() {
+    world::each(&CARRIERS, DEADLINE, async |world| {
         for _ in 0..5 {
-            assert_eq!(reason(world.hears(Reply::new(500, "")).await), "HTTP status 500");
+            assert_eq!(world.fails(Reply::new(500, "")).await, "HTTP status 500");
         }
         is_left_alone(world, 30).await;
         is_left_alone(world, 60).await;
         world.clock.forward(120);
-        for _ in 0..3 {
-            assert!(
-                matches!(world.hears(fixtures::delivered(carrier)).await, Lookup::Found(_)),
-                "{carrier:?}"
-            );
-        }
+        world.recovers().await;
     })
     .await;
 }
 
 #[tokio::test]
 async fn three_timeouts_open_it() {
-    world::each(&CARRIERS, Duration::from_millis(400), async |world| {
-        let carrier = world.carrier;
-        world.stub.says([Reply::Silence]);
+    let deadline = Duration::from_millis(400);
+    world::each(&CARRIERS, deadline, async |world| {
         for _ in 0..3 {
-            assert_eq!(reason(world.ask().await), "no answer in time", "{carrier:?}");
+            let began = std::time::Instant::now();
+            assert_eq!(world.fails(Reply::Silence).await, "no answer in time");
+            let took = began.elapsed();
+            assert!((deadline..Duration::from_secs(2)).contains(&took), "{took:?}");
         }
+        assert_eq!(world.asked(), 3);
         is_left_alone(world, 30).await;
     })
     .await;
@@ -67,20 +61,16 @@ async fn three_timeouts_open_it() {
 
 #[tokio::test]
 async fn a_429_is_obeyed() {
-    each(async |world| {
-        let carrier = world.carrier;
+    world::each(&CARRIERS, DEADLINE, async |world| {
         let until_then = "Tue, 06 Jan 2026 23:00:00 GMT";
-        assert_eq!(
-            reason(world.hears(Reply::new(429, "{}")).await),
-            "HTTP status 429"
-        );
+        assert_eq!(world.fails(Reply::new(429, "{}")).await, "HTTP status 429");
         world.stub.says([Reply::new(429, "{}").with("retry-after", "7")]);
         is_left_alone(world, 60).await;
         world
             .stub
             .says([Reply::new(429, "{}").with("retry-after", until_then)]);
         is_left_alone(world, 7).await;
-        world.stub.says([fixtures::delivered(carrier)]);
+        world.stub.says([fixtures::delivered(world.carrier)]);
         is_left_alone(world, 3_600 - 67).await;
     })
     .await;
@@ -89,21 +79,19 @@ async fn a_429_is_obeyed() {
 #[tokio::test]
 async fn a_429_for_a_token_counts_alike() {
     let world = World::new(Carrier::Gls).await;
-    world.stub.gives([
-        Reply::new(429, "").with("retry-after", "90"),
-        fixtures::token(Carrier::Gls, 1),
-    ]);
+    let throttled = Reply::new(429, "").with("retry-after", "90");
+    world.stub.gives([throttled, fixtures::token(Carrier::Gls, 1)]);
     assert_eq!(reason(world.ask().await), "HTTP status 429");
     is_left_alone(&world, 90).await;
-    assert_eq!((world.asked(), world.token_requests()), (1, 2));
+    assert_eq!(world.requests(), (1, 2));
 }
 
 #[tokio::test]
 async fn dhl_is_left_alone_until_midnight_once_the_quota_is_used_up() {
     let world = World::new(Carrier::Dhl).await;
-    world.hears(Reply::new(429, "{}")).await;
+    world.fails(Reply::new(429, "{}")).await;
     is_left_alone(&world, 60).await;
-    // The clock stands at 22:01:00.
+    // It is 22:01:00.
     world
         .stub
         .says([fixtures::delivered(Carrier::Dhl), Reply::new(429, "{}")]);
@@ -114,63 +102,49 @@ async fn dhl_is_left_alone_until_midnight_once_the_quota_is_used_up() {
 }
 
 #[tokio::test]
-async fn questions_that_the_carrier_refuses_do_not_count() {
-    each(async |world| {
-        let carrier = world.carrier;
-        let refusal = match carrier {
-            Carrier::Dpd => {
-                let fault = "<faultcode>S:Server</faultcode><faultstring>Invalid waybill</faultstring>";
-                let envelope = format!(
-                    "<S:Envelope xmlns:S=\"http://schemas.xmlsoap.org/soap/envelope/\"><S:Body><S:Fault>{fault}\
-                     </S:Fault></S:Body></S:Envelope>"
-                );
-                Reply::new(500, envelope)
-            }
+async fn rejected_requests_do_not_count() {
+    world::each(&CARRIERS, DEADLINE, async |world| {
+        let rejection = match world.carrier {
+            Carrier::Dpd => Reply::new(500, fault("Invalid waybill")),
             _ => Reply::new(400, r#"{"code":"no such number"}"#),
         };
         for _ in 0..10 {
-            let why = reason(world.hears(refusal.clone()).await);
-            assert!(why.starts_with("the carrier refuses the question"), "{carrier:?}: {why}");
+            let reason = world.fails(rejection.clone()).await;
+            assert!(reason.starts_with("the carrier refuses the question"), "{reason}");
         }
-        assert_eq!(world.asked(), 10, "{carrier:?}");
+        assert_eq!(world.asked(), 10, "{:?}", world.carrier);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_look_up_that_is_given_up_leaves_the_probe_to_the_next() {
+async fn a_cancelled_probe_leaves_its_place_to_the_next_look_up() {
     let world = World::new(Carrier::Inpost).await;
     for _ in 0..5 {
-        world.hears(Reply::new(500, "")).await;
+        world.fails(Reply::new(500, "")).await;
     }
     world.clock.forward(30);
     world.stub.says([Reply::Silence]);
-    let given_up = tokio::time::timeout(Duration::from_millis(50), world.ask()).await;
-    assert!(given_up.is_err());
-    assert!(matches!(
-        world.hears(fixtures::delivered(Carrier::Inpost)).await,
-        Lookup::Found(_)
-    ));
+    let cancelled = tokio::time::timeout(Duration::from_millis(50), world.ask()).await;
+    assert!(cancelled.is_err());
+    world.recovers().await;
 }
 
 #[tokio::test]
-async fn one_carriers_trouble_is_not_anothers() {
+async fn carriers_do_not_affect_each_other() {
     let (inpost, gls) = (World::new(Carrier::Inpost).await, World::new(Carrier::Gls).await);
-    let url = |world: &World| url::Url::parse(&format!("http://{}/", world.stub.address)).unwrap();
-    let deadline = adapter_carriers::DEADLINE;
-    let mut settings = crate::world::settings(Carrier::Inpost, &url(&inpost), deadline);
-    settings.gls = crate::world::settings(Carrier::Gls, &url(&gls), deadline).gls;
-    let both = adapter_carriers::Carriers::new(&settings, inpost.clock.clone()).unwrap();
+    let settings = |world: &World| {
+        let url = Url::parse(&format!("http://{}/", world.stub.address)).unwrap();
+        world::settings(world.carrier, &url, DEADLINE)
+    };
+    let mut both = settings(&inpost);
+    both.gls = settings(&gls).gls;
+    let both = Carriers::new(&both, inpost.clock.clone()).unwrap();
     inpost.stub.says([Reply::new(500, "")]);
     for _ in 0..6 {
-        assert!(matches!(
-            both.look_up(Carrier::Inpost, &number()).await,
-            Lookup::Unavailable(_)
-        ));
-        assert!(matches!(
-            both.look_up(Carrier::Gls, &number()).await,
-            Lookup::Found(_)
-        ));
+        let lookup = both.look_up(Carrier::Inpost, &number()).await;
+        assert!(matches!(lookup, Lookup::Unavailable(_)));
+        found(both.look_up(Carrier::Gls, &number()).await);
     }
     assert_eq!((inpost.asked(), gls.asked()), (5, 6));
 }

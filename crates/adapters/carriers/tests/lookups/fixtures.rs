@@ -154,6 +154,14 @@ pub(crate) fn dpd(events: &[(&str, &str)]) -> String {
     )
 }
 
+/// A SOAP fault of DPD.
+pub(crate) fn fault(words: &str) -> String {
+    format!(
+        "<S:Envelope xmlns:S=\"http://schemas.xmlsoap.org/soap/envelope/\"><S:Body><S:Fault>\
+         <faultcode>S:Server</faultcode><faultstring>{words}</faultstring></S:Fault></S:Body></S:Envelope>"
+    )
+}
+
 pub(crate) fn gls(code: &str) -> Value {
     json!({"parcels": [{
         "requested": NUMBER, "unitno": "12345678901", "status": code, "statusDateTime": "2026-01-05T12:30:00+0100",

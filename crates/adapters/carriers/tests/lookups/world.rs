@@ -1,4 +1,4 @@
-//! One carrier's client, the stub that plays the carrier, and a clock that stands until it is moved.
+//! One carrier's client, a stub that plays the carrier, and a manual clock.
 
 use std::{
     sync::{Arc, Mutex},
@@ -12,7 +12,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
 use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, Sighting, TrackingNumber};
-use secrecy::SecretString;
 use url::Url;
 
 use crate::{
@@ -31,7 +30,7 @@ pub(crate) const CARRIERS: [Carrier; 7] = [
     Carrier::Fedex,
 ];
 
-/// Those that want a token first.
+/// Those with tokens.
 pub(crate) const WITH_TOKENS: [Carrier; 4] =
     [Carrier::PocztaPolska, Carrier::Gls, Carrier::Ups, Carrier::Fedex];
 
@@ -41,15 +40,15 @@ pub(crate) const SECRET: &str = "hush5secret";
 
 /// Starts at 2026-01-06T22:00:00Z.
 #[derive(Default)]
-pub(crate) struct Hand(Mutex<TimeDelta>);
+pub(crate) struct ManualClock(Mutex<TimeDelta>);
 
-impl Hand {
+impl ManualClock {
     pub(crate) fn forward(&self, seconds: i64) {
         *self.0.lock().unwrap() += TimeDelta::seconds(seconds);
     }
 }
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now(&self) -> DateTime<Utc> {
         at("2026-01-06T22:00:00Z") + *self.0.lock().unwrap()
     }
@@ -63,70 +62,58 @@ pub(crate) fn number() -> TrackingNumber {
     TrackingNumber::new(NUMBER.to_owned()).unwrap()
 }
 
-pub(crate) fn secret(text: &str) -> SecretString {
-    SecretString::from(text.to_owned())
-}
-
-/// Settings that send one carrier's questions to `base_url`.
+/// Settings for one carrier at `base_url`.
 pub(crate) fn settings(carrier: Carrier, base_url: &Url, deadline: Duration) -> CarrierSettings {
-    let base_url = base_url.clone();
     let token_url = base_url.join(TOKEN_PATH).unwrap();
-    let oauth = || OauthSettings {
-        base_url: base_url.clone(),
-        token_url: token_url.clone(),
-        client_id: secret(LOGIN),
-        client_secret: secret(SECRET),
+    let base_url = || base_url.clone();
+    let is = |asked| (carrier == asked).then_some(());
+    let oauth = |asked| {
+        is(asked).map(|()| OauthSettings {
+            base_url: base_url(),
+            token_url: token_url.clone(),
+            client_id: LOGIN.into(),
+            client_secret: SECRET.into(),
+        })
     };
-    let mut settings = CarrierSettings::none("Tests/1.0 (+https://tests.example)");
-    settings.deadline = deadline;
-    match carrier {
-        Carrier::Inpost => {
-            let token = Some(secret(SECRET));
-            settings.inpost = Some(InpostSettings { base_url, token });
-        }
-        Carrier::Dhl => {
-            let service = Some("parcel-pl".to_owned());
-            settings.dhl = Some(DhlSettings {
-                base_url,
-                api_key: secret(SECRET),
-                service,
-            });
-        }
-        Carrier::PocztaPolska => {
-            let (login, password) = (secret(LOGIN), secret(SECRET));
-            settings.poczta_polska = Some(PocztaPolskaSettings {
-                base_url,
-                token_url,
-                login,
-                password,
-            });
-        }
-        Carrier::Dpd => {
-            let (channel, login, password) = ("channel1".to_owned(), secret(LOGIN), secret(SECRET));
-            settings.dpd = Some(DpdSettings {
-                base_url,
-                channel,
-                login,
-                password,
-            });
-        }
-        Carrier::Gls => settings.gls = Some(oauth()),
-        Carrier::Ups => settings.ups = Some(oauth()),
-        Carrier::Fedex => settings.fedex = Some(oauth()),
-        Carrier::Other => panic!("nobody to ask"),
+    CarrierSettings {
+        deadline,
+        inpost: is(Carrier::Inpost).map(|()| InpostSettings {
+            base_url: base_url(),
+            token: Some(SECRET.into()),
+        }),
+        dhl: is(Carrier::Dhl).map(|()| DhlSettings {
+            base_url: base_url(),
+            api_key: SECRET.into(),
+            service: Some("parcel-pl".to_owned()),
+        }),
+        poczta_polska: is(Carrier::PocztaPolska).map(|()| PocztaPolskaSettings {
+            base_url: base_url(),
+            token_url: token_url.clone(),
+            login: LOGIN.into(),
+            password: SECRET.into(),
+        }),
+        dpd: is(Carrier::Dpd).map(|()| DpdSettings {
+            base_url: base_url(),
+            channel: "channel1".to_owned(),
+            login: LOGIN.into(),
+            password: SECRET.into(),
+        }),
+        gls: oauth(Carrier::Gls),
+        ups: oauth(Carrier::Ups),
+        fedex: oauth(Carrier::Fedex),
+        ..CarrierSettings::none("Tests/1.0 (+https://tests.example)")
     }
-    settings
 }
 
 pub(crate) struct World {
     pub(crate) carrier: Carrier,
     pub(crate) stub: Stub,
-    pub(crate) clock: Arc<Hand>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) carriers: Carriers,
 }
 
 impl World {
-    /// A carrier that knows the parcel as delivered and hands out tokens.
+    /// The carrier reports the parcel as delivered, and gives tokens.
     pub(crate) async fn new(carrier: Carrier) -> Self {
         Self::within(carrier, adapter_carriers::DEADLINE).await
     }
@@ -135,7 +122,7 @@ impl World {
         let stub = Stub::start().await;
         stub.says([fixtures::delivered(carrier)]);
         stub.gives((1..=9).map(|n| fixtures::token(carrier, n)));
-        let clock = Arc::new(Hand::default());
+        let clock = Arc::new(ManualClock::default());
         let url = Url::parse(&format!("http://{}/", stub.address)).unwrap();
         let carriers = Carriers::new(&settings(carrier, &url, deadline), clock.clone()).unwrap();
         Self {
@@ -146,17 +133,26 @@ impl World {
         }
     }
 
+    pub(crate) fn clock() -> Arc<ManualClock> {
+        Arc::default()
+    }
+
     pub(crate) async fn ask(&self) -> Lookup {
         self.carriers.look_up(self.carrier, &number()).await
     }
 
-    /// What is found when the carrier says this.
+    /// The look-up when the carrier replies this.
     pub(crate) async fn hears(&self, reply: Reply) -> Lookup {
         self.stub.says([reply]);
         self.ask().await
     }
 
-    /// Two answers after a failure, so that no breaker opens, and what was counted is taken back.
+    /// Why a look-up has no answer when the carrier replies this.
+    pub(crate) async fn fails(&self, reply: Reply) -> String {
+        reason(self.hears(reply).await)
+    }
+
+    /// Asserts that look-ups succeed. Two of them keep the breaker closed after a failure.
     pub(crate) async fn recovers(&self) {
         for _ in 0..2 {
             found(self.hears(fixtures::delivered(self.carrier)).await);
@@ -164,17 +160,18 @@ impl World {
         self.stub.forget();
     }
 
-    pub(crate) fn asked(&self) -> usize {
-        self.stub.asked().len()
+    /// Look-ups and token requests that the stub has seen.
+    pub(crate) fn requests(&self) -> (usize, usize) {
+        (self.stub.asked().len(), self.stub.token_requests().len())
     }
 
-    pub(crate) fn token_requests(&self) -> usize {
-        self.stub.token_requests().len()
+    pub(crate) fn asked(&self) -> usize {
+        self.requests().0
     }
 }
 
-/// Checks something of several carriers at a time. The worlds are there before any check begins: making an HTTP client
-/// holds up the thread longer than some deadlines.
+/// Checks several carriers concurrently. All worlds exist before the first check: creating an HTTP client blocks the thread for
+/// longer than some deadlines.
 pub(crate) async fn each(carriers: &[Carrier], deadline: Duration, check: impl AsyncFn(&World)) {
     let mut worlds = Vec::new();
     for carrier in carriers {
@@ -197,7 +194,6 @@ pub(crate) fn reason(lookup: Lookup) -> String {
     }
 }
 
-/// Waits until something holds that happens on its own.
 pub(crate) async fn until(holds: impl Fn() -> bool) {
     let waiting = async {
         while !holds() {

@@ -6,36 +6,42 @@ use oauth::{AccountMail, LinkKind};
 
 use crate::{
     stub::{Act, Script, Stub},
-    support::{account_mail, clock, impatient, is_permanent, read, rendered, sender, settings, told},
+    support::{account_mail, clock, error_text, impatient, is_permanent, read, rendered, sender, settings},
 };
 
 #[tokio::test]
 async fn an_invitation() {
-    let letter = read(
+    let message = read(
         &rendered(&sender(), &account_mail(LinkKind::Invitation))
             .await
             .unwrap(),
     );
-    insta::assert_snapshot!(format!("{}\n\n{}\n{}", letter.subject, letter.text, letter.html));
+    insta::assert_snapshot!(format!(
+        "{}\n\n{}\n{}",
+        message.subject, message.text, message.html
+    ));
 }
 
 #[tokio::test]
 async fn a_new_password() {
-    let letter = read(
+    let message = read(
         &rendered(&sender(), &account_mail(LinkKind::PasswordReset))
             .await
             .unwrap(),
     );
-    insta::assert_snapshot!(format!("{}\n\n{}\n{}", letter.subject, letter.text, letter.html));
+    insta::assert_snapshot!(format!(
+        "{}\n\n{}\n{}",
+        message.subject, message.text, message.html
+    ));
 }
 
 #[tokio::test]
 async fn both_parts_and_both_languages_have_the_link_and_its_end() {
     for kind in [LinkKind::Invitation, LinkKind::PasswordReset] {
         let mail = account_mail(kind);
-        let letter = read(&rendered(&sender(), &mail).await.unwrap());
-        assert_eq!(letter.to, (Some(mail.name), mail.to));
-        for part in [&letter.text, &letter.html] {
+        let message = read(&rendered(&sender(), &mail).await.unwrap());
+        assert_eq!(message.to, (Some(mail.name), mail.to));
+        for part in [&message.text, &message.html] {
             assert_eq!(part.matches(&mail.url).count(), 2, "{part}");
             assert_eq!(part.matches("2026-03-14 09:05 UTC").count(), 2, "{part}");
         }
@@ -60,10 +66,10 @@ async fn a_hostile_name_adds_neither_header_nor_markup() {
         name: "Eve\r\nBcc: all@example.com\r\n\r\n<script>alert(1)</script>".to_owned(),
         ..account_mail(LinkKind::Invitation)
     };
-    let letter = read(&rendered(&sender(), &mail).await.unwrap());
-    assert!(!letter.headers.iter().any(|name| name == "Bcc"));
-    assert!(!letter.html.contains("<script>"), "{}", letter.html);
-    assert!(letter.text.starts_with("Dzień dobry, Eve Bcc: all@example.com"));
+    let message = read(&rendered(&sender(), &mail).await.unwrap());
+    assert!(!message.headers.iter().any(|name| name == "Bcc"));
+    assert!(!message.html.contains("<script>"), "{}", message.html);
+    assert!(message.text.starts_with("Dzień dobry, Eve Bcc: all@example.com"));
 }
 
 #[tokio::test]
@@ -78,7 +84,7 @@ async fn the_link_is_in_no_error() {
     let mailer = SmtpMailer::new(&sender(), &impatient(stub.port()), clock()).unwrap();
     let late = mailer.send(&account_mail(LinkKind::Invitation)).await;
     for error in [refused.unwrap_err(), late.unwrap_err()] {
-        assert!(!told(&error).contains("ps_ln_"), "{error:?}");
+        assert!(!error_text(&error).contains("ps_ln_"), "{error:?}");
     }
 }
 

@@ -7,7 +7,7 @@ use orders::ShipmentMail;
 
 use crate::{
     stub::{Act, Script, Stub},
-    support::{clock, is_permanent, mail, mailer, read, rendered, send_to, sender, settings, told},
+    support::{clock, error_text, is_permanent, mail, mailer, read, rendered, send_to, sender, settings},
 };
 
 #[tokio::test]
@@ -23,13 +23,13 @@ async fn a_mail_is_handed_over() {
     assert_eq!(stub.commands(), said);
     let arrived = stub.contents();
     assert_eq!(arrived.len(), 1);
-    let letter = read(arrived[0].as_bytes());
+    let message = read(arrived[0].as_bytes());
     assert_eq!(
-        letter.subject,
+        message.subject,
         "Przesyłka z zamówienia PS-2026-000123 jest w drodze"
     );
     assert_eq!(
-        letter.to,
+        message.to,
         (Some("Żaneta Łęcka".to_owned()), "zaneta@example.com".to_owned())
     );
 }
@@ -86,9 +86,9 @@ async fn refused_credentials_are_the_settings_fault_and_stay_secret() {
         });
         let outcome = mailer(&settings).send(&mail()).await;
         assert!(!is_permanent(&outcome));
-        let story = told(&outcome.unwrap_err());
-        assert!(story.contains("signing in"), "{story}");
-        assert!(!story.contains("correct horse"), "{story}");
+        let text = error_text(&outcome.unwrap_err());
+        assert!(text.contains("signing in"), "{text}");
+        assert!(!text.contains("correct horse"), "{text}");
         assert!(stub.contents().is_empty());
     }
 }

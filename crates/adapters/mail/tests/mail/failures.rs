@@ -7,14 +7,14 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
     stub::{Act, Script, Stub},
-    support::{impatient, is_permanent, mail, mailer, send_to, settings, told},
+    support::{error_text, impatient, is_permanent, mail, mailer, send_to, settings},
 };
 
 /// Refuses at `point`, and tells whether the mail is given up, and what a log would show.
 async fn refused(point: &'static str, reply: &'static str) -> (bool, String) {
     let stub = Stub::start(Script::default().at(point, Act::Say(reply))).await;
     let outcome = send_to(&stub, &mail()).await;
-    (is_permanent(&outcome), told(&outcome.unwrap_err()))
+    (is_permanent(&outcome), error_text(&outcome.unwrap_err()))
 }
 
 #[tokio::test]
@@ -27,9 +27,9 @@ async fn what_a_server_says_of_recipient_and_content_for_good_is_final() {
         ("CONTENT", "550 5.7.1 spam"),
         ("CONTENT", "552 5.3.4 too big"),
     ] {
-        let (permanent, story) = refused(point, reply).await;
+        let (permanent, text) = refused(point, reply).await;
         assert!(permanent, "{point} {reply}");
-        assert!(story.contains(&reply[..3]), "{story}");
+        assert!(text.contains(&reply[..3]), "{text}");
     }
 }
 
@@ -52,21 +52,21 @@ async fn what_may_pass_or_speaks_of_the_settings_is_tried_again() {
         ("DATA", "250 fine"),
         ("CONTENT", "354 go on"),
     ] {
-        let (permanent, story) = refused(point, reply).await;
-        assert!(!permanent, "{point} {reply}: {story}");
+        let (permanent, text) = refused(point, reply).await;
+        assert!(!permanent, "{point} {reply}: {text}");
     }
 }
 
 #[tokio::test]
 async fn a_log_tells_stage_and_codes_but_no_address() {
-    let (_, story) = refused("RCPT", "550 5.1.1 <zaneta@example.com>: unknown").await;
+    let (_, text) = refused("RCPT", "550 5.1.1 <zaneta@example.com>: unknown").await;
     assert!(
-        story.contains("the server answered 550 5.1.1 while naming the recipient"),
-        "{story}"
+        text.contains("the server answered 550 5.1.1 while naming the recipient"),
+        "{text}"
     );
-    assert!(!story.contains("zaneta"), "{story}");
-    let (_, story) = refused("RCPT", "zaneta@example.com is unknown").await;
-    assert!(!story.contains("zaneta"), "{story}");
+    assert!(!text.contains("zaneta"), "{text}");
+    let (_, text) = refused("RCPT", "zaneta@example.com is unknown").await;
+    assert!(!text.contains("zaneta"), "{text}");
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_silent_server_holds_nobody_for_longer_than_configured() {
             let outcome = mailer(&impatient(stub.port())).send(&mail()).await;
             assert!(began.elapsed() < Duration::from_secs(5), "{point}");
             assert!(!is_permanent(&outcome), "{point}");
-            assert!(told(&outcome.unwrap_err()).contains("in time"), "{point}");
+            assert!(error_text(&outcome.unwrap_err()).contains("in time"), "{point}");
         });
     }
     sendings.join_all().await;

@@ -39,8 +39,8 @@ async fn a_repeated_sending_replaces_the_file() {
     mailer.send(&corrected).await.unwrap();
     let names = names(folder.path());
     assert_eq!(names.len(), 1);
-    let letter = read(&fs::read(folder.path().join(&names[0])).unwrap());
-    assert_eq!(letter.to.0.as_deref(), Some("Żaneta Nowak"));
+    let message = read(&fs::read(folder.path().join(&names[0])).unwrap());
+    assert_eq!(message.to.0.as_deref(), Some("Żaneta Nowak"));
 }
 
 #[tokio::test]

@@ -31,15 +31,15 @@ async fn a_name_adds_no_header_no_recipient_and_no_command() {
         send_to(&stub, &named).await.unwrap();
         assert_eq!(stub.commands().len(), 4, "{name:?}");
         assert_eq!(stub.contents().len(), 1, "{name:?}");
-        let letter = read(stub.contents()[0].as_bytes());
-        assert_eq!(letter.headers.len(), 8, "{name:?}: {:?}", letter.headers);
-        assert_eq!(letter.to.1, "zaneta@example.com", "{name:?}");
+        let message = read(stub.contents()[0].as_bytes());
+        assert_eq!(message.headers.len(), 8, "{name:?}: {:?}", message.headers);
+        assert_eq!(message.to.1, "zaneta@example.com", "{name:?}");
         assert_eq!(
-            letter.subject,
+            message.subject,
             "Przesyłka z zamówienia PS-2026-000123 jest w drodze"
         );
         assert!(
-            letter.text.starts_with("Dzień dobry, ") && letter.text.contains("jest w drodze"),
+            message.text.starts_with("Dzień dobry, ") && message.text.contains("jest w drodze"),
             "{name:?}"
         );
     }
@@ -79,25 +79,25 @@ async fn a_name_is_text_in_html_too() {
         name: "A&B <b>Sklep</b>".to_owned(),
         ..sender()
     };
-    let letter = read(&rendered(&shop, &named).await.unwrap());
+    let message = read(&rendered(&shop, &named).await.unwrap());
     assert!(
-        !letter.html.contains("<script>") && !letter.html.contains("<b>"),
+        !message.html.contains("<script>") && !message.html.contains("<b>"),
         "{}",
-        letter.html
+        message.html
     );
     assert!(
-        letter
+        message
             .html
             .contains("&#60;script&#62;alert(&#39;a&#39;)&#60;/script&#62; &#38; &#34;Syn&#34;!")
     );
-    assert!(letter.html.contains("A&#38;B &#60;b&#62;Sklep&#60;/b&#62;"));
+    assert!(message.html.contains("A&#38;B &#60;b&#62;Sklep&#60;/b&#62;"));
     assert!(
-        letter
+        message
             .text
             .starts_with("Dzień dobry, <script>alert('a')</script> & \"Syn\"!")
     );
-    assert_eq!(letter.to.0.as_deref(), named.name.as_deref());
-    assert_eq!(letter.from.0.as_deref(), Some("A&B <b>Sklep</b>"));
+    assert_eq!(message.to.0.as_deref(), named.name.as_deref());
+    assert_eq!(message.from.0.as_deref(), Some("A&B <b>Sklep</b>"));
 }
 
 #[tokio::test]
@@ -106,10 +106,10 @@ async fn not_even_an_unchecked_order_number_breaks_a_header() {
         number: OrderNumber::from_trusted("PS-1\r\nBcc: eve@example.com".to_owned()),
         ..mail()
     };
-    let letter = read(&rendered(&sender(), &numbered).await.unwrap());
-    assert_eq!(letter.headers.len(), 8);
+    let message = read(&rendered(&sender(), &numbered).await.unwrap());
+    assert_eq!(message.headers.len(), 8);
     assert_eq!(
-        letter.subject,
+        message.subject,
         "Przesyłka z zamówienia PS-1 Bcc: eve@example.com jest w drodze"
     );
 }

@@ -9,8 +9,8 @@ async fn an_example() {
     let bytes = rendered(&sender(), &mail()).await.unwrap();
     let source = String::from_utf8(bytes.clone()).unwrap().replace("\r\n", "\n");
     let (head, _) = source.split_once("\n\n").unwrap();
-    let letter = read(&bytes);
-    insta::assert_snapshot!(format!("{head}\n\n{}\n{}", letter.text, letter.html));
+    let message = read(&bytes);
+    insta::assert_snapshot!(format!("{head}\n\n{}\n{}", message.text, message.html));
 }
 
 #[tokio::test]
@@ -31,15 +31,15 @@ async fn the_source_passes_every_server() {
 
 #[tokio::test]
 async fn the_headers_are_whose_they_should_be() {
-    let letter = read(&rendered(&sender(), &mail()).await.unwrap());
+    let message = read(&rendered(&sender(), &mail()).await.unwrap());
     assert_eq!(
-        letter.from,
+        message.from,
         (
             Some("Księgarnia Żółw".to_owned()),
             "sklep@zolw.example.pl".to_owned()
         )
     );
-    let mut headers = letter.headers;
+    let mut headers = message.headers;
     headers.sort();
     let expected = [
         "Auto-Submitted",
@@ -58,13 +58,13 @@ async fn the_headers_are_whose_they_should_be() {
 async fn both_parts_say_the_same() {
     for carrier in Carrier::ALL {
         let mail = ShipmentMail { carrier, ..mail() };
-        let letter = read(&rendered(&sender(), &mail).await.unwrap());
+        let message = read(&rendered(&sender(), &mail).await.unwrap());
         let name = if carrier == Carrier::Other {
             "inny"
         } else {
             carrier.display_name()
         };
-        for part in [&letter.text, &letter.html] {
+        for part in [&message.text, &message.html] {
             assert!(part.contains("Dzień dobry, Żaneta Łęcka!"), "{part}");
             assert!(part.contains("PS-2026-000123"), "{part}");
             assert!(part.contains(&format!("Przewoźnik: {name}")), "{part}");
@@ -73,12 +73,12 @@ async fn both_parts_say_the_same() {
         }
         if let Some(link) = carrier.tracking_url(&mail.tracking_number) {
             let line = format!("Śledzenie przesyłki: {link}\n");
-            assert!(letter.text.contains(&line), "{}", letter.text);
+            assert!(message.text.contains(&line), "{}", message.text);
             let target = format!("href=\"{}\"", link.replace('&', "&#38;"));
-            assert!(letter.html.contains(&target), "{}", letter.html);
+            assert!(message.html.contains(&target), "{}", message.html);
         } else {
-            assert!(!letter.text.contains("http") && !letter.text.contains("Śledzenie"));
-            assert!(!letter.html.contains("href"));
+            assert!(!message.text.contains("http") && !message.text.contains("Śledzenie"));
+            assert!(!message.html.contains("href"));
         }
     }
 }
@@ -86,14 +86,14 @@ async fn both_parts_say_the_same() {
 #[tokio::test]
 async fn a_buyer_without_a_name_is_greeted_all_the_same() {
     for name in [None, Some(" \u{200e}\r\n".to_owned())] {
-        let letter = read(
+        let message = read(
             &rendered(&sender(), &ShipmentMail { name, ..mail() })
                 .await
                 .unwrap(),
         );
-        assert!(letter.text.starts_with("Dzień dobry!\n"));
-        assert!(letter.html.contains("<p>Dzień dobry!</p>"));
-        assert_eq!(letter.to.0, None);
+        assert!(message.text.starts_with("Dzień dobry!\n"));
+        assert!(message.html.contains("<p>Dzień dobry!</p>"));
+        assert_eq!(message.to.0, None);
     }
 }
 

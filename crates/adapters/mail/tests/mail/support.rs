@@ -103,7 +103,7 @@ where
     Ok(std::fs::read(folder.path().join(format!("{}.eml", mail.id()))).unwrap())
 }
 
-/// A mail as its reader sees it.
+/// A mail as its recipient sees it.
 pub(crate) struct Read {
     pub subject: String,
     pub from: (Option<String>, String),
@@ -144,15 +144,15 @@ fn kind(message: &Message<'_>) -> String {
     format!("{}/{}", kind.ctype(), kind.subtype().unwrap())
 }
 
-/// An error with all that a log would show of it.
-pub(crate) fn told(error: &SendError) -> String {
-    let mut story = format!("{error:?}");
+/// An error and its causes, as a log would show them.
+pub(crate) fn error_text(error: &SendError) -> String {
+    let mut text = format!("{error:?}");
     let mut next: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = next {
-        story = format!("{story}\n{error}");
+        text = format!("{text}\n{error}");
         next = error.source();
     }
-    story
+    text
 }
 
 pub(crate) fn is_permanent(outcome: &Result<(), SendError>) -> bool {

@@ -12,7 +12,7 @@ use tokio_rustls::{
 
 use crate::{
     stub::{Act, Script, Stub},
-    support::{clock, is_permanent, mail, mailer, read, sender, settings, told},
+    support::{clock, error_text, is_permanent, mail, mailer, read, sender, settings},
 };
 
 /// A server's side of TLS for `name`, and the certificate to be trusted.
@@ -60,7 +60,7 @@ async fn tls_from_the_first_byte() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_told_nothing() {
+async fn a_server_without_tls_gets_no_mail() {
     let (_, root) = server_for("127.0.0.1");
     for script in [
         Script::default(),
@@ -76,8 +76,8 @@ async fn a_server_without_tls_is_told_nothing() {
             .send(&mail())
             .await;
         assert!(!is_permanent(&outcome));
-        let told = stub.commands();
-        assert!(told.iter().all(|said| {
+        let commands = stub.commands();
+        assert!(commands.iter().all(|said| {
             ["EHLO", "STARTTLS", "QUIT"]
                 .iter()
                 .any(|verb| said.starts_with(verb))
@@ -96,8 +96,8 @@ async fn a_certificate_has_to_be_trusted_and_the_servers_own() {
             let stub = Stub::start(script).await;
             let outcome = mailer(&protected(&stub, security, root)).send(&mail()).await;
             assert!(!is_permanent(&outcome));
-            let story = told(&outcome.unwrap_err());
-            assert!(story.contains("certificate"), "{story}");
+            let text = error_text(&outcome.unwrap_err());
+            assert!(text.contains("certificate"), "{text}");
             assert!(stub.contents().is_empty());
         }
     }

@@ -1,4 +1,4 @@
-//! A name server on loopback, and what is made of its answers.
+//! DNS servers on loopback, and what becomes of their answers.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -10,7 +10,7 @@ use hickory_resolver::proto::{
     op::{Message, OpCode, ResponseCode},
     rr::{Name, RData, Record, RecordType, rdata::CNAME},
 };
-use tokio::{net::UdpSocket, task::AbortHandle};
+use tokio::{net::UdpSocket, task::AbortHandle, time::sleep};
 use webhooks::{AddressPolicy, Failure, HostCheck as _, HostRefused, Outcome};
 
 use super::{
@@ -19,10 +19,10 @@ use super::{
 };
 use crate::{HttpSender, SenderSettings};
 
-type Zone = dyn Fn(&str, usize) -> Option<Vec<IpAddr>> + Send + Sync;
+/// Addresses of both families, an error, or no answer at all.
+type Answer = Option<Result<Vec<IpAddr>, ResponseCode>>;
 
-/// Answers from a function of the name and the number of queries of that kind so far; None is no answer at all, and no
-/// addresses of the kind asked for are an empty answer.
+/// A DNS server that answers from a function of the number of queries of that record type so far.
 struct Names {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<(String, RecordType)>>>,
@@ -30,11 +30,35 @@ struct Names {
 }
 
 impl Names {
-    async fn serve(zone: impl Fn(&str, usize) -> Option<Vec<IpAddr>> + Send + Sync + 'static) -> Self {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    async fn serve(zone: impl Fn(usize) -> Answer + Send + 'static) -> Self {
+        Self::later(Duration::ZERO, zone).await
+    }
+
+    async fn later(delay: Duration, zone: impl Fn(usize) -> Answer + Send + 'static) -> Self {
+        let socket = Arc::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap());
         let address = socket.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let task = tokio::spawn(answer(socket, Arc::new(zone), Arc::clone(&asked)));
+        let recorded = Arc::clone(&asked);
+        let task = tokio::spawn(async move {
+            let mut datagram = [0; 4096];
+            loop {
+                let (length, from) = socket.recv_from(&mut datagram).await.unwrap();
+                let query = Message::from_vec(&datagram[..length]).unwrap();
+                let question = &query.queries[0];
+                let (name, kind) = (question.name().to_ascii(), question.query_type());
+                let before = {
+                    let mut asked = recorded.lock().unwrap();
+                    asked.push((name, kind));
+                    asked.iter().filter(|(_, asked)| *asked == kind).count() - 1
+                };
+                let Some(answer) = zone(before) else { continue };
+                let (answer, socket) = (message(&query, answer), Arc::clone(&socket));
+                tokio::spawn(async move {
+                    sleep(delay).await;
+                    socket.send_to(&answer, from).await.unwrap();
+                });
+            }
+        });
         Self {
             address,
             asked,
@@ -44,7 +68,11 @@ impl Names {
 
     async fn always(addresses: &[&str]) -> Self {
         let addresses = parsed(addresses);
-        Self::serve(move |_, _| Some(addresses.clone())).await
+        Self::serve(move |_| Some(Ok(addresses.clone()))).await
+    }
+
+    async fn failing(code: ResponseCode) -> Self {
+        Self::serve(move |_| Some(Err(code))).await
     }
 
     fn asked(&self) -> Vec<(String, RecordType)> {
@@ -74,38 +102,27 @@ fn parsed(addresses: &[&str]) -> Vec<IpAddr> {
     addresses.iter().map(|address| address.parse().unwrap()).collect()
 }
 
-async fn answer(socket: UdpSocket, zone: Arc<Zone>, asked: Arc<Mutex<Vec<(String, RecordType)>>>) {
-    let mut datagram = [0; 4096];
-    loop {
-        let (length, from) = socket.recv_from(&mut datagram).await.unwrap();
-        let query = Message::from_vec(&datagram[..length]).unwrap();
-        let question = query.queries[0].clone();
-        let (name, kind) = (question.name().to_ascii(), question.query_type());
-        let before = {
-            let mut asked = asked.lock().unwrap();
-            asked.push((name.clone(), kind));
-            asked.iter().filter(|(_, asked)| *asked == kind).count() - 1
-        };
-        let mut message = Message::response(query.metadata.id, OpCode::Query);
-        message.add_query(question.clone());
-        let Some(addresses) = zone(&name, before) else {
-            continue;
-        };
-        if name.starts_with("absent.") {
-            message.metadata.response_code = ResponseCode::NXDomain;
-        }
-        let mut owner = question.name().clone();
-        if name.starts_with("alias.") {
-            let target = Name::from_ascii("elsewhere.example.").unwrap();
-            message.add_answer(Record::from_rdata(owner, 0, RData::CNAME(CNAME(target.clone()))));
-            owner = target;
-        }
-        let records = addresses.into_iter().map(RData::from);
-        for data in records.filter(|data| data.record_type() == kind) {
-            message.add_answer(Record::from_rdata(owner.clone(), 0, data));
-        }
-        socket.send_to(&message.to_vec().unwrap(), from).await.unwrap();
+/// Names that begin with `alias.` lead to their addresses by a CNAME.
+fn message(query: &Message, answer: Result<Vec<IpAddr>, ResponseCode>) -> Vec<u8> {
+    let question = query.queries[0].clone();
+    let mut message = Message::response(query.metadata.id, OpCode::Query);
+    message.add_query(question.clone());
+    let mut owner = question.name().clone();
+    if owner.to_ascii().starts_with("alias.") {
+        let target = Name::from_ascii("elsewhere.example.").unwrap();
+        message.add_answer(Record::from_rdata(owner, 0, RData::CNAME(CNAME(target.clone()))));
+        owner = target;
     }
+    match answer {
+        Ok(addresses) => {
+            let records = addresses.into_iter().map(RData::from);
+            for data in records.filter(|data| data.record_type() == question.query_type()) {
+                message.add_answer(Record::from_rdata(owner.clone(), 0, data));
+            }
+        }
+        Err(code) => message.metadata.response_code = code,
+    }
+    message.to_vec().unwrap()
 }
 
 /// The hook of the given name at a listener's port.
@@ -197,9 +214,9 @@ async fn http_is_refused_where_addresses_must_be_public() {
 #[tokio::test]
 async fn a_name_that_is_public_when_checked_and_private_when_sent_to_gets_no_connection() {
     let listener = Receiver::answering(OK).await;
-    let names = Names::serve(|_, before| {
+    let names = Names::serve(|before| {
         let address = if before == 0 { "1.1.1.1" } else { "127.0.0.1" };
-        Some(parsed(&[address]))
+        Some(Ok(parsed(&[address])))
     })
     .await;
     let sender = names.sender(AddressPolicy::Public);
@@ -217,9 +234,9 @@ async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
     let denied = Receiver::answering(OK).await;
     let allowed = SocketAddr::new([127, 0, 0, 2].into(), denied.address.port());
     let allowed = Receiver::at(allowed, |stream, _| serve(stream, OK)).await;
-    let names = Names::serve(|_, before| {
+    let names = Names::serve(|before| {
         let address = if before % 2 == 0 { "127.0.0.2" } else { "127.0.0.1" };
-        Some(parsed(&[address]))
+        Some(Ok(parsed(&[address])))
     })
     .await;
     let mut settings = names.settings(AddressPolicy::Any);
@@ -241,9 +258,9 @@ async fn a_kept_connection_serves_only_while_its_name_leads_to_its_address() {
     let one = Receiver::answering(OK).await;
     let other = SocketAddr::new([127, 0, 0, 2].into(), one.address.port());
     let other = Receiver::at(other, |stream, _| serve(stream, OK)).await;
-    let names = Names::serve(|_, before| {
+    let names = Names::serve(|before| {
         let address = if before < 2 { "127.0.0.1" } else { "127.0.0.2" };
-        Some(parsed(&[address]))
+        Some(Ok(parsed(&[address])))
     })
     .await;
     let sender = names.sender(AddressPolicy::Any);
@@ -265,29 +282,27 @@ async fn another_address_is_tried_where_one_refuses() {
 
 #[tokio::test]
 async fn names_are_absolute_and_asked_for_once() {
-    let names = Names::always(&[]).await;
-    let sender = names.sender(AddressPolicy::Public);
-    for name in [
-        "single",
-        "absent.example",
-        "nothing.example.",
-        "xn--w-uga1v8h.example",
+    let empty = Names::always(&[]).await;
+    let absent = Names::failing(ResponseCode::NXDomain).await;
+    for (names, name) in [
+        (&empty, "single"),
+        (&empty, "nothing.example."),
+        (&absent, "absent.example"),
+        (&absent, "xn--w-uga1v8h.example"),
     ] {
         names.asked.lock().unwrap().clear();
-        assert_eq!(
-            outcome(&sender, &format!("https://{name}/")).await,
-            failed(Failure::Dns)
-        );
+        let sender = names.sender(AddressPolicy::Public);
+        let outcome = outcome(&sender, &format!("https://{name}/")).await;
+        assert_eq!(outcome, failed(Failure::Dns));
         let absolute = format!("{}.", name.trim_end_matches('.'));
         let expected = [(absolute.clone(), RecordType::A), (absolute, RecordType::AAAA)];
-        let asked = names.asked();
-        assert_eq!(asked, expected);
+        assert_eq!(names.asked(), expected);
     }
 }
 
 #[tokio::test]
 async fn a_silent_name_server_costs_the_time_for_names() {
-    let names = Names::serve(|_, _| None).await;
+    let names = Names::serve(|_| None).await;
     let mut settings = names.settings(AddressPolicy::Public);
     settings.resolve_timeout = SHORT;
     let sender = HttpSender::new(&settings).unwrap();
@@ -312,4 +327,51 @@ async fn answers_are_remembered_no_longer_than_they_last() {
         assert_eq!(outcome(&sender, &hook).await, Outcome::Answered(200));
         assert_eq!(names.asked().len(), 2 * times);
     }
+}
+
+fn asking(servers: &[&Names]) -> HttpSender {
+    let mut settings = settings(AddressPolicy::Any);
+    settings.name_servers = servers.iter().map(|server| server.address).collect();
+    HttpSender::new(&settings).unwrap()
+}
+
+#[tokio::test]
+async fn a_server_that_fails_first_does_not_hide_anothers_answer() {
+    let listener = Receiver::answering(OK).await;
+    let delay = Duration::from_millis(100);
+    let knowing = Names::later(delay, |_| Some(Ok(parsed(&["127.0.0.1"])))).await;
+    for code in [
+        ResponseCode::ServFail,
+        ResponseCode::Refused,
+        ResponseCode::NotImp,
+    ] {
+        let failing = Names::failing(code).await;
+        for servers in [[&failing, &knowing], [&knowing, &failing]] {
+            let hook = at("hook.example", "http", &listener);
+            assert_eq!(
+                outcome(&asking(&servers), &hook).await,
+                Outcome::Answered(200),
+                "{code}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_first_nxdomain_is_believed() {
+    let absent = Names::failing(ResponseCode::NXDomain).await;
+    let knowing = Names::later(LONG, |_| Some(Ok(parsed(&["127.0.0.1"])))).await;
+    let failing = Names::failing(ResponseCode::ServFail).await;
+    let sender = asking(&[&failing, &knowing, &absent]);
+    let attempted = send(&sender, "http://absent.example/").await;
+    assert_eq!(attempted.outcome, failed(Failure::Dns));
+    assert!(attempted.duration < Duration::from_secs(1), "{attempted:?}");
+}
+
+#[tokio::test]
+async fn a_name_does_not_resolve_where_all_servers_fail() {
+    let failing = Names::failing(ResponseCode::ServFail).await;
+    let refusing = Names::failing(ResponseCode::Refused).await;
+    let outcome = outcome(&asking(&[&failing, &refusing]), "http://hook.example/").await;
+    assert_eq!(outcome, failed(Failure::Dns));
 }

@@ -1,4 +1,4 @@
-//! Connections that serve several deliveries, and those that turn out to be closed.
+//! Reuse of connections.
 
 use std::{
     sync::{
@@ -59,7 +59,7 @@ async fn deliveries_to_one_receiver_share_a_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_that_cannot_go_on_is_not_kept() {
+async fn a_connection_that_cannot_go_on_is_not_reused() {
     for answer in [
         b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".as_slice(),
         b"HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n",
@@ -75,7 +75,7 @@ async fn a_connection_that_cannot_go_on_is_not_kept() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_closes_without_a_word_is_replaced_within_the_attempt() {
+async fn a_reused_connection_that_closes_at_once_is_replaced_within_the_attempt() {
     let (receiver, requests) = twofold(b"").await;
     let sender = sender();
     for _ in 0..2 {
@@ -85,7 +85,7 @@ async fn a_kept_connection_that_closes_without_a_word_is_replaced_within_the_att
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kept_connection_that_is_closed_after_a_while_is_a_failure() {
+async fn a_reused_connection_that_closes_after_a_while_is_a_failure() {
     let receiver = Receiver::start(|mut stream, _| async move {
         read_request(&mut stream).await;
         stream.write_all(OK).await.unwrap();
@@ -100,7 +100,7 @@ async fn a_kept_connection_that_is_closed_after_a_while_is_a_failure() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_breaks_off_after_a_word_is_a_failure() {
+async fn a_reused_connection_that_breaks_off_within_the_answer_is_a_failure() {
     let (receiver, requests) = twofold(b"HTTP/1.1 2").await;
     let sender = sender();
     assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
@@ -132,7 +132,7 @@ async fn a_connection_that_was_closed_meanwhile_is_not_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connections_grow_old_and_are_swept_away() {
+async fn connections_expire() {
     let receiver = Receiver::answering(OK).await;
     let sender = sender();
     assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
@@ -146,7 +146,7 @@ async fn connections_grow_old_and_are_swept_away() {
 }
 
 #[tokio::test]
-async fn as_many_are_kept_as_there_is_room_for() {
+async fn idle_connections_are_bounded() {
     let [one, other] = [Receiver::answering(OK).await, Receiver::answering(OK).await];
     let sender = sender_with(|settings| settings.kept_connections = 1);
     for receiver in [&one, &other, &other, &one] {
@@ -157,7 +157,7 @@ async fn as_many_are_kept_as_there_is_room_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_the_receiver_closed_is_swept_away_before_it_is_old() {
+async fn a_closed_idle_connection_is_dropped() {
     let receiver = Receiver::start(|mut stream, _| async move {
         read_request(&mut stream).await;
         stream.write_all(OK).await.unwrap();
@@ -172,7 +172,7 @@ async fn a_connection_that_the_receiver_closed_is_swept_away_before_it_is_old() 
 }
 
 #[tokio::test]
-async fn a_body_of_16_kib_is_read_for_the_sake_of_its_connection_and_a_longer_one_is_not() {
+async fn a_body_of_16_kib_is_read_to_reuse_the_connection_and_a_longer_one_is_not() {
     for (body, connections) in [(BODY_MAX, 1), (4 * BODY_MAX, 2)] {
         let fields = "x".repeat(HEAD_MAX / 2);
         let answer = format!(
