@@ -95,16 +95,16 @@ impl<'a> Comparison<'a> {
     /// Each combination of schemes and scopes that was enough for a call is enough still.
     fn security(&mut self, name: &str, was: &Value, is: &Value) {
         let anonymous = [Value::Object(serde_json::Map::new())];
-        let ways = |operation: &Value| match operation["security"].as_array() {
-            Some(ways) if !ways.is_empty() => ways.clone(),
+        let combinations = |operation: &Value| match operation["security"].as_array() {
+            Some(listed) if !listed.is_empty() => listed.clone(),
             _ => anonymous.to_vec(),
         };
-        for way in ways(was) {
+        for way in combinations(was) {
             let asks_no_more = |now: &Value| {
                 members(now)
                     .all(|(scheme, scopes)| way.get(scheme).is_some_and(|held| is_subset(scopes, held)))
             };
-            if !ways(is).iter().any(asks_no_more) {
+            if !combinations(is).iter().any(asks_no_more) {
                 self.found(name, format!("the credentials {way} do not suffice any more"));
             }
         }
@@ -197,7 +197,7 @@ impl<'a> Comparison<'a> {
         if before == [was] && after == [is] {
             return self.keywords(place, was, is, side);
         }
-        let (was_null, is_null) = (before.iter().any(takes_null), after.iter().any(takes_null));
+        let (was_null, is_null) = (takes_null(&before), takes_null(&after));
         match side {
             Side::Request if was_null && !is_null => self.found(place, "`null` is not taken any more"),
             Side::Response if is_null && !was_null => self.found(place, "it may be `null` now"),
@@ -324,8 +324,11 @@ fn alternatives(schema: &Value) -> Vec<&Value> {
     several.map_or_else(|| vec![schema], |several| elements(several).collect())
 }
 
-fn takes_null(schema: &&Value) -> bool {
-    is_subset(&"null".into(), &schema["type"])
+fn takes_null(alternatives: &[&Value]) -> bool {
+    let null = "null".into();
+    alternatives
+        .iter()
+        .any(|schema| is_subset(&null, &schema["type"]))
 }
 
 /// Also those that are required and have no schema.
