@@ -269,7 +269,8 @@ mod tests {
     #[test]
     fn a_tail_is_the_end_behind_the_offset() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let text: String = (0..5_000).map(|number| format!("line {number}\n")).collect();
+        let lines: Vec<_> = (0..5_000).map(|number| format!("line {number}\n")).collect();
+        let text = lines.concat();
         fs::write(&file, &text).unwrap();
         let all = tail(file.path(), 0);
         assert!(
