@@ -1,13 +1,14 @@
-//! A worker delivers webhooks: it claims lanes, sends what is due in them, and records how that ended.
+//! The webhook worker: it claims lanes (one queue of deliveries per subscription), sends what is due, and records the outcome.
 //!
-//! - It claims only what can start now, so memory is bounded by its slots, and what it has not begun others may begin.
-//! - One claim, one settlement and one top-up are under way at most. What ends meanwhile gathers and goes with the next
-//!   settlement: the busier the worker, the fewer statements a delivery costs.
-//! - No connection is held while a receiver is waited for.
-//! - Nobody waits in a slot for anything but a receiver. What the sender cannot begin now was no attempt: it is in hand no
-//!   more, and its lane rests a moment before it is due again.
+//! - It claims only what can start now: memory is bounded by its slots, and other workers can take the rest.
+//! - At most one claim, one settlement and one top-up are under way. Attempts that end meanwhile go into the next settlement: the
+//!   busier the worker, the fewer statements per delivery.
+//! - It holds no database connection while it waits for a receiver.
+//! - A slot only ever waits for a receiver. A delivery that the sender cannot begin now does not count as an attempt: its lane rests
+//!   for a moment before it is due again.
 
-mod holdings;
+mod in_flight;
+mod leased_queue;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -18,7 +19,7 @@ use webhooks::{Conclusion, Lanes, RetrySchedule, WebhookSender};
 
 use worker::Worker;
 
-/// How much a worker does at once.
+/// Concurrency limits of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
     /// Attempts in all, at least 1. Lanes that fail get half of them at most.
@@ -27,15 +28,15 @@ pub struct Slots {
     pub per_lane: u16,
     /// Attempts of one lane that fails, at least 1.
     pub per_failing_lane: u16,
-    /// Attempts of all lanes of one application, at least 1. Its subscriptions at however many sellers may turn silent in one
-    /// moment, and all of their lanes are new or sound until their first attempts have timed out.
+    /// Attempts of all lanes of one application, at least 1. All its receivers may become silent at once, and no lane counts as
+    /// failing until its first attempts have timed out.
     pub per_application: u16,
-    /// Of them at most so many in lanes that fail, at least 1: the application's other lanes do not wait for those.
+    /// Of these, attempts in failing lanes, at least 1, so that the application's other lanes do not wait for them.
     pub failing_per_application: u16,
 }
 
 impl Slots {
-    /// The usual shares of so many attempts at a time: a quarter for one application.
+    /// The default shares of this number of attempts: a quarter for one application.
     #[must_use]
     pub fn of(attempts: u16) -> Self {
         Self {
@@ -59,37 +60,29 @@ impl Default for Slots {
     }
 }
 
-/// Tells the worker when to look for work: at an interval of 100 ms, and at once at a hint that something was queued.
+/// When the worker looks for work: every 100 ms, and at once when something was queued.
 #[async_trait]
 pub trait Pulse: Send + Sync {
-    /// The next moment to look.
     async fn beat(&self);
 }
 
-/// Hears of what the worker does, for logs and meters.
+/// For logs and metrics.
 pub trait Observer: Send + Sync {
-    /// An attempt has ended.
     fn ended(&self, conclusion: &Conclusion);
-    /// The store failed; what was to be done is tried again.
+    /// The store failed; the call is repeated.
     fn failed(&self, error: StoreError);
 }
 
-/// What delivering needs.
+/// What the worker needs.
 #[derive(Clone, Copy)]
 pub struct Dispatch<'a> {
-    /// Where lanes are claimed.
     pub lanes: &'a dyn Lanes,
-    /// Who sends.
     pub sender: &'a dyn WebhookSender,
     /// For fences and jitter.
     pub randomness: &'a dyn Randomness,
-    /// When to look for work.
     pub pulse: &'a dyn Pulse,
-    /// Who hears of it.
     pub observer: &'a dyn Observer,
-    /// When what failed is tried again.
     pub schedule: RetrySchedule,
-    /// How much is done at once.
     pub slots: Slots,
 }
 
@@ -102,10 +95,10 @@ impl std::fmt::Debug for Dispatch<'_> {
     }
 }
 
-/// Delivers until `asked_to_stop`; then it begins nothing more, and is done when what is running has ended and is recorded.
+/// Delivers until `asked_to_stop`. Then it begins nothing, and returns when all running attempts have ended and are recorded.
 pub async fn deliver_webhooks<'a>(
     dispatch: Dispatch<'a>,
     asked_to_stop: impl Future<Output = ()> + Send + 'a,
 ) {
-    Worker::new(dispatch, asked_to_stop).work().await;
+    Worker::new(dispatch, asked_to_stop).run().await;
 }

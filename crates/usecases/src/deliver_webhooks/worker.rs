@@ -1,4 +1,4 @@
-//! The worker: what is under way, and what follows when it has come to its end.
+//! The worker's loop: it starts attempts and store calls, and reacts to their ends.
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -7,16 +7,14 @@ use kernel::{Randomness, StoreError};
 use webhooks::{Attempted, Claimed, Conclusion, Fate, Release, Sent, TopUp, ToppedUp};
 
 use super::Dispatch;
-use super::holdings::{Holdings, Start};
+use super::in_flight::{InFlight, Start};
 
-/// How often the worker, asked to stop, tries to record what has ended while the store fails. What it cannot record is
-/// repeated by others.
+/// How often a stopping worker tries to record ends while the store fails. Other workers repeat what it could not record.
 const LAST_TRIES: u8 = 3;
 
-/// How many ends are gathered at most before the store hears of them.
-const GATHERED: u8 = 128;
+/// The most events that are handled before the next store call.
+const MAX_BATCH: u8 = 128;
 
-/// Something that was under way has come to its end.
 enum Step {
     Beat,
     Stop,
@@ -26,33 +24,32 @@ enum Step {
     ToppedUp(Vec<TopUp>, Result<Vec<ToppedUp>, StoreError>),
 }
 
-/// What is recorded in one go.
+/// What is recorded in one transaction.
 pub(super) struct Settlement {
     pub(super) conclusions: Vec<Conclusion>,
     pub(super) releases: Vec<Release>,
 }
 
-/// Which calls of the store are under way.
+/// Store calls under way.
 #[derive(Default)]
-struct UnderWay {
+struct Calls {
     claim: bool,
     settlement: bool,
     top_up: bool,
 }
 
-/// A worker, from its start to its end.
 pub(super) struct Worker<'a> {
     dispatch: Dispatch<'a>,
     steps: FuturesUnordered<BoxFuture<'a, Step>>,
-    holdings: Holdings,
-    under_way: UnderWay,
-    /// There may be lanes to claim.
-    looks_for_lanes: bool,
-    /// There may be more to do in any lane that is held.
-    looks_into_lanes: bool,
-    /// The store failed; it is left alone until the next beat.
-    waits: bool,
-    /// How often recording may still fail, once the worker is to stop.
+    in_flight: InFlight,
+    calls: Calls,
+    /// There may be queues to claim.
+    may_claim: bool,
+    /// There may be more deliveries in any leased queue.
+    may_refill: bool,
+    /// The store failed: no calls until the next beat.
+    is_paused: bool,
+    /// Set when the worker is stopping: how often recording may still fail.
     stopping: Option<u8>,
 }
 
@@ -61,11 +58,11 @@ impl<'a> Worker<'a> {
         let worker = Self {
             dispatch,
             steps: FuturesUnordered::new(),
-            holdings: Holdings::new(dispatch.slots),
-            under_way: UnderWay::default(),
-            looks_for_lanes: true,
-            looks_into_lanes: false,
-            waits: false,
+            in_flight: InFlight::new(dispatch.slots),
+            calls: Calls::default(),
+            may_claim: true,
+            may_refill: false,
+            is_paused: false,
             stopping: None,
         };
         worker.begin(asked_to_stop.map(|()| Step::Stop));
@@ -73,15 +70,14 @@ impl<'a> Worker<'a> {
         worker
     }
 
-    /// Works until it is stopped and done.
-    pub(super) async fn work(mut self) {
+    pub(super) async fn run(mut self) {
         while !self.is_done() {
-            self.store();
+            self.call_store();
             if let Some(step) = self.steps.next().await {
                 self.take(step);
             }
-            // What else is there already goes with the same settlement.
-            for _ in 0..GATHERED {
+            // Whatever else has ended by now goes into the same settlement.
+            for _ in 0..MAX_BATCH {
                 match self.steps.next().now_or_never() {
                     Some(Some(step)) => self.take(step),
                     Some(None) | None => break,
@@ -95,13 +91,12 @@ impl<'a> Worker<'a> {
     }
 
     fn is_done(&self) -> bool {
-        let idle = self.holdings.is_empty() && !self.under_way.claim;
+        let idle = self.in_flight.is_empty() && !self.calls.claim;
         self.stopping.is_some_and(|tries| idle || tries == 0)
     }
 
-    /// Calls the store for whatever is to be had from it now.
-    fn store(&mut self) {
-        if self.waits {
+    fn call_store(&mut self) {
+        if self.is_paused {
             return;
         }
         self.settle();
@@ -112,11 +107,11 @@ impl<'a> Worker<'a> {
     }
 
     fn settle(&mut self) {
-        if self.under_way.settlement {
+        if self.calls.settlement {
             return;
         }
-        if let Some(settlement) = self.holdings.settlement() {
-            self.under_way.settlement = true;
+        if let Some(settlement) = self.in_flight.settlement() {
+            self.calls.settlement = true;
             let lanes = self.dispatch.lanes;
             self.begin(async move {
                 let settled = lanes.settle(&settlement.conclusions, &settlement.releases).await;
@@ -126,26 +121,26 @@ impl<'a> Worker<'a> {
     }
 
     fn claim(&mut self) {
-        if self.under_way.claim || !self.looks_for_lanes {
+        if self.calls.claim || !self.may_claim {
             return;
         }
-        if let Some(room) = self.holdings.room_for_claim() {
-            self.looks_for_lanes = false;
-            self.under_way.claim = true;
+        if let Some(room) = self.in_flight.room_for_claim() {
+            self.may_claim = false;
+            self.calls.claim = true;
             let (lanes, fence) = (self.dispatch.lanes, self.dispatch.randomness.uuid());
             self.begin(async move { Step::Claimed(lanes.claim(fence, room).await) });
         }
     }
 
-    /// Lanes that wait come first: whoever holds one gets no more while others may get nothing.
+    /// Not while claiming: queues that wait for a lease come first.
     fn top_up(&mut self) {
-        if self.under_way.claim || self.under_way.top_up {
+        if self.calls.claim || self.calls.top_up {
             return;
         }
-        let held = self.holdings.top_ups(self.looks_into_lanes);
-        self.looks_into_lanes = false;
+        let held = self.in_flight.top_ups(self.may_refill);
+        self.may_refill = false;
         if !held.is_empty() {
-            self.under_way.top_up = true;
+            self.calls.top_up = true;
             let lanes = self.dispatch.lanes;
             self.begin(async move {
                 let topped_up = lanes.top_up(&held).await;
@@ -157,49 +152,49 @@ impl<'a> Worker<'a> {
     fn take(&mut self, step: Step) {
         match step {
             Step::Beat => {
-                self.waits = false;
-                self.looks_for_lanes = true;
-                self.looks_into_lanes = true;
+                self.is_paused = false;
+                self.may_claim = true;
+                self.may_refill = true;
                 self.begin(self.dispatch.pulse.beat().map(|()| Step::Beat));
             }
             Step::Stop => self.stopping = Some(LAST_TRIES),
             Step::Ended(start, Sent::Attempted(attempted)) => self.conclude(&start, attempted),
-            Step::Ended(start, Sent::Postponed) => self.holdings.postpone(&start),
+            Step::Ended(start, Sent::Postponed) => self.in_flight.postpone(&start),
             Step::Claimed(claimed) => {
-                self.under_way.claim = false;
+                self.calls.claim = false;
                 let Some(Claimed {
                     lanes,
                     set_aside,
                     more,
-                }) = self.or_wait(claimed)
+                }) = self.or_pause(claimed)
                 else {
                     return;
                 };
-                // What is set aside hides nobody any longer.
-                self.looks_for_lanes |= more || set_aside > 0;
+                // Queues that were set aside may have hidden others.
+                self.may_claim |= more || set_aside > 0;
                 for lane in lanes {
-                    let starts = self.holdings.take(lane);
+                    let starts = self.in_flight.take(lane);
                     self.start(starts);
                 }
             }
             Step::Settled(settlement, settled) => {
-                self.under_way.settlement = false;
+                self.calls.settlement = false;
                 self.settled(settlement, settled);
             }
             Step::ToppedUp(asked, topped_up) => {
-                self.under_way.top_up = false;
-                let topped_up = self.or_wait(topped_up).unwrap_or_default();
-                let starts = self.holdings.topped_up(&asked, topped_up);
+                self.calls.top_up = false;
+                let topped_up = self.or_pause(topped_up).unwrap_or_default();
+                let starts = self.in_flight.topped_up(&asked, topped_up);
                 self.start(starts);
             }
         }
     }
 
     fn settled(&mut self, settlement: Settlement, settled: Result<(), StoreError>) {
-        if self.or_wait(settled).is_some() {
-            self.looks_for_lanes |= self.holdings.settled(&settlement);
+        if self.or_pause(settled).is_some() {
+            self.may_claim |= self.in_flight.settled(&settlement);
         } else {
-            self.holdings.unsettled(settlement);
+            self.in_flight.unsettled(settlement);
             self.stopping = self.stopping.map(|tries| tries.saturating_sub(1));
         }
     }
@@ -239,15 +234,15 @@ impl<'a> Worker<'a> {
             outcome: attempted.outcome,
         };
         observer.ended(&conclusion);
-        self.holdings.conclude(conclusion);
+        self.in_flight.conclude(conclusion);
     }
 
-    /// The value, or nothing after the failure was told; the store then has a pause.
-    fn or_wait<T>(&mut self, result: Result<T, StoreError>) -> Option<T> {
+    /// Reports a failure and pauses calls to the store.
+    fn or_pause<T>(&mut self, result: Result<T, StoreError>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
-                self.waits = true;
+                self.is_paused = true;
                 self.dispatch.observer.failed(error);
                 None
             }
@@ -255,7 +250,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// A random number from 0 to 1.
+/// From 0 to 1.
 fn jitter(randomness: &dyn Randomness) -> f64 {
     let [a, b, c, d, ..] = randomness.secret();
     f64::from(u32::from_be_bytes([a, b, c, d])) / f64::from(u32::MAX)

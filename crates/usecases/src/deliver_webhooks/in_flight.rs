@@ -1,6 +1,4 @@
-//! What a worker holds: lanes, their deliveries in hand, and how much room is left.
-
-mod held;
+//! The leased queues of a worker, their deliveries in hand, and the capacity that is left.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -13,32 +11,30 @@ use webhooks::{
 };
 
 use super::Slots;
+use super::leased_queue::{InHand, LeasedQueue, Outlook, Phase, left};
 use super::worker::Settlement;
-use held::{Held, InHand, Outlook, Phase, left};
 
-/// One lane gets at most this part of the slots that are left.
+/// One queue gets at most this fraction of the free slots.
 const FAIR_SHARE: u16 = 8;
 
-/// This part of the slots is kept for applications that have little in hand, …
+/// This fraction of the slots is reserved for applications that have little in hand, …
 const RESERVE: u16 = 8;
 
-/// … and of what is left of it one application gets at most this part.
+/// … and one application gets at most this fraction of the free reserve.
 const PART_OF_RESERVE: u16 = 8;
 
-/// An attempt that is to begin.
+/// An attempt to begin.
 pub(super) struct Start {
-    /// The claim that it is made under.
     pub(super) hold: Hold,
-    /// Which delivery.
     pub(super) delivery: DeliveryId,
-    /// How many attempts have ended before.
+    /// How many attempts have ended.
     pub(super) attempt: u8,
-    /// What is sent; nothing where the delivery was lost once too often.
+    /// None where the delivery was lost too often: nothing is sent.
     pub(super) message: Option<Message>,
 }
 
 impl Start {
-    /// How an attempt ends that was lost with its worker.
+    /// The outcome of an attempt that was lost with its worker.
     pub(super) const fn lost() -> Attempted {
         Attempted {
             outcome: Outcome::Failed(Failure::WorkerLost),
@@ -47,32 +43,32 @@ impl Start {
     }
 }
 
-/// How long a lane rests for whose host too many attempts were under way, …
+/// How long a queue rests whose host had too many attempts under way, …
 const REST: TimeDelta = TimeDelta::milliseconds(250);
 
-/// … and how long at most, where nothing begins in it time after time.
+/// … and how long at most, if that happens again and again.
 const LONGEST_REST: TimeDelta = TimeDelta::seconds(2);
 
-/// Of how many lanes it is known how long they rested last.
+/// How many queues' last rests are remembered.
 const RESTS_KNOWN: usize = 4_096;
 
-/// The lanes that a worker holds, and what has ended in them.
-pub(super) struct Holdings {
+/// The leased queues of a worker, and the attempts whose end is not recorded yet.
+pub(super) struct InFlight {
     slots: Slots,
-    /// In an order of their own, so that the same calls have the same consequences.
-    held: BTreeMap<Hold, Held>,
+    /// Ordered, so that the same calls have the same results.
+    queues: BTreeMap<Hold, LeasedQueue>,
     ended: Vec<Conclusion>,
-    /// How many rounds of top-ups there were.
+    /// Rounds of refills so far.
     rounds: u64,
-    /// How long lanes rested last in which nothing could begin.
+    /// The last rests of queues in which nothing could begin.
     rests: HashMap<LaneKey, TimeDelta>,
 }
 
-impl Holdings {
+impl InFlight {
     pub(super) fn new(slots: Slots) -> Self {
         Self {
             slots,
-            held: BTreeMap::new(),
+            queues: BTreeMap::new(),
             ended: Vec::new(),
             rounds: 0,
             rests: HashMap::new(),
@@ -80,17 +76,22 @@ impl Holdings {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.queues.is_empty()
     }
 
-    /// How much can start now; nothing when nothing can. A slot is free again when the end of its attempt is recorded, so that
-    /// nothing piles up while the store is away. The fewer are left, the fewer go to one lane: so many lanes that turn dead at
-    /// once leave something to the others. The last ones go to applications that have next to nothing in hand, however many
-    /// others have slow receivers, and of the half that lanes which fail may have likewise, however many others have dead ones.
+    /// How much can start now. A slot is free once the end of its attempt is recorded, so that nothing piles up while the store is
+    /// unavailable. The fewer slots are free, the fewer one queue gets, so that many queues that fail at once leave some to others.
+    /// The last slots, and the last of the half that failing queues may use, are reserved for applications with almost nothing in
+    /// hand.
     fn room(&self) -> Option<Room> {
-        let in_hand = |held: &Held| held.in_hand.len();
-        let used: usize = self.held.values().map(in_hand).sum();
-        let failing: usize = self.held.values().filter(|held| held.fails()).map(in_hand).sum();
+        let in_hand = |queue: &LeasedQueue| queue.in_hand.len();
+        let used: usize = self.queues.values().map(in_hand).sum();
+        let failing: usize = self
+            .queues
+            .values()
+            .filter(|queue| queue.fails())
+            .map(in_hand)
+            .sum();
         let slots = self.slots;
         let (attempts, per_application) = open(slots.attempts, used, slots.per_application);
         let (failing_attempts, failing_per_application) = open(
@@ -109,7 +110,7 @@ impl Holdings {
         })
     }
 
-    /// How much a claim may take of it. Of the last slots that is half: the next claim, which may come upon others, sees less left.
+    /// What a claim may use: half of the last slots, so that a later claim, for other queues, finds some too.
     pub(super) fn room_for_claim(&self) -> Option<Room> {
         let half_of_few = |slots: u16, left: u16| {
             if left <= slots / RESERVE {
@@ -126,25 +127,24 @@ impl Holdings {
         })
     }
 
-    /// How much each application has in hand.
     fn of_applications(&self) -> HashMap<ClientId, UnderWay> {
         let mut applications = HashMap::new();
-        for held in self.held.values() {
+        for queue in self.queues.values() {
             let of = applications
-                .entry(held.client_id)
-                .or_insert_with(|| nothing_of(held.client_id));
-            let number = u16::try_from(held.in_hand.len()).unwrap_or(u16::MAX);
+                .entry(queue.client_id)
+                .or_insert_with(|| nothing_of(queue.client_id));
+            let number = u16::try_from(queue.in_hand.len()).unwrap_or(u16::MAX);
             of.attempts = of.attempts.saturating_add(number);
-            if held.fails() {
+            if queue.fails() {
                 of.failing = of.failing.saturating_add(number);
             }
         }
         applications
     }
 
-    /// Takes a lane over. One in which nothing is due goes back at once.
+    /// Adds a claimed queue. One without due deliveries is released at once.
     pub(super) fn take(&mut self, lane: Lane) -> Vec<Start> {
-        let held = Held {
+        let queue = LeasedQueue {
             client_id: lane.client_id,
             url: lane.url,
             secret: lane.secret,
@@ -152,23 +152,23 @@ impl Holdings {
             in_hand: Vec::new(),
             running: 0,
             overstated: false,
-            ahead_of_repeats: 0,
+            ahead_of_retries: 0,
             round: 0,
             succeeded: false,
             failures: 0,
             outlook: Outlook::after(lane.deliveries.len(), self.slots.per_lane / 2),
-            phase: Phase::Held,
+            phase: Phase::None,
         };
-        self.held.insert(lane.hold, held);
+        self.queues.insert(lane.hold, queue);
         self.starts(lane.hold, lane.deliveries)
     }
 
-    /// Takes in what else is due in lanes that are held. Those that `asked` names and the answer does not are lost; they go
-    /// like others once their attempts have ended, which changes nothing any more.
+    /// Adds further deliveries to leased queues. The lease of a queue that is `asked` for and not in the answer is lost: it is
+    /// released once its attempts have ended, and their ends have no effect.
     pub(super) fn topped_up(&mut self, asked: &[TopUp], answer: Vec<ToppedUp>) -> Vec<Start> {
         for TopUp { hold, room, .. } in asked {
-            if let Some(lane) = self.held.get_mut(hold) {
-                lane.phase = Phase::Held;
+            if let Some(lane) = self.queues.get_mut(hold) {
+                lane.phase = Phase::None;
                 let given = answer.iter().find(|given| given.hold == *hold);
                 lane.overstated &= given.is_none();
                 if lane.outlook != Outlook::Postponed {
@@ -184,19 +184,19 @@ impl Holdings {
     }
 
     fn starts(&mut self, hold: Hold, deliveries: Vec<Due>) -> Vec<Start> {
-        let Some(lane) = self.held.get_mut(&hold) else {
+        let Some(lane) = self.queues.get_mut(&hold) else {
             return Vec::new();
         };
         lane.running = lane.running.saturating_add(deliveries.len());
-        if lane.repeats() > 0 {
-            lane.ahead_of_repeats = 0;
+        if lane.retries() > 0 {
+            lane.ahead_of_retries = 0;
         } else if lane.fails() {
             let number = u16::try_from(deliveries.len()).unwrap_or(u16::MAX);
-            lane.ahead_of_repeats = lane.ahead_of_repeats.saturating_add(number);
+            lane.ahead_of_retries = lane.ahead_of_retries.saturating_add(number);
         }
         lane.in_hand.extend(deliveries.iter().map(|due| InHand {
             id: due.id,
-            repeated: due.attempt > 0,
+            is_retry: due.attempt > 0,
         }));
         let start = |due: Due| Start {
             hold,
@@ -216,7 +216,7 @@ impl Holdings {
 
     /// An attempt has ended.
     pub(super) fn conclude(&mut self, conclusion: Conclusion) {
-        if let Some(lane) = self.held.get_mut(&conclusion.hold) {
+        if let Some(lane) = self.queues.get_mut(&conclusion.hold) {
             lane.running = lane.running.saturating_sub(1);
             if conclusion.outcome.is_success() {
                 lane.succeeded = true;
@@ -228,9 +228,9 @@ impl Holdings {
         self.ended.push(conclusion);
     }
 
-    /// An attempt could not begin. Its delivery is in hand no more, and there is nothing to record of it.
+    /// An attempt could not begin: its delivery is no longer in hand, and nothing is recorded.
     pub(super) fn postpone(&mut self, start: &Start) {
-        if let Some(lane) = self.held.get_mut(&start.hold) {
+        if let Some(lane) = self.queues.get_mut(&start.hold) {
             lane.running = lane.running.saturating_sub(1);
             lane.in_hand.retain(|delivery| delivery.id != start.delivery);
             lane.overstated = true;
@@ -238,12 +238,12 @@ impl Holdings {
         }
     }
 
-    /// What is to be recorded: every end, and the lanes in which nothing runs any more. Nothing when there is neither.
+    /// All ends to record, and the queues to release because nothing runs in them. None if there is neither.
     pub(super) fn settlement(&mut self) -> Option<Settlement> {
         let conclusions = std::mem::take(&mut self.ended);
-        let over = self.held.iter_mut().filter(|(_, lane)| lane.is_over());
-        let release = |(hold, lane): (&Hold, &mut Held)| {
-            lane.phase = Phase::Leaving;
+        let over = self.queues.iter_mut().filter(|(_, lane)| lane.is_over());
+        let release = |(hold, lane): (&Hold, &mut LeasedQueue)| {
+            lane.phase = Phase::Release;
             let known = lane.succeeded || lane.failures > 0;
             Release {
                 hold: *hold,
@@ -251,7 +251,7 @@ impl Holdings {
                 rest: match (lane.outlook, known) {
                     (Outlook::Postponed, false) => longer(self.rests.get(&hold.lane)),
                     (Outlook::Postponed, true) => REST,
-                    (Outlook::Brims | Outlook::Drained, _) => TimeDelta::zero(),
+                    (Outlook::Full | Outlook::Drained, _) => TimeDelta::zero(),
                 },
             }
         };
@@ -263,15 +263,15 @@ impl Holdings {
         })
     }
 
-    /// It is recorded. Returns whether lanes went back, which may be due again.
+    /// The store has recorded it. Returns whether queues were released, which may be due again.
     pub(super) fn settled(&mut self, settlement: &Settlement) -> bool {
         for conclusion in &settlement.conclusions {
-            if let Some(lane) = self.held.get_mut(&conclusion.hold) {
+            if let Some(lane) = self.queues.get_mut(&conclusion.hold) {
                 lane.in_hand.retain(|delivery| delivery.id != conclusion.delivery);
             }
         }
         for release in &settlement.releases {
-            self.held.remove(&release.hold);
+            self.queues.remove(&release.hold);
             self.rests.remove(&release.hold.lane);
             if release.rest > TimeDelta::zero() && self.rests.len() < RESTS_KNOWN {
                 self.rests.insert(release.hold.lane, release.rest);
@@ -280,20 +280,20 @@ impl Holdings {
         !settlement.releases.is_empty()
     }
 
-    /// It is not recorded, as far as is known, and goes with the next settlement.
+    /// The store has failed, as far as is known: the settlement becomes part of the next one.
     pub(super) fn unsettled(&mut self, settlement: Settlement) {
         for release in &settlement.releases {
-            if let Some(lane) = self.held.get_mut(&release.hold) {
-                lane.phase = Phase::Held;
+            if let Some(lane) = self.queues.get_mut(&release.hold) {
+                lane.phase = Phase::None;
             }
         }
         self.ended.splice(0..0, settlement.conclusions);
     }
 
-    /// Lanes in which attempts have ended while others go on: one slow answer does not hold up the rest. `all` of them, or
-    /// those alone in which there was more and that are half empty by now; those first that were left out longest. One that
-    /// fails gets first attempts alone: they do not wait behind a repeated one. One whose host has no place, or that is about
-    /// to go back, gets no more, and no lane does where the slots, or its application's part, are used up.
+    /// Queues to refill while some of their attempts still run, so that one slow answer does not block the rest: `all`, or only
+    /// those that were full and are half empty now; first those that waited longest. A failing queue gets first attempts only,
+    /// which then do not wait behind retries. A queue whose host is full, or that is about to be released, gets none, nor does
+    /// any where the slots or its application's share are used up.
     pub(super) fn top_ups(&mut self, all: bool) -> Vec<TopUp> {
         let Some(mut room) = self.room() else {
             return Vec::new();
@@ -301,10 +301,10 @@ impl Holdings {
         let mut of_applications = self.of_applications();
         self.rounds = self.rounds.saturating_add(1);
         let (slots, round) = (self.slots, self.rounds);
-        let is_due = |(_, lane): &(&Hold, &mut Held)| {
-            lane.phase == Phase::Held && !lane.is_over() && (lane.overstated || lane.wants_more(all, slots))
+        let is_due = |(_, lane): &(&Hold, &mut LeasedQueue)| {
+            lane.phase == Phase::None && !lane.is_over() && (lane.overstated || lane.wants_more(all, slots))
         };
-        let mut due: Vec<_> = self.held.iter_mut().filter(is_due).collect();
+        let mut due: Vec<_> = self.queues.iter_mut().filter(is_due).collect();
         due.sort_by_key(|(_, lane)| lane.round);
         let mut top_ups = Vec::new();
         for (hold, lane) in due {
@@ -326,19 +326,19 @@ impl Holdings {
                 of.failing = of.failing.saturating_add(number);
             }
             lane.round = round;
-            lane.phase = Phase::ToppingUp;
+            lane.phase = Phase::Refill;
             top_ups.push(TopUp {
                 hold: *hold,
                 running: lane.in_hand.iter().map(|delivery| delivery.id).collect(),
                 room: number,
-                repeats: lane.room_for_repeats(slots).min(number),
+                repeats: lane.room_for_retries(slots).min(number),
             });
         }
         top_ups
     }
 }
 
-/// How many of so many slots are open now, and how many one application may have in hand for that it gets more.
+/// How many slots are free, and how many attempts an application may have in hand and still get more.
 fn open(slots: u16, used: usize, per_application: u16) -> (u16, u16) {
     let free = left(slots, used);
     match free.saturating_sub(slots / RESERVE) {
@@ -355,7 +355,7 @@ const fn nothing_of(client_id: ClientId) -> UnderWay {
     }
 }
 
-/// A rest that follows another one.
+/// The rest after another one.
 fn longer(last: Option<&TimeDelta>) -> TimeDelta {
     let doubled = last.and_then(|last| last.checked_mul(2));
     doubled.map_or(REST, |rest| rest.min(LONGEST_REST))

@@ -1,0 +1,140 @@
+//! A leased queue, and how many more deliveries it may get.
+
+use oauth::ClientId;
+use webhooks::{DeliveryId, Room, UnderWay, WebhookSecret, WebhookUrl};
+
+use crate::deliver_webhooks::Slots;
+
+/// Consecutive failures after which a queue that has succeeded counts as failing.
+const FAILURES_IN_A_ROW: u16 = 8;
+
+/// Capacity reserved to ask whether more has become due in a queue. No other queue gets it until the store has answered, so it is
+/// small; a queue that fills it gets its whole share the next time.
+const PROBE: u16 = 2;
+
+/// First attempts that a failing queue gets beyond those of its claim. Then it is released, so that retries get their turn.
+const BEFORE_RETRIES: u16 = 8;
+
+/// A delivery whose attempt runs, or whose end is not recorded yet.
+pub(super) struct InHand {
+    pub(super) id: DeliveryId,
+    pub(super) is_retry: bool,
+}
+
+pub(super) struct LeasedQueue {
+    pub(super) client_id: ClientId,
+    pub(super) url: WebhookUrl,
+    pub(super) secret: WebhookSecret,
+    /// When it was claimed.
+    pub(super) failing: bool,
+    /// The store must not give these out again.
+    pub(super) in_hand: Vec<InHand>,
+    /// Of `in_hand`, those whose attempt has not ended.
+    pub(super) running: usize,
+    /// The store believes that a postponed delivery is in hand: a crash of this worker would count as a lost attempt.
+    pub(super) overstated: bool,
+    /// First attempts since it began to fail, while no retry was in hand.
+    pub(super) ahead_of_retries: u16,
+    /// The last round of refills that it was part of.
+    pub(super) round: u64,
+    /// Under this lease.
+    pub(super) succeeded: bool,
+    /// Since the last success.
+    pub(super) failures: u16,
+    pub(super) outlook: Outlook,
+    pub(super) phase: Phase,
+}
+
+/// Whether more deliveries are to be expected from a queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outlook {
+    /// The last answer filled the capacity: there may be more.
+    Full,
+    /// The last answer left capacity.
+    Drained,
+    /// An attempt could not begin; no other does under this lease.
+    Postponed,
+}
+
+impl Outlook {
+    pub(super) fn after(given: usize, room: u16) -> Self {
+        if given >= usize::from(room) {
+            Self::Full
+        } else {
+            Self::Drained
+        }
+    }
+}
+
+/// The store call under way for a queue.
+#[derive(PartialEq, Eq)]
+pub(super) enum Phase {
+    None,
+    Refill,
+    Release,
+}
+
+impl LeasedQueue {
+    /// Whether it counts as failing, from what is known so far.
+    pub(super) const fn fails(&self) -> bool {
+        if self.succeeded {
+            self.failures >= FAILURES_IN_A_ROW
+        } else {
+            self.failing || self.failures > 0
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.running == 0 && self.phase == Phase::None
+    }
+
+    pub(super) fn retries(&self) -> usize {
+        self.in_hand.iter().filter(|delivery| delivery.is_retry).count()
+    }
+
+    /// Whether to ask the store for more: of `all` queues, or only of those that were full and are half empty now.
+    pub(super) fn wants_more(&self, all: bool, slots: Slots) -> bool {
+        let free = left(self.places(slots), self.in_hand.len());
+        let was_full = self.outlook == Outlook::Full && (self.fails() || free > slots.per_lane / 2);
+        let yields = self.fails() && self.ahead_of_retries >= BEFORE_RETRIES;
+        free > 0 && (all || was_full) && !yields && self.outlook != Outlook::Postponed
+    }
+
+    /// Concurrent attempts.
+    pub(super) fn places(&self, slots: Slots) -> u16 {
+        if self.fails() {
+            slots.per_failing_lane.min(slots.per_lane)
+        } else {
+            slots.per_lane
+        }
+    }
+
+    /// How many more deliveries it may get.
+    pub(super) fn share(&self, room: &Room, of: UnderWay, slots: Slots) -> u16 {
+        let mut number = left(self.places(slots), self.in_hand.len())
+            .min(room.attempts)
+            .min(room.per_application.saturating_sub(of.attempts));
+        if self.outlook != Outlook::Full {
+            number = number.min(PROBE);
+        }
+        if self.fails() {
+            number = number
+                .min(room.failing_attempts)
+                .min(room.failing_per_application.saturating_sub(of.failing));
+        }
+        number
+    }
+
+    /// How many more retries it may get: one place is kept for a first attempt.
+    pub(super) fn room_for_retries(&self, slots: Slots) -> u16 {
+        if self.fails() {
+            0
+        } else {
+            left(slots.per_lane.saturating_sub(1), self.retries())
+        }
+    }
+}
+
+pub(super) fn left(slots: u16, used: usize) -> u16 {
+    slots.saturating_sub(u16::try_from(used).unwrap_or(u16::MAX))
+}
