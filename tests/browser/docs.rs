@@ -27,7 +27,13 @@ async fn is_content(browser: &Session, origin: &str) {
     for name in loaded {
         assert!(name.as_str().unwrap().starts_with(origin), "{name}");
     }
-    assert_eq!(browser.complaints().await, Vec::<Value>::new());
+    let mut complaints = browser.complaints().await;
+    // Scalar writes to the console which schemas it types more narrowly than JSON Schema does.
+    complaints.retain(|one| {
+        let is_scalar = one["message"].as_str().unwrap().contains("/docs/assets/scalar-");
+        !(is_scalar && one["source"] == "console-api" && one["level"] == "WARNING")
+    });
+    assert_eq!(complaints, Vec::<Value>::new());
 }
 
 #[tokio::test]
@@ -52,7 +58,7 @@ async fn a_reader_searches_copies_and_reads_on() {
     browser.follow(".search button").await;
     is_content(&browser, &origin).await;
     browser
-        .follow(".results a[href='/docs/errors/order_unpaid']")
+        .follow(".results a[href='/docs/errors#order_unpaid-409']")
         .await;
     assert!(
         browser.text("main").await.contains("order.paid"),
@@ -69,13 +75,14 @@ async fn a_reader_searches_copies_and_reads_on() {
         .run("return document.querySelector('.code code').textContent")
         .await;
     assert_eq!(copied, shown);
+    assert!(browser.count(".code .hljs-string").await > 0);
     assert!(copied.as_str().unwrap().contains("credentials.json"), "{copied}");
     browser.follow(".around a[rel=next]").await;
     is_content(&browser, &origin).await;
 }
 
 #[tokio::test]
-async fn everything_but_the_explorer_works_without_scripts() {
+async fn everything_but_the_reference_works_without_scripts() {
     let options = Options {
         scripts: false,
         other_origin: None,
@@ -85,21 +92,44 @@ async fn everything_but_the_explorer_works_without_scripts() {
     };
     let (world, _) = world_and_seller().await;
     browser.go(&world.url("/docs")).await;
-    browser.fill("input[name=q]", "createShipment").await;
+    browser.fill("input[name=q]", "idempotency").await;
     browser.follow(".search button").await;
     browser.follow(".results a").await;
     let text = browser.text("main").await;
-    assert!(
-        text.contains("tracking_number") && text.contains("already_shipped"),
-        "{text}"
-    );
+    assert!(text.contains("Idempotency-Key"), "{text}");
     assert_eq!(browser.count(".copier").await, 0);
-    browser.go(&world.url("/docs/explorer")).await;
+    browser.go(&world.url("/docs/reference")).await;
     assert!(browser.text("main").await.contains("needs JavaScript"));
 }
 
+/// Opens the dialog in which `GET /v1/me` is tried, at this origin.
+async fn try_get_me(browser: &Session, origin: &str) {
+    // The query chooses nothing.
+    let query = "?url=https://evil.example/openapi.json";
+    browser.go("about:blank").await;
+    browser
+        .go(&format!("{origin}docs/reference{query}#tag/Account/getMe"))
+        .await;
+    let button = "[id$='tag/Account/getMe'] .show-api-client-button";
+    browser.wait_for(button, "Test Request").await;
+    browser.click(button).await;
+    browser.wait_for(DIALOG, "Authentication").await;
+}
+
+const DIALOG: &str = "[role=dialog]";
+
+/// Presses the button of the dialog that has these words.
+async fn press(browser: &Session, words: &str) {
+    let press = "
+        const words = arguments[0];
+        const buttons = [...document.querySelectorAll('[role=dialog] button')];
+        buttons.find((one) => one.textContent.trim().startsWith(words)).click();
+    ";
+    browser.call(press, json!([words])).await;
+}
+
 #[tokio::test]
-async fn a_request_is_tried_in_the_explorer() {
+async fn a_request_is_tried_in_the_reference_at_any_origin() {
     let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
         return;
     };
@@ -110,108 +140,42 @@ async fn a_request_is_tried_in_the_explorer() {
     let origins = [public.clone(), public.replace("127.0.0.1", "localhost")];
     assert_ne!(origins[0], origins[1]);
     for origin in origins {
-        is_tried(&browser, &origin, &token, &seller.id).await;
+        try_get_me(&browser, &origin).await;
+        // Pasted: Scalar renders all examples again after each key.
+        browser.click("[role=dialog] input[placeholder=Token]").await;
+        let paste = json!({ "text": token });
+        browser.devtools("Input.insertText", paste).await;
+        press(&browser, "Send").await;
+        browser
+            .wait_for("[role=dialog] section[aria-label=Response]", &seller.id)
+            .await;
+        is_content(&browser, &origin).await;
     }
 }
 
-/// Sends a request from the explorer at this origin.
-async fn is_tried(browser: &Session, origin: &str, token: &str, answer: &str) {
-    browser.go(&format!("{origin}docs/explorer#/Account/getMe")).await;
-    browser
-        .wait_for("#operations-Account-getMe .execute", "Execute")
-        .await;
-    // Nothing goes with the request that was not asked for.
-    let header = "return document.querySelector(`[data-param-name='X-Request-Id'] input`).value";
-    assert_eq!(browser.run(header).await, "");
-    browser.click(".auth-wrapper .authorize").await;
-    browser.wait_for("#auth-bearer-value", "").await;
-    // What a page without an address to come back to cannot do is not offered.
-    let offered = browser.text(".auth-container").await;
-    assert_eq!(
-        browser.count(".modal-ux input[id*=authorizationCode]").await,
-        0,
-        "{offered}"
-    );
-    assert!(
-        browser.count(".modal-ux input[id*=clientCredentials]").await > 0,
-        "{offered}"
-    );
-    browser.fill("#auth-bearer-value", token).await;
-    browser
-        .click(".auth-container:has(#auth-bearer-value) button.authorize")
-        .await;
-    browser.click(".btn-done").await;
-    browser.click("#operations-Account-getMe .execute").await;
-    browser
-        .wait_for(".live-responses-table tbody .response-col_status", "200")
-        .await;
-    let answered = browser.text(".live-responses-table").await;
-    assert!(answered.contains(answer), "{answered}");
-    is_content(browser, origin).await;
-}
-
-#[tokio::test]
-async fn an_application_gets_its_token_in_the_explorer_at_any_origin() {
-    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
-        return;
-    };
-    let (world, seller) = world_and_seller().await;
-    let application = world.application(&seller, &["offers:read"]).await;
-    let origin = world.url("/").replace("127.0.0.1", "localhost");
-    browser.go(&format!("{origin}docs/explorer")).await;
-    browser.wait_for(".opblock-tag", "").await;
-    browser.click(".auth-wrapper .authorize").await;
-    browser.wait_for("#client_id_clientCredentials", "").await;
-    browser
-        .fill("#client_id_clientCredentials", &application.client_id)
-        .await;
-    let secret = "#client_secret_clientCredentials";
-    browser.fill(secret, &application.client_secret).await;
-    // The button is below a long list of scopes, which scrolls.
-    let button = format!(".auth-container:has({secret}) button.authorize");
-    let press = "document.querySelector(arguments[0]).click()";
-    browser.call(press, json!([button])).await;
-    let answered = ".auth-container h6, .auth-container .errors";
-    browser.wait_for(answered, "").await;
-    assert_eq!(browser.text(answered).await, "Authorized");
-    is_content(&browser, &origin).await;
-}
-
-/// What of the explorer goes beyond the page, is cut off, or is squeezed beside its heading.
+/// What of the page goes beyond it on a narrow screen.
 const MISFITS: &str = "
     const root = document.documentElement;
     const beyond = (one) => one.getBoundingClientRect().right > root.clientWidth;
-    const cut = (one) => one.clientWidth && one.scrollWidth > one.clientWidth;
-    const squeezed = (one) => one.clientWidth < one.closest('.opblock-tag').clientWidth / 2;
-    const all = (css, is) => [...document.querySelectorAll(css)].filter(is);
-    const wrong = root.scrollWidth > root.clientWidth
-        ? all('#explorer *', beyond)
-        : all('.opblock-tag, .opblock-tag *, .opblock-summary', (one) => beyond(one) || cut(one));
-    return wrong.concat(all('.opblock-tag small', squeezed)).slice(0, 10).map((one) => one.outerHTML.slice(0, 150));
+    const wrong = root.scrollWidth > root.clientWidth ? [...document.querySelectorAll('main *')].filter(beyond) : [];
+    return wrong.slice(0, 10).map((one) => one.outerHTML.slice(0, 150));
 ";
 
 #[tokio::test]
-async fn the_explorer_fits_a_telephone() {
+async fn the_reference_fits_a_telephone() {
     let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
         return;
     };
     let (world, _) = world_and_seller().await;
     let size = json!({"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": true});
     browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
-    for (place, shown) in [
-        ("", ".opblock-tag"),
-        ("#/Account/getMe", "#operations-Account-getMe .execute"),
-        (
-            "#/Authorization/authorize",
-            "#operations-Authorization-authorize .execute",
-        ),
-    ] {
+    for anchor in ["", "tag/Account/getMe", "tag/Events/webhook/order.paid"] {
         browser.go("about:blank").await;
-        browser.go(&world.url(&format!("/docs/explorer{place}"))).await;
-        browser.wait_for(shown, "").await;
-        let picture = folder().join(format!("docs-explorer-360{}.png", place.replace(['#', '/'], "-")));
-        std::fs::write(picture, browser.picture().await).unwrap();
-        assert_eq!(browser.run(MISFITS).await, json!([]), "{place}");
+        browser.go(&world.url(&format!("/docs/reference#{anchor}"))).await;
+        browser
+            .wait_for(&format!("[id$='{anchor}'] h3, main h1"), "")
+            .await;
+        assert_eq!(browser.run(MISFITS).await, json!([]), "{anchor}");
     }
 }
 
@@ -228,8 +192,8 @@ async fn faults(browser: &Session, name: &str) -> Vec<String> {
             let name = format!("docs-{name}-{width}-{scheme}");
             let file = folder().join(format!("{name}.png"));
             std::fs::write(file, browser.picture().await).unwrap();
-            // What Swagger UI looks like is its own.
-            if !name.contains("explorer") {
+            // What Scalar looks like is its own.
+            if !name.contains("reference") {
                 let found = browser.call(FAULTS, json!(["en"])).await;
                 let found = found.as_array().unwrap().iter();
                 faults.extend(found.map(|fault| format!("{name}: {}", fault.as_str().unwrap())));
@@ -252,16 +216,11 @@ async fn pages_fit_and_can_be_read() {
         ("tables", "/docs/operations"),
         ("performance", "/docs/performance"),
         ("architecture", "/docs/architecture"),
-        ("reference", "/docs/reference"),
-        ("operation", "/docs/reference/createShipment"),
-        ("form", "/docs/reference/issueToken"),
-        ("event", "/docs/reference/onOrderPaid"),
         ("errors", "/docs/errors"),
-        ("error", "/docs/errors/rate_limited"),
         ("changelog", "/docs/changelog"),
         ("results", "/docs/search?q=idempotency"),
         ("not-found", "/docs/nothing"),
-        ("explorer", "/docs/explorer"),
+        ("reference", "/docs/reference"),
     ] {
         browser.go(&world.url(path)).await;
         found.extend(faults(&browser, name).await);

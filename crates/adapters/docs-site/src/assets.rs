@@ -1,4 +1,4 @@
-//! The files that pages use, embedded. Their names carry a hash of their content, so that browsers may keep them for ever.
+//! The files that pages load, embedded. Their names carry a hash of their content, so that browsers may keep them for ever.
 
 use std::sync::LazyLock;
 
@@ -7,8 +7,8 @@ use web::look;
 
 /// An embedded file.
 pub(crate) struct Asset {
-    /// Where pages find it; the name has the hash.
-    pub(crate) path: String,
+    name: &'static str,
+    pub(crate) address: String,
     pub(crate) content: &'static str,
     pub(crate) media_type: &'static str,
 }
@@ -16,59 +16,43 @@ pub(crate) struct Asset {
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The look that all pages of the product share.
-pub(crate) static LOOK: LazyLock<Asset> = LazyLock::new(|| Asset::new("look", "css", look::STYLE, CSS));
-/// What the documentation has beyond it.
-pub(crate) static STYLE: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("docs", "css", include_str!("../assets/docs.css"), CSS));
-/// Copy buttons and a key for the search.
-pub(crate) static SCRIPT: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("docs", "js", include_str!("../assets/docs.js"), JAVASCRIPT));
-/// The icon in the browser's tab.
-pub(crate) static ICON: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("icon", "svg", look::ICON, "image/svg+xml"));
-/// Starts the explorer.
-pub(crate) static EXPLORER: LazyLock<Asset> = LazyLock::new(|| {
-    let content = include_str!("../assets/explorer.js");
-    Asset::new("explorer", "js", content, JAVASCRIPT)
-});
-/// Swagger UI, which the explorer is.
-pub(crate) static SWAGGER: LazyLock<Asset> = LazyLock::new(|| {
-    let content = include_str!("../vendor/swagger-ui/swagger-ui-bundle.js");
-    Asset::new("swagger-ui", "js", content, JAVASCRIPT)
-});
-/// Its look.
-pub(crate) static SWAGGER_STYLE: LazyLock<Asset> = LazyLock::new(|| {
-    let content = include_str!("../vendor/swagger-ui/swagger-ui.css");
-    Asset::new("swagger-ui", "css", content, CSS)
-});
-
-impl Asset {
-    fn new(stem: &str, extension: &str, content: &'static str, media_type: &'static str) -> Self {
-        Self {
-            path: format!("/docs/assets/{stem}-{}.{extension}", mark(content.as_bytes())),
+pub(crate) static ASSETS: LazyLock<[Asset; 7]> = LazyLock::new(|| {
+    [
+        ("look.css", CSS, look::STYLE),
+        ("docs.css", CSS, include_str!("../assets/docs.css")),
+        ("docs.js", JAVASCRIPT, include_str!("../assets/docs.js")),
+        ("icon.svg", "image/svg+xml", look::ICON),
+        (
+            "highlight.js",
+            JAVASCRIPT,
+            include_str!("../vendor/highlight.js/highlight.min.js"),
+        ),
+        ("reference.js", JAVASCRIPT, include_str!("../assets/reference.js")),
+        (
+            "scalar.js",
+            JAVASCRIPT,
+            include_str!("../vendor/scalar/standalone.js"),
+        ),
+    ]
+    .map(|(name, media_type, content)| {
+        let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+        Asset {
+            name,
+            address: format!("/docs/assets/{stem}-{}.{extension}", hash(content.as_bytes())),
             content,
             media_type,
         }
-    }
+    })
+});
+
+/// Where pages find the asset of this name.
+pub(crate) fn address(name: &str) -> &'static str {
+    let asset = ASSETS.iter().find(|asset| asset.name == name);
+    asset.map_or("", |asset| asset.address.as_str())
 }
 
-/// The file at this path.
-pub(crate) fn find(path: &str) -> Option<&'static Asset> {
-    let all = [
-        &*LOOK,
-        &*STYLE,
-        &*SCRIPT,
-        &*ICON,
-        &*EXPLORER,
-        &*SWAGGER,
-        &*SWAGGER_STYLE,
-    ];
-    all.into_iter().find(|asset| asset.path == path)
-}
-
-/// Sixteen characters that stand for this content.
-pub(crate) fn mark(content: &[u8]) -> String {
+/// Sixteen characters of the content's SHA-256.
+pub(crate) fn hash(content: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, content);
     URL_SAFE_NO_PAD.encode(digest).chars().take(16).collect()
 }

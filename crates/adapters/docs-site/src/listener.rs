@@ -1,36 +1,79 @@
-//! Where every request of the documentation comes in, and leaves with the headers that every response has, a line in the log
-//! and a mark in the meters.
+//! Requests for the documentation: each response gets its headers, a line in the access log and a count in the metrics.
 
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
-use actix_web::body::BoxBody;
 use actix_web::dev::Payload;
 use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, EntityTag, Header as _, HeaderValue, IfNoneMatch, LOCATION,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, CROSS_ORIGIN_OPENER_POLICY,
+    CROSS_ORIGIN_RESOURCE_POLICY, ETAG, EntityTag, Header as _, HeaderMap, HeaderValue, IF_NONE_MATCH,
+    IfNoneMatch, LOCATION, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use actix_web::http::{Method, StatusCode};
+use actix_web::web::{ServiceConfig, scope, to};
 use actix_web::{HttpRequest, HttpResponse};
-use bytes::Bytes;
+use kernel::Randomness;
 use web::access_log::AccessLine;
 use web::form::Form;
 use web::meters::RequestMeters;
+use web::trace_id::X_TRACE_ID;
 use web::{RequestSpan, TraceId, head, reply};
 
-use crate::layout::HOME;
-use crate::security::Policy;
-use crate::site::Document;
-use crate::{Docs, assets, search, security};
+use crate::site::{DocsError, DocsSettings, Document, FIVE_MINUTES, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
 
-/// What the documentation is called in logs and metrics.
+/// In logs and metrics.
 const LISTENER: &str = "docs";
-/// What people type for it.
-const HOME_AS_FOLDER: &str = "/docs/";
-/// Pages change with the program alone.
-const A_WHILE: &str = "public, max-age=300";
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
+
+/// Pages load files of their own origin. Scripts make markup only through the policy `highlight` of `assets/docs.js`.
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+                           form-action 'self'; frame-ancestors 'none'; base-uri 'none'; \
+                           require-trusted-types-for 'script'; trusted-types highlight";
+/// The API reference also calls the API of its own origin, and Scalar puts its styles into the page.
+const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                                img-src 'self' data:; connect-src 'self'; form-action 'self'; \
+                                frame-ancestors 'none'; base-uri 'none'";
+
+/// The site, rendered. Clones share it.
+#[derive(Clone)]
+pub struct Docs {
+    site: Arc<Site>,
+    randomness: Arc<dyn Randomness>,
+    is_https: bool,
+}
+
+impl Docs {
+    /// Renders every page; `openapi` is the OpenAPI document of this program, as JSON. `randomness` makes trace ids.
+    pub fn new(
+        settings: &DocsSettings,
+        openapi: &str,
+        randomness: Arc<dyn Randomness>,
+    ) -> Result<Self, DocsError> {
+        Ok(Self {
+            site: Arc::new(Site::new(settings, openapi)?),
+            randomness,
+            is_https: settings.public_url.starts_with("https://"),
+        })
+    }
+}
+
+/// Serves `/docs` and everything below it. Call it once for each server thread, before the listener that takes all other requests.
+pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
+    move |config| {
+        let listener = Rc::new(Listener {
+            docs,
+            meters: RequestMeters::new(LISTENER),
+        });
+        config.service(scope("/docs").default_service(to(move |request, payload| {
+            let listener = Rc::clone(&listener);
+            async move { listener.serve(&request, payload) }
+        })));
+    }
+}
 
 /// The documentation in one server thread.
-pub(crate) struct Listener {
+struct Listener {
     docs: Docs,
     meters: RequestMeters,
 }
@@ -38,152 +81,139 @@ pub(crate) struct Listener {
 /// A response, before it has the headers that all have.
 struct Answer {
     response: HttpResponse,
-    /// The route's template, for logs and meters.
+    /// The route's template, for logs and metrics.
     route: &'static str,
-    policy: Policy,
-    /// Whether what is left of the request is not to be read.
-    closes: bool,
 }
 
 impl Listener {
-    pub(crate) fn new(docs: Docs) -> Self {
-        Self {
-            docs,
-            meters: RequestMeters::new(LISTENER),
-        }
-    }
-
-    /// Answers any request.
-    pub(crate) fn serve(&self, request: &HttpRequest, payload: actix_web::web::Payload) -> HttpResponse {
+    fn serve(&self, request: &HttpRequest, payload: actix_web::web::Payload) -> HttpResponse {
         let at = Instant::now();
         let trace_id = TraceId::of(request.headers(), || {
             let random = self.docs.randomness.secret();
             random.first_chunk().copied().unwrap_or_default()
         });
-        // Pages are everybody's: nobody's word counts for whether they are recorded.
+        // Pages are public: no caller decides whether they are recorded.
         let span = RequestSpan::begin(LISTENER, request.headers(), &trace_id, || false);
-        let mut answer = span.within(|| self.answer(request));
-        let headers = answer.response.headers_mut();
-        security::apply(headers, &trace_id, answer.policy, self.docs.https);
+        let is_too_large = head::check(request.head()).is_err();
+        let Answer { mut response, route } = span.within(|| {
+            if is_too_large {
+                return page(StatusCode::BAD_REQUEST, self.docs.site.too_large.clone(), "-");
+            }
+            self.answer(request)
+        });
+        let headers = response.headers_mut();
+        headers.insert(X_TRACE_ID, trace_id.to_header_value());
+        secure(headers, request.uri().path(), self.docs.is_https);
         let response = match payload.into_inner() {
-            payload if answer.closes => reply::closing(answer.response, payload),
-            Payload::None => answer.response,
-            payload => reply::holding(answer.response, payload),
+            payload if is_too_large => reply::closing(response, payload),
+            Payload::None => response,
+            payload => reply::holding(response, payload),
         };
         let (status, duration) = (response.status(), at.elapsed());
-        self.meters
-            .count(answer.route, request.method(), status, duration);
+        self.meters.count(route, request.method(), status, duration);
         let line = AccessLine {
             listener: LISTENER,
             trace_id: &trace_id,
             method: request.method(),
-            route: answer.route,
+            route,
             status,
             duration,
         };
-        span.end(request.method(), answer.route, status, || line.write());
+        span.end(request.method(), route, status, || line.write());
         response
     }
 
     fn answer(&self, request: &HttpRequest) -> Answer {
-        if head::check(request.head()).is_err() {
-            return Answer {
-                response: page(StatusCode::BAD_REQUEST, self.docs.site.unreadable()),
-                closes: true,
-                ..Answer::of(HttpResponse::new(StatusCode::BAD_REQUEST), "-")
-            };
-        }
+        let site = &self.docs.site;
         let path = request.uri().path();
+        let document = site.documents.get(path);
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut answer = self.missing();
-            if self.docs.site.find(path).is_some() || path == search::PATH || assets::find(path).is_some() {
+            let mut answer = page(StatusCode::NOT_FOUND, site.missing.clone(), "-");
+            if document.is_some() || path == SEARCH_PAGE {
                 let headers = answer.response.headers_mut();
                 headers.insert(ALLOW, HeaderValue::from_static("GET"));
             }
-            return answer;
-        }
-        if path == HOME_AS_FOLDER {
-            let mut response = HttpResponse::new(StatusCode::PERMANENT_REDIRECT);
-            let headers = response.headers_mut();
-            headers.insert(LOCATION, HeaderValue::from_static(HOME));
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static(A_WHILE));
-            return Answer::of(response, HOME);
-        }
-        if let Some(document) = self.docs.site.find(path) {
-            let route = if path == HOME { HOME } else { "/docs/{page}" };
-            return Answer {
-                policy: document.policy,
-                ..Answer::of(of_document(request, document), route)
-            };
-        }
-        if path == search::PATH {
-            let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes()).unwrap_or_default();
-            let html = self.docs.site.search(query.get("q").unwrap_or_default());
-            return Answer::of(page(StatusCode::OK, html), search::PATH);
-        }
-        match assets::find(path) {
-            Some(asset) => {
-                let body = Bytes::from_static(asset.content.as_bytes());
-                let response = kept(body, asset.media_type, FOR_EVER);
-                Answer::of(response, "/docs/assets/{name}")
+            answer
+        } else if let Some(document) = document {
+            Answer {
+                response: of_document(request, document),
+                route: match path {
+                    HOME => HOME,
+                    _ if path.starts_with("/docs/assets/") => "/docs/assets/{name}",
+                    _ => "/docs/{page}",
+                },
             }
-            None => self.missing(),
-        }
-    }
-
-    fn missing(&self) -> Answer {
-        Answer::of(page(StatusCode::NOT_FOUND, self.docs.site.missing()), "-")
-    }
-}
-
-impl Answer {
-    fn of(response: HttpResponse, route: &'static str) -> Self {
-        Self {
-            response,
-            route,
-            policy: Policy::Page,
-            closes: false,
+        } else if let Some(location) = site.moved.get(path) {
+            let mut response = HttpResponse::PermanentRedirect();
+            response.insert_header((LOCATION, location.as_str()));
+            Answer {
+                response: response.insert_header((CACHE_CONTROL, FIVE_MINUTES)).finish(),
+                route: "/docs/{page}",
+            }
+        } else if path == SEARCH_PAGE {
+            let query = Form::parse(request.query_string().as_bytes()).unwrap_or_default();
+            let html = site.search(query.get("q").unwrap_or_default());
+            page(StatusCode::OK, html.unwrap_or_default(), SEARCH_PAGE)
+        } else {
+            page(StatusCode::NOT_FOUND, site.missing.clone(), "-")
         }
     }
 }
 
-/// A page that was rendered at the start; nothing, where the reader has it already.
+/// Sets what every response tells the browser.
+fn secure(headers: &mut HeaderMap, path: &str, is_https: bool) {
+    let policy = if path == REFERENCE_PAGE {
+        REFERENCE_POLICY
+    } else {
+        PAGE_POLICY
+    };
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, policy),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
+        (CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_https {
+        let a_year = HeaderValue::from_static("max-age=31536000");
+        headers.insert(STRICT_TRANSPORT_SECURITY, a_year);
+    }
+}
+
+/// A page that was rendered at the start; 304 if the reader has it already.
 fn of_document(request: &HttpRequest, document: &Document) -> HttpResponse {
-    let known = match IfNoneMatch::parse(request) {
-        Ok(IfNoneMatch::Any) => request.headers().contains_key("if-none-match"),
-        Ok(IfNoneMatch::Items(tags)) => {
-            let tag = EntityTag::new_strong(document.mark.clone());
-            tags.iter().any(|known| known.weak_eq(&tag))
-        }
+    let tag = EntityTag::new_strong(document.etag.clone());
+    let is_known = match IfNoneMatch::parse(request) {
+        Ok(IfNoneMatch::Any) => request.headers().contains_key(IF_NONE_MATCH),
+        Ok(IfNoneMatch::Items(tags)) => tags.iter().any(|known| known.weak_eq(&tag)),
         Err(_) => false,
     };
-    let mut response = if known {
-        let mut response = HttpResponse::with_body(StatusCode::NOT_MODIFIED, BoxBody::new(()));
-        let headers = response.headers_mut();
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static(A_WHILE));
-        response
+    let mut response = if is_known {
+        HttpResponse::NotModified()
     } else {
-        kept(document.body.clone(), document.media_type, A_WHILE)
+        let mut response = HttpResponse::Ok();
+        response.insert_header((CONTENT_TYPE, document.media_type));
+        response
     };
-    if let Ok(tag) = HeaderValue::from_str(&format!("\"{}\"", document.mark)) {
-        response.headers_mut().insert(ETAG, tag);
+    response.insert_header((CACHE_CONTROL, document.cache_control));
+    response.insert_header((ETAG, tag.to_string()));
+    if is_known {
+        response.finish()
+    } else {
+        response.body(document.body.clone())
     }
-    response
-}
-
-fn kept(body: Bytes, media_type: &'static str, cached: &'static str) -> HttpResponse {
-    let mut response = HttpResponse::with_body(StatusCode::OK, BoxBody::new(body));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(cached));
-    response
 }
 
 /// A page that is made for one request.
-fn page(status: StatusCode, html: String) -> HttpResponse {
-    let mut response = HttpResponse::with_body(status, BoxBody::new(html));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+fn page(status: StatusCode, html: String, route: &'static str) -> Answer {
+    let mut response = HttpResponse::build(status);
+    response.insert_header((CONTENT_TYPE, "text/html; charset=utf-8"));
+    response.insert_header((CACHE_CONTROL, "no-store"));
+    Answer {
+        response: response.body(html),
+        route,
+    }
 }

@@ -1,43 +1,31 @@
-//! Markdown as the site shows it: anchors on headings, links between files as links between pages, coloured code, tables that
-//! scroll in a box of their own; and the text of each passage, for the search.
+//! Markdown as the site shows it: headings with anchors, links between files as links between pages, code and tables in boxes
+//! that scroll; and the text under each heading, for the search.
 
-mod links;
-#[cfg(test)]
-mod tests;
-mod writer;
-
-use std::iter::once;
+use std::collections::HashMap;
 
 use pulldown_cmark::html::push_html;
-use pulldown_cmark::{Event, Options, Parser};
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-pub(crate) use self::links::Links;
-use self::writer::Writer;
-use crate::highlight;
-
-/// A text that was rendered.
+/// A rendered file.
 #[derive(Debug, Default)]
 pub(crate) struct Rendered {
-    /// What its heading of the first level says.
+    /// The text of the first-level heading.
     pub(crate) title: String,
     pub(crate) html: String,
     /// The headings of the second and third level.
     pub(crate) headings: Vec<Heading>,
     pub(crate) passages: Vec<Passage>,
-    /// Links to files that the site does not have; they are shown as text.
-    pub(crate) unlinked: Vec<String>,
 }
 
 /// A heading that can be linked to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heading {
-    /// 2 or 3.
     pub(crate) level: u8,
     pub(crate) id: String,
     pub(crate) text: String,
 }
 
-/// What stands under one heading.
+/// The text under one heading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passage {
     /// The heading's id; empty before the first.
@@ -46,30 +34,117 @@ pub(crate) struct Passage {
     pub(crate) text: String,
 }
 
-/// Renders a whole file.
-pub(crate) fn render(text: &str, links: &Links) -> Rendered {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
-    let mut writer = Writer::new(links);
-    for event in Parser::new_ext(text, options) {
-        writer.take(event);
+/// Renders a file. `follow` gives the address of a link or picture; one without is shown as text.
+pub(crate) fn render(text: &str, follow: impl Fn(&str) -> Option<String>) -> Rendered {
+    let mut rendered = Rendered {
+        passages: vec![Passage::default()],
+        ..Rendered::default()
+    };
+    let mut events: Vec<Event<'_>> = Vec::new();
+    let mut ids = HashMap::new();
+    // Where the heading begins that is being read, and its text so far.
+    let mut heading: Option<(usize, String)> = None;
+    let mut is_dead_link = false;
+    for mut event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+        let said = match &event {
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => text,
+            Event::SoftBreak | Event::End(TagEnd::Paragraph | TagEnd::Item | TagEnd::TableCell) => " ",
+            _ => "",
+        };
+        if let Some((_, text)) = &mut heading {
+            text.push_str(said);
+        } else if let Some(passage) = rendered.passages.last_mut() {
+            passage.text.push_str(said);
+        }
+        match &mut event {
+            // Raw HTML is shown as text.
+            Event::Html(text) | Event::InlineHtml(text) => event = Event::Text(text.clone()),
+            Event::Start(Tag::Heading { .. }) => heading = Some((events.len(), String::new())),
+            Event::End(TagEnd::Heading(level)) => {
+                let (start, text) = heading.take().unwrap_or_default();
+                if *level == HeadingLevel::H1 {
+                    rendered.title = text;
+                } else {
+                    let id = unique_id(&mut ids, &text);
+                    if let Some(Event::Start(Tag::Heading { id: unset, .. })) = events.get_mut(start) {
+                        *unset = Some(id.clone().into());
+                    }
+                    let anchor = format!(
+                        " <a class=\"anchor\" href=\"#{id}\" aria-label=\"Link to this section\">#</a>"
+                    );
+                    events.push(Event::InlineHtml(anchor.into()));
+                    rendered.add_heading(*level, id, text);
+                }
+            }
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                if let Some(address) = follow(dest_url) {
+                    *dest_url = address.into();
+                } else {
+                    is_dead_link = true;
+                    event = Event::InlineHtml("<span>".into());
+                }
+            }
+            Event::End(TagEnd::Link | TagEnd::Image) if is_dead_link => {
+                is_dead_link = false;
+                event = Event::InlineHtml("</span>".into());
+            }
+            _ => {}
+        }
+        events.push(event);
     }
-    writer.finish()
+    push_html(&mut rendered.html, events.into_iter());
+    rendered.html = boxed(&rendered.html);
+    rendered.passages.retain(|passage| !passage.text.is_empty());
+    rendered
 }
 
-/// Renders a few words or paragraphs that link nowhere.
-pub(crate) fn fragment(text: &str) -> String {
-    render(text, &Links::from_file("")).html
+impl Rendered {
+    fn add_heading(&mut self, level: HeadingLevel, id: String, text: String) {
+        let shown = match level {
+            HeadingLevel::H2 => Some(2),
+            HeadingLevel::H3 => Some(3),
+            _ => None,
+        };
+        self.headings.extend(shown.map(|level| Heading {
+            level,
+            id: id.clone(),
+            text: text.clone(),
+        }));
+        self.passages.push(Passage {
+            id,
+            heading: text,
+            text: String::new(),
+        });
+    }
 }
 
-/// Code in its box, as it stands in pages.
-pub(crate) fn code_block(language: &str, code: &str) -> String {
-    let code = highlight::html(language, code.trim_end());
-    format!("<div class=\"code\"><pre tabindex=\"0\"><code>{code}</code></pre></div>\n")
+/// Puts code and tables into boxes that scroll. Text is escaped, so these tags are the renderer's own.
+fn boxed(html: &str) -> String {
+    html.replace("<pre><code", "<div class=\"code\"><pre tabindex=\"0\"><code")
+        .replace("</code></pre>", "</code></pre></div>")
+        .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
+        .replace("</table>", "</table></div>")
+        // The Content-Security-Policy allows no styles within the page.
+        .replace(" style=\"text-align: right\"", " class=\"number\"")
 }
 
-/// Text within HTML.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    push_html(&mut html, once(Event::Text(text.into())));
-    html
+/// The id of a heading as code hosts make it, so that links work in both places. The name of a release, in brackets in the
+/// changelog, is its id as it is: `1.2.0`.
+fn unique_id(ids: &mut HashMap<String, u32>, heading: &str) -> String {
+    let heading = heading.to_lowercase();
+    let release = heading.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let id: String = if let Some((version, _)) = release {
+        version.to_owned()
+    } else {
+        let kept = heading
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    let times = ids.entry(id.clone()).or_default();
+    *times = times.saturating_add(1);
+    match *times {
+        1 => id,
+        more => format!("{id}-{}", more.saturating_sub(1)),
+    }
 }

@@ -1,204 +1,368 @@
-//! The site: every page, rendered, with the navigation between them.
+//! The site: every page, rendered, with the navigation around it.
 
 use std::collections::BTreeMap;
 
+use askama::Template;
 use bytes::Bytes;
+use serde_json::Value;
+use thiserror::Error;
 
-use crate::examples::EXAMPLES;
-use crate::layout::{Frame, Link, Section};
-use crate::markdown::{Heading, Passage};
-use crate::reference::{Reference, explorer};
-use crate::released::RELEASED;
-use crate::search::{self, Index};
-use crate::security::Policy;
-use crate::{DocsError, DocsSettings, assets, changelog, errors, feed, guides, layout, reference};
+use crate::markdown::{self, Heading};
+use crate::search::{Found, Index, LONGEST_QUERY, Passage};
+use crate::sources::{ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS};
+use crate::{assets, changelog, sources};
 
-/// A page that is ready to be sent.
+/// The first page.
+pub(crate) const HOME: &str = "/docs";
+const HOME_TITLE: &str = "Documentation";
+pub(crate) const REFERENCE_PAGE: &str = "/docs/reference";
+/// Pages change only with the program.
+pub(crate) const FIVE_MINUTES: &str = "public, max-age=300";
+/// The address of an asset has a hash of its content.
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
+/// The page of results.
+pub(crate) const SEARCH_PAGE: &str = "/docs/search";
+/// The origin in released documents: that of a program without configuration.
+const RELEASED_ORIGIN: &str = "http://127.0.0.1:8080";
+
+const HTML: &str = "text/html; charset=utf-8";
+
+/// What the operator chooses about the documentation.
+#[derive(Debug, Clone)]
+pub struct DocsSettings {
+    /// The origin that readers use, without a trailing slash. Ids and links of the feed begin with it; if it is https, browsers
+    /// are told to stay with https.
+    pub public_url: String,
+    /// The name of the service on every page.
+    pub service_name: String,
+}
+
+/// The site could not be rendered.
+#[derive(Debug, Error)]
+pub enum DocsError {
+    #[error("a page of the documentation could not be rendered")]
+    Template(#[from] askama::Error),
+    #[error("the feed of the changelog could not be written")]
+    Feed(#[from] atom_syndication::Error),
+    #[error("the OpenAPI document could not be read")]
+    OpenApi(#[from] serde_json::Error),
+}
+
+/// A response body that is ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) body: Bytes,
     pub(crate) media_type: &'static str,
-    /// Stands for the content, in `ETag`.
-    pub(crate) mark: String,
-    pub(crate) policy: Policy,
+    /// Without quotes.
+    pub(crate) etag: String,
+    pub(crate) cache_control: &'static str,
 }
 
-/// What a page belongs to. In the order of the navigation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    Home,
-    Guide,
-    Reference,
-    Error,
-    Changelog,
-    Operating,
-    Background,
-}
-
-impl Kind {
-    /// What the navigation and the search call it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Home => "Documentation",
-            Self::Guide => "Guides",
-            Self::Reference => "API reference",
-            Self::Error => "Errors",
-            Self::Changelog => "Changelog",
-            Self::Operating => "Running the service",
-            Self::Background => "Background",
-        }
-    }
-}
-
-/// A page before it stands in the frame.
-#[derive(Debug)]
-pub(crate) struct Draft {
-    pub(crate) path: String,
-    pub(crate) kind: Kind,
-    /// What it stands under in the navigation, within its kind.
-    pub(crate) group: String,
-    /// What the navigation calls it; where empty, it does not stand there.
-    pub(crate) label: String,
-    /// A mark before the label: the method of an operation.
-    pub(crate) method: String,
-    pub(crate) title: String,
-    pub(crate) content: String,
-    pub(crate) headings: Vec<Heading>,
-    pub(crate) passages: Vec<Passage>,
-    pub(crate) policy: Policy,
-}
-
-impl Draft {
-    pub(crate) fn new(kind: Kind, content: String) -> Self {
-        Self {
-            path: String::new(),
-            kind,
-            group: String::new(),
-            label: String::new(),
-            method: String::new(),
-            title: String::new(),
-            content,
-            headings: Vec::new(),
-            passages: Vec::new(),
-            policy: Policy::Page,
-        }
-    }
-}
-
-/// Every page, and what is needed to make those that depend on the request.
+/// Every page, and what renders those that depend on the request.
 pub(crate) struct Site {
-    pages: BTreeMap<String, Document>,
-    frame: Frame,
+    /// By address.
+    pub(crate) documents: BTreeMap<String, Document>,
+    /// Present addresses by former ones.
+    pub(crate) moved: BTreeMap<String, String>,
+    /// For an unknown address.
+    pub(crate) missing: String,
+    /// For a request whose head is larger than the limit.
+    pub(crate) too_large: String,
+    navigation: Navigation,
     index: Index,
-    missing: String,
-    unreadable: String,
+}
+
+/// A page, before it stands in the layout.
+#[derive(Default)]
+struct Page {
+    section: &'static str,
+    address: String,
+    /// In the navigation; empty if it is not there.
+    label: String,
+    title: String,
+    html: String,
+    headings: Vec<Heading>,
+}
+
+/// An operation or event of the OpenAPI document.
+struct Operation {
+    id: String,
+    method: String,
+    /// The path, or the name of the event.
+    path: String,
+    /// Its summary, and its place in the reference.
+    passage: Passage,
+}
+
+/// What all pages have in common.
+struct Navigation {
+    service: String,
+    links: Vec<Link>,
+}
+
+struct Link {
+    section: &'static str,
+    address: String,
+    label: String,
+}
+
+#[derive(Template)]
+#[template(path = "layout.html")]
+struct Layout<'a> {
+    navigation: &'a Navigation,
+    page: &'a Page,
+    previous: Option<&'a Link>,
+    next: Option<&'a Link>,
+    query: &'a str,
+}
+
+/// The reference has a look and a navigation of its own.
+#[derive(Template)]
+#[template(path = "reference.html")]
+struct Reference<'a> {
+    settings: &'a DocsSettings,
+}
+
+#[derive(Template)]
+#[template(path = "home.html")]
+struct Home<'a> {
+    settings: &'a DocsSettings,
+    operations: &'a [Operation],
+}
+
+#[derive(Template)]
+#[template(path = "results.html")]
+struct Results<'a> {
+    query: &'a str,
+    found: &'a [Found<'a>],
 }
 
 impl Site {
+    /// Renders everything; `openapi` is the document that the program serves.
     pub(crate) fn new(settings: &DocsSettings, openapi: &str) -> Result<Self, DocsError> {
-        let reference = Reference::read(openapi);
-        let mut drafts = vec![layout::home(settings, &reference)?];
-        drafts.extend(guides::drafts());
-        drafts.extend(reference::drafts(&reference)?);
-        drafts.extend(errors::drafts(&reference)?);
-        drafts.push(changelog::draft()?);
-        drafts.sort_by_key(|draft| draft.kind);
-        let frame = Frame::new(settings, sections(&drafts));
-        let mut pages = BTreeMap::new();
-        for draft in &drafts {
-            let html = frame.page(draft)?;
-            pages.insert(draft.path.clone(), Document::html(html, draft.policy));
+        let operations = operations(&serde_json::from_str(openapi)?);
+        let home = Home {
+            settings,
+            operations: &operations,
+        };
+        let reference = Page {
+            section: REFERENCE,
+            address: REFERENCE_PAGE.to_owned(),
+            label: "All operations".to_owned(),
+            ..Page::outside(REFERENCE, String::new())
+        };
+        let home = Page {
+            address: HOME.to_owned(),
+            ..Page::outside(HOME_TITLE, home.render()?)
+        };
+        let mut pages = vec![home, reference];
+        let mut passages: Vec<_> = operations.iter().map(|one| one.passage.clone()).collect();
+        for source in sources::pages() {
+            let rendered = markdown::render(&source.text, |link| sources::follow(&source.file, link));
+            let title = match source.label {
+                "" => rendered.title,
+                label => label.to_owned(),
+            };
+            let is_aside = source.is_aside();
+            passages.extend(rendered.passages.into_iter().map(|passage| Passage {
+                address: match passage.id.as_str() {
+                    "" => source.address.clone(),
+                    id => format!("{}#{id}", source.address),
+                },
+                section: source.section,
+                title: title.clone(),
+                heading: passage.heading,
+                text: passage.text,
+                is_aside,
+            }));
+            pages.push(Page {
+                section: source.section,
+                address: source.address,
+                label: title.clone(),
+                title,
+                html: rendered.html,
+                headings: rendered.headings,
+            });
         }
-        let feed = feed::atom(settings, &changelog::releases(), &changelog::notices());
-        pages.insert(feed::PATH.to_owned(), Document::feed(feed));
-        for released in RELEASED.iter() {
-            pages.insert(released.path.clone(), Document::json(released.json(settings)));
+        // Stable: within a section the order is that of the sources.
+        pages.sort_by_key(|page| SECTIONS.iter().position(|name| *name == page.section));
+        let links = pages
+            .iter()
+            .filter(|page| !page.label.is_empty())
+            .map(|page| Link {
+                section: page.section,
+                address: page.address.clone(),
+                label: page.label.clone(),
+            });
+        let navigation = Navigation {
+            service: settings.service_name.clone(),
+            links: links.collect(),
+        };
+        let mut documents = BTreeMap::new();
+        for page in &pages {
+            let html = Document::new(navigation.around(page, "")?, HTML);
+            documents.insert(page.address.clone(), html);
         }
-        for example in EXAMPLES.iter() {
-            pages.insert(example.path.clone(), Document::text(example.text.to_owned()));
+        let reference = Document::new(Reference { settings }.render()?, HTML);
+        documents.insert(REFERENCE_PAGE.to_owned(), reference);
+        for (address, media_type, text) in sources::plain_files() {
+            // A released document is as it would be served here: it differs from `/openapi.json` in what has changed alone.
+            let text = match media_type {
+                "application/json" => text.replace(RELEASED_ORIGIN, &settings.public_url),
+                _ => text,
+            };
+            documents.insert(address, Document::new(text, media_type));
         }
-        let explored = Document::json(explorer::document(openapi));
-        pages.insert(explorer::PATH.to_owned(), explored);
+        let feed = changelog::feed(
+            &settings.public_url,
+            &settings.service_name,
+            &sources::changelog(),
+        )?;
+        let feed = Document::new(feed, "application/atom+xml; charset=utf-8");
+        documents.insert(changelog::FEED.to_owned(), feed);
+        for asset in assets::ASSETS.iter() {
+            let mut document = Document::new(asset.content, asset.media_type);
+            document.cache_control = FOR_EVER;
+            documents.insert(asset.address.clone(), document);
+        }
+        let failure = |title: &str, text: &str| {
+            let html = format!("<h1>{title}</h1>\n<p class=\"lead\">{text}</p>\n");
+            navigation.around(&Page::outside(title, html), "")
+        };
         Ok(Self {
-            missing: frame.failure("Page not found", layout::MISSING)?,
-            unreadable: frame.failure("Too large a request", layout::UNREADABLE)?,
-            index: Index::new(&drafts),
-            pages,
-            frame,
+            missing: failure(
+                "Page not found",
+                "There is no such page. Try the search, or the contents.",
+            )?,
+            too_large: failure(
+                "Too large a request",
+                "The address or the headers of the request are too large.",
+            )?,
+            documents,
+            moved: moved(&pages, &operations),
+            navigation,
+            index: Index::new(passages),
         })
     }
 
-    /// The page at this path.
-    pub(crate) fn find(&self, path: &str) -> Option<&Document> {
-        self.pages.get(path)
+    /// The page of results.
+    pub(crate) fn search(&self, query: &str) -> askama::Result<String> {
+        let query: String = query.trim().chars().take(LONGEST_QUERY).collect();
+        let results = Results {
+            query: &query,
+            found: &self.index.search(&query),
+        };
+        let page = Page::outside("Search", results.render()?);
+        self.navigation.around(&page, &query)
     }
+}
 
-    /// What the search finds.
-    pub(crate) fn search(&self, query: &str) -> String {
-        let query: String = query.trim().chars().take(search::LONGEST_QUERY).collect();
-        let found = self.index.search(&query);
-        self.frame.results(&query, &found).unwrap_or_default()
+/// `/docs/`, which people type, and the addresses of operations, errors and the explorer when each had a page.
+fn moved(pages: &[Page], operations: &[Operation]) -> BTreeMap<String, String> {
+    let mut moved = BTreeMap::from([
+        (format!("{HOME}/"), HOME.to_owned()),
+        ("/docs/explorer".to_owned(), REFERENCE_PAGE.to_owned()),
+        (format!("{REFERENCE_PAGE}/security"), REFERENCE_PAGE.to_owned()),
+    ]);
+    for operation in operations {
+        let former = format!("{REFERENCE_PAGE}/{}", operation.id);
+        moved.insert(former, operation.passage.address.clone());
     }
+    let errors = pages.iter().filter(|page| page.address == ERRORS_PAGE);
+    for heading in errors
+        .flat_map(|page| &page.headings)
+        .filter(|heading| heading.level == 3)
+    {
+        // `order_unpaid (409)`, or `OAuth invalid_grant (400)`.
+        let code = heading.text.trim_start_matches("OAuth ").split(' ').next();
+        let former = format!("{ERRORS_PAGE}/{}", code.unwrap_or_default());
+        moved
+            .entry(former)
+            .or_insert_with(|| format!("{ERRORS_PAGE}#{}", heading.id));
+    }
+    moved
+}
 
-    /// The page that tells that there is none.
-    pub(crate) fn missing(&self) -> String {
-        self.missing.clone()
+/// Every operation, then every event.
+fn operations(document: &Value) -> Vec<Operation> {
+    let mut all = Vec::new();
+    for part in ["paths", "webhooks"] {
+        let paths = document.get(part).and_then(Value::as_object);
+        for (path, methods) in paths.into_iter().flatten() {
+            for (method, operation) in methods.as_object().into_iter().flatten() {
+                let text = |place| {
+                    operation
+                        .pointer(place)
+                        .and_then(Value::as_str)
+                        .unwrap_or_default()
+                };
+                let (id, tag) = (text("/operationId"), text("/tags/0"));
+                // As `assets/reference.js` has the anchors made.
+                let (method, anchor) = match part {
+                    "webhooks" => ("event".to_owned(), format!("webhook/{path}")),
+                    _ => (method.to_uppercase(), id.to_owned()),
+                };
+                let passage = Passage {
+                    address: format!("{REFERENCE_PAGE}#tag/{tag}/{anchor}"),
+                    section: REFERENCE,
+                    title: text("/summary").to_owned(),
+                    heading: format!("{method} {path}"),
+                    text: format!("{tag} {id}. {}", text("/description")),
+                    is_aside: false,
+                };
+                all.push(Operation {
+                    id: id.to_owned(),
+                    method,
+                    path: path.clone(),
+                    passage,
+                });
+            }
+        }
     }
-
-    /// The page for a request whose head is larger than is read.
-    pub(crate) fn unreadable(&self) -> String {
-        self.unreadable.clone()
-    }
-
-    /// Every path that has a page.
-    #[cfg(test)]
-    pub(crate) fn paths(&self) -> impl Iterator<Item = (&str, &Document)> {
-        self.pages
-            .iter()
-            .map(|(path, document)| (path.as_str(), document))
-    }
+    all
 }
 
 impl Document {
-    fn html(html: String, policy: Policy) -> Self {
-        Self::new(html, "text/html; charset=utf-8", policy)
-    }
-
-    fn json(text: String) -> Self {
-        Self::new(text, "application/json", Policy::Page)
-    }
-
-    fn text(text: String) -> Self {
-        Self::new(text, "text/plain; charset=utf-8", Policy::Page)
-    }
-
-    fn feed(xml: String) -> Self {
-        Self::new(xml, "application/atom+xml; charset=utf-8", Policy::Page)
-    }
-
-    fn new(text: String, media_type: &'static str, policy: Policy) -> Self {
+    fn new(body: impl Into<Bytes>, media_type: &'static str) -> Self {
+        let body = body.into();
         Self {
-            mark: assets::mark(text.as_bytes()),
-            body: text.into(),
+            etag: assets::hash(&body),
+            body,
             media_type,
-            policy,
+            cache_control: FIVE_MINUTES,
         }
     }
 }
 
-/// The navigation: pages that have a label, by kind and group, in their order.
-fn sections(drafts: &[Draft]) -> Vec<Section> {
-    let mut sections: Vec<Section> = Vec::new();
-    for draft in drafts.iter().filter(|draft| !draft.label.is_empty()) {
-        let link = Link {
-            path: draft.path.clone(),
-            label: draft.label.clone(),
-            method: draft.method.clone(),
-        };
-        match sections.last_mut() {
-            Some(section) if section.name == draft.kind.name() => section.add(&draft.group, link),
-            _ => sections.push(Section::new(draft.kind.name(), &draft.group, link)),
+impl Page {
+    /// A page that the navigation does not have.
+    fn outside(title: &str, html: String) -> Self {
+        Self {
+            section: HOME_TITLE,
+            title: title.to_owned(),
+            html,
+            ..Self::default()
         }
     }
-    sections
+
+    /// Whether it shows the links of a section: its own, and on the first page those of the guides.
+    fn unfolds(&self, section: &str) -> bool {
+        self.section == section || (self.address == HOME && section == GUIDES)
+    }
+}
+
+impl Navigation {
+    /// The whole page, with the links to the pages before and after.
+    fn around(&self, page: &Page, query: &str) -> askama::Result<String> {
+        let here = self.links.iter().position(|link| link.address == page.address);
+        let link_at = |at: Option<usize>| at.and_then(|at| self.links.get(at));
+        Layout {
+            navigation: self,
+            page,
+            previous: link_at(here.and_then(|at| at.checked_sub(1))),
+            next: link_at(here.and_then(|at| at.checked_add(1))),
+            query,
+        }
+        .render()
+    }
 }

@@ -1,0 +1,173 @@
+//! The files that the site shows, and their addresses.
+
+use rust_embed::Embed;
+
+/// The parts of the navigation, in its order.
+pub(crate) const SECTIONS: [&str; 6] = [GUIDES, REFERENCE, ERRORS, CHANGELOG, OPERATIONS, BACKGROUND];
+pub(crate) const GUIDES: &str = "Guides";
+pub(crate) const REFERENCE: &str = "API reference";
+const ERRORS: &str = "Errors";
+const CHANGELOG: &str = "Changelog";
+const OPERATIONS: &str = "Running the service";
+const BACKGROUND: &str = "Background";
+
+pub(crate) const ERRORS_PAGE: &str = "/docs/errors";
+pub(crate) const CHANGELOG_PAGE: &str = "/docs/changelog";
+pub(crate) const CHANGELOG_FILE: &str = "docs/CHANGELOG.md";
+
+/// Pages with an address of their own: section, file, address, and label unless it is the first heading.
+/// A file that moves changes its line here, a folder its constant below.
+const PAGES: [(&str, &str, &str, &str); 12] = [
+    (GUIDES, README, "/docs/first-steps", "First steps"),
+    (ERRORS, "docs/ERRORS.md", ERRORS_PAGE, "All codes"),
+    (CHANGELOG, CHANGELOG_FILE, CHANGELOG_PAGE, "What changed"),
+    (OPERATIONS, "docs/OPERATIONS.md", "/docs/operations", ""),
+    (OPERATIONS, "docs/BACK_OFFICE.md", "/docs/back-office", ""),
+    (OPERATIONS, "docs/MAIL.md", "/docs/mail", ""),
+    (OPERATIONS, "docs/PERFORMANCE.md", "/docs/performance", ""),
+    (BACKGROUND, "docs/DECISIONS.md", "/docs/decisions", ""),
+    (BACKGROUND, "docs/ARCHITECTURE.md", "/docs/architecture", ""),
+    (BACKGROUND, "docs/RELIABILITY.md", "/docs/reliability", ""),
+    (BACKGROUND, "docs/SECURITY.md", "/docs/security-measures", ""),
+    (BACKGROUND, SECURITY, "/docs/security", "Reporting a weakness"),
+];
+/// Every Markdown file below these folders is a page among the guides; the address is the path.
+const GUIDE: &str = "docs/guide/";
+const EXAMPLES: &str = "docs/examples/";
+/// The navigation has the guides in the order in which this page lists them.
+const GUIDE_LIST: &str = "docs/guide/README.md";
+
+const README: &str = "README.md";
+const SECURITY: &str = "SECURITY.md";
+
+/// `docs/` of the repository. What a run of the examples leaves behind may hold secrets, and stays out.
+#[derive(Embed)]
+#[folder = "../../../docs"]
+#[include = "*.md"]
+#[include = "examples/*.py"]
+#[include = "examples/*.ts"]
+#[include = "examples/*/package.json"]
+#[include = "examples/*/tsconfig.json"]
+#[include = "performance/*.svg"]
+#[include = "released/*.json"]
+#[exclude = "*/node_modules/*"]
+#[exclude = "*/dist/*"]
+#[exclude = "*/__pycache__/*"]
+struct DocsFolder;
+
+/// A Markdown file and its page.
+pub(crate) struct Source {
+    pub(crate) section: &'static str,
+    /// Its path in the repository.
+    pub(crate) file: String,
+    pub(crate) address: String,
+    /// What the navigation calls it; the first heading where empty.
+    pub(crate) label: &'static str,
+    pub(crate) text: String,
+}
+
+impl Source {
+    /// Whether it is for others than integrators, who write programs against the API.
+    pub(crate) fn is_aside(&self) -> bool {
+        [CHANGELOG, OPERATIONS, BACKGROUND].contains(&self.section)
+    }
+}
+
+/// Every page that is one Markdown file, in the order of the navigation within each section.
+pub(crate) fn pages() -> Vec<Source> {
+    let source = |section, file: &str, label| Source {
+        section,
+        file: file.to_owned(),
+        address: address(file).unwrap_or_default(),
+        label,
+        text: text_of(file),
+    };
+    let list = text_of(GUIDE_LIST);
+    let mut guides: Vec<_> = files().filter(|file| is_guide(file)).collect();
+    guides.sort_by_cached_key(|file| {
+        let link = match file.strip_prefix(GUIDE) {
+            Some(name) => format!("({name})"),
+            None => "(../examples/README.md)".to_owned(),
+        };
+        (file != GUIDE_LIST, list.find(&link).unwrap_or(usize::MAX))
+    });
+    let of_table = PAGES
+        .iter()
+        .map(|(section, file, _, label)| source(section, file, label));
+    let mut pages: Vec<_> = of_table.collect();
+    pages.extend(guides.iter().map(|file| source(GUIDES, file, "")));
+    pages
+}
+
+/// Files that are served as they are: address, media type and text.
+pub(crate) fn plain_files() -> impl Iterator<Item = (String, &'static str, String)> {
+    let known = files().filter_map(|file| Some((address(&file)?, file)));
+    known.filter_map(|(address, file)| {
+        let media_type = match file.rsplit_once('.')?.1 {
+            "md" => return None,
+            "svg" => "image/svg+xml",
+            "json" if !file.starts_with(EXAMPLES) => "application/json",
+            _ => "text/plain; charset=utf-8",
+        };
+        Some((address, media_type, text_of(&file)))
+    })
+}
+
+/// The changelog, as it is written.
+pub(crate) fn changelog() -> String {
+    text_of(CHANGELOG_FILE)
+}
+
+/// Where a link in a file leads on the site; nothing where it leads to a file that the site does not show.
+pub(crate) fn follow(from: &str, link: &str) -> Option<String> {
+    if link.starts_with('#') || link.starts_with("https://") || link.starts_with("http://") {
+        return Some(link.to_owned());
+    }
+    let (file, anchor) = link.find('#').map_or((link, ""), |at| link.split_at(at));
+    let mut path: Vec<&str> = from.split('/').collect();
+    path.pop();
+    for part in file.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(path.pop()),
+            name => path.push(name),
+        }
+    }
+    Some(address(&path.join("/"))? + anchor)
+}
+
+/// Where a file of the repository is on the site.
+fn address(file: &str) -> Option<String> {
+    if let Some((_, _, address, _)) = PAGES.iter().find(|(_, page, ..)| *page == file) {
+        return Some((*address).to_owned());
+    }
+    if let Some(page) = file.strip_suffix(".md") {
+        return is_guide(file).then(|| format!("/{}", page.trim_end_matches("/README")));
+    }
+    match file.strip_prefix("docs/")? {
+        "openapi.json" => Some("/openapi.json".to_owned()),
+        name => DocsFolder::get(name).map(|_| format!("/{file}")),
+    }
+}
+
+fn is_guide(file: &str) -> bool {
+    file.strip_suffix(".md").is_some() && (file.starts_with(GUIDE) || file.starts_with(EXAMPLES))
+}
+
+/// Every embedded file, by its path in the repository.
+fn files() -> impl Iterator<Item = String> {
+    DocsFolder::iter().map(|name| format!("docs/{name}"))
+}
+
+fn text_of(file: &str) -> String {
+    match file {
+        README => include_str!("../../../../README.md").to_owned(),
+        SECURITY => include_str!("../../../../SECURITY.md").to_owned(),
+        _ => {
+            let embedded = DocsFolder::get(file.trim_start_matches("docs/"));
+            embedded.map_or_else(String::new, |file| {
+                String::from_utf8_lossy(&file.data).into_owned()
+            })
+        }
+    }
+}
