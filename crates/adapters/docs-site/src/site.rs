@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::markdown::{self, Heading};
 use crate::search::{Found, Index, LONGEST_QUERY, Passage};
-use crate::sources::{ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS};
+use crate::sources::{ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS, Source};
 use crate::{assets, changelog, sources};
 
 /// The first page.
@@ -158,31 +158,7 @@ impl Site {
         let mut pages = vec![home, reference];
         let mut passages: Vec<_> = operations.iter().map(|one| one.passage.clone()).collect();
         for source in sources::pages() {
-            let rendered = markdown::render(&source.text, |link| sources::follow(&source.file, link));
-            let title = match source.label {
-                "" => rendered.title,
-                label => label.to_owned(),
-            };
-            let is_aside = source.is_aside();
-            passages.extend(rendered.passages.into_iter().map(|passage| Passage {
-                address: match passage.id.as_str() {
-                    "" => source.address.clone(),
-                    id => format!("{}#{id}", source.address),
-                },
-                section: source.section,
-                title: title.clone(),
-                heading: passage.heading,
-                text: passage.text,
-                is_aside,
-            }));
-            pages.push(Page {
-                section: source.section,
-                address: source.address,
-                label: title.clone(),
-                title,
-                html: rendered.html,
-                headings: rendered.headings,
-            });
+            pages.push(Page::read(source, &mut passages));
         }
         // Stable: within a section the order is that of the sources.
         pages.sort_by_key(|page| SECTIONS.iter().position(|name| *name == page.section));
@@ -342,6 +318,34 @@ impl Page {
             title: title.to_owned(),
             html,
             ..Self::default()
+        }
+    }
+
+    /// Renders a file, and adds what the search finds in it.
+    fn read(source: Source, passages: &mut Vec<Passage>) -> Self {
+        let rendered = markdown::render(&source.text, |link| sources::follow(&source.file, link));
+        let title = match source.label {
+            "" => rendered.title,
+            label => label.to_owned(),
+        };
+        passages.extend(rendered.passages.into_iter().map(|passage| Passage {
+            address: match passage.id.as_str() {
+                "" => source.address.clone(),
+                id => format!("{}#{id}", source.address),
+            },
+            section: source.section,
+            title: title.clone(),
+            heading: passage.heading,
+            text: passage.text,
+            is_aside: source.is_aside(),
+        }));
+        Self {
+            section: source.section,
+            address: source.address,
+            label: title.clone(),
+            title,
+            html: rendered.html,
+            headings: rendered.headings,
         }
     }
 
