@@ -21,10 +21,14 @@ use web::meters::RequestMeters;
 use web::trace_id::X_TRACE_ID;
 use web::{RequestSpan, TraceId, head, reply};
 
-use crate::site::{DocsError, DocsSettings, Document, FIVE_MINUTES, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
+use crate::site::{DocsError, DocsSettings, Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
 
 /// In logs and metrics.
 const LISTENER: &str = "docs";
+/// Pages change only with the program.
+const FIVE_MINUTES: &str = "public, max-age=300";
+/// The address of an asset has a hash of its content.
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 /// Pages load files of their own origin. Scripts make markup only through the policy `highlight` of `assets/docs.js`.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -135,13 +139,14 @@ impl Listener {
             }
             answer
         } else if let Some(document) = document {
+            let (route, cached) = match path {
+                HOME => (HOME, FIVE_MINUTES),
+                _ if path.starts_with("/docs/assets/") => ("/docs/assets/{name}", FOR_EVER),
+                _ => ("/docs/{page}", FIVE_MINUTES),
+            };
             Answer {
-                response: of_document(request, document),
-                route: match path {
-                    HOME => HOME,
-                    _ if path.starts_with("/docs/assets/") => "/docs/assets/{name}",
-                    _ => "/docs/{page}",
-                },
+                response: of_document(request, document, cached),
+                route,
             }
         } else if let Some(location) = site.moved.get(path) {
             let mut response = HttpResponse::PermanentRedirect();
@@ -184,7 +189,7 @@ fn secure(headers: &mut HeaderMap, path: &str, is_https: bool) {
 }
 
 /// A page that was rendered at the start; 304 if the reader has it already.
-fn of_document(request: &HttpRequest, document: &Document) -> HttpResponse {
+fn of_document(request: &HttpRequest, document: &Document, cached: &'static str) -> HttpResponse {
     let tag = EntityTag::new_strong(document.etag.clone());
     let is_known = match IfNoneMatch::parse(request) {
         Ok(IfNoneMatch::Any) => request.headers().contains_key(IF_NONE_MATCH),
@@ -198,7 +203,7 @@ fn of_document(request: &HttpRequest, document: &Document) -> HttpResponse {
         response.insert_header((CONTENT_TYPE, document.media_type));
         response
     };
-    response.insert_header((CACHE_CONTROL, document.cache_control));
+    response.insert_header((CACHE_CONTROL, cached));
     response.insert_header((ETAG, tag.to_string()));
     if is_known {
         response.finish()

@@ -12,23 +12,14 @@ pub(crate) struct Rendered {
     /// The text of the first-level heading.
     pub(crate) title: String,
     pub(crate) html: String,
-    /// The headings of the second and third level.
-    pub(crate) headings: Vec<Heading>,
-    pub(crate) passages: Vec<Passage>,
+    pub(crate) sections: Vec<Section>,
 }
 
-/// A heading that can be linked to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Heading {
-    pub(crate) level: u8,
-    pub(crate) id: String,
-    pub(crate) text: String,
-}
-
-/// The text under one heading.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Passage {
-    /// The heading's id; empty before the first.
+/// A heading, and the text under it.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// The first level stands for the text before any other heading.
+    pub(crate) level: HeadingLevel,
     pub(crate) id: String,
     pub(crate) heading: String,
     pub(crate) text: String,
@@ -36,10 +27,8 @@ pub(crate) struct Passage {
 
 /// Renders a file. `follow` gives the address of a link or picture; one without is shown as text.
 pub(crate) fn render(text: &str, follow: impl Fn(&str) -> Option<String>) -> Rendered {
-    let mut rendered = Rendered {
-        passages: vec![Passage::default()],
-        ..Rendered::default()
-    };
+    let mut rendered = Rendered::default();
+    rendered.begin(HeadingLevel::H1, String::new(), String::new());
     let mut events: Vec<Event<'_>> = Vec::new();
     let mut ids = HashMap::new();
     // Where the heading begins that is being read, and its text so far.
@@ -53,8 +42,8 @@ pub(crate) fn render(text: &str, follow: impl Fn(&str) -> Option<String>) -> Ren
         };
         if let Some((_, text)) = &mut heading {
             text.push_str(said);
-        } else if let Some(passage) = rendered.passages.last_mut() {
-            passage.text.push_str(said);
+        } else if let Some(section) = rendered.sections.last_mut() {
+            section.text.push_str(said);
         }
         match &mut event {
             // Raw HTML is shown as text.
@@ -73,7 +62,7 @@ pub(crate) fn render(text: &str, follow: impl Fn(&str) -> Option<String>) -> Ren
                         " <a class=\"anchor\" href=\"#{id}\" aria-label=\"Link to this section\">#</a>"
                     );
                     events.push(Event::InlineHtml(anchor.into()));
-                    rendered.add_heading(*level, id, text);
+                    rendered.begin(*level, id, text);
                 }
             }
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
@@ -94,25 +83,15 @@ pub(crate) fn render(text: &str, follow: impl Fn(&str) -> Option<String>) -> Ren
     }
     push_html(&mut rendered.html, events.into_iter());
     rendered.html = boxed(&rendered.html);
-    rendered.passages.retain(|passage| !passage.text.is_empty());
     rendered
 }
 
 impl Rendered {
-    fn add_heading(&mut self, level: HeadingLevel, id: String, text: String) {
-        let shown = match level {
-            HeadingLevel::H2 => Some(2),
-            HeadingLevel::H3 => Some(3),
-            _ => None,
-        };
-        self.headings.extend(shown.map(|level| Heading {
+    fn begin(&mut self, level: HeadingLevel, id: String, heading: String) {
+        self.sections.push(Section {
             level,
-            id: id.clone(),
-            text: text.clone(),
-        }));
-        self.passages.push(Passage {
             id,
-            heading: text,
+            heading,
             text: String::new(),
         });
     }

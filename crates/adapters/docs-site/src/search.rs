@@ -4,11 +4,12 @@ use std::sync::OnceLock;
 
 use bm25::{Document, Language, SearchEngine, SearchEngineBuilder};
 
+use crate::sources::ASIDE;
+
 /// The most characters of a query that are looked at.
 pub(crate) const LONGEST_QUERY: usize = 200;
 const MOST_FOUND: usize = 30;
-/// Readers write programs against the API: pages for operators, and the changelog, count this much.
-const ASIDE: f32 = 0.4;
+const ASIDE_WEIGHT: f32 = 0.4;
 /// Words of the text that are shown, and how many of them before the first match.
 const SHOWN: usize = 40;
 const BEFORE: usize = 8;
@@ -22,8 +23,6 @@ pub(crate) struct Passage {
     pub(crate) title: String,
     pub(crate) heading: String,
     pub(crate) text: String,
-    /// Whether it is not for integrators.
-    pub(crate) is_aside: bool,
 }
 
 pub(crate) struct Index {
@@ -63,7 +62,11 @@ impl Index {
         let matches = matches.into_iter().filter_map(|found| {
             let id = found.document.id;
             let passage = self.passages.get(id)?;
-            let weight = if passage.is_aside { ASIDE } else { 1.0 };
+            let weight = if ASIDE.contains(&passage.section) {
+                ASIDE_WEIGHT
+            } else {
+                1.0
+            };
             Some((found.score * weight, id, passage))
         });
         let mut matches: Vec<_> = matches.collect();

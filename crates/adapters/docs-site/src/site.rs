@@ -1,13 +1,15 @@
 //! The site: every page, rendered, with the navigation around it.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use askama::Template;
 use bytes::Bytes;
+use pulldown_cmark::HeadingLevel;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::markdown::{self, Heading};
+use crate::markdown::{self, Section};
 use crate::search::{Found, Index, LONGEST_QUERY, Passage};
 use crate::sources::{ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS, Source};
 use crate::{assets, changelog, sources};
@@ -16,10 +18,6 @@ use crate::{assets, changelog, sources};
 pub(crate) const HOME: &str = "/docs";
 const HOME_TITLE: &str = "Documentation";
 pub(crate) const REFERENCE_PAGE: &str = "/docs/reference";
-/// Pages change only with the program.
-pub(crate) const FIVE_MINUTES: &str = "public, max-age=300";
-/// The address of an asset has a hash of its content.
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// The page of results.
 pub(crate) const SEARCH_PAGE: &str = "/docs/search";
 /// The origin in released documents: that of a program without configuration.
@@ -55,7 +53,6 @@ pub(crate) struct Document {
     pub(crate) media_type: &'static str,
     /// Without quotes.
     pub(crate) etag: String,
-    pub(crate) cache_control: &'static str,
 }
 
 /// Every page, and what renders those that depend on the request.
@@ -81,17 +78,7 @@ struct Page {
     label: String,
     title: String,
     html: String,
-    headings: Vec<Heading>,
-}
-
-/// An operation or event of the OpenAPI document.
-struct Operation {
-    id: String,
-    method: String,
-    /// The path, or the name of the event.
-    path: String,
-    /// Its summary, and its place in the reference.
-    passage: Passage,
+    headings: Vec<Section>,
 }
 
 /// What all pages have in common.
@@ -127,7 +114,6 @@ struct Reference<'a> {
 #[template(path = "home.html")]
 struct Home<'a> {
     settings: &'a DocsSettings,
-    operations: &'a [Operation],
 }
 
 #[derive(Template)]
@@ -140,11 +126,11 @@ struct Results<'a> {
 impl Site {
     /// Renders everything; `openapi` is the document that the program serves.
     pub(crate) fn new(settings: &DocsSettings, openapi: &str) -> Result<Self, DocsError> {
+        let DocsSettings {
+            public_url,
+            service_name,
+        } = settings;
         let operations = operations(&serde_json::from_str(openapi)?);
-        let home = Home {
-            settings,
-            operations: &operations,
-        };
         let reference = Page {
             section: REFERENCE,
             address: REFERENCE_PAGE.to_owned(),
@@ -153,10 +139,10 @@ impl Site {
         };
         let home = Page {
             address: HOME.to_owned(),
-            ..Page::outside(HOME_TITLE, home.render()?)
+            ..Page::outside(HOME_TITLE, Home { settings }.render()?)
         };
         let mut pages = vec![home, reference];
-        let mut passages: Vec<_> = operations.iter().map(|one| one.passage.clone()).collect();
+        let mut passages: Vec<_> = operations.iter().map(|(_, passage)| passage.clone()).collect();
         for source in sources::pages() {
             pages.push(Page::read(source, &mut passages));
         }
@@ -171,7 +157,7 @@ impl Site {
                 label: page.label.clone(),
             });
         let navigation = Navigation {
-            service: settings.service_name.clone(),
+            service: service_name.clone(),
             links: links.collect(),
         };
         let mut documents = BTreeMap::new();
@@ -184,21 +170,16 @@ impl Site {
         for (address, media_type, text) in sources::plain_files() {
             // A released document is as it would be served here: it differs from `/openapi.json` in what has changed alone.
             let text = match media_type {
-                "application/json" => text.replace(RELEASED_ORIGIN, &settings.public_url),
+                "application/json" => text.replace(RELEASED_ORIGIN, public_url),
                 _ => text,
             };
             documents.insert(address, Document::new(text, media_type));
         }
-        let feed = changelog::feed(
-            &settings.public_url,
-            &settings.service_name,
-            &sources::changelog(),
-        )?;
+        let feed = changelog::feed(public_url, service_name, &sources::changelog())?;
         let feed = Document::new(feed, "application/atom+xml; charset=utf-8");
         documents.insert(changelog::FEED.to_owned(), feed);
         for asset in assets::ASSETS.iter() {
-            let mut document = Document::new(asset.content, asset.media_type);
-            document.cache_control = FOR_EVER;
+            let document = Document::new(asset.content, asset.media_type);
             documents.insert(asset.address.clone(), document);
         }
         let failure = |title: &str, text: &str| {
@@ -206,14 +187,8 @@ impl Site {
             navigation.around(&Page::outside(title, html), "")
         };
         Ok(Self {
-            missing: failure(
-                "Page not found",
-                "There is no such page. Try the search, or the contents.",
-            )?,
-            too_large: failure(
-                "Too large a request",
-                "The address or the headers of the request are too large.",
-            )?,
+            missing: failure("Page not found", "There is no such page. Try the search.")?,
+            too_large: failure("Too large a request", "The address or the headers are too large.")?,
             documents,
             moved: moved(&pages, &operations),
             navigation,
@@ -234,23 +209,19 @@ impl Site {
 }
 
 /// `/docs/`, which people type, and the addresses of operations, errors and the explorer when each had a page.
-fn moved(pages: &[Page], operations: &[Operation]) -> BTreeMap<String, String> {
+fn moved(pages: &[Page], operations: &[(String, Passage)]) -> BTreeMap<String, String> {
     let mut moved = BTreeMap::from([
         (format!("{HOME}/"), HOME.to_owned()),
         ("/docs/explorer".to_owned(), REFERENCE_PAGE.to_owned()),
         (format!("{REFERENCE_PAGE}/security"), REFERENCE_PAGE.to_owned()),
     ]);
-    for operation in operations {
-        let former = format!("{REFERENCE_PAGE}/{}", operation.id);
-        moved.insert(former, operation.passage.address.clone());
+    for (id, passage) in operations {
+        moved.insert(format!("{REFERENCE_PAGE}/{id}"), passage.address.clone());
     }
     let errors = pages.iter().filter(|page| page.address == ERRORS_PAGE);
-    for heading in errors
-        .flat_map(|page| &page.headings)
-        .filter(|heading| heading.level == 3)
-    {
+    for heading in errors.flat_map(|page| &page.headings) {
         // `order_unpaid (409)`, or `OAuth invalid_grant (400)`.
-        let code = heading.text.trim_start_matches("OAuth ").split(' ').next();
+        let code = heading.heading.trim_start_matches("OAuth ").split(' ').next();
         let former = format!("{ERRORS_PAGE}/{}", code.unwrap_or_default());
         moved
             .entry(former)
@@ -259,23 +230,18 @@ fn moved(pages: &[Page], operations: &[Operation]) -> BTreeMap<String, String> {
     moved
 }
 
-/// Every operation, then every event.
-fn operations(document: &Value) -> Vec<Operation> {
+/// Every operation and event of the OpenAPI document, by its id.
+fn operations(document: &Value) -> Vec<(String, Passage)> {
     let mut all = Vec::new();
     for part in ["paths", "webhooks"] {
         let paths = document.get(part).and_then(Value::as_object);
         for (path, methods) in paths.into_iter().flatten() {
             for (method, operation) in methods.as_object().into_iter().flatten() {
-                let text = |place| {
-                    operation
-                        .pointer(place)
-                        .and_then(Value::as_str)
-                        .unwrap_or_default()
-                };
+                let text = |place| operation.pointer(place).and_then(Value::as_str).unwrap_or("");
                 let (id, tag) = (text("/operationId"), text("/tags/0"));
                 // As `assets/reference.js` has the anchors made.
                 let (method, anchor) = match part {
-                    "webhooks" => ("event".to_owned(), format!("webhook/{path}")),
+                    "webhooks" => ("Event".to_owned(), format!("webhook/{path}")),
                     _ => (method.to_uppercase(), id.to_owned()),
                 };
                 let passage = Passage {
@@ -284,14 +250,8 @@ fn operations(document: &Value) -> Vec<Operation> {
                     title: text("/summary").to_owned(),
                     heading: format!("{method} {path}"),
                     text: format!("{tag} {id}. {}", text("/description")),
-                    is_aside: false,
                 };
-                all.push(Operation {
-                    id: id.to_owned(),
-                    method,
-                    path: path.clone(),
-                    passage,
-                });
+                all.push((id.to_owned(), passage));
             }
         }
     }
@@ -305,7 +265,6 @@ impl Document {
             etag: assets::hash(&body),
             body,
             media_type,
-            cache_control: FIVE_MINUTES,
         }
     }
 }
@@ -328,24 +287,26 @@ impl Page {
             "" => rendered.title,
             label => label.to_owned(),
         };
-        passages.extend(rendered.passages.into_iter().map(|passage| Passage {
-            address: match passage.id.as_str() {
+        let mut headings = rendered.sections;
+        let said = headings.iter_mut().filter(|section| !section.text.is_empty());
+        passages.extend(said.map(|section| Passage {
+            address: match section.id.as_str() {
                 "" => source.address.clone(),
                 id => format!("{}#{id}", source.address),
             },
             section: source.section,
             title: title.clone(),
-            heading: passage.heading,
-            text: passage.text,
-            is_aside: source.is_aside(),
+            heading: section.heading.clone(),
+            text: mem::take(&mut section.text),
         }));
+        headings.retain(|heading| matches!(heading.level, HeadingLevel::H2 | HeadingLevel::H3));
         Self {
             section: source.section,
             address: source.address,
             label: title.clone(),
             title,
             html: rendered.html,
-            headings: rendered.headings,
+            headings,
         }
     }
 

@@ -11,6 +11,9 @@ const CHANGELOG: &str = "Changelog";
 const OPERATIONS: &str = "Running the service";
 const BACKGROUND: &str = "Background";
 
+/// Not for integrators, who write programs against the API.
+pub(crate) const ASIDE: [&str; 3] = [CHANGELOG, OPERATIONS, BACKGROUND];
+
 pub(crate) const ERRORS_PAGE: &str = "/docs/errors";
 pub(crate) const CHANGELOG_PAGE: &str = "/docs/changelog";
 pub(crate) const CHANGELOG_FILE: &str = "docs/CHANGELOG.md";
@@ -64,13 +67,6 @@ pub(crate) struct Source {
     /// What the navigation calls it; the first heading where empty.
     pub(crate) label: &'static str,
     pub(crate) text: String,
-}
-
-impl Source {
-    /// Whether it is for others than integrators, who write programs against the API.
-    pub(crate) fn is_aside(&self) -> bool {
-        [CHANGELOG, OPERATIONS, BACKGROUND].contains(&self.section)
-    }
 }
 
 /// Every page that is one Markdown file, in the order of the navigation within each section.
