@@ -20,7 +20,7 @@ use anyhow::{Context as _, anyhow};
 use rustix::net::sockopt::set_tcp_user_timeout;
 use rustls::ServerConfig;
 use tokio::net::TcpSocket;
-use web::reply;
+use web::response;
 
 /// Connections that the kernel keeps until they are accepted; it has a bound of its own (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
@@ -74,7 +74,7 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
                 async move {
                     let (request, mut response) = answering.await?.into_parts();
                     if let Some(payload) = unread {
-                        response = reply::closing(response, payload);
+                        response = response::closing(response, payload);
                     } else if draining.load(Ordering::Acquire) {
                         response.head_mut().set_connection_type(ConnectionType::Close);
                     }

@@ -19,7 +19,7 @@ use adapter_backoffice::{Health, NotReady};
 use kernel::Randomness;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use web::{Entry, Problem, TraceId, access_log::AccessLine, head, reply};
+use web::{Entry, Problem, TraceId, access_log::AccessLine, head, response};
 
 /// How long readiness is waited for.
 const READY_WITHIN: Duration = Duration::from_millis(1_200);
@@ -51,7 +51,7 @@ impl Probes {
         let trace_id = TraceId::of(request.headers(), || self.randomness.uuid().into_bytes());
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let refused = head::check(request.head()).err().map(|refused| {
-            let mut response = Problem::from(Entry::from(refused)).into_response(&trace_id);
+            let mut response = Problem::from(Entry::whole(refused.to_string())).into_response(&trace_id);
             response.head_mut().set_connection_type(ConnectionType::Close);
             ("-", response)
         });
@@ -94,13 +94,13 @@ impl Probes {
     fn measured(&self, trace_id: &TraceId) -> HttpResponse {
         let mut response = HttpResponse::with_body(StatusCode::OK, BoxBody::new((self.metrics)()));
         response.headers_mut().insert(CONTENT_TYPE, PROMETHEUS);
-        reply::stamp(response.headers_mut(), trace_id);
+        response::stamp(response.headers_mut(), trace_id);
         response
     }
 }
 
 fn told(status: StatusCode, body: &Value, trace_id: &TraceId) -> HttpResponse {
-    reply::json(status, body.to_string(), trace_id)
+    response::json(status, body.to_string(), trace_id)
 }
 
 #[cfg(test)]

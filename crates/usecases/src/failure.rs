@@ -45,10 +45,6 @@ impl<R> Repeatable for Failure<R> {
     fn is_unknown(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_unknown())
     }
-
-    fn has_lost_claim(&self) -> bool {
-        matches!(self, Self::Store(error) if error.has_lost_claim())
-    }
 }
 
 /// A refusal as the failure of a use case.

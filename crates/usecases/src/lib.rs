@@ -18,7 +18,6 @@ pub mod erase_buyer;
 pub mod exchange_code;
 mod failure;
 pub mod feed_offer;
-mod idempotent;
 pub mod import_offers;
 pub mod issue_client_token;
 pub mod manage_application;
@@ -47,16 +46,11 @@ pub mod sign_in;
 pub mod token_pair;
 pub mod track_parcels;
 mod unit_of_work;
-mod write;
 
 pub use acting_operator::ActingOperator;
 pub use acting_seller::ActingSeller;
 pub use failure::Failure;
-pub use idempotent::{Answer, Ran, Remembering, once};
-pub use unit_of_work::{
-    Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact, transact_within,
-};
-pub use write::{ClaimOutcome, Deadline, NoDeadline, Panicked, Writer, Written};
+pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use mocks::MockTransaction;

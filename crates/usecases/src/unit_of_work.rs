@@ -2,13 +2,11 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{CommitError, IdempotencyCompletion, LOST_CLAIM, StoreError};
+use kernel::{CommitError, IdempotencyCompletion, StoreError};
 use oauth::{ApplicationStore, GrantStore, OperatorTokenStore, PanelStore, SellerStore, TokenStore};
 use offers::OfferStore;
 use orders::{BuyerNotifier, OrderStore};
 use webhooks::SubscriptionStore;
-
-use crate::{Deadline, NoDeadline};
 
 /// How often a transaction that lost against another one is done again.
 const REPEATS: usize = 3;
@@ -64,11 +62,6 @@ pub trait Repeatable: From<UnitOfWorkError> {
 
     /// True when nobody knows whether the change stands.
     fn is_unknown(&self) -> bool;
-
-    /// True when nothing was changed since another request had taken over the claim on the idempotency key.
-    fn has_lost_claim(&self) -> bool {
-        false
-    }
 }
 
 /// What is done in one transaction.
@@ -89,29 +82,14 @@ pub trait Work: Send + Sync {
 /// Runs `work` in a transaction and commits it. Work that lost against another transaction before the commit is done
 /// again, up to three times.
 pub async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Result<W::Done, W::Error> {
-    transact_within(units, work, &NoDeadline).await
-}
-
-/// As [`transact`]. The deadline bounds each step before the COMMIT; a COMMIT under way is always waited for.
-pub async fn transact_within<W: Work>(
-    units: &dyn UnitOfWork,
-    work: &W,
-    deadline: &impl Deadline,
-) -> Result<W::Done, W::Error> {
-    let store = |error: StoreError| W::Error::from(error.into());
     let mut repeats = 0;
     loop {
-        let begun = deadline.hold(units.begin()).await.and_then(|begun| begun);
-        let transaction = begun.map_err(store)?;
-        match deadline
-            .hold(work.run(transaction.as_ref()))
-            .await
-            .map_err(store)?
-        {
+        let transaction = units.begin().await.map_err(UnitOfWorkError::from)?;
+        match work.run(transaction.as_ref()).await {
             Ok(value) => match transaction.commit().await {
                 Ok(()) => return Ok(value),
                 Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < REPEATS => repeats += 1,
-                Err(CommitError::RolledBack(cause)) => return Err(store(cause)),
+                Err(CommitError::RolledBack(cause)) => return Err(UnitOfWorkError::Store(cause).into()),
                 Err(CommitError::Unknown(cause)) => return Err(UnitOfWorkError::Unknown(cause).into()),
             },
             Err(error) if error.is_repeatable() && repeats < REPEATS => repeats += 1,
@@ -127,10 +105,6 @@ impl Repeatable for UnitOfWorkError {
 
     fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown(_))
-    }
-
-    fn has_lost_claim(&self) -> bool {
-        matches!(self, Self::Store(error) if error.conflict() == Some(LOST_CLAIM))
     }
 }
 

@@ -15,15 +15,6 @@ pub struct BodyLimits {
     pub within: Duration,
 }
 
-impl BodyLimits {
-    /// `/v1`: 64 KiB (D7).
-    pub const V1_CAP: usize = 64 * 1024;
-    /// `/oauth`: 16 KiB (D7).
-    pub const OAUTH_CAP: usize = 16 * 1024;
-    /// The back office: 1 MiB, imports apart (D98).
-    pub const BACK_OFFICE_CAP: usize = 1024 * 1024;
-}
-
 /// How the reading ended. After all but [`Body::Whole`] something of the request may still be under way, so the
 /// connection is to be closed with [`crate::reply::closing`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -43,13 +43,12 @@ mod shape;
 mod tests;
 
 pub use object::{
-    Field, FieldSet, Nullable, ObjectShape, Optional, Required, Resettable, nullable, object, optional,
-    required, resettable,
+    Field, FieldSet, ObjectShape, Optional, Required, nullable, object, optional, required, resettable,
 };
 pub use place::Place;
 pub use shape::{
-    Boolean, Checked, DateTimeShape, Integer, IntegerTarget, List, Mapped, OneOf, Refined, Saying, Shape,
-    Text, boolean, date_time, integer, list, one_of, text,
+    Boolean, DateTimeShape, Integer, IntegerTarget, List, OneOf, Refined, Saying, Shape, Text, boolean,
+    date_time, integer, list, one_of, text,
 };
 
 use crate::json::{Json, Object};

@@ -1,6 +1,5 @@
 //! How a request fails: the problem that the client is told, and the cause that the log is.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt::{self, Display};
@@ -13,9 +12,8 @@ use usecases::{Failure, Repeatable, UnitOfWorkError};
 
 use crate::deadline::Overdue;
 use crate::head::BadHead;
-use crate::idempotency;
 use crate::problem::{Entry, Problem};
-use crate::tasks::TaskPanicked;
+use crate::tasks::{TaskPanicked, panic_message};
 use crate::trace_id::TraceId;
 use crate::violations::Violations;
 
@@ -149,7 +147,7 @@ impl From<UnitOfWorkError> for Error {
             }
             // Not our failure: the lease ran out, and a repeat of the request holds the key now.
             UnitOfWorkError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
-                return Self::from(idempotency::in_progress()).with_effect(EffectOutcome::ClaimLost);
+                return Self::from(Problem::key_in_progress()).with_effect(EffectOutcome::ClaimLost);
             }
             UnitOfWorkError::Store(_) => (Problem::internal(), EffectOutcome::None),
         };
@@ -192,13 +190,13 @@ impl From<Panicked> for Error {
 }
 
 /// What a use case refuses, as the problem that the client is told.
-pub trait OrRefuse<T, R> {
+pub trait MapRefusal<T, R> {
     /// Tells a refusal by `problem`.
-    fn or_refuse(self, problem: impl FnOnce(R) -> Problem) -> Result<T, Error>;
+    fn map_refusal(self, problem: impl FnOnce(R) -> Problem) -> Result<T, Error>;
 }
 
-impl<T, R> OrRefuse<T, R> for Result<T, Failure<R>> {
-    fn or_refuse(self, problem: impl FnOnce(R) -> Problem) -> Result<T, Error> {
+impl<T, R> MapRefusal<T, R> for Result<T, Failure<R>> {
+    fn map_refusal(self, problem: impl FnOnce(R) -> Problem) -> Result<T, Error> {
         self.map_err(|failure| match failure {
             Failure::Refused(refusal) => problem(refusal).into(),
             Failure::Store(error) => error.into(),
@@ -248,23 +246,6 @@ pub async fn catch_panic<F: Future>(trace_id: &TraceId, handler: F) -> Result<F:
     })
 }
 
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    let literal = panic.downcast_ref::<&'static str>().copied();
-    literal
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
-}
-
-/// "must be a UUID" as "Must be a UUID.": the domain's refusals as messages.
-pub fn to_sentence(phrase: &(impl Display + ?Sized)) -> String {
-    let phrase = phrase.to_string();
-    let mut letters = phrase.chars();
-    match letters.next() {
-        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
-        None => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,12 +272,5 @@ mod tests {
             Err::<(), _>(Panicked)
         );
         assert_eq!(catch_panic(&trace_id, async { 1 }).await, Ok(1));
-    }
-
-    #[test]
-    fn a_predicate_becomes_a_sentence() {
-        assert_eq!(to_sentence("must be a UUID"), "Must be a UUID.");
-        assert_eq!(to_sentence("ĄĘ"), "ĄĘ.");
-        assert_eq!(to_sentence(""), "");
     }
 }

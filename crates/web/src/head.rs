@@ -8,8 +8,6 @@ use actix_web::http::header::HOST;
 use actix_web::http::uri::Authority;
 use thiserror::Error;
 
-use crate::problem::Entry;
-
 /// The longest URL, in bytes: path and query, with scheme and authority where a client sends them.
 pub const LONGEST_URL: usize = 8 * 1024;
 
@@ -28,12 +26,6 @@ pub enum BadHead {
     /// `Host` names none (RFC 9112 §3.2). Nothing here goes by it, but whoever stands in front may.
     #[error("The Host header is not a host.")]
     Host,
-}
-
-impl From<BadHead> for Entry {
-    fn from(excess: BadHead) -> Self {
-        Self::whole(excess.to_string())
-    }
 }
 
 /// Checks a head against the caps.

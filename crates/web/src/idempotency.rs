@@ -1,22 +1,16 @@
-//! Idempotency keys: the header, the claim that it asks for, and the answers about it (contract: Idempotency).
+//! Idempotency keys: the header, and the claim that it asks for (contract: Idempotency).
 
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName};
 use kernel::{Claim, Fingerprint, IdempotencyKey};
 
-use crate::code::Code;
-use crate::error::to_sentence;
 use crate::listener::Listener;
 use crate::operation::Incoming;
-use crate::problem::{Entry, Problem};
+use crate::problem::{Entry, to_sentence};
 use crate::violations::Violations;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// The header as an error's `path` names it.
 const PATH: &str = "Idempotency-Key";
-
-/// How many seconds a client is asked to wait while its first request runs (D49).
-const IN_PROGRESS_RETRY_AFTER: u32 = 2;
 
 /// The claim that a request asks for, where it has a key.
 pub(crate) fn claim<L: Listener>(
@@ -62,24 +56,6 @@ fn fingerprint(incoming: &Incoming<'_>, binding: Option<&str>) -> Fingerprint {
     Fingerprint::of(&parts)
 }
 
-/// 409: the first request with this key has not ended.
-pub fn in_progress() -> Problem {
-    let message = "The first request with this Idempotency-Key is still running. Retry in a moment.";
-    Problem::new(Code::IdempotencyInProgress, message).retry_after(IN_PROGRESS_RETRY_AFTER)
-}
-
-/// 422: the key was used for another request.
-pub fn reused() -> Problem {
-    let message =
-        "This Idempotency-Key was used for a request with another method, path or body. Take a new key.";
-    Problem::new(Code::IdempotencyKeyReused, message)
-}
-
-/// Marks a remembered answer.
-pub(crate) fn mark_replayed(headers: &mut HeaderMap) {
-    headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
-}
-
 /// Counts what became of a key: `run`, `in_progress`, `reused` or `replayed`; after a run that failed one more, `released`,
 /// `recovered`, `unanswered` or `lost`.
 pub(crate) fn count(listener: &'static str, outcome: &'static str) {
@@ -88,6 +64,7 @@ pub(crate) fn count(listener: &'static str, outcome: &'static str) {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::header::HeaderValue;
     use actix_web::test::TestRequest;
     use bytes::Bytes;
 

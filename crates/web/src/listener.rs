@@ -12,7 +12,6 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::problem::Problem;
 use crate::request::Request;
-use crate::route::Route;
 use crate::tasks::Tasks;
 
 /// The ports, settings and policy of one listener.
@@ -31,13 +30,11 @@ pub trait Listener: Sized + Send + Sync + 'static {
     /// What an operation demands of a caller.
     type Scope: Copy + 'static;
     /// What the checks leave behind for the response, whichever of them was the last.
-    type Trail;
+    type ResponseContext;
 
     fn ports(&self) -> Ports<'_>;
 
-    fn routes(&self) -> &'static [Route<Self>];
-
-    fn trail(&self) -> Self::Trail;
+    fn response_context(&self) -> Self::ResponseContext;
 
     /// Everything that is checked of a request before its route, in order. `scope` is that of the path, where it exists.
     fn admit(
@@ -45,7 +42,7 @@ pub trait Listener: Sized + Send + Sync + 'static {
         request: &Request,
         scope: Option<Self::Scope>,
         deadline: Deadline,
-        trail: &mut Self::Trail,
+        context: &mut Self::ResponseContext,
     ) -> impl Future<Output = Result<Self::Caller, Error>>;
 
     /// Refuses a caller who lacks the scope.
@@ -57,7 +54,7 @@ pub trait Listener: Sized + Send + Sync + 'static {
     fn key_binding(&self, caller: &Self::Caller, path: &str) -> Option<String>;
 
     /// Adds what the checks left behind to the response, and counts it.
-    fn finish(&self, request: &Request, trail: Self::Trail, response: &mut HttpResponse);
+    fn finish(&self, request: &Request, context: Self::ResponseContext, response: &mut HttpResponse);
 }
 
 /// The ports and settings that the pipeline itself needs.

@@ -35,6 +35,58 @@ pub struct JsonBody {
 }
 
 impl Docs {
+    pub const fn new(id: &'static str, tag: &'static str, prose: &'static str) -> Self {
+        Self {
+            id,
+            tag,
+            prose,
+            resource: None,
+            body: None,
+            status: StatusCode::OK,
+            response: None,
+            deprecated: None,
+            refusals: &[],
+        }
+    }
+
+    /// Says what `{id}` in the path names.
+    #[must_use]
+    pub const fn about(mut self, description: &'static str, example: &'static str) -> Self {
+        self.resource = Some((description, example));
+        self
+    }
+
+    #[must_use]
+    pub const fn takes(mut self, schema: fn() -> Node, example: fn() -> Node) -> Self {
+        self.body = Some(JsonBody { schema, example });
+        self
+    }
+
+    #[must_use]
+    pub const fn answers(mut self, status: StatusCode, schema: fn() -> Node, example: fn() -> Node) -> Self {
+        self.status = status;
+        self.response = Some(JsonBody { schema, example });
+        self
+    }
+
+    #[must_use]
+    pub const fn answers_nothing(mut self) -> Self {
+        self.status = StatusCode::NO_CONTENT;
+        self
+    }
+
+    #[must_use]
+    pub const fn refuses(mut self, refusals: &'static [fn() -> Problem]) -> Self {
+        self.refusals = refusals;
+        self
+    }
+
+    #[must_use]
+    pub const fn deprecated(mut self, notice: &'static Deprecation) -> Self {
+        self.deprecated = Some(notice);
+        self
+    }
+
     pub fn summary(&self) -> &'static str {
         self.prose
             .lines()

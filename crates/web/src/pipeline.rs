@@ -13,18 +13,26 @@ use crate::listener::Listener;
 use crate::operation::{Call, Effect, Incoming};
 use crate::reply::Reply;
 use crate::request::{Answer, Request};
-use crate::route::{Found, Work, find};
+use crate::route::{Found, Route, Work, find};
 use crate::violations::both;
 
-/// Answers a request.
-pub async fn answer<L: Listener>(listener: &Arc<L>, mut request: Request) -> Answer {
+/// Answers a request by the operations of a listener.
+pub async fn answer<L: Listener>(
+    listener: &Arc<L>,
+    routes: &'static [Route<L>],
+    mut request: Request,
+) -> Answer {
     let http = request.http.clone();
     // Looked up first so that the log can name the route of every request; judged in its turn.
-    let found = find(listener.routes(), http.method(), http.uri().path());
+    let found = find(routes, http.method(), http.uri().path());
     let route = found.at_path().map_or("-", |route| route.path);
-    let mut trail = listener.trail();
+    let mut context = listener.response_context();
     let trace_id = request.trace_id;
-    let outcome = catch_panic(&trace_id, pass(listener, &http, &mut request, &found, &mut trail)).await;
+    let outcome = catch_panic(
+        &trace_id,
+        pass(listener, &http, &mut request, &found, &mut context),
+    )
+    .await;
     let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(reply) => (reply.into_response(&trace_id), false),
         Err(error) => {
@@ -32,7 +40,7 @@ pub async fn answer<L: Listener>(listener: &Arc<L>, mut request: Request) -> Ans
             (problem.into_response(&trace_id), closes)
         }
     };
-    listener.finish(&request, trail, &mut response);
+    listener.finish(&request, context, &mut response);
     if let Found::Route(route, _) = found
         && let Some(deprecation) = route.docs.and_then(|docs| docs.deprecated)
     {
@@ -47,12 +55,14 @@ async fn pass<L: Listener>(
     http: &HttpRequest,
     request: &mut Request,
     found: &Found<'_, L>,
-    trail: &mut L::Trail,
+    context: &mut L::ResponseContext,
 ) -> Result<Reply, Error> {
     head::check(http.head())?;
 
     let scope = found.at_path().map(|route| route.scope);
-    let caller = listener.admit(request, scope, request.deadline(), trail).await?;
+    let caller = listener
+        .admit(request, scope, request.deadline(), context)
+        .await?;
 
     let (route, ids) = found.route()?;
     listener.permit(&caller, route.scope)?;

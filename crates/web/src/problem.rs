@@ -4,6 +4,7 @@
 mod tests;
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -13,11 +14,14 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use crate::code::Code;
-use crate::reply;
+use crate::response;
 use crate::trace_id::TraceId;
 
 /// The most entries one response carries (D14).
 pub const MOST_ENTRIES: usize = 20;
+
+/// How many seconds a client is asked to wait while its first request runs (D49).
+const IN_PROGRESS_RETRY_AFTER: u32 = 2;
 
 /// How many seconds a client is asked to wait while the database is away (D16).
 const UNAVAILABLE_RETRY_AFTER: u32 = 1;
@@ -53,6 +57,10 @@ impl Problem {
         };
         entries.retain(|entry| entry.status() == status);
         entries.truncate(MOST_ENTRIES);
+        Self::with(status, entries)
+    }
+
+    const fn with(status: StatusCode, entries: Vec<Entry>) -> Self {
         Self {
             status,
             entries,
@@ -105,19 +113,25 @@ impl Problem {
         Self::new(Code::RateLimited, message).retry_after(retry_after)
     }
 
+    /// 409: the first request with this idempotency key has not ended.
+    pub fn key_in_progress() -> Self {
+        let message = "The first request with this Idempotency-Key is still running. Retry in a moment.";
+        Self::new(Code::IdempotencyInProgress, message).retry_after(IN_PROGRESS_RETRY_AFTER)
+    }
+
+    /// 422: the idempotency key was used for another request.
+    pub fn key_reused() -> Self {
+        let message =
+            "This Idempotency-Key was used for a request with another method, path or body. Take a new key.";
+        Self::new(Code::IdempotencyKeyReused, message)
+    }
+
     /// 500 with a fixed message; the cause is logged, under the trace id, by whoever met it.
     pub fn internal() -> Self {
-        let entry = Entry::new(
+        Self::new(
             Code::InternalError,
             "Something failed on our side. Quote the traceId to support.",
-        );
-        Self {
-            status: entry.status(),
-            entries: vec![entry],
-            retry_after: None,
-            allow: None,
-            challenge: None,
-        }
+        )
     }
 
     /// 500 while the database is away: as [`Problem::internal`], with `Retry-After` (D16).
@@ -166,7 +180,7 @@ impl Problem {
 
     /// The whole response: body, `Content-Type`, `Cache-Control`, `X-Trace-Id`, and the refusal's own headers.
     pub fn into_response(self, trace_id: &TraceId) -> HttpResponse {
-        let mut response = reply::json(self.status, self.body(trace_id), trace_id);
+        let mut response = response::json(self.status, self.body(trace_id), trace_id);
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -183,13 +197,7 @@ impl Problem {
 
 impl From<Entry> for Problem {
     fn from(entry: Entry) -> Self {
-        Self {
-            status: entry.status(),
-            entries: vec![entry],
-            retry_after: None,
-            allow: None,
-            challenge: None,
-        }
+        Self::with(entry.status(), vec![entry])
     }
 }
 
@@ -284,5 +292,15 @@ impl Serialize for Entry {
             map.serialize_entry(name, value)?;
         }
         map.end()
+    }
+}
+
+/// "must be a UUID" as "Must be a UUID.": the domain's refusals as messages.
+pub fn to_sentence(phrase: &(impl Display + ?Sized)) -> String {
+    let phrase = phrase.to_string();
+    let mut letters = phrase.chars();
+    match letters.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
+        None => String::new(),
     }
 }

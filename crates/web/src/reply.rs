@@ -1,39 +1,23 @@
-//! What an operation answers, and responses: JSON bytes, the headers that every one has, the rate-limit headers.
-
-use std::pin::Pin;
-use std::task::{Context, Poll};
+//! What an operation answers.
 
 use actix_web::HttpResponse;
-use actix_web::body::{BodySize, BoxBody, MessageBody};
-use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
-};
-use actix_web::http::{ConnectionType, StatusCode};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use bytes::Bytes;
 use kernel::{Remembered, StoreError};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::idempotency;
-use crate::trace_id::{TraceId, X_TRACE_ID};
+use crate::response::{JSON, empty, json};
+use crate::trace_id::TraceId;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// The text format of Prometheus.
 const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The length of most bodies, in bytes.
 const USUAL_LENGTH: usize = 1024;
-
-/// How long a window is, in seconds (contract: Limits).
-pub const WINDOW_SECONDS: u32 = 60;
 
 /// A good answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,151 +99,9 @@ impl Reply {
             }
         };
         if self.replayed {
-            idempotency::mark_replayed(response.headers_mut());
+            let replayed = HeaderValue::from_static("true");
+            response.headers_mut().insert(IDEMPOTENT_REPLAYED, replayed);
         }
         response
-    }
-}
-
-/// A response with this JSON body: `Content-Type: application/json` without a charset (D8), `no-store`, trace id.
-pub fn json(status: StatusCode, body: impl Into<Bytes>, trace_id: &TraceId) -> HttpResponse {
-    let mut response = HttpResponse::with_body(status, BoxBody::new(body.into()));
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
-    stamp(response.headers_mut(), trace_id);
-    response
-}
-
-/// A response without a body, such as 204: `no-store` and trace id.
-pub fn empty(status: StatusCode, trace_id: &TraceId) -> HttpResponse {
-    let mut response = HttpResponse::with_body(status, BoxBody::new(()));
-    stamp(response.headers_mut(), trace_id);
-    response
-}
-
-/// Sets what every response has: `Cache-Control: no-store`, `X-Content-Type-Options: nosniff` and `X-Trace-Id`.
-pub fn stamp(headers: &mut HeaderMap, trace_id: &TraceId) {
-    headers.insert(CACHE_CONTROL, NO_STORE);
-    headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
-    headers.insert(X_TRACE_ID, trace_id.to_header_value());
-}
-
-/// The response, after which the connection is closed: what is left of the request's body is not worth reading.
-///
-/// The payload goes along until the response is sent. Were it dropped before, actix-http would read a chunked body
-/// to its end first, however long that takes and whatever the response says about the connection.
-pub fn closing<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
-    let mut response = holding(response, payload);
-    response.head_mut().set_connection_type(ConnectionType::Close);
-    response
-}
-
-/// The response to a request whose body was not looked at, such as a 401. The connection stays open if the body was
-/// all there anyway, or there was none, and is closed otherwise, as in [`closing`].
-pub fn holding<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
-    response.map_body(|_, body| {
-        BoxBody::new(Holding {
-            body,
-            _payload: payload,
-        })
-    })
-}
-
-/// A response body that keeps a request's payload alive.
-struct Holding<P> {
-    body: BoxBody,
-    _payload: P,
-}
-
-// Nothing in it is pinned: a boxed body can be moved.
-impl<P> Unpin for Holding<P> {}
-
-impl<P> MessageBody for Holding<P> {
-    type Error = <BoxBody as MessageBody>::Error;
-
-    fn size(&self) -> BodySize {
-        self.body.size()
-    }
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Pin::new(&mut self.body).poll_next(cx)
-    }
-}
-
-/// The rate-limit headers of every `/v1` response: the contract's own three (Common rules), and beside them the two that
-/// client libraries know (draft-ietf-httpapi-ratelimit-headers-11), which say the same of the policy `default`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimit {
-    /// Requests per window.
-    pub limit: u32,
-    /// Requests left in this window, the present one already taken off.
-    pub remaining: u32,
-    /// The end of the window, in seconds since 1970-01-01T00:00:00Z.
-    pub reset: i64,
-    /// Seconds to the end of the window, rounded up; what `Retry-After` says where it is there, as the draft asks in §6.
-    pub resets_in: u32,
-}
-
-impl RateLimit {
-    /// Sets the five headers.
-    pub fn write(&self, headers: &mut HeaderMap) {
-        let Self {
-            limit,
-            remaining,
-            reset,
-            resets_in,
-        } = *self;
-        headers.insert(LIMIT, HeaderValue::from(limit));
-        headers.insert(REMAINING, HeaderValue::from(remaining));
-        headers.insert(RESET, HeaderValue::from(reset));
-        let structured = [
-            (RATE_LIMIT, format!("\"default\";r={remaining};t={resets_in}")),
-            (
-                RATE_LIMIT_POLICY,
-                format!("\"default\";q={limit};w={WINDOW_SECONDS}"),
-            ),
-        ];
-        for (name, value) in structured {
-            if let Ok(value) = HeaderValue::try_from(value) {
-                headers.insert(name, value);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_json_response_has_its_headers() {
-        let id = TraceId::from_random([7; 16]);
-        let mut response = json(StatusCode::CREATED, "{}", &id);
-        RateLimit {
-            limit: 600,
-            remaining: 599,
-            reset: 1_795_161_600,
-            resets_in: 17,
-        }
-        .write(response.headers_mut());
-        let response = closing(response, ());
-        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-        assert_eq!(response.status(), 201);
-        assert_eq!(header("content-type"), Some("application/json"));
-        assert_eq!(header("cache-control"), Some("no-store"));
-        assert_eq!(header("x-content-type-options"), Some("nosniff"));
-        assert_eq!(header("x-trace-id"), Some(id.as_str()));
-        assert_eq!(header("x-ratelimit-limit"), Some("600"));
-        assert_eq!(header("x-ratelimit-remaining"), Some("599"));
-        assert_eq!(header("x-ratelimit-reset"), Some("1795161600"));
-        assert_eq!(header("ratelimit"), Some("\"default\";r=599;t=17"));
-        assert_eq!(header("ratelimit-policy"), Some("\"default\";q=600;w=60"));
-        assert_eq!(response.head().connection_type(), ConnectionType::Close);
-    }
-
-    #[test]
-    fn an_empty_response_has_no_content_type() {
-        let response = empty(StatusCode::NO_CONTENT, &TraceId::from_random([7; 16]));
-        assert!(response.headers().get("content-type").is_none());
-        assert!(response.headers().get("x-trace-id").is_some());
     }
 }

@@ -15,8 +15,8 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::head;
 use crate::problem::Problem;
-use crate::reply;
 use crate::request_span::RequestSpan;
+use crate::response;
 use crate::trace_id::TraceId;
 
 /// A request with what the front found out about it.
@@ -78,9 +78,9 @@ impl Request {
     /// Ends the request. What is left of its body is not read.
     pub fn end(self, response: HttpResponse, route: &'static str, closes: bool) -> Answer {
         let response = match self.payload {
-            payload if closes => reply::closing(response, payload),
+            payload if closes => response::closing(response, payload),
             Payload::None => response,
-            payload => reply::holding(response, payload),
+            payload => response::holding(response, payload),
         };
         Answer { response, route }
     }

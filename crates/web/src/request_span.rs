@@ -70,7 +70,7 @@ impl RequestSpan {
     }
 
     /// Notes for which application the request came.
-    pub fn came_for(&self, client_id: impl std::fmt::Display) {
+    pub fn record_client(&self, client_id: impl std::fmt::Display) {
         self.0.record("client_id", display(client_id));
     }
 

@@ -3,13 +3,14 @@
 //! The HTTP library drops a handler whose client has gone away. What writes must not end half-way for that, so it runs
 //! as a task of its own, and the end of the process waits for these tasks.
 
+use std::any::Any;
+
 use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::error::panic_message;
 use crate::request_span;
 
 /// Runs work on the process's own runtime and knows what of it is still under way. Clones share their tasks.
@@ -68,6 +69,14 @@ impl Tasks {
         self.running.close();
         self.running.wait().await;
     }
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let literal = panic.downcast_ref::<&'static str>().copied();
+    literal
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
 }
 
 #[cfg(test)]

@@ -72,16 +72,6 @@ impl Serialize for Timestamp {
     }
 }
 
-/// For `#[serde(serialize_with = "web::timestamps::serialize")]`.
-pub fn serialize<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
-    Timestamp::new(*at).serialize(serializer)
-}
-
-/// For `#[serde(serialize_with = "web::timestamps::serialize_option")]`: nothing is `null`.
-pub fn serialize_option<S: Serializer>(at: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
-    at.map(Timestamp::new).serialize(serializer)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,22 +117,5 @@ mod tests {
         ] {
             assert_eq!(parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn serde_writes_the_same() {
-        #[derive(Serialize)]
-        struct Row {
-            #[serde(serialize_with = "serialize")]
-            one: DateTime<Utc>,
-            #[serde(serialize_with = "serialize_option")]
-            none: Option<DateTime<Utc>>,
-        }
-        let row = Row {
-            one: at("2026-01-31T12:00:00Z"),
-            none: None,
-        };
-        let text = serde_json::to_string(&row).unwrap();
-        assert_eq!(text, r#"{"one":"2026-01-31T12:00:00.000000Z","none":null}"#);
     }
 }

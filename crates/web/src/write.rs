@@ -30,7 +30,7 @@ pub(crate) async fn write<L: Listener, W: Write<L>>(
 ) -> Result<Reply, Error> {
     let trace_id = call.trace_id;
     let outcome = match claim {
-        None => guarded(operation, call, None).await,
+        None => run(operation, call, None).await,
         Some(claim) => once(operation, call, &claim).await,
     };
     outcome.map_err(|error| error.logged(&trace_id, W::PATH))
@@ -51,11 +51,11 @@ async fn once<L: Listener, W: Write<L>>(
         Ok(Claimed::Run) => count("run"),
         Ok(Claimed::InProgress) => {
             count("in_progress");
-            return Err(idempotency::in_progress().into());
+            return Err(Problem::key_in_progress().into());
         }
         Ok(Claimed::Reused) => {
             count("reused");
-            return Err(idempotency::reused().into());
+            return Err(Problem::key_reused().into());
         }
         Ok(Claimed::Completed(answer)) => {
             count("replayed");
@@ -68,7 +68,7 @@ async fn once<L: Listener, W: Write<L>>(
         }
     }
 
-    let error = match guarded(operation, call, Some(claim)).await {
+    let error = match run(operation, call, Some(claim)).await {
         // The claim was completed in the transaction.
         Ok(reply) => return Ok(reply),
         Err(error) => error,
@@ -98,7 +98,7 @@ async fn once<L: Listener, W: Write<L>>(
 }
 
 /// Carries the operation out; a panic becomes an error, and settles the claim like any other.
-async fn guarded<L: Listener, W: Write<L>>(
+async fn run<L: Listener, W: Write<L>>(
     operation: Option<W>,
     call: Call<L>,
     claim: Option<&Claim>,

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use web::body::{self, Body, BodyLimits};
 use web::error::catch_panic;
-use web::{Entry, Problem, TraceId, head, reply};
+use web::{Entry, Problem, TraceId, head, response};
 
 const LIMITS: BodyLimits = BodyLimits {
     cap: 1024,
@@ -26,19 +26,19 @@ async fn answer(request: HttpRequest, payload: routes::Payload) -> HttpResponse 
 async fn handle(request: &HttpRequest, mut payload: routes::Payload, trace_id: &TraceId) -> HttpResponse {
     let refused = |entry: Entry| Problem::from(entry).into_response(trace_id);
     if let Err(excess) = head::check(request.head()) {
-        return reply::closing(refused(excess.into()), payload);
+        return response::closing(refused(Entry::whole(excess.to_string())), payload);
     }
     if request.path() == "/unauthorized" {
-        return reply::holding(Problem::unauthorized("test").into_response(trace_id), payload);
+        return response::holding(Problem::unauthorized("test").into_response(trace_id), payload);
     }
     let body = body::read(request.headers(), &mut payload, LIMITS).await;
     if let Some(complaint) = body.complaint() {
-        return reply::closing(refused(Entry::whole(complaint)), payload);
+        return response::closing(refused(Entry::whole(complaint)), payload);
     }
     assert!(request.path() != "/panic", "asked to");
     match body {
-        Body::Whole(bytes) => reply::json(StatusCode::OK, bytes, trace_id),
-        _ => reply::empty(StatusCode::NO_CONTENT, trace_id),
+        Body::Whole(bytes) => response::json(StatusCode::OK, bytes, trace_id),
+        _ => response::empty(StatusCode::NO_CONTENT, trace_id),
     }
 }
 

@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 use std::num::NonZeroU32;
 
 use actix_web::http::Method;
-use chrono::{DateTime, Utc};
 use kernel::SellerId;
 use oauth::{
     Action, Application, ClientId, RateLimit, RawRegistration, Registrar, Registration, Scope, ScopeSet,
@@ -19,7 +18,8 @@ use web::decode::Shape;
 use web::decode::{FieldSet, boolean, integer, list, nullable, object, optional, required, resettable, text};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
-use web::{Code, Entry, Error, OrRefuse, Problem, Violations, timestamps, to_sentence};
+use web::timestamps::Timestamp;
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
 use crate::ruled::{self, OrDefault};
@@ -42,8 +42,7 @@ struct ApplicationView<'a> {
     scopes: Vec<&'static str>,
     status: &'static str,
     rate_limit: u32,
-    #[serde(serialize_with = "timestamps::serialize")]
-    created_at: DateTime<Utc>,
+    created_at: Timestamp,
 }
 
 impl<'a> ApplicationView<'a> {
@@ -63,7 +62,7 @@ impl<'a> ApplicationView<'a> {
                 .rate_limit
                 .unwrap_or(settings.default_rate_limit)
                 .get(),
-            created_at: application.created_at,
+            created_at: Timestamp::new(application.created_at),
         }
     }
 }
@@ -95,7 +94,7 @@ impl Write<BackOffice> for RegisterApplication {
         let owner = (self.owner, Registrar::Marketplace);
         let registered = register_application(tx, tx, randomness, owner, registration, tx.now())
             .await
-            .or_refuse(registration_problem)?;
+            .map_refusal(registration_problem)?;
         let action = Action::ApplicationRegistered;
         operator(call)?.note(tx, action, registered.client_id).await?;
         Reply::created(&json!({
@@ -207,7 +206,7 @@ impl Write<BackOffice> for AdjustApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let change = (self.limit, self.scopes);
         let adjusted = adjust_application(stores(tx), operator(call)?, self.id, change).await;
-        let application = adjusted.or_refuse(problem)?;
+        let application = adjusted.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.settings))
     }
 }
@@ -242,7 +241,7 @@ impl Operation<BackOffice> for DeleteApplication {
 impl Write<BackOffice> for DeleteApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let deleted = delete_application(stores(tx), operator(call)?, self.id).await;
-        deleted.or_refuse(problem)?;
+        deleted.map_refusal(problem)?;
         Ok(Reply::no_content())
     }
 }
@@ -295,7 +294,7 @@ impl<M: Transition> Operation<BackOffice> for Move<M> {
 impl<M: Transition> Write<BackOffice> for Move<M> {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let moved = move_application(stores(tx), operator(call)?, self.id, M::MOVE).await;
-        let application = moved.or_refuse(problem)?;
+        let application = moved.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.settings))
     }
 }

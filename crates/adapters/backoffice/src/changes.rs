@@ -6,7 +6,6 @@ use actix_web::http::Method;
 use changes::{
     CHANGES_DEFAULT, CHANGES_MAX, ChangeCursor, ChangeItem, ChangePage, ChangesError, Detail, Topic,
 };
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 use tokio::select;
 use tokio::time::{Instant, sleep_until};
@@ -14,7 +13,8 @@ use web::deadline::Deadline;
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read};
 use web::reply::Reply;
-use web::{Code, Entry, Error, Problem, Violations, timestamps, to_sentence};
+use web::timestamps::Timestamp;
+use web::{Code, Entry, Error, Problem, Violations, to_sentence};
 
 use crate::offers::MoneyView;
 use crate::{Access, BackOffice};
@@ -110,8 +110,7 @@ struct ItemView {
     order_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
-    #[serde(serialize_with = "timestamps::serialize")]
-    at: DateTime<Utc>,
+    at: Timestamp,
     #[serde(flatten)]
     detail: DetailView,
 }
@@ -150,7 +149,7 @@ impl From<&ChangeItem> for ItemView {
             offer_id,
             order_id,
             client_id,
-            at: item.at,
+            at: Timestamp::new(item.at),
             detail: match item.detail {
                 Detail::Price(price) => DetailView::Price(price.into()),
                 Detail::Stock(stock) => DetailView::Stock(stock.get()),

@@ -117,7 +117,7 @@ pub fn configure(office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
         config.default_service(to(move |request, payload| {
             let (front, office) = (Rc::clone(&front), Arc::clone(&office));
             async move {
-                let answer = |request| async move { pipeline::answer(&office, request).await };
+                let answer = |request| async move { pipeline::answer(&office, routes::TABLE, request).await };
                 front.serve(request, payload, answer).await
             }
         }));

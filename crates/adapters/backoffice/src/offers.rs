@@ -1,7 +1,6 @@
 //! Offers: put and read, moderated, priced.
 
 use actix_web::http::Method;
-use chrono::{DateTime, Utc};
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId, SellerId};
 use offers::{
     AutomaticPriceRefusal, Decision, Offer, OfferFeed, OfferStatus, OptionalText, PriceSource, Stock,
@@ -16,7 +15,8 @@ use web::json::Object;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
 use web::schema::Node;
-use web::{Code, Entry, Error, OrRefuse, Problem, Violations, timestamps, to_sentence};
+use web::timestamps::Timestamp;
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::ruled::rule;
 use crate::sellers::existing;
@@ -111,7 +111,7 @@ impl Operation<BackOffice> for ModerateOffer {
 impl Write<BackOffice> for ModerateOffer {
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let moderated = moderate_offer(tx, self.seller, self.offer, self.decision, tx.now()).await;
-        Reply::ok(&OfferView::from(&moderated.or_refuse(problem)?))
+        Reply::ok(&OfferView::from(&moderated.map_refusal(problem)?))
     }
 }
 
@@ -145,7 +145,7 @@ impl Operation<BackOffice> for PriceOffer {
 impl Write<BackOffice> for PriceOffer {
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let priced = price_offer(tx, self.seller, self.offer, self.price, tx.now()).await;
-        Reply::ok(&OfferView::from(&priced.or_refuse(problem)?))
+        Reply::ok(&OfferView::from(&priced.map_refusal(problem)?))
     }
 }
 
@@ -173,10 +173,8 @@ struct OfferView<'a> {
     signature: Option<&'a str>,
     thumbnail: Option<&'a str>,
     url: &'a str,
-    #[serde(serialize_with = "timestamps::serialize")]
-    created_at: DateTime<Utc>,
-    #[serde(serialize_with = "timestamps::serialize")]
-    updated_at: DateTime<Utc>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
     price_source: Option<&'static str>,
 }
 
@@ -194,8 +192,8 @@ impl<'a> From<&'a Offer> for OfferView<'a> {
             signature: offer.signature.as_deref(),
             thumbnail: offer.thumbnail.as_deref(),
             url: &offer.url,
-            created_at: offer.created_at,
-            updated_at: offer.updated_at,
+            created_at: Timestamp::new(offer.created_at),
+            updated_at: Timestamp::new(offer.updated_at),
             price_source: offer.price.map(|price| source(price.source)),
         }
     }

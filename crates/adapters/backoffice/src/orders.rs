@@ -22,7 +22,7 @@ use web::decode::{
 };
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
-use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::offers::money;
 use crate::policy::operator;
@@ -56,7 +56,7 @@ impl Write<BackOffice> for PlaceOrder {
         let randomness = call.state.randomness.as_ref();
         let placed = place_order(tx, tx, randomness, &self.request, tx.now())
             .await
-            .or_refuse(placing_problem)?;
+            .map_refusal(placing_problem)?;
         Reply::created(&json!({
             "order_id": placed.id.to_string(),
             "order_number": placed.number.as_str(),
@@ -243,7 +243,7 @@ impl<S: Step> Write<BackOffice> for Settle<S> {
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let parts = settle_order(tx, tx, &self.order, S::SETTLEMENT, tx.now())
             .await
-            .or_refuse(|refusal| match refusal {
+            .map_refusal(|refusal| match refusal {
                 settle_order::Refusal::NoSuchOrder => Problem::not_found(),
                 settle_order::Refusal::Impossible(refused) => impossible(refused),
             })?;
@@ -283,7 +283,11 @@ impl Write<BackOffice> for ShipOrder {
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
         let (shipment, state) = (&self.shipment, &call.state);
         let checking = check_marketplace_shipment(state.orders.as_ref(), shipment);
-        let parts = call.deadline.hold(checking).await?.or_refuse(shipping_problem)?;
+        let parts = call
+            .deadline
+            .hold(checking)
+            .await?
+            .map_refusal(shipping_problem)?;
         let is_test = parts.iter().any(|part| part.is_test);
         let (carriers, number) = (state.carriers.as_ref(), &shipment.tracking_number);
         let asking = ask_carrier(carriers, is_test, shipment.carrier, number);
@@ -295,7 +299,7 @@ impl Write<BackOffice> for ShipOrder {
         let (randomness, sighting) = (call.state.randomness.as_ref(), self.sighting.as_ref());
         let parts = record_marketplace_shipment(tx, tx, randomness, &self.shipment, sighting, tx.now())
             .await
-            .or_refuse(shipping_problem)?;
+            .map_refusal(shipping_problem)?;
         Reply::created(&ShippedView::of(&parts))
     }
 }
@@ -336,7 +340,7 @@ impl Operation<BackOffice> for EraseBuyer {
 impl Write<BackOffice> for EraseBuyer {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let erased = erase_buyer((tx, tx, tx), operator(call)?, &self.order, tx.now()).await;
-        let parts = erased.or_refuse(|erase_buyer::Refusal::NoSuchOrder| Problem::not_found())?;
+        let parts = erased.map_refusal(|erase_buyer::Refusal::NoSuchOrder| Problem::not_found())?;
         Reply::ok(&OrderView::of(&parts))
     }
 }

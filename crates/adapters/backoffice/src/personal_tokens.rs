@@ -10,7 +10,7 @@ use usecases::personal_tokens::{self, Stores, issue_personal_token, revoke_perso
 use web::decode::{date_time, list, nullable, required, text};
 use web::operation::{Call, Incoming, Operation, Write};
 use web::reply::Reply;
-use web::{Code, Error, OrRefuse, Problem, Violations, to_sentence};
+use web::{Code, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
 use crate::ruled::{self, OrDefault};
@@ -56,7 +56,7 @@ impl Write<BackOffice> for IssueToken {
         let (randomness, request) = (call.state.randomness.as_ref(), self.request.clone());
         let issued = issue_personal_token(stores, randomness, self.seller, request, tx.now())
             .await
-            .or_refuse(problem)?;
+            .map_refusal(problem)?;
         let action = Action::PersonalTokenMade;
         operator(call)?.note(tx, action, issued.id).await?;
         Reply::created(&json!({ "id": issued.id.to_string(), "token": issued.token.token.reveal() }))
@@ -84,7 +84,7 @@ impl Operation<BackOffice> for RevokeToken {
 impl Write<BackOffice> for RevokeToken {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let revoked = revoke_personal_token(tx, self.seller, self.token).await;
-        revoked.or_refuse(problem)?;
+        revoked.map_refusal(problem)?;
         let action = Action::PersonalTokenRevoked;
         operator(call)?.note(tx, action, self.token).await?;
         Ok(Reply::no_content())

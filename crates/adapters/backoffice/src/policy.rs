@@ -12,11 +12,9 @@ use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
 use web::operation::Call;
 use web::request::Request;
-use web::route::Route;
 use web::{Error, Problem};
 
 use crate::BackOffice;
-use crate::routes::TABLE;
 
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +37,7 @@ impl Listener for BackOffice {
     /// Nobody where a call is open.
     type Caller = Option<ActingOperator>;
     type Scope = Access;
-    type Trail = ();
+    type ResponseContext = ();
 
     fn ports(&self) -> Ports<'_> {
         Ports {
@@ -52,11 +50,7 @@ impl Listener for BackOffice {
         }
     }
 
-    fn routes(&self) -> &'static [Route<Self>] {
-        TABLE
-    }
-
-    fn trail(&self) {}
+    fn response_context(&self) {}
 
     /// The row of the token is looked at each time, so that a revoked token is refused from the revocation on. Paths are
     /// not told apart without a token.

@@ -1,7 +1,6 @@
 //! Sellers: registered, listed, read, closed, let into the panel.
 
 use actix_web::http::{Method, StatusCode};
-use chrono::{DateTime, Utc};
 use kernel::{SellerId, Violations as Broken};
 use oauth::{Email, NewPassword, PasswordHash, Seller, SellerName};
 use serde::Serialize;
@@ -14,8 +13,8 @@ use web::decode::{nullable, required, text};
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
-use web::timestamps::{self, Timestamp};
-use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+use web::timestamps::Timestamp;
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
 use crate::ruled::{self, OrDefault};
@@ -28,10 +27,8 @@ struct SellerView<'a> {
     seller_no: i32,
     name: &'a str,
     email: &'a str,
-    #[serde(serialize_with = "timestamps::serialize")]
-    created_at: DateTime<Utc>,
-    #[serde(serialize_with = "timestamps::serialize_option")]
-    closed_at: Option<DateTime<Utc>>,
+    created_at: Timestamp,
+    closed_at: Option<Timestamp>,
 }
 
 impl<'a> From<&'a Seller> for SellerView<'a> {
@@ -41,8 +38,8 @@ impl<'a> From<&'a Seller> for SellerView<'a> {
             seller_no: seller.seller_no,
             name: &seller.name,
             email: &seller.email,
-            created_at: seller.created_at,
-            closed_at: seller.closed_at,
+            created_at: Timestamp::new(seller.created_at),
+            closed_at: seller.closed_at.map(Timestamp::new),
         }
     }
 }
@@ -101,7 +98,7 @@ impl Write<BackOffice> for CreateSeller {
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
         let by = (operator(call)?, &request);
         let registered = register_seller(stores, randomness, by, public_url, tx.now()).await;
-        let seller = registered.or_refuse(|refusal| {
+        let seller = registered.map_refusal(|refusal| {
             let register_seller::Refusal::EmailTaken = refusal;
             Entry::new(Code::Conflict, to_sentence(&refusal))
                 .at("email")
@@ -226,7 +223,7 @@ impl Operation<BackOffice> for CloseSeller {
 impl Write<BackOffice> for CloseSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let closed = close_seller((tx, tx), (operator(call)?, self.id), tx.now()).await;
-        let seller = closed.or_refuse(|close_seller::Refusal::NoSuchSeller| Problem::not_found())?;
+        let seller = closed.map_refusal(|close_seller::Refusal::NoSuchSeller| Problem::not_found())?;
         Reply::ok(&SellerView::from(&seller))
     }
 }
@@ -253,7 +250,7 @@ impl Write<BackOffice> for MakeSignInLink {
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
         let link = make_sign_in_link((tx, tx), randomness, of, public_url, tx.now())
             .await
-            .or_refuse(link_problem)?;
+            .map_refusal(link_problem)?;
         let expires_at = Timestamp::new(link.expires_at);
         Reply::created(&json!({ "url": link.url, "expires_at": expires_at }))
     }
@@ -292,7 +289,7 @@ impl Write<BackOffice> for InviteSeller {
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
         let link = invite((tx, tx), randomness, of, public_url, tx.now())
             .await
-            .or_refuse(link_problem)?;
+            .map_refusal(link_problem)?;
         let body = json!({ "expires_at": Timestamp::new(link.expires_at) });
         Reply::json(StatusCode::ACCEPTED, &body, 64)
     }

@@ -19,7 +19,7 @@ use web::access_log::AccessLine;
 use web::form::Form;
 use web::meters::RequestMeters;
 use web::trace_id::X_TRACE_ID;
-use web::{RequestSpan, TraceId, head, reply};
+use web::{RequestSpan, TraceId, head, response};
 
 use crate::site::{DocsError, DocsSettings, Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
 
@@ -109,9 +109,9 @@ impl Listener {
         headers.insert(X_TRACE_ID, trace_id.to_header_value());
         secure(headers, request.uri().path(), self.docs.is_https);
         let response = match payload.into_inner() {
-            payload if is_too_large => reply::closing(response, payload),
+            payload if is_too_large => response::closing(response, payload),
             Payload::None => response,
-            payload => reply::holding(response, payload),
+            payload => response::holding(response, payload),
         };
         let (status, duration) = (response.status(), at.elapsed());
         self.meters.count(route, request.method(), status, duration);

@@ -137,7 +137,7 @@ pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
 
 async fn answer(state: &Arc<Public>, document: &Bytes, request: Request) -> Answer {
     match request.path() {
-        path if is_under(path, "/v1") => pipeline::answer(state, request).await,
+        path if is_under(path, "/v1") => pipeline::answer(state, TABLE, request).await,
         path if is_under(path, "/oauth") => authorization_server::answer(state, request).await,
         authorization_server::METADATA_PATH => authorization_server::metadata(state, request),
         openapi::PATH => openapi::answer(document, request),

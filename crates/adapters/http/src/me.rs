@@ -4,7 +4,7 @@ use actix_web::http::{Method, StatusCode};
 use oauth::{Principal, Scope, ScopeSet, TokenKind};
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
-use web::openapi::{Docs, JsonBody, Parameter};
+use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
 use web::reply::Reply;
@@ -27,20 +27,11 @@ impl Operation<Public> for ReadMe {
     const SCOPE: Option<Scope> = None;
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = MeView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "getMe",
-        tag: "Account",
-        prose: prose!("getMe"),
-        resource: None,
-        body: None,
-        status: StatusCode::OK,
-        response: Some(JsonBody {
-            schema: MeView::schema,
-            example: example!("me"),
-        }),
-        deprecated: None,
-        refusals: &[],
-    });
+    const DOCS: Option<&'static Docs> = Some(&Docs::new("getMe", "Account", prose!("getMe")).answers(
+        StatusCode::OK,
+        MeView::schema,
+        example!("me"),
+    ));
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;

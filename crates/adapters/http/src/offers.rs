@@ -7,18 +7,17 @@ use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerSt
 use usecases::Transaction;
 use usecases::patch_offer::{self, patch_offer};
 use web::decode::{Shape, integer, object, one_of, optional, required};
-use web::openapi::{Docs, JsonBody, Parameter};
+use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{self, Node, date_time, string, uri, uuid};
 use web::timestamps::Timestamp;
-use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::Public;
-use crate::openapi::examples;
 use crate::page::{self, List, Wanted};
-use crate::view::{example, part, prose, view};
+use crate::view::{example, examples, part, prose, view};
 
 view! {
     /// Contract: Offer.
@@ -77,20 +76,11 @@ impl Operation<Public> for ReadOffer {
     const SCOPE: Option<Scope> = Some(Scope::OffersRead);
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "getOffer",
-        tag: "Offers",
-        prose: prose!("getOffer"),
-        resource: Some(("The offer's id.", examples::OFFER)),
-        body: None,
-        status: StatusCode::OK,
-        response: Some(JsonBody {
-            schema: OfferView::schema,
-            example: example!("offer"),
-        }),
-        deprecated: None,
-        refusals: &[],
-    });
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("getOffer", "Offers", prose!("getOffer"))
+            .about("The offer's id.", examples::OFFER)
+            .answers(StatusCode::OK, OfferView::schema, example!("offer")),
+    );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -124,20 +114,12 @@ impl Operation<Public> for ListOffers {
         Parameter::new("updated_after", date_time),
     ];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "listOffers",
-        tag: "Offers",
-        prose: prose!("listOffers"),
-        resource: None,
-        body: None,
-        status: StatusCode::OK,
-        response: Some(JsonBody {
-            schema: || page::schema("OfferPage", OfferView::schema()),
-            example: || page::example(example!("offer")()),
-        }),
-        deprecated: None,
-        refusals: &[],
-    });
+    const DOCS: Option<&'static Docs> =
+        Some(&Docs::new("listOffers", "Offers", prose!("listOffers")).answers(
+            StatusCode::OK,
+            || page::schema("OfferPage", OfferView::schema()),
+            || page::example(example!("offer")()),
+        ));
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         incoming.query(Self::QUERY, |query| {
@@ -176,27 +158,17 @@ impl Operation<Public> for PatchOffer {
     const SCOPE: Option<Scope> = Some(Scope::OffersWrite);
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "updateOffer",
-        tag: "Offers",
-        prose: prose!("updateOffer"),
-        resource: Some(("The offer's id.", examples::OFFER)),
-        body: Some(JsonBody {
-            schema: || patch().schema(),
-            example: example!("offer_update"),
-        }),
-        status: StatusCode::OK,
-        response: Some(JsonBody {
-            schema: OfferView::schema,
-            example: example!("offer"),
-        }),
-        deprecated: None,
-        refusals: &[
-            || entry(PatchRefusal::NoPrice).into(),
-            || entry(PatchRefusal::NoStock).into(),
-            || entry(PatchRefusal::StatusLocked(OfferStatus::Rejected)).into(),
-        ],
-    });
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("updateOffer", "Offers", prose!("updateOffer"))
+            .about("The offer's id.", examples::OFFER)
+            .takes(|| patch().schema(), example!("offer_update"))
+            .answers(StatusCode::OK, OfferView::schema, example!("offer"))
+            .refuses(&[
+                || entry(PatchRefusal::NoPrice).into(),
+                || entry(PatchRefusal::NoStock).into(),
+                || entry(PatchRefusal::StatusLocked(OfferStatus::Rejected)).into(),
+            ]),
+    );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
@@ -210,7 +182,7 @@ impl Write<Public> for PatchOffer {
         let (seller, now) = (call.caller.seller, transaction.now());
         let offer = patch_offer(transaction, seller, self.id, self.patch, now)
             .await
-            .or_refuse(problem)?;
+            .map_refusal(problem)?;
         Reply::ok(&OfferView::new(&offer, self.fields))
     }
 }

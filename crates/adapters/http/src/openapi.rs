@@ -14,8 +14,8 @@ use bytes::Bytes;
 use oauth::Scope;
 use web::openapi::{Docs, JsonBody, Parameter, section};
 use web::operation::Effect;
-use web::reply;
 use web::request::{Answer, Request};
+use web::response;
 use web::route::Route;
 use web::schema::{Components, Map, Node, string};
 
@@ -29,20 +29,6 @@ pub(crate) const PATH: &str = "/openapi.json";
 
 /// How long the document may be kept: it changes with the program alone.
 const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
-
-/// The things that all examples are about.
-pub(crate) mod examples {
-    use kernel::OfferId;
-
-    pub(crate) const OFFER: &str = "01936b2e-8f6a-7c31-9a54-3f2d8c1b7e90";
-    pub(crate) const ORDER: &str = "01936c01-52b7-7f0e-8d6e-6b1a9e24c7d3";
-    pub(crate) const WEBHOOK: &str = "01936d10-7a3b-7c4d-8e5f-6a7b8c9d0e1f";
-
-    /// The items of that order.
-    pub(crate) fn offers() -> Vec<OfferId> {
-        OFFER.parse().into_iter().collect()
-    }
-}
 
 /// The headers of every response of `/v1`.
 const HEADERS: [&str; 10] = [
@@ -72,7 +58,7 @@ pub(crate) fn served(public_url: &str, docs_url: &str) -> Bytes {
 /// Answers a request for the document; nobody needs a token for it.
 pub(crate) fn answer(document: &Bytes, request: Request) -> Answer {
     request.answer_document(PATH, |trace_id| {
-        let mut response = reply::json(StatusCode::OK, document.clone(), trace_id);
+        let mut response = response::json(StatusCode::OK, document.clone(), trace_id);
         response.headers_mut().insert(CACHE_CONTROL, CACHED);
         response
     })

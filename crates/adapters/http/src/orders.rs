@@ -8,7 +8,7 @@ use orders::{
 };
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
-use web::openapi::{Docs, JsonBody, Parameter};
+use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
 use web::reply::Reply;
@@ -18,9 +18,8 @@ use web::{Error, Problem, Violations};
 
 use crate::Public;
 use crate::offers::MoneyView;
-use crate::openapi::examples;
 use crate::page::{self, List, Wanted};
-use crate::view::{example, part, prose, view};
+use crate::view::{example, examples, part, prose, view};
 
 /// Reads the seller's part of an order, named by id or number; a test order too.
 pub(crate) struct ReadOrder {
@@ -34,20 +33,11 @@ impl Operation<Public> for ReadOrder {
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "getOrder",
-        tag: "Orders",
-        prose: prose!("getOrder"),
-        resource: Some(("The order's id, or its number.", examples::ORDER)),
-        body: None,
-        status: StatusCode::OK,
-        response: Some(JsonBody {
-            schema: OrderView::schema,
-            example: example!("order"),
-        }),
-        deprecated: None,
-        refusals: &[],
-    });
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("getOrder", "Orders", prose!("getOrder"))
+            .about("The order's id, or its number.", examples::ORDER)
+            .answers(StatusCode::OK, OrderView::schema, example!("order")),
+    );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -83,20 +73,12 @@ impl Operation<Public> for ListOrders {
         Parameter::new("updated_after", date_time),
     ];
     const FIELDS: &'static [&'static str] = OrderView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "listOrders",
-        tag: "Orders",
-        prose: prose!("listOrders"),
-        resource: None,
-        body: None,
-        status: StatusCode::OK,
-        response: Some(JsonBody {
-            schema: || page::schema("OrderPage", OrderView::schema()),
-            example: || page::example(example!("order")()),
-        }),
-        deprecated: None,
-        refusals: &[],
-    });
+    const DOCS: Option<&'static Docs> =
+        Some(&Docs::new("listOrders", "Orders", prose!("listOrders")).answers(
+            StatusCode::OK,
+            || page::schema("OrderPage", OrderView::schema()),
+            || page::example(example!("order")()),
+        ));
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         incoming.query(Self::QUERY, |query| {

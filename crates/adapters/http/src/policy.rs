@@ -10,13 +10,11 @@ use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope, UsageKey}
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
-use web::reply::{RateLimit, WINDOW_SECONDS};
 use web::request::Request;
-use web::route::Route;
+use web::response::{RateLimit, WINDOW_SECONDS};
 use web::{Code, Error, Problem};
 
 use crate::Public;
-use crate::routes::TABLE;
 
 /// Where an answer holds a secret: the key of one application never gives it to another (D47).
 const KEYED_BY_APPLICATION: &str = "/v1/webhooks";
@@ -24,7 +22,7 @@ const KEYED_BY_APPLICATION: &str = "/v1/webhooks";
 const LONGEST_AGENT_NAME: usize = 64;
 
 /// What is known of a request at its end, whichever check was its last.
-pub struct Trail {
+pub struct ResponseContext {
     limit: RateLimit,
     /// The seller and the application that the request was counted for.
     counted: Option<(SellerId, ClientId)>,
@@ -39,7 +37,7 @@ impl Listener for Public {
 
     type Caller = Principal;
     type Scope = Option<Scope>;
-    type Trail = Trail;
+    type ResponseContext = ResponseContext;
 
     fn ports(&self) -> Ports<'_> {
         Ports {
@@ -52,17 +50,13 @@ impl Listener for Public {
         }
     }
 
-    fn routes(&self) -> &'static [Route<Self>] {
-        TABLE
-    }
-
     /// A request that is not counted is told nothing of any application, only what a new one would see (D2).
-    fn trail(&self) -> Trail {
+    fn response_context(&self) -> ResponseContext {
         let limit = self.settings.default_rate_limit.get();
         let now = self.settings.clock.now().timestamp();
         let window = i64::from(WINDOW_SECONDS);
         let left = window.saturating_sub(now.rem_euclid(window));
-        Trail {
+        ResponseContext {
             limit: RateLimit {
                 limit,
                 remaining: limit,
@@ -78,7 +72,7 @@ impl Listener for Public {
         request: &Request,
         _: Option<Self::Scope>,
         deadline: Deadline,
-        trail: &mut Trail,
+        context: &mut ResponseContext,
     ) -> Result<Principal, Error> {
         check_user_agent(request.headers())?;
 
@@ -91,8 +85,8 @@ impl Listener for Public {
             .map_err(Error::before_execution)?;
         let Admission { principal, quota } = admission.ok_or_else(unauthorized)?;
 
-        trail.limit = rate_limit(&quota);
-        trail.counted = Some((principal.seller, principal.client_id));
+        context.limit = rate_limit(&quota);
+        context.counted = Some((principal.seller, principal.client_id));
         count_decision("api", quota.admits());
         if !quota.admits() {
             return Err(Problem::rate_limited(retry_after(&quota)).into());
@@ -118,9 +112,9 @@ impl Listener for Public {
             .then(|| principal.client_id.to_string())
     }
 
-    fn finish(&self, request: &Request, trail: Trail, response: &mut HttpResponse) {
-        if let Some((seller, client_id)) = trail.counted {
-            request.span.came_for(client_id);
+    fn finish(&self, request: &Request, context: ResponseContext, response: &mut HttpResponse) {
+        if let Some((seller, client_id)) = context.counted {
+            request.span.record_client(client_id);
             let status = response.status().as_u16();
             self.usage.note(UsageKey {
                 seller,
@@ -128,7 +122,7 @@ impl Listener for Public {
                 status,
             });
         }
-        trail.limit.write(response.headers_mut());
+        context.limit.write(response.headers_mut());
     }
 }
 

@@ -11,18 +11,17 @@ use serde::{Serialize, Serializer};
 use usecases::Transaction;
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
 use web::decode::{Shape, list, object, one_of, optional, required, text};
-use web::openapi::{Docs, JsonBody, Parameter};
+use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
 use web::timestamps::Timestamp;
-use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::Public;
-use crate::openapi::examples;
 use crate::page;
-use crate::view::{example, prose, view};
+use crate::view::{example, examples, prose, view};
 
 /// The most items that can be named (D40).
 const MOST_ITEMS: usize = 1_000;
@@ -48,28 +47,18 @@ impl Operation<Public> for ReportShipment {
     const SCOPE: Option<Scope> = Some(Scope::ShipmentsWrite);
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "createShipment",
-        tag: "Shipments",
-        prose: prose!("createShipment"),
-        resource: Some(("The order's id, or its number.", examples::ORDER)),
-        body: Some(JsonBody {
-            schema: || new_shipment().schema(),
-            example: example!("new_shipment"),
-        }),
-        status: StatusCode::CREATED,
-        response: Some(JsonBody {
-            schema: ShipmentView::schema,
-            example: example!("shipment"),
-        }),
-        deprecated: None,
-        refusals: &[
-            || impossible(Reason::AlreadyShipped, &[]).into(),
-            || impossible(Reason::Unpaid, &[]).into(),
-            || impossible(Reason::Cancelled, &[]).into(),
-            || impossible(Reason::SeveralSellers, &examples::offers()).into(),
-        ],
-    });
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("createShipment", "Shipments", prose!("createShipment"))
+            .about("The order's id, or its number.", examples::ORDER)
+            .takes(|| new_shipment().schema(), example!("new_shipment"))
+            .answers(StatusCode::CREATED, ShipmentView::schema, example!("shipment"))
+            .refuses(&[
+                || impossible(Reason::AlreadyShipped, &[]).into(),
+                || impossible(Reason::Unpaid, &[]).into(),
+                || impossible(Reason::Cancelled, &[]).into(),
+                || impossible(Reason::SeveralSellers, &examples::offers()).into(),
+            ]),
+    );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
@@ -92,7 +81,7 @@ impl Write<Public> for ReportShipment {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
         let (report, state) = (&self.report, &call.state);
         let checking = check_report(state.orders.as_ref(), call.caller.seller, report);
-        let order = call.deadline.hold(checking).await?.or_refuse(problem)?;
+        let order = call.deadline.hold(checking).await?.map_refusal(problem)?;
         let (carriers, number) = (state.carriers.as_ref(), &report.tracking_number);
         let asking = ask_carrier(carriers, order.is_test, report.carrier, number);
         self.sighting = call.deadline.pause(asking).await;
@@ -110,7 +99,7 @@ impl Write<Public> for ReportShipment {
             transaction.now(),
         )
         .await
-        .or_refuse(problem)?;
+        .map_refusal(problem)?;
         Reply::created(&ShipmentView::new(&recorded(order)?, self.fields))
     }
 }

@@ -7,22 +7,21 @@ use usecases::Transaction;
 use usecases::create_subscription::{self, Wanted, check_host, create_subscription};
 use usecases::delete_subscription::{self, delete_subscription};
 use web::decode::{Shape, list, object, one_of, required, text};
-use web::openapi::{Docs, JsonBody, Parameter};
+use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{self, Node, array, boolean, date_time, integer, string, uri, uuid};
 use web::timestamps::Timestamp;
-use web::{Code, Entry, Error, OrRefuse, Problem, Violations, to_sentence};
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 use webhooks::{
     AddressPolicy, Attempted, Delivery, MOST_ATTEMPTS, NewSubscription, Subscription, SubscriptionId,
     WebhookEvent, WebhookUrl,
 };
 
 use crate::Public;
-use crate::openapi::examples;
 use crate::page;
-use crate::view::{Items, example, prose, view};
+use crate::view::{Items, example, examples, prose, view};
 
 /// Of a URL (D54).
 const MOST_CHARACTERS: i64 = 2048;
@@ -101,20 +100,13 @@ impl Operation<Public> for ListWebhooks {
     const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "listWebhooks",
-        tag: "Webhooks",
-        prose: prose!("listWebhooks"),
-        resource: None,
-        body: None,
-        status: StatusCode::OK,
-        response: Some(JsonBody {
-            schema: list_schema,
-            example: example!("webhooks"),
-        }),
-        deprecated: None,
-        refusals: &[],
-    });
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("listWebhooks", "Webhooks", prose!("listWebhooks")).answers(
+            StatusCode::OK,
+            list_schema,
+            example!("webhooks"),
+        ),
+    );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
@@ -162,23 +154,19 @@ impl Operation<Public> for CreateWebhook {
     const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = WebhookCreatedView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "createWebhook",
-        tag: "Webhooks",
-        prose: prose!("createWebhook"),
-        resource: None,
-        body: Some(JsonBody {
-            schema: || new_webhook(AddressPolicy::Public).schema(),
-            example: example!("new_webhook"),
-        }),
-        status: StatusCode::CREATED,
-        response: Some(JsonBody {
-            schema: WebhookCreatedView::schema,
-            example: example!("webhook_created"),
-        }),
-        deprecated: None,
-        refusals: &[|| problem(create_subscription::Refusal::Limit)],
-    });
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("createWebhook", "Webhooks", prose!("createWebhook"))
+            .takes(
+                || new_webhook(AddressPolicy::Public).schema(),
+                example!("new_webhook"),
+            )
+            .answers(
+                StatusCode::CREATED,
+                WebhookCreatedView::schema,
+                example!("webhook_created"),
+            )
+            .refuses(&[|| problem(create_subscription::Refusal::Limit)]),
+    );
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
@@ -191,7 +179,7 @@ impl Operation<Public> for CreateWebhook {
 impl Write<Public> for CreateWebhook {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
         let checking = check_host(call.state.hosts.as_ref(), &self.wanted.url);
-        call.deadline.pause(checking).await.or_refuse(problem)
+        call.deadline.pause(checking).await.map_refusal(problem)
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
@@ -203,7 +191,7 @@ impl Write<Public> for CreateWebhook {
             transaction.now(),
         )
         .await
-        .or_refuse(problem)?;
+        .map_refusal(problem)?;
         Reply::created(&WebhookCreatedView::new(&created, self.fields))
     }
 }
@@ -248,17 +236,11 @@ impl Operation<Public> for DeleteWebhook {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/v1/webhooks/{id}";
     const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "deleteWebhook",
-        tag: "Webhooks",
-        prose: prose!("deleteWebhook"),
-        resource: Some(("The subscription's id.", examples::WEBHOOK)),
-        body: None,
-        status: StatusCode::NO_CONTENT,
-        response: None,
-        deprecated: None,
-        refusals: &[],
-    });
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("deleteWebhook", "Webhooks", prose!("deleteWebhook"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .answers_nothing(),
+    );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         incoming.no_query()?;
@@ -271,7 +253,7 @@ impl Write<Public> for DeleteWebhook {
         let caller = &call.caller;
         delete_subscription(transaction, caller.seller, caller.client_id, self.id)
             .await
-            .or_refuse(|delete_subscription::Refusal::NoSuchSubscription| Problem::not_found())?;
+            .map_refusal(|delete_subscription::Refusal::NoSuchSubscription| Problem::not_found())?;
         Ok(Reply::no_content())
     }
 }
@@ -288,22 +270,19 @@ impl Operation<Public> for ListDeliveries {
     const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(&Docs {
-        id: "listWebhookDeliveries",
-        tag: "Webhooks",
-        prose: prose!("listWebhookDeliveries"),
-        resource: Some(("The subscription's id.", examples::WEBHOOK)),
-        body: None,
-        status: StatusCode::OK,
-        response: Some(JsonBody {
-            schema: || {
-                schema::object(&[("items", array(DeliveryView::schema()))]).named("WebhookDeliveryList")
-            },
-            example: example!("deliveries"),
-        }),
-        deprecated: None,
-        refusals: &[],
-    });
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new(
+            "listWebhookDeliveries",
+            "Webhooks",
+            prose!("listWebhookDeliveries"),
+        )
+        .about("The subscription's id.", examples::WEBHOOK)
+        .answers(
+            StatusCode::OK,
+            || schema::object(&[("items", array(DeliveryView::schema()))]).named("WebhookDeliveryList"),
+            example!("deliveries"),
+        ),
+    );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;

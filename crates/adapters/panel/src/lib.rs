@@ -11,7 +11,6 @@ mod fields;
 mod frame;
 mod issues;
 mod language;
-mod listener;
 mod meters;
 mod next;
 mod notice;
@@ -42,7 +41,8 @@ use kernel::{Randomness, Sealer};
 use oauth::{ApplicationReader, GrantReader, PanelReader, PasswordHasher, RateCounter, SellerReader};
 use usecases::UnitOfWork;
 use usecases::sign_in::AttemptLimits;
-use web::Tasks;
+use web::front::Front;
+use web::{Tasks, TrustedProxies};
 use webhooks::SubscriptionReader;
 
 /// What the panel works with.
@@ -106,10 +106,15 @@ impl PanelSettings {
 /// that nobody else does.
 pub fn configure(panel: Panel) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let listener = Rc::new(listener::Listener::new(panel));
+        let proxies = TrustedProxies::new(panel.settings.trusted_proxies.iter().copied());
+        let front = Front::public("panel", proxies, panel.randomness.as_ref());
+        let (front, panel) = (Rc::new(front), Arc::new(panel));
         config.service(scope("/panel").default_service(to(move |request, payload| {
-            let listener = Rc::clone(&listener);
-            async move { listener.serve(request, payload).await }
+            let (front, panel) = (Rc::clone(&front), Arc::clone(&panel));
+            async move {
+                let answer = |request| async move { pipeline::answer(&panel, request).await };
+                front.serve(request, payload, answer).await
+            }
         })));
     }
 }

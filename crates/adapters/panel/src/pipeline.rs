@@ -1,18 +1,17 @@
 //! The way of a request through the panel, in order: head, page, body and CSRF token, session, then the page itself.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use actix_web::dev::Payload;
 use actix_web::http::Method;
 use actix_web::http::header::SET_COOKIE;
 use actix_web::{HttpRequest, HttpResponse};
 use oauth::BrowserSecret;
-use web::body::{self, Body, BodyLimits};
+use web::body::BodyLimits;
 use web::error::{catch_panic, log_failure};
 use web::form::Form;
+use web::head;
 use web::media_type::MediaType;
-use web::{TraceId, head, reply};
+use web::request::{Answer, Request};
 
 use crate::browser::{self, Cookies};
 use crate::fields::Fields;
@@ -22,27 +21,19 @@ use crate::next::Next;
 use crate::refusal::Refusal;
 use crate::routes::{self, Handler, Route};
 use crate::visit::{Member, Visit, Visitor};
-use crate::{Panel, assets, pages};
+use crate::{Panel, assets, pages, security};
 
 /// The most that a form may have, in bytes: twenty redirect addresses and a description of the greatest length, each byte
 /// written in three.
 const BODY_CAP: usize = 192 * 1024;
 
-/// A request as it comes in.
-pub(crate) struct Arrival {
-    pub(crate) request: HttpRequest,
-    pub(crate) payload: Payload,
-    pub(crate) trace_id: TraceId,
-    pub(crate) client: IpAddr,
-}
-
-/// Answers a request, and names the route's template for logs and meters.
-pub(crate) async fn answer(panel: &Arc<Panel>, mut arrival: Arrival) -> (HttpResponse, &'static str) {
-    let found = routes::find(arrival.request.uri().path());
+/// Answers a request.
+pub(crate) async fn answer(panel: &Arc<Panel>, mut request: Request) -> Answer {
+    let found = routes::find(request.path());
     let template = found.as_ref().map_or("-", |(route, _)| route.template);
-    let language = language(panel, &arrival.request);
-    let trace_id = arrival.trace_id;
-    let outcome = catch_panic(&trace_id, pass(panel, &mut arrival, language, found)).await;
+    let language = language(panel, &request.http);
+    let trace_id = request.trace_id;
+    let outcome = catch_panic(&trace_id, pass(panel, &mut request, language, found)).await;
     let outcome = outcome.unwrap_or_else(|panicked| Err(Refusal::Failed(panicked.into())));
     let closes = matches!(outcome, Err(Refusal::Unreadable));
     let mut response = outcome.unwrap_or_else(|refusal| {
@@ -54,26 +45,22 @@ pub(crate) async fn answer(panel: &Arc<Panel>, mut arrival: Arrival) -> (HttpRes
         }
         pages::failure::response(panel, (&trace_id, language), &refusal)
     });
-    if chosen(&arrival.request).is_some() {
+    if chosen(&request.http).is_some() {
         browser::set_language(response.headers_mut(), language, panel.settings.https());
     }
-    let response = match arrival.payload {
-        payload if closes => reply::closing(response, payload),
-        Payload::None => response,
-        payload => reply::holding(response, payload),
-    };
-    (response, template)
+    security::apply(response.headers_mut(), &trace_id, panel.settings.https());
+    request.end(response, template, closes)
 }
 
 async fn pass(
     panel: &Arc<Panel>,
-    arrival: &mut Arrival,
+    request: &mut Request,
     language: Language,
     found: Option<(&'static Route, String)>,
 ) -> Result<HttpResponse, Refusal> {
-    head::check(arrival.request.head()).map_err(|_| Refusal::Unreadable)?;
+    head::check(request.http.head()).map_err(|_| Refusal::Unreadable)?;
     let (route, parameter) = found.ok_or(Refusal::NotFound)?;
-    let (handler, sends) = match *arrival.request.method() {
+    let (handler, sends) = match *request.method() {
         Method::GET | Method::HEAD => (route.get, false),
         Method::POST => (route.post, true),
         _ => (None, false),
@@ -82,23 +69,23 @@ async fn pass(
     if let Handler::Asset = handler {
         return assets::find(&parameter);
     }
-    let query = arrival.request.uri().query().unwrap_or_default();
+    let query = request.query();
     let query = Form::parse(query.as_bytes()).map_err(|_| Refusal::Malformed)?;
-    let presented = Cookies::new(arrival.request.headers(), panel.settings.https()).browser();
+    let presented = Cookies::new(request.headers(), panel.settings.https()).browser();
     let fields = if sends {
-        Some(sent(panel, arrival, presented.as_ref()).await?)
+        Some(sent(panel, request, presented.as_ref()).await?)
     } else {
         None
     };
     let visit = Visit {
         panel: Arc::clone(panel),
-        trace_id: arrival.trace_id,
-        client: arrival.client,
+        trace_id: request.trace_id,
+        client: request.client,
         language,
-        path: arrival.request.uri().path().to_owned(),
+        path: request.path().to_owned(),
         query,
         parameter,
-        head: *arrival.request.method() == Method::HEAD,
+        head: *request.method() == Method::HEAD,
     };
     match (handler, fields) {
         (Handler::Open(page), None) => open(visit, presented, page).await,
@@ -161,20 +148,17 @@ async fn member(
 /// The form that was sent, by a browser that has read it.
 async fn sent(
     panel: &Panel,
-    arrival: &mut Arrival,
+    request: &mut Request,
     presented: Option<&BrowserSecret>,
 ) -> Result<Fields, Refusal> {
-    if MediaType::of(arrival.request.headers()) != Some(MediaType::Form) {
+    if MediaType::of(request.headers()) != Some(MediaType::Form) {
         return Err(Refusal::Unreadable);
     }
     let limits = BodyLimits {
         cap: BODY_CAP,
         within: panel.settings.body_timeout,
     };
-    let headers = arrival.request.headers();
-    let Body::Whole(bytes) = body::read(headers, &mut arrival.payload, limits).await else {
-        return Err(Refusal::Unreadable);
-    };
+    let bytes = request.body(limits).await.map_err(|_| Refusal::Unreadable)?;
     let form = Form::parse(&bytes).map_err(|_| Refusal::Malformed)?;
     let fields = Fields::new(form).ok_or(Refusal::Malformed)?;
     match presented {

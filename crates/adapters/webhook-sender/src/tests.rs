@@ -1,4 +1,4 @@
-//! Tests against receivers and DNS servers on loopback.
+//! Tests of sending, against receivers and a name server on loopback.
 
 mod delivering;
 mod hostile;

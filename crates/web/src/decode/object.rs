@@ -107,20 +107,24 @@ pub const fn required<S: Shape>(name: &'static str, shape: S) -> Required<S> {
 
 /// A field that may be absent, which gives `None`, but not `null`.
 pub const fn optional<S: Shape>(name: &'static str, shape: S) -> Optional<S> {
-    Optional { name, shape }
+    let null = Null::Refused;
+    Optional { name, shape, null }
 }
 
 /// A field that may be absent or `null`, both of which give `None`.
-pub const fn nullable<S: Shape>(name: &'static str, shape: S) -> Nullable<S> {
-    Nullable { name, shape }
+pub const fn nullable<S: Shape>(name: &'static str, shape: S) -> Optional<S> {
+    let null = Null::Absent;
+    Optional { name, shape, null }
 }
 
 /// A field that may be absent, which gives `None`, or `null`, which means `of_null`.
-pub const fn resettable<S: Shape>(name: &'static str, shape: S, of_null: S::Value) -> Resettable<S>
-where
-    S::Value: Clone,
-{
-    Resettable { name, shape, of_null }
+pub const fn resettable<S: Shape<Value: Clone>>(
+    name: &'static str,
+    shape: S,
+    of_null: S::Value,
+) -> Optional<S> {
+    let null = Null::Means(of_null);
+    Optional { name, shape, null }
 }
 
 /// See [`required`].
@@ -129,23 +133,18 @@ pub struct Required<S> {
     shape: S,
 }
 
-/// See [`optional`].
-pub struct Optional<S> {
+/// See [`optional`], [`nullable`] and [`resettable`].
+pub struct Optional<S: Shape> {
     name: &'static str,
     shape: S,
+    null: Null<S::Value>,
 }
 
-/// See [`nullable`].
-pub struct Nullable<S> {
-    name: &'static str,
-    shape: S,
-}
-
-/// See [`resettable`].
-pub struct Resettable<S: Shape> {
-    name: &'static str,
-    shape: S,
-    of_null: S::Value,
+/// What `null` is to a field that may be absent.
+enum Null<V> {
+    Refused,
+    Absent,
+    Means(V),
 }
 
 impl<S: Shape> Field for Required<S> {
@@ -173,7 +172,7 @@ impl<S: Shape> Field for Required<S> {
     }
 }
 
-impl<S: Shape> Field for Optional<S> {
+impl<S: Shape<Value: Clone>> Field for Optional<S> {
     type Value = Option<S::Value>;
 
     fn name(&self) -> &'static str {
@@ -185,70 +184,22 @@ impl<S: Shape> Field for Optional<S> {
     }
 
     fn schema(&self) -> Node {
-        self.shape.schema()
+        match self.null {
+            Null::Refused => self.shape.schema(),
+            Null::Absent | Null::Means(_) => self.shape.schema().or_null(),
+        }
     }
 
     fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
         let mut place = place.field(self.name);
-        match object.take(self.name) {
-            None => Some(None),
-            Some(Json::Null) => {
-                let expected = self.shape.expected();
-                place.refuse(format!(
-                    "Must not be null: send {expected}, or leave the field out."
-                ))
-            }
-            Some(json) => self.shape.read(json, &mut place).map(Some),
-        }
-    }
-}
-
-impl<S: Shape> Field for Nullable<S> {
-    type Value = Option<S::Value>;
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn is_required(&self) -> bool {
-        false
-    }
-
-    fn schema(&self) -> Node {
-        self.shape.schema().or_null()
-    }
-
-    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
-        match object.take(self.name) {
-            None | Some(Json::Null) => Some(None),
-            Some(json) => self.shape.read(json, &mut place.field(self.name)).map(Some),
-        }
-    }
-}
-
-impl<S: Shape> Field for Resettable<S>
-where
-    S::Value: Clone,
-{
-    type Value = Option<S::Value>;
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn is_required(&self) -> bool {
-        false
-    }
-
-    fn schema(&self) -> Node {
-        self.shape.schema().or_null()
-    }
-
-    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
-        match object.take(self.name) {
-            None => Some(None),
-            Some(Json::Null) => Some(Some(self.of_null.clone())),
-            Some(json) => self.shape.read(json, &mut place.field(self.name)).map(Some),
+        match (object.take(self.name), &self.null) {
+            (None, _) | (Some(Json::Null), Null::Absent) => Some(None),
+            (Some(Json::Null), Null::Means(value)) => Some(Some(value.clone())),
+            (Some(Json::Null), Null::Refused) => place.refuse(format!(
+                "Must not be null: send {}, or leave the field out.",
+                self.shape.expected()
+            )),
+            (Some(json), _) => self.shape.read(json, &mut place).map(Some),
         }
     }
 }

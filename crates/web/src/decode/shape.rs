@@ -40,19 +40,21 @@ pub trait Shape {
     }
 
     /// The shape whose values are those of this one, changed by `change`.
-    fn map<T, F: Fn(Self::Value) -> T>(self, change: F) -> Mapped<Self, F>
+    fn map<T>(self, change: impl Fn(Self::Value) -> T) -> impl Shape<Value = T>
     where
         Self: Sized,
     {
-        Mapped { shape: self, change }
+        self.refined(move |value, _| Some(change(value)))
     }
 
     /// The shape whose values also pass `check`. The error is the message, a sentence: "Must be a UUID.".
-    fn checked<T, E: Display, F: Fn(Self::Value) -> Result<T, E>>(self, check: F) -> Checked<Self, F>
+    fn checked<T, E: Display>(self, check: impl Fn(Self::Value) -> Result<T, E>) -> impl Shape<Value = T>
     where
         Self: Sized,
     {
-        Checked { shape: self, check }
+        self.refined(move |value, place| {
+            check(value).map_or_else(|error| place.refuse(error.to_string()), Some)
+        })
     }
 
     /// The shape whose values also pass `check`, which may refuse them at places inside:
@@ -84,51 +86,6 @@ impl<S: Shape, F: Fn(Node) -> Node> Shape for Saying<S, F> {
 
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<S::Value> {
         self.shape.read(json, place)
-    }
-}
-
-/// See [`Shape::map`].
-pub struct Mapped<S, F> {
-    shape: S,
-    change: F,
-}
-
-impl<S: Shape, T, F: Fn(S::Value) -> T> Shape for Mapped<S, F> {
-    type Value = T;
-
-    fn expected(&self) -> String {
-        self.shape.expected()
-    }
-
-    fn schema(&self) -> Node {
-        self.shape.schema()
-    }
-
-    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
-        self.shape.read(json, place).map(&self.change)
-    }
-}
-
-/// See [`Shape::checked`].
-pub struct Checked<S, F> {
-    shape: S,
-    check: F,
-}
-
-impl<S: Shape, T, E: Display, F: Fn(S::Value) -> Result<T, E>> Shape for Checked<S, F> {
-    type Value = T;
-
-    fn expected(&self) -> String {
-        self.shape.expected()
-    }
-
-    fn schema(&self) -> Node {
-        self.shape.schema()
-    }
-
-    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
-        let value = self.shape.read(json, place)?;
-        (self.check)(value).map_or_else(|error| place.refuse(error.to_string()), Some)
     }
 }
 

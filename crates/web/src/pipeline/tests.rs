@@ -29,7 +29,6 @@ use crate::front::Front;
 use crate::listener::Ports;
 use crate::operation::{Operation, Read, Write};
 use crate::problem::Problem;
-use crate::route::Route;
 use crate::tasks::Tasks;
 use crate::violations::Violations;
 
@@ -139,6 +138,12 @@ struct Shop {
     tasks: Tasks,
 }
 
+static TABLE: &[Route<Shop>] = &[
+    Route::read::<Look>(),
+    Route::write::<Change<Posted>>(),
+    Route::write::<Change<Put>>(),
+];
+
 impl Listener for Shop {
     const NAME: &'static str = "shop";
     const BODY_CAP: usize = 64;
@@ -149,7 +154,7 @@ impl Listener for Shop {
     type Caller = bool;
     /// Whether a call writes.
     type Scope = bool;
-    type Trail = ();
+    type ResponseContext = ();
 
     fn ports(&self) -> Ports<'_> {
         Ports {
@@ -162,16 +167,7 @@ impl Listener for Shop {
         }
     }
 
-    fn routes(&self) -> &'static [Route<Self>] {
-        static TABLE: &[Route<Shop>] = &[
-            Route::read::<Look>(),
-            Route::write::<Change<Posted>>(),
-            Route::write::<Change<Put>>(),
-        ];
-        TABLE
-    }
-
-    fn trail(&self) {}
+    fn response_context(&self) {}
 
     async fn admit(
         &self,
@@ -304,7 +300,7 @@ async fn respond(store: &Store, request: TestRequest) -> ServiceResponse {
     let service = to(move |request, payload| {
         let (front, shop) = (Rc::clone(&front), Arc::clone(&shop));
         async move {
-            let answer = |request| async move { answer(&shop, request).await };
+            let answer = |request| async move { answer(&shop, TABLE, request).await };
             front.serve(request, payload, answer).await
         }
     });

@@ -115,3 +115,10 @@ async fn a_response_is_whole() {
     assert_eq!(header("x-trace-id"), "trace-0001");
     assert_eq!(to_bytes(response.into_body()).await.unwrap(), expected);
 }
+
+#[test]
+fn a_predicate_becomes_a_sentence() {
+    assert_eq!(to_sentence("must be a UUID"), "Must be a UUID.");
+    assert_eq!(to_sentence("ĄĘ"), "ĄĘ.");
+    assert_eq!(to_sentence(""), "");
+}

@@ -1,9 +1,8 @@
 //! An order as the operator sees it: whole, with every seller's part.
 
-use chrono::{DateTime, Utc};
 use orders::{Buyer, OrderItem, OrderState, OrderStatus, Parcel, SellerOrder, ShippingAddress};
 use serde::Serialize;
-use web::timestamps;
+use web::timestamps::Timestamp;
 
 use crate::offers::MoneyView;
 
@@ -16,8 +15,7 @@ pub(super) struct OrderView<'a> {
     is_test: bool,
     payment_method: Option<&'a str>,
     delivery_method: Option<&'a str>,
-    #[serde(serialize_with = "timestamps::serialize")]
-    placed_at: DateTime<Utc>,
+    placed_at: Timestamp,
     parts: Vec<PartView<'a>>,
 }
 
@@ -27,16 +25,11 @@ struct PartView<'a> {
     seller_id: String,
     status: &'static str,
     payment_status: &'static str,
-    #[serde(serialize_with = "timestamps::serialize_option")]
-    paid_at: Option<DateTime<Utc>>,
-    #[serde(serialize_with = "timestamps::serialize_option")]
-    shipped_at: Option<DateTime<Utc>>,
-    #[serde(serialize_with = "timestamps::serialize_option")]
-    delivered_at: Option<DateTime<Utc>>,
-    #[serde(serialize_with = "timestamps::serialize_option")]
-    cancelled_at: Option<DateTime<Utc>>,
-    #[serde(serialize_with = "timestamps::serialize")]
-    updated_at: DateTime<Utc>,
+    paid_at: Option<Timestamp>,
+    shipped_at: Option<Timestamp>,
+    delivered_at: Option<Timestamp>,
+    cancelled_at: Option<Timestamp>,
+    updated_at: Timestamp,
     items: Vec<ItemView<'a>>,
     shipment: Option<ShipmentView<'a>>,
     #[serde(flatten)]
@@ -89,8 +82,7 @@ struct ShipmentView<'a> {
     tracking_status: Option<&'static str>,
     delivered_already: bool,
     buyer_notified: bool,
-    #[serde(serialize_with = "timestamps::serialize")]
-    created_at: DateTime<Utc>,
+    created_at: Timestamp,
 }
 
 impl<'a> OrderView<'a> {
@@ -117,7 +109,7 @@ impl<'a> OrderView<'a> {
             is_test: order.is_test,
             payment_method: order.payment_method.as_deref(),
             delivery_method: order.delivery_method.as_deref(),
-            placed_at: order.placed_at,
+            placed_at: Timestamp::new(order.placed_at),
             parts: parts
                 .iter()
                 .map(|part| PartView::of(part, personal(part)))
@@ -136,11 +128,11 @@ impl<'a> PartView<'a> {
             seller_id: part.seller.to_string(),
             status: part.status().as_str(),
             payment_status: part.payment_status().as_str(),
-            paid_at: part.paid_at(),
-            shipped_at: part.shipped_at(),
-            delivered_at: part.delivered_at(),
-            cancelled_at,
-            updated_at: part.updated_at,
+            paid_at: part.paid_at().map(Timestamp::new),
+            shipped_at: part.shipped_at().map(Timestamp::new),
+            delivered_at: part.delivered_at().map(Timestamp::new),
+            cancelled_at: cancelled_at.map(Timestamp::new),
+            updated_at: Timestamp::new(part.updated_at),
             items: part.items.iter().map(ItemView::from).collect(),
             shipment: part.parcel().map(ShipmentView::from),
             personal,
@@ -204,7 +196,7 @@ impl<'a> From<&'a Parcel> for ShipmentView<'a> {
             tracking_status: parcel.tracking_status.map(orders::TrackingStatus::as_str),
             delivered_already: parcel.delivered_already,
             buyer_notified: parcel.buyer_notified,
-            created_at: parcel.created_at,
+            created_at: Timestamp::new(parcel.created_at),
         }
     }
 }

@@ -7,7 +7,7 @@ use oauth::{AuthorizationQuery, AuthorizationRefusal, answer_to};
 use usecases::Failure;
 use usecases::authorize::authorize;
 use web::request::Request;
-use web::{percent, reply};
+use web::{percent, response};
 
 use super::error::{OAuthError, forbid_old_caches, printable};
 use super::limits::{Limit, count};
@@ -34,7 +34,7 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     };
     // Addresses are registered as URIs, and what is added is percent-encoded.
     let location = HeaderValue::try_from(location).map_err(|_| OAuthError::server_error())?;
-    let mut response = reply::empty(StatusCode::FOUND, &request.trace_id);
+    let mut response = response::empty(StatusCode::FOUND, &request.trace_id);
     let headers = response.headers_mut();
     headers.insert(LOCATION, location);
     forbid_old_caches(headers);

@@ -12,7 +12,7 @@ use usecases::{Failure, UnitOfWorkError};
 use web::deadline::Overdue;
 use web::error::Panicked;
 use web::head::BadHead;
-use web::{TaskPanicked, TraceId, reply};
+use web::{TaskPanicked, TraceId, response};
 
 const LONGEST_TEXT: usize = 200;
 
@@ -190,7 +190,7 @@ impl OAuthError {
 
     /// The whole response.
     pub(super) fn into_response(self, trace_id: &TraceId, realm: &str) -> HttpResponse {
-        let mut response = reply::json(self.0.status, self.body(trace_id), trace_id);
+        let mut response = response::json(self.0.status, self.body(trace_id), trace_id);
         let headers = response.headers_mut();
         forbid_old_caches(headers);
         if let Some(seconds) = self.0.retry_after {

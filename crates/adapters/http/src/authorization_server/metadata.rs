@@ -3,8 +3,8 @@
 use actix_web::http::StatusCode;
 use oauth::Scope;
 use serde::Serialize;
-use web::reply;
 use web::request::{Answer, Request};
+use web::response;
 
 use super::Endpoint;
 use super::token::GrantType;
@@ -39,7 +39,7 @@ pub(crate) fn metadata(public: &Public, request: Request) -> Answer {
     request.answer_document(METADATA_PATH, |trace_id| {
         let settings = &public.settings;
         let document = document(&settings.public_url, &settings.docs_url);
-        reply::json(StatusCode::OK, document, trace_id)
+        response::json(StatusCode::OK, document, trace_id)
     })
 }
 

@@ -9,7 +9,7 @@ use usecases::revoke_token::{Revocable, revoke_token};
 use web::deadline::Deadline;
 use web::request::Request;
 use web::write::repeat;
-use web::{Error, reply};
+use web::{Error, response};
 
 use super::client::{self, Parameters};
 use super::error::{OAuthError, forbid_old_caches};
@@ -26,7 +26,7 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
 
     let applications = public.applications.as_ref();
     let client = client::authenticated(request.headers(), &parameters, applications, deadline).await?;
-    request.span.came_for(client.client_id);
+    request.span.record_client(client.client_id);
     if counts(public, &client, &parameters, deadline).await? {
         count(public, Limit::TokenByClient(client.client_id), deadline).await?;
     }
@@ -35,7 +35,7 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
         let ending = end(Arc::clone(public), token, client.client_id, deadline);
         public.tasks.run(ending).await?.map_err(OAuthError::failed)?;
     }
-    let mut response = reply::empty(StatusCode::OK, &request.trace_id);
+    let mut response = response::empty(StatusCode::OK, &request.trace_id);
     forbid_old_caches(response.headers_mut());
     Ok(response)
 }

@@ -13,7 +13,7 @@ use serde::ser::Serializer;
 use usecases::issue_client_token::issue_client_token;
 use web::deadline::Deadline;
 use web::request::Request;
-use web::{TraceId, reply};
+use web::{TraceId, response};
 
 use super::client::{self, Parameters};
 use super::error::{Code, OAuthError, forbid_old_caches};
@@ -58,7 +58,7 @@ async fn issue_as_asked(
     *asked = Some(grant_type);
     let (headers, applications) = (request.headers(), public.applications.as_ref());
     let client = client::for_grant(headers, &parameters, grant_type, applications, deadline).await?;
-    request.span.came_for(client.client_id);
+    request.span.record_client(client.client_id);
     let credential = credential(grant_type, &parameters);
     if counts(public, &client, credential.as_ref(), deadline).await? {
         count(public, Limit::TokenByClient(client.client_id), deadline).await?;
@@ -115,7 +115,7 @@ fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpRes
         refresh_token: issued.refresh.as_ref().map(Credential::reveal),
         scope: issued.scopes,
     };
-    let mut response = reply::json(StatusCode::OK, serde_json::to_vec(&body)?, trace_id);
+    let mut response = response::json(StatusCode::OK, serde_json::to_vec(&body)?, trace_id);
     forbid_old_caches(response.headers_mut());
     Ok(response)
 }

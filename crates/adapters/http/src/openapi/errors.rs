@@ -8,7 +8,7 @@ use web::openapi::Docs;
 use web::operation::Effect;
 use web::route::Route;
 use web::schema::{Node, array, object, open_object, string};
-use web::{Code, Entry, Problem, TraceId, idempotency, query};
+use web::{Code, Entry, Problem, TraceId, query};
 
 use super::{headers, json, reference};
 use crate::Public;
@@ -84,7 +84,7 @@ fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
         refusals.push(Problem::not_found());
     }
     if route.effect == Effect::Write {
-        refusals.extend([idempotency::in_progress(), idempotency::reused()]);
+        refusals.extend([Problem::key_in_progress(), Problem::key_reused()]);
     }
     refusals.extend([Problem::rate_limited(17), Problem::internal()]);
     refusals

@@ -15,6 +15,7 @@ use webhooks::{Event, WebhookEvent};
 use super::*;
 use crate::authorization_server::{GrantType, METADATA_PATH, metadata_document};
 use crate::routes::TABLE;
+use crate::view::examples;
 
 /// The origin of a program with the default configuration.
 const DEFAULT_ORIGIN: &str = "http://127.0.0.1:8080";

@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderValue, RETRY_AFTER};
 use askama::Template;
 use oauth::ConsentRefusal;
-use web::{TraceId, reply as plain};
+use web::{TraceId, response as plain};
 
 use crate::Panel;
 use crate::frame::Frame;

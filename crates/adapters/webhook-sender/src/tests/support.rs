@@ -23,6 +23,7 @@ pub(super) fn settings(policy: AddressPolicy) -> SenderSettings {
     SenderSettings::new("shop", "https://docs.example.com/webhooks", rules(policy))
 }
 
+/// A sender to anywhere.
 pub(super) fn sender() -> HttpSender {
     sender_with(|_| {})
 }
@@ -63,12 +64,13 @@ pub(super) fn failed(failure: Failure) -> Outcome {
     Outcome::Failed(failure)
 }
 
+/// True for a failure of HTTP.
 pub(super) fn is_protocol(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(Failure::Protocol(_)))
 }
 
-/// More than anything takes that is not awaited.
+/// Time that is long for whatever is not meant to be waited for.
 pub(super) const LONG: Duration = Duration::from_secs(8);
 
-/// A timeout that a test waits for.
+/// Time that a test may wait for.
 pub(super) const SHORT: Duration = Duration::from_millis(300);
