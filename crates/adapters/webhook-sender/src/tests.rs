@@ -1,4 +1,4 @@
-//! Tests of sending, against receivers and a name server on loopback.
+//! Tests against receivers and DNS servers on loopback.
 
 mod delivering;
 mod hostile;

@@ -1,4 +1,4 @@
-//! What goes over the wire, and which answers count.
+//! Requests on the wire, and how answers count.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ async fn a_request_is_exactly_that_of_the_contract() {
 }
 
 #[tokio::test]
-async fn the_status_is_told_as_it_is() {
+async fn the_status_is_reported_unchanged() {
     for (answer, status) in [
         (OK, 200),
         (b"HTTP/1.1 204 \r\n\r\n".as_slice(), 204),
@@ -61,7 +61,7 @@ async fn the_status_is_told_as_it_is() {
         (b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n", 410),
         (b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\n\r\n", 503),
         (b"HTTP/1.1 999 ?\r\ncontent-length: 0\r\n\r\n", 999),
-        // Nothing is unpacked, so that nothing can be packed wrongly.
+        // Nothing is decompressed, so that a broken encoding does no harm.
         (
             b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nzip",
             200,
@@ -76,7 +76,7 @@ async fn the_status_is_told_as_it_is() {
 }
 
 #[tokio::test]
-async fn redirects_are_answers_and_nothing_more() {
+async fn redirects_are_not_followed() {
     let elsewhere = Receiver::answering(OK).await;
     for status in [301, 302, 303, 307, 308] {
         let answer = format!(

@@ -1,4 +1,4 @@
-//! Receivers that mean harm.
+//! Hostile receivers.
 
 use std::{
     num::NonZeroUsize,
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::read_limit::HEAD_MAX;
 
-/// What the kernel may take of the receiver's words though nobody reads them, and some more.
+/// More than the kernel buffers of an answer that nobody reads.
 const BUFFERED: usize = 24 << 20;
 
-/// Writes the same bytes until nobody takes them any more, or until enough is written. Returns how many bytes were taken.
+/// Writes the same bytes until the connection takes no more, or until `enough`. Returns how many were taken.
 async fn pour(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8], enough: usize) -> usize {
     let mut taken = 0;
     while taken < enough {
@@ -37,7 +37,7 @@ async fn pour(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8], enough: usiz
     taken
 }
 
-/// A receiver that says `head` and then `rest` over and over, up to 100 MB; and what was taken of it.
+/// A receiver that sends `head` and then `rest` over and over, up to 100 MB, and how much of it was taken.
 async fn pouring(head: &'static [u8], rest: &'static [u8]) -> (Receiver, Arc<AtomicUsize>) {
     let taken = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&taken);
@@ -55,7 +55,7 @@ async fn pouring(head: &'static [u8], rest: &'static [u8]) -> (Receiver, Arc<Ato
 }
 
 #[tokio::test]
-async fn endless_and_enormous_bodies_are_left_unread() {
+async fn endless_and_huge_bodies_are_not_read() {
     for head in [
         b"HTTP/1.1 200 OK\r\n\r\n".as_slice(),
         b"HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n",
@@ -70,14 +70,14 @@ async fn endless_and_enormous_bodies_are_left_unread() {
 }
 
 #[tokio::test]
-async fn a_body_that_drips_is_not_waited_for() {
+async fn a_dripping_body_is_not_awaited() {
     let head = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n1".as_slice();
     let receiver = Receiver::stalling_after(head).await;
     let sender = sender();
     let begin = Instant::now();
     let attempted = send(&sender, &receiver.url()).await;
     assert_eq!(attempted.outcome, Outcome::Answered(200));
-    // The attempt counts to the head; its connection is given a second.
+    // The attempt ends with the head; the rest gets a second.
     assert!(attempted.duration < Duration::from_secs(1) && begin.elapsed() < LONG);
     assert_eq!(outcome(&sender, &receiver.url()).await, Outcome::Answered(200));
     assert_eq!(receiver.taken(), 2);
@@ -142,7 +142,7 @@ async fn a_flood_of_interim_answers_is_cut() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_a_failure_of_the_protocol() {
+async fn an_answer_that_is_not_http_is_a_protocol_failure() {
     for answer in [
         b"SSH-2.0-OpenSSH_9.2\r\n".as_slice(),
         b"220 mail.example.com ESMTP\r\n",
@@ -163,7 +163,7 @@ async fn what_is_no_http_is_a_failure_of_the_protocol() {
     }
 }
 
-/// Says something, then ends the connection: by a reset, or in order.
+/// Sends an answer, then closes the connection: by a reset, or in order.
 async fn ending(answer: &'static [u8], reset: bool) -> Receiver {
     Receiver::start(move |mut stream, _| async move {
         read_request(&mut stream).await;
@@ -176,12 +176,12 @@ async fn ending(answer: &'static [u8], reset: bool) -> Receiver {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_early_is_told_apart_from_an_answer() {
+async fn a_connection_that_closes_early_is_no_answer() {
     for reset in [false, true] {
         for answer in [b"".as_slice(), b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\na: b\r\n"] {
             let receiver = ending(answer, reset).await;
             assert_eq!(outcome(&sender(), &receiver.url()).await, failed(Failure::Closed));
-            assert_eq!(receiver.taken(), 1, "only kept connections are tried again");
+            assert_eq!(receiver.taken(), 1, "only reused connections are retried");
         }
     }
     let receiver = ending(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n123", false).await;
@@ -189,7 +189,7 @@ async fn a_connection_that_ends_early_is_told_apart_from_an_answer() {
 }
 
 #[tokio::test]
-async fn a_head_that_drips_ends_with_the_attempt() {
+async fn a_dripping_head_ends_with_the_attempt() {
     let receiver = Receiver::start(|mut stream, _| async move {
         read_request(&mut stream).await;
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nx: ").await;
@@ -205,7 +205,7 @@ async fn a_head_that_drips_ends_with_the_attempt() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_never_accepts_costs_the_time_for_connecting() {
+async fn a_receiver_that_never_accepts_costs_the_connect_timeout() {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(1).unwrap();
@@ -221,7 +221,7 @@ async fn a_receiver_that_never_accepts_costs_the_time_for_connecting() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_refused() {
+async fn a_closed_port_is_refused() {
     let receiver = Receiver::answering(OK).await;
     let url = receiver.url();
     drop(receiver);
@@ -240,7 +240,7 @@ fn resident() -> usize {
 }
 
 #[tokio::test]
-async fn a_crowd_of_hostile_receivers_fits_into_little_memory() {
+async fn many_hostile_receivers_need_little_memory() {
     let (endless, _) = pouring(b"HTTP/1.1 200 OK\r\n\r\n", b"x").await;
     let (headers, _) = pouring(b"HTTP/1.1 200 OK\r\n", b"a: b\r\n").await;
     let sender = Arc::new(sender_with(|settings| {

@@ -1,4 +1,4 @@
-//! Deadlines, and the crowd at one host.
+//! Deadlines, and limits of concurrent attempts.
 
 use std::{
     num::NonZeroUsize,
@@ -24,7 +24,7 @@ use super::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_receiver_is_left_after_ten_seconds() {
+async fn a_silent_receiver_times_out_after_ten_seconds() {
     let receiver = Receiver::stalling_after(*b"").await;
     let begin = Instant::now();
     let attempted = send(&sender(), &receiver.url()).await;
@@ -54,7 +54,7 @@ async fn the_deadline_holds_while_the_rest_of_an_answer_is_awaited() {
 }
 
 #[tokio::test]
-async fn no_more_attempts_than_places_go_to_one_host_at_a_time() {
+async fn concurrent_attempts_to_one_host_are_limited() {
     let (here, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted, highest) = (Arc::clone(&here), Arc::clone(&most));
     let receiver = Receiver::start(move |mut stream, _| {
@@ -89,7 +89,7 @@ async fn no_more_attempts_than_places_go_to_one_host_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_finds_no_place_is_postponed_at_once_and_the_next_has_all_its_time() {
+async fn an_attempt_over_the_limit_is_postponed_at_once_and_the_next_has_its_whole_time() {
     let receiver = Receiver::stalling_after(*b"").await;
     let sender = sender_with(|settings| settings.connections_per_host = NonZeroUsize::MIN);
     let silent = message(&receiver.url());
@@ -109,7 +109,7 @@ async fn what_finds_no_place_is_postponed_at_once_and_the_next_has_all_its_time(
 }
 
 #[tokio::test]
-async fn an_application_is_sent_to_beside_others_whose_receivers_at_its_host_are_silent() {
+async fn an_application_is_served_while_others_receivers_at_its_host_are_silent() {
     let silent = Receiver::stalling_after(*b"").await;
     let sound = Receiver::answering(OK).await;
     let sender = Arc::new(sender());
@@ -129,7 +129,7 @@ async fn an_application_is_sent_to_beside_others_whose_receivers_at_its_host_are
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_dropped_closes_its_connection() {
+async fn a_cancelled_attempt_closes_its_connection() {
     let gone = Arc::new(Notify::new());
     let told = Arc::clone(&gone);
     let receiver = Receiver::start(move |mut stream, _| {

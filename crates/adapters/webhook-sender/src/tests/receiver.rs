@@ -1,4 +1,4 @@
-//! Receivers on loopback that do what a test says.
+//! Scripted receivers on loopback.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -16,7 +16,7 @@ use tokio::{
 
 pub(super) const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// A listener, and how many connections it has taken.
+/// A listener that counts its connections.
 pub(super) struct Receiver {
     pub address: SocketAddr,
     taken: Arc<AtomicUsize>,
@@ -24,7 +24,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// Each connection is handled by `behave`, which also gets the connection's number, from 0.
+    /// `behave` handles each connection, and gets its number, from 0.
     pub(super) async fn start<B, F>(behave: B) -> Self
     where
         B: Fn(TcpStream, usize) -> F + Send + 'static,
@@ -98,7 +98,7 @@ pub(super) async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, answe
     }
 }
 
-/// One request, head and body, as it came. None at the connection's end.
+/// One request, head and body. None once the connection is closed.
 pub(super) async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     let mut request = Vec::new();
     loop {

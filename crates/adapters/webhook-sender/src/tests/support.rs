@@ -23,7 +23,6 @@ pub(super) fn settings(policy: AddressPolicy) -> SenderSettings {
     SenderSettings::new("shop", "https://docs.example.com/webhooks", rules(policy))
 }
 
-/// A sender to anywhere.
 pub(super) fn sender() -> HttpSender {
     sender_with(|_| {})
 }
@@ -64,13 +63,12 @@ pub(super) fn failed(failure: Failure) -> Outcome {
     Outcome::Failed(failure)
 }
 
-/// True for a failure of HTTP.
 pub(super) fn is_protocol(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(Failure::Protocol(_)))
 }
 
-/// Time that is long for whatever is not meant to be waited for.
+/// More than anything takes that is not awaited.
 pub(super) const LONG: Duration = Duration::from_secs(8);
 
-/// Time that a test may wait for.
+/// A timeout that a test waits for.
 pub(super) const SHORT: Duration = Duration::from_millis(300);

@@ -1,4 +1,4 @@
-//! Deliveries over TLS, and certificates that are not to be trusted.
+//! Deliveries over TLS, and untrusted certificates.
 
 use std::{
     io,
@@ -98,7 +98,7 @@ async fn a_literal_address_has_a_certificate_too_and_its_connection_is_kept() {
 }
 
 #[tokio::test]
-async fn the_name_of_the_url_is_told_and_checked() {
+async fn the_host_of_the_url_is_sent_as_sni_and_verified() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let identity = Identity::valid_for("localhost");
     let (acceptor, hearing) = (identity.acceptor(), Arc::clone(&heard));
@@ -140,7 +140,7 @@ async fn http_2_is_not_offered() {
 }
 
 #[tokio::test]
-async fn certificates_for_others_of_strangers_and_of_other_times_are_refused() {
+async fn certificates_of_other_hosts_issuers_and_times_are_refused() {
     let other = Identity::valid_for("other.example");
     let expired = Identity::with("127.0.0.1", |params| params.not_after = date_time_ymd(2020, 1, 1));
     let early = Identity::with("127.0.0.1", |params| {
@@ -190,7 +190,7 @@ async fn plain_http_on_a_port_for_tls_and_the_reverse() {
     ));
 }
 
-/// Hands bytes on one by one, with a pause before each.
+/// Forwards bytes one by one, with a pause before each.
 async fn drip(mut from: TcpStream, to: u16) -> io::Result<()> {
     let mut to = TcpStream::connect((Ipv4Addr::LOCALHOST, to)).await?;
     let (mut said, mut answered) = from.split();
