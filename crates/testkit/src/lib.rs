@@ -1,4 +1,4 @@
-//! Test support: a shared private PostgreSQL, a database per test, the program under test, and a client for it.
+//! Test support: a private PostgreSQL per test process, a database per test, the program under test, and a client for it.
 //!
 //! `SELLER_API_TEST_TOPOLOGY` chooses what [`TestServer::start`] starts: `single`, one process, which is the default; `fleet`, three
 //! servers and two workers behind a balancer; `fleet-pgbouncer`, the same over a `PgBouncer`.
@@ -23,7 +23,6 @@ mod own_postgres;
 mod pgbouncer;
 mod server;
 mod small_disk;
-mod topology;
 mod worker;
 
 pub use balancer::Balancer;

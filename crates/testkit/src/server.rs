@@ -12,7 +12,10 @@ use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{Client, TestDatabase, fleet::Fleet, topology::Topology};
+use crate::{
+    Client, TestDatabase,
+    fleet::{Fleet, Topology},
+};
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Whether a server works beside answering.
