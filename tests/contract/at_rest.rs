@@ -214,7 +214,7 @@ async fn every_column_of_bytes_is_known_for_what_it_is() {
         .iter()
         .map(String::as_str)
         .filter(|name| !name.ends_with("hash") && !name.ends_with("fingerprint"));
-    // Each but the body of a delivery, which holds no secret, is one that `seller-api admin keys reseal` goes through.
+    // Each but the body of a delivery, which holds no secret, is one that `seller-api admin keys status` counts.
     assert!(
         others.clone().eq([
             "account_mails.url",

@@ -6,6 +6,7 @@
 pub mod account_links;
 mod acting_operator;
 mod acting_seller;
+mod announcement;
 pub mod authorize;
 pub mod close_seller;
 pub mod connections;
@@ -49,6 +50,7 @@ mod unit_of_work;
 
 pub use acting_operator::ActingOperator;
 pub use acting_seller::ActingSeller;
+pub use announcement::Announcement;
 pub use failure::Failure;
 pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
 

@@ -11,11 +11,12 @@ use uuid::Uuid;
 
 use crate::{
     ANSWER_WITHIN,
-    connector::Connector,
-    error::{SharedFailure, within},
-    meters::GroupSizes,
-    shared_connection::SharedConnection,
-    spans,
+    connection::{
+        Connector,
+        error::{SharedFailure, within},
+        shared::SharedConnection,
+    },
+    observe::{self, BatchSizes},
 };
 
 /// The most questions in one statement: enough for all that a server thread has in flight, and few enough that
@@ -67,7 +68,7 @@ impl<G: BatchQuery> Batcher<G> {
     /// Asks, together with everybody else who is waiting. The span is the caller's own and includes the wait for the statement
     /// under way.
     pub(crate) async fn ask(&self, question: G::Question) -> Result<G::Answer, StoreError> {
-        let (span, (reply, answer)) = (spans::of(G::NAME), oneshot::channel());
+        let (span, (reply, answer)) = (observe::span(G::NAME), oneshot::channel());
         self.enqueue(Waiter {
             question,
             span: span.clone(),
@@ -77,7 +78,7 @@ impl<G: BatchQuery> Batcher<G> {
         let answered = within(ANSWER_WITHIN, async {
             answer.await.unwrap_or_else(|lost| Err(gone(lost)))
         });
-        spans::within(span, answered).await
+        observe::within(span, answered).await
     }
 
     /// The queue is unbounded: a caller that waited too long leaves, and its question is dropped.
@@ -105,7 +106,7 @@ async fn serve<G: BatchQuery>(
     mut queue: mpsc::UnboundedReceiver<Waiter<G>>,
 ) {
     let mut waiting = Vec::with_capacity(BATCH);
-    let sizes = GroupSizes::of(G::NAME);
+    let sizes = BatchSizes::of(G::NAME);
     while let Some(first) = queue.recv().await {
         waiting.push(first);
         // Let requests that have arrived ask first. An answer wakes many callers at once; without this half of them would always
@@ -121,10 +122,10 @@ async fn serve<G: BatchQuery>(
             continue;
         }
         for waiter in &waiting {
-            spans::of_many(&waiter.span, waiting.len());
+            observe::of_many(&waiter.span, waiting.len());
         }
         let (questions, replies): (Vec<_>, Vec<_>) = waiting.drain(..).map(|w| (w.question, w.reply)).unzip();
-        sizes.note(questions.len());
+        sizes.record(questions.len());
         let asked = connection.ask(|link| {
             let (query, questions) = (&query, &questions);
             async move { query.answer(link.connection(), questions).await }

@@ -21,33 +21,70 @@ use usecases::{Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, Lanes, SubscriptionReader};
 
 use crate::{
-    accounts::{AllApplications, Applications, IssuedTokens, Rates, Sellers, StoredOperatorTokens},
-    catalogue::OffersReader,
-    claims::StoredClaims,
-    connector::Connector,
+    accounts::{
+        audit::Audit, operator_tokens::StoredOperatorTokens, panel::Panel, sellers::Sellers, usage::Usage,
+    },
+    backlog::{self, Queues},
+    connection::{
+        Connector,
+        error::Unmigrated,
+        pool::{Autocommit, PoolState},
+        pooler::Pooler,
+        url::{self, DatabaseUrlError},
+    },
     feed::Feed,
     gate::TokenGate,
-    grants::Grants,
-    meters::{PoolWaits, TransactionTimes},
-    panel::{AccountMails, Audit, Panel, Usage},
-    pool_state::PoolState,
-    pooler::Pooler,
-    queues::{self, Queues},
-    reads::Reads,
+    idempotency::StoredClaims,
+    mails::{AccountMails, ShipmentMails},
+    oauth::{
+        applications::{AllApplications, Applications},
+        client_tokens::IssuedTokens,
+        consents::Grants,
+    },
+    observe::{PoolWaits, TransactionTimes},
+    offers::OffersReader,
+    orders::{OrdersReader, WholeOrders},
+    parcels::ParcelQueue,
+    rate_limits::Rates,
     retention::{self, Cleared, ClearedRecords, ErasedBuyers},
     schema_state::{self, SchemaState},
     sealed::SealedValues,
     sealing::Sealing,
-    settings::{DatabaseSettings, DatabaseUrlError},
-    trade::{Directory, Mails, OrdersReader, ParcelQueue},
-    transaction::{Tools, Tx},
-    unit_of_work::Units,
-    url,
-    webhooks::{AllDeliveries, StoredLanes, StoredSubscriptions},
+    sql::sql,
+    unit_of_work::{Tools, Tx, Units, expect_rows},
+    webhooks::{AllDeliveries, StoredQueues, StoredSubscriptions},
 };
 
 /// The shortest time between two questions about a parcel, unless [`Database::with_polling`] says otherwise.
 const POLL_INTERVAL: TimeDelta = TimeDelta::minutes(30);
+
+/// How the database is reached and how long it may take.
+#[derive(Clone)]
+pub struct DatabaseSettings {
+    /// `postgres://user:password@host:port/database`. The host may be the percent-encoded folder of a unix socket, or several
+    /// hosts with commas between them, of which the one that takes writes is used. Of libpq's parameters it knows `sslmode`,
+    /// `sslrootcert`, `sslcert` and `sslkey`, and those that `tokio_postgres::Config` does.
+    pub url: String,
+    /// Connections for transactions and rare reads, at least 1. Each gate opens one more of its own, each reader of offers
+    /// up to two, and each server thread that is asked for tokens three.
+    pub pool_size: usize,
+    /// How long opening a connection may take.
+    pub connect_timeout: Duration,
+    /// How long a transaction waits for a free connection.
+    pub acquire_timeout: Duration,
+    /// How long one statement of a transaction may take.
+    pub statement_timeout: Duration,
+    /// Requests a minute on `/v1` for an application without a limit of its own.
+    pub default_rate_limit: NonZeroU32,
+}
+
+impl fmt::Debug for DatabaseSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatabaseSettings")
+            .field("pool_size", &self.pool_size)
+            .finish_non_exhaustive()
+    }
+}
 
 /// A PostgreSQL database. Cheap to clone. Making one connects to nothing: connections are opened when they are needed, and
 /// again when they have died.
@@ -156,13 +193,13 @@ impl Database {
 
     /// Reads whole orders, for the marketplace.
     pub fn order_directory(&self) -> Arc<dyn OrderDirectory> {
-        Arc::new(Directory(self.reads("order_directory")))
+        Arc::new(WholeOrders(self.autocommit("order_directory")))
     }
 
     /// Claims idempotency keys.
     pub fn claims(&self) -> Arc<dyn IdempotencyClaims> {
         Arc::new(StoredClaims {
-            reads: self.reads("claims"),
+            statements: self.autocommit("claims"),
             connector: Arc::clone(&self.connector),
             sealing: self.tools.sealing.clone(),
         })
@@ -170,51 +207,54 @@ impl Database {
 
     /// Reads the change feed.
     pub fn change_reader(&self) -> Arc<dyn ChangeReader> {
-        Arc::new(Feed(self.reads("changes")))
+        Arc::new(Feed(self.autocommit("changes")))
     }
 
     /// The mails that wait to be sent.
     pub fn mail_queue(&self) -> Arc<dyn MailQueue<ShipmentMail>> {
-        Arc::new(Mails(self.reads("mails")))
+        Arc::new(ShipmentMails(self.autocommit("mails")))
     }
 
     /// The mails about accounts that wait to be sent.
     pub fn account_mail_queue(&self) -> Arc<dyn MailQueue<AccountMail>> {
         Arc::new(AccountMails {
-            reads: self.reads("account_mails"),
+            statements: self.autocommit("account_mails"),
             sealing: self.tools.sealing.clone(),
         })
     }
 
     /// The parcels that wait to be asked about.
     pub fn tracking_queue(&self) -> Arc<dyn TrackingQueue> {
-        Arc::new(ParcelQueue(self.reads("parcels")))
+        Arc::new(ParcelQueue(self.autocommit("parcels")))
     }
 
     /// Reads subscriptions and what became of their deliveries.
     pub fn subscriptions(&self) -> Arc<dyn SubscriptionReader> {
-        Arc::new(StoredSubscriptions(self.reads("subscriptions")))
+        Arc::new(StoredSubscriptions(self.autocommit("subscriptions")))
     }
 
     /// Looks up deliveries that have not arrived, whosever they are.
     pub fn delivery_directory(&self) -> Arc<dyn DeliveryDirectory> {
-        Arc::new(AllDeliveries(self.reads("subscriptions")))
+        Arc::new(AllDeliveries(self.autocommit("subscriptions")))
     }
 
     /// The lanes of deliveries that wait to be carried out.
     pub fn lanes(&self) -> Arc<dyn Lanes> {
-        Arc::new(StoredLanes::new(self.reads("lanes"), self.tools.sealing.clone()))
+        Arc::new(StoredQueues::new(
+            self.autocommit("lanes"),
+            self.tools.sealing.clone(),
+        ))
     }
 
     /// Reads applications; one for each server thread, as with [`Self::gate`].
     pub fn applications(&self) -> Arc<dyn ApplicationReader> {
-        let reads = self.reads("applications");
-        Arc::new(Applications::new(&self.connector, reads))
+        let statements = self.autocommit("applications");
+        Arc::new(Applications::new(&self.connector, statements))
     }
 
     /// Looks up applications, whosever they are.
     pub fn application_directory(&self) -> Arc<dyn ApplicationDirectory> {
-        Arc::new(AllApplications(self.reads("applications")))
+        Arc::new(AllApplications(self.autocommit("applications")))
     }
 
     /// Issues the tokens of applications; one for each server thread, as with [`Self::gate`].
@@ -224,40 +264,41 @@ impl Database {
 
     /// Reads what sellers have consented to.
     pub fn grants(&self) -> Arc<dyn GrantReader> {
-        Arc::new(Grants(self.reads("grants")))
+        Arc::new(Grants(self.autocommit("grants")))
     }
 
     /// Reads what the panel shows.
     pub fn panel(&self) -> Arc<dyn PanelReader> {
-        Arc::new(Panel(self.reads("panel")))
+        Arc::new(Panel(self.autocommit("panel")))
     }
 
     /// Reads the audit log.
     pub fn audit(&self) -> Arc<dyn AuditReader> {
-        Arc::new(Audit(self.reads("audit")))
+        Arc::new(Audit(self.autocommit("audit")))
     }
 
-    /// Everything that lies sealed here, to seal it anew.
+    /// Everything that is sealed and stored.
     pub fn sealed_values(&self) -> SealedValues {
         SealedValues {
-            reads: self.reads("sealed_values"),
+            connector: Arc::clone(&self.connector),
+            statements: self.autocommit("sealed_values"),
             sealing: self.tools.sealing.clone(),
         }
     }
 
     /// Takes counts of calls.
     pub fn usage(&self) -> Arc<dyn UsageLog> {
-        Arc::new(Usage(self.reads("usage")))
+        Arc::new(Usage(self.autocommit("usage")))
     }
 
     /// Reads sellers.
     pub fn sellers(&self) -> Arc<dyn SellerReader> {
-        Arc::new(Sellers(self.reads("sellers")))
+        Arc::new(Sellers(self.autocommit("sellers")))
     }
 
     /// Keeps operators' tokens.
     pub fn operator_tokens(&self) -> Arc<dyn OperatorTokens> {
-        Arc::new(StoredOperatorTokens(self.reads("operator_tokens")))
+        Arc::new(StoredOperatorTokens(self.autocommit("operator_tokens")))
     }
 
     /// Counts calls of the OAuth endpoints; one for each server thread, as with [`Self::gate`].
@@ -271,7 +312,7 @@ impl Database {
         if !self.pooler.keeps_statements(&self.connector).await? {
             return Ok(SchemaState::StatementsForgotten);
         }
-        schema_state::read(&self.reads("schema")).await
+        schema_state::read(&self.autocommit("schema")).await
     }
 
     /// What to do where the last attempt to reach the database failed for a reason that an operator can mend, such as a
@@ -284,7 +325,7 @@ impl Database {
     pub async fn clear_expired(&self) -> Result<Cleared, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
         let cleared = retention::clear(&tx).await?;
-        finish(tx).await.map(|()| cleared)
+        finish(tx, cleared).await
     }
 
     /// Clears one small batch of claims, changes, mails and deliveries that have had their time, and tells whether more is
@@ -292,7 +333,7 @@ impl Database {
     pub async fn clear_records(&self) -> Result<ClearedRecords, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
         let cleared = retention::clear_records(&tx).await?;
-        finish(tx).await.map(|()| cleared)
+        finish(tx, cleared).await
     }
 
     /// Erases the buyers of one small batch of orders that were placed longer ago than `age`, and the mails about them; tells
@@ -300,12 +341,36 @@ impl Database {
     pub async fn erase_buyers(&self, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
         let erased = retention::erase_buyers(&tx, age).await?;
-        finish(tx).await.map(|()| erased)
+        finish(tx, erased).await
+    }
+
+    /// True when the database holds no table at all, ours or anybody's.
+    pub async fn is_empty(&self) -> Result<bool, StoreError> {
+        let is_empty = sql!(bool:
+            "select not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+               where n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast') and c.relkind in ('r', 'p', 'v', 'm', 'f'))");
+        Ok(self.autocommit("marks").row(is_empty).await?.unwrap_or_default())
+    }
+
+    /// The value of a mark of the installation, such as "this is a sandbox"; none where there is no place for marks.
+    pub async fn mark(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let value = sql!(String: "select value from instance where key = ", key, "");
+        match self.autocommit("marks").row(value).await {
+            Err(StoreError::Unavailable(cause)) if cause.is::<Unmigrated>() => Ok(None),
+            read => read,
+        }
+    }
+
+    /// Sets a mark, over an earlier value too.
+    pub async fn set_mark(&self, key: &str, value: &str) -> Result<(), StoreError> {
+        let set = sql!((): "insert into instance (key, value) values (", key, ", ", value,
+            ") on conflict (key) do update set value = excluded.value, set_at = api_now()");
+        expect_rows("instance", self.autocommit("marks").execute(set).await?, 1)
     }
 
     /// How much waits to be done beside requests; for watching, not for each request.
     pub async fn queues(&self) -> Result<Queues, StoreError> {
-        queues::read(&self.reads("queues")).await
+        backlog::read(&self.autocommit("queues")).await
     }
 
     /// How busy the pool is now. Asks nobody.
@@ -313,8 +378,8 @@ impl Database {
         self.pool.status().into()
     }
 
-    pub(crate) fn reads(&self, statement: &'static str) -> Reads {
-        Reads::new(self.pool.clone(), statement)
+    pub(crate) fn autocommit(&self, statement: &'static str) -> Autocommit {
+        Autocommit::new(self.pool.clone(), statement)
     }
 
     fn unit_of_work(&self) -> Units {
@@ -328,10 +393,10 @@ impl Database {
     }
 }
 
-async fn finish(tx: Tx) -> Result<(), StoreError> {
+async fn finish<T>(tx: Tx, done: T) -> Result<T, StoreError> {
     let tx: Box<dyn Transaction> = Box::new(tx);
     match tx.commit().await {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(done),
         Err(CommitError::RolledBack(cause) | CommitError::Unknown(cause)) => Err(cause),
     }
 }

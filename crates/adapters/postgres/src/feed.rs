@@ -1,43 +1,81 @@
 //! Reading the change feed.
 
 use async_trait::async_trait;
-use changes::{CHANGES_MAX, ChangeCursor, ChangeItem, ChangePage, ChangeReader, ChangesError};
+use changes::{
+    CHANGES_MAX, ChangeCursor, ChangeItem, ChangeKind, ChangePage, ChangeReader, ChangesError, Detail, Topic,
+};
 use chrono::{DateTime, Utc};
-use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
-use diesel_async::RunQueryDsl;
+use kernel::{Money, StoreError};
+use offers::{OfferStatus, Stock};
+use uuid::Uuid;
 
 use crate::{
-    outbox::{FeedColumns, FeedRow, feed_columns},
-    reads::Reads,
-    statement::statement,
+    connection::pool::Autocommit,
+    sql::{row, sql},
 };
 
-/// Reads the rows after a place whose transactions have all ended, and so have those of every row that could still come to
-/// lie before them. The place of the oldest transaction under way is part of the very snapshot that the rows are read in.
-///
-/// Two facts come along, also where there are no rows: the identifier of the cluster, and whether the place is one of this
-/// cluster's history. A restore or a failover takes back what came last, and transaction ids and numbers of rows are then given
-/// out again. So a place is known when a transaction of its id may have been, and its row is there with the very time that it
-/// had, or so old that it may have been cleared away.
-struct Slice {
-    xid: i64,
-    id: i64,
-    at: DateTime<Utc>,
-    rows: i64,
+/// The columns of [`FeedRow`], of the table under the name `f`.
+macro_rules! feed_columns {
+    () => {
+        "f.xid, f.id, f.seller_id, f.at, f.kind, f.offer_id, f.order_id, f.client_id, f.price_amount, f.stock, f.status"
+    };
 }
 
-statement!(Slice => (BigInt, Bool, Nullable<FeedColumns>):
-    "select c.system_identifier, ", xid: BigInt,
-    " = 0 or (", xid: BigInt,
-    " < pg_snapshot_xmax(pg_current_snapshot())::text::bigint and (", at: Timestamptz,
-    " < (select api_now()) - interval '30 days' or exists (select from changes where xid = ", xid: BigInt,
-    " and id = ", id: BigInt,
-    " and at = ", at: Timestamptz,
-    concat!("))), ", feed_columns!(), " from pg_control_system() c left join lateral \
-       (select * from changes where (xid, id) > ("), xid: BigInt,
-    ", ", id: BigInt,
-    ") and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) order by xid, id limit ", rows: BigInt,
-    ") f on true order by f.xid, f.id");
+row! {
+    struct FeedRow {
+        xid: i64,
+        id: i64,
+        seller_id: Uuid,
+        at: DateTime<Utc>,
+        kind: String,
+        offer_id: Option<Uuid>,
+        order_id: Option<Uuid>,
+        client_id: Option<Uuid>,
+        price_amount: Option<i64>,
+        stock: Option<i32>,
+        status: Option<String>,
+    }
+}
+
+impl TryFrom<FeedRow> for ChangeItem {
+    type Error = StoreError;
+
+    fn try_from(row: FeedRow) -> Result<Self, StoreError> {
+        let corrupt =
+            |reason: String| StoreError::corrupt("changes", format!("{}, {}", row.seller_id, row.id), reason);
+        let kind = ChangeKind::parse(&row.kind).ok_or_else(|| corrupt(format!("kind {:?}", row.kind)))?;
+        let topic = match (row.offer_id, row.order_id, row.client_id) {
+            (Some(id), None, None) => Topic::Offer(id.into()),
+            (None, Some(id), None) => Topic::Order(id.into()),
+            (None, None, Some(id)) => Topic::Application(id.into()),
+            _ => return Err(corrupt("not exactly one topic".to_owned())),
+        };
+        let detail = detail(row.price_amount, row.stock, row.status.as_deref()).map_err(corrupt)?;
+        Ok(Self {
+            kind,
+            seller: row.seller_id.into(),
+            topic,
+            detail,
+            at: row.at,
+        })
+    }
+}
+
+fn detail(amount: Option<i64>, stock: Option<i32>, status: Option<&str>) -> Result<Detail, String> {
+    match (amount, stock, status) {
+        (None, None, None) => Ok(Detail::Nothing),
+        (Some(amount), None, None) => Money::pln(amount)
+            .map(Detail::Price)
+            .map_err(|invalid| format!("price {amount} {invalid}")),
+        (None, Some(pieces), None) => Stock::new(pieces.into())
+            .map(Detail::Stock)
+            .map_err(|invalid| format!("stock {pieces} {invalid}")),
+        (None, None, Some(word)) => OfferStatus::parse(word)
+            .map(Detail::Status)
+            .ok_or_else(|| format!("status {word:?}")),
+        _ => Err("more than one value".to_owned()),
+    }
+}
 
 /// A place in the feed of one cluster: that of a row, or the beginning, which has zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,39 +110,45 @@ impl Place {
 }
 
 /// The feed, one statement a page.
-pub(crate) struct Feed(pub(crate) Reads);
+pub(crate) struct Feed(pub(crate) Autocommit);
 
 #[async_trait]
 impl ChangeReader for Feed {
+    /// Reads the rows after a place whose transactions have all ended, and so have those of every row that could still come to
+    /// lie before them. The place of the oldest transaction under way is part of the very snapshot that the rows are read in.
+    ///
+    /// Two facts come along, also where there are no rows: the identifier of the cluster, and whether the place is one of this
+    /// cluster's history. A restore or a failover takes back what came last, and transaction ids and numbers of rows are then
+    /// given out again. So a place is known when a transaction of its id may have been, and its row is there with the very time
+    /// that it had, or so old that it may have been cleared away.
     async fn changes(&self, after: Option<ChangeCursor>, limit: u16) -> Result<ChangePage, ChangesError> {
         let after = match after {
             None => None,
             Some(cursor) => Some(Place::read(&cursor).ok_or(ChangesError::Malformed)?),
         };
-        let (xid, id, at) = after.map_or((0, 0, 0), |place| (place.xid, place.id, place.at));
-        let slice = Slice {
-            xid,
-            id,
-            at: DateTime::from_timestamp_micros(at).ok_or(ChangesError::Malformed)?,
-            rows: limit.clamp(1, CHANGES_MAX).into(),
-        };
-        let ask = self.0.ask(|lent| async move {
-            slice
-                .get_results::<(i64, bool, Option<FeedRow>)>(&mut lent.connection())
-                .await
-        });
+        let (xid, id, micros) = after.map_or((0, 0, 0), |place| (place.xid, place.id, place.at));
+        let at = DateTime::from_timestamp_micros(micros).ok_or(ChangesError::Malformed)?;
+        let slice = sql!((i64, bool, Option<FeedRow>):
+            "select c.system_identifier, ", xid, " = 0 or (", xid,
+            " < pg_snapshot_xmax(pg_current_snapshot())::text::bigint and (", at,
+            " < (select api_now()) - interval '30 days' or exists (select from changes where xid = ", xid,
+            " and id = ", id, " and at = ", at,
+            concat!("))), ", feed_columns!(), " from pg_control_system() c left join lateral \
+               (select * from changes where (xid, id) > ("), xid, ", ", id,
+            ") and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) order by xid, id limit ",
+            i64::from(limit.clamp(1, CHANGES_MAX)), ") f on true order by f.xid, f.id");
         let (mut items, mut next) = (Vec::new(), None);
-        for (cluster, known, row) in ask.await? {
+        for (cluster, known, row) in self.0.rows(slice).await? {
             if !known || after.is_some_and(|place| place.cluster != cluster) {
                 return Err(ChangesError::OtherHistory);
             }
-            let (xid, id, at) = row
-                .as_ref()
-                .map_or((xid, id, at), |row| (row.xid, row.id, row.at.timestamp_micros()));
+            let (xid, id, at) = row.as_ref().map_or((xid, id, micros), |row| {
+                (row.xid, row.id, row.at.timestamp_micros())
+            });
             next = Some(Place { cluster, xid, id, at });
             items.extend(row.map(ChangeItem::try_from).transpose()?);
         }
-        let next = next.ok_or_else(|| kernel::StoreError::unexpected("the cluster has no identifier"))?;
+        let next = next.ok_or_else(|| StoreError::unexpected("the cluster has no identifier"))?;
         Ok(ChangePage {
             items,
             next: next.write(),

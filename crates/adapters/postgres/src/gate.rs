@@ -4,10 +4,7 @@ use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::{
-    QueryResult, Queryable,
-    sql_types::{self as sql, Array, BigInt, Binary, Nullable, SmallInt, Timestamptz, Uuid as SqlUuid},
-};
+use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
 use oauth::{
@@ -16,11 +13,11 @@ use oauth::{
 use uuid::Uuid;
 
 use crate::{
-    accounts::{WINDOW, limit_from},
     batch::{BatchQuery, Batcher},
-    connector::Connector,
-    error::SharedFailure,
-    statement::statement,
+    connection::{Connector, error::SharedFailure},
+    oauth::applications::limit_from,
+    rate_limits::WINDOW,
+    sql::{row, sql},
 };
 
 /// The gate of one server thread.
@@ -39,7 +36,7 @@ impl Gate for TokenGate {
     }
 }
 
-/// The columns of [`LiveRow`], of the tables `families` f, `access_tokens` t, `applications` a and `sellers` s. A token may have
+/// The columns of [`LiveRow`], from the tables `families` f, `access_tokens` t, `applications` a and `sellers` s. A token may have
 /// scopes of its own, fewer than its family.
 macro_rules! live_columns {
     () => {
@@ -61,28 +58,17 @@ macro_rules! live_condition {
     };
 }
 
-/// The types of these columns.
-type LiveColumns = (
-    sql::Uuid,
-    sql::Integer,
-    sql::Uuid,
-    sql::Text,
-    sql::Integer,
-    sql::Text,
-    sql::Nullable<sql::Timestamptz>,
-    sql::Nullable<sql::Integer>,
-);
-
-#[derive(Queryable)]
-struct LiveRow {
-    seller_id: Uuid,
-    seller_no: i32,
-    client_id: Uuid,
-    name: String,
-    scopes: i32,
-    kind: String,
-    expires_at: Option<DateTime<Utc>>,
-    rate_limit: Option<i32>,
+row! {
+    struct LiveRow {
+        seller_id: Uuid,
+        seller_no: i32,
+        client_id: Uuid,
+        name: String,
+        scopes: i32,
+        kind: String,
+        expires_at: Option<DateTime<Utc>>,
+        rate_limit: Option<i32>,
+    }
 }
 
 /// A caller and the limit of its application.
@@ -132,52 +118,6 @@ impl LiveRow {
     }
 }
 
-/// Looks up every token and counts the requests of those that are alive.
-///
-/// - The clock is read once: all counts of the statement fall into one window.
-/// - The keys are handed in by subqueries, so that one plan is kept for lists of any length, and each is looked up by itself:
-///   `offset 0` keeps the planner from one join of whole tables, which it prefers for lists of a length that it guesses.
-/// - Each application has one row in it, and the rows are locked in order. Two groups with the same applications in
-///   different orders would wait for each other in a circle.
-/// - Its commit does not wait for the disk. That is set beside the clock, which is read in any case: PostgreSQL does not
-///   carry out a table expression that nobody reads.
-/// - What comes back is a row for each living token, and one for each application with the place of its last request. They
-///   are put together here, since a join of two results of unknown size costs the square of them.
-struct Admit<'a> {
-    families: Vec<Uuid>,
-    hashes: Vec<&'a [u8]>,
-    times: Vec<i64>,
-    kind: i16,
-}
-
-statement!(Admit<'_> => Row:
-    "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
-       from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-     live as materialized (select k.n, k.times, caller.* from clock cross join unnest((select ",
-    families: Array<SqlUuid>, "::uuid[]), (select ", hashes: Array<Binary>, "::bytea[]), (select ",
-    times: Array<BigInt>,
-    concat!("::bigint[])) with ordinality as k (family, hash, times, n) cross join lateral (select ", live_columns!(),
-     " from access_tokens t join families f on f.id = t.family_id join applications a on a.client_id = f.client_id \
-       join sellers s on s.id = f.seller_id where t.family_id = k.family and t.hash = k.hash and ",
-     live_condition!(), " offset 0) caller), \
-     counted as (insert into rate_windows as w (window_start, kind, subject, used) select clock.window_start, "),
-    kind: SmallInt, ", g.client_id, g.times \
-       from (select client_id, sum(times)::bigint as times from live group by client_id) g cross join clock \
-       order by g.client_id \
-       on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning subject, used) \
-     select n, seller_id, seller_no, client_id, name, scopes, kind, expires_at, rate_limit, client_id, null::bigint, at, \
-       window_start from live cross join clock \
-     union all select null, null, null, null, null, null, null, null, null, subject, used, at, window_start \
-       from counted cross join clock");
-
-type Row = (
-    Nullable<BigInt>,
-    Nullable<LiveColumns>,
-    SqlUuid,
-    Nullable<BigInt>,
-    Timestamptz,
-    Timestamptz,
-);
 type Returned = (
     Option<i64>,
     Option<LiveRow>,
@@ -188,8 +128,8 @@ type Returned = (
 );
 
 /// The requests of one server thread.
-pub(crate) struct Requests {
-    pub(crate) default_limit: NonZeroU32,
+struct Requests {
+    default_limit: NonZeroU32,
 }
 
 #[async_trait]
@@ -198,59 +138,77 @@ impl BatchQuery for Requests {
     type Question = TokenKey;
     type Answer = Option<Admission>;
 
+    /// Looks up every token and counts the requests of those that are alive.
+    ///
+    /// - The clock is read once: all counts of the statement fall into one window.
+    /// - The keys are handed in by subqueries, so that one plan is kept for lists of any length, and each is looked up by itself:
+    ///   `offset 0` keeps the planner from one join of whole tables, which it prefers for lists of a length that it guesses.
+    /// - Each application has one row in it, and the rows are locked in order. Two batches with the same applications in
+    ///   different orders would wait for each other in a circle.
+    /// - Its commit does not wait for the disk. That is set beside the clock, which is read in any case: PostgreSQL does not
+    ///   carry out a table expression that nobody reads.
+    /// - What comes back is a row for each living token, and one for each application with the place of its last request. They
+    ///   are put together here, since a join of two results of unknown size costs the square of them.
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
         tokens: &[TokenKey],
     ) -> QueryResult<Vec<Result<Option<Admission>, StoreError>>> {
-        let group = Group::of(tokens);
-        let admit = Admit {
-            families: group
-                .distinct
-                .iter()
-                .map(|(token, _)| token.family.uuid())
-                .collect(),
-            hashes: group
-                .distinct
-                .iter()
-                .map(|(token, _)| token.hash.bytes().as_slice())
-                .collect(),
-            times: group.distinct.iter().map(|(_, times)| *times).collect(),
-            kind: Limiter::Api.code(),
-        };
+        let batch = Batch::of(tokens);
+        let tokens = || batch.distinct.iter().map(|(token, _)| token);
+        let admit = sql!((Option<i64>, Option<LiveRow>, Uuid, Option<i64>, DateTime<Utc>, DateTime<Utc>):
+            "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
+               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
+             live as materialized (select k.n, k.times, caller.* from clock cross join unnest((select ",
+            tokens().map(|token| token.family.uuid()).collect::<Vec<_>>(), "::uuid[]), (select ",
+            tokens().map(|token| token.hash.bytes().as_slice()).collect::<Vec<_>>(), "::bytea[]), (select ",
+            batch.distinct.iter().map(|(_, times)| *times).collect::<Vec<_>>(),
+            concat!("::bigint[])) with ordinality as k (family, hash, times, n) cross join lateral (select ", live_columns!(),
+             " from access_tokens t join families f on f.id = t.family_id join applications a on a.client_id = f.client_id \
+               join sellers s on s.id = f.seller_id where t.family_id = k.family and t.hash = k.hash and ",
+             live_condition!(), " offset 0) caller), \
+             counted as (insert into rate_windows as w (window_start, kind, subject, used) select clock.window_start, "),
+            Limiter::Api.code(), ", g.client_id, g.times \
+               from (select client_id, sum(times)::bigint as times from live group by client_id) g cross join clock \
+               order by g.client_id \
+               on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning subject, used) \
+             select n, seller_id, seller_no, client_id, name, scopes, kind, expires_at, rate_limit, client_id, null::bigint, at, \
+               window_start from live cross join clock \
+             union all select null, null, null, null, null, null, null, null, null, subject, used, at, window_start \
+               from counted cross join clock");
         let rows = admit.get_results::<Returned>(&mut connection).await?;
-        Ok(group.admissions(rows, self.default_limit))
+        Ok(batch.admissions(rows, self.default_limit))
     }
 }
 
 /// Requests of which several may carry the same token: it is looked up once.
-struct Group<'a> {
+struct Batch<'a> {
     /// Each token with the number of its requests.
     distinct: Vec<(&'a TokenKey, i64)>,
     /// For each request, in order, the place of its token in `distinct`.
     requests: Vec<usize>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> Batch<'a> {
     fn of(tokens: &'a [TokenKey]) -> Self {
-        let mut group = Self {
+        let mut batch = Self {
             distinct: Vec::new(),
             requests: Vec::with_capacity(tokens.len()),
         };
         let mut places = HashMap::new();
         for token in tokens {
-            let next = group.distinct.len();
+            let next = batch.distinct.len();
             let place = *places
                 .entry((token.family.uuid(), token.hash.bytes()))
                 .or_insert(next);
-            if let Some((_, times)) = group.distinct.get_mut(place) {
+            if let Some((_, times)) = batch.distinct.get_mut(place) {
                 *times += 1;
             } else {
-                group.distinct.push((token, 1));
+                batch.distinct.push((token, 1));
             }
-            group.requests.push(place);
+            batch.requests.push(place);
         }
-        group
+        batch
     }
 
     /// Gives each request its own place in its application's window, in the order in which the requests came.
@@ -282,7 +240,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What an application's window had counted before this group and, as the group's requests take their places, since then.
+/// What an application's window had counted before this batch and, as the batch's requests take their places, since then.
 struct Window {
     place: i64,
     start: DateTime<Utc>,

@@ -5,30 +5,41 @@
 //!
 //! # `updated_after`
 //!
-//! A list is sorted by when a thing came to be and filtered by `updated_at`, which no one index serves. Nothing is updated
-//! before it is there, so the list has two parts, one after the other:
-//! 1. what *came to be* after the instant: all of it matches, and the list's own index yields it without a miss;
+//! A list is sorted by creation and filtered by `updated_at`, which no one index serves. Nothing is updated before it is created,
+//! so the list has two parts, one after the other:
+//! 1. what was *created* after the instant: all of it matches, and the list's own index yields it without a miss;
 //! 2. older things that have *changed* since. While at most [`FEW`] things of the seller were updated after the instant, they
 //!    are found in the index by `updated_at` and sorted: a page costs at most [`FEW`] index entries, whatever its depth and the
 //!    number of things. That is the client that polls for changes. Where there are more, the list's own index is walked and
 //!    what has not changed is passed over: about `size × older ÷ changed` rows a page where changes are spread evenly; at
 //!    worst, where all that has changed lies at the far end, one pass over the seller's older things.
 
-mod statement;
+use std::marker::PhantomData;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel_async::RunQueryDsl;
-use kernel::{Keyset, Page, PageSize, SellerId, StoreError};
+use diesel::{
+    QueryResult,
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::{BigInt, Text, Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, methods::LoadQuery};
+use kernel::{Keyset, PAGE_MAX, Page, PageSize, SellerId, StoreError};
+use uuid::Uuid;
 
-use self::statement::{CountUpdated, FEW};
-use crate::shared_connection::SharedConnection;
+use crate::{
+    connection::shared::SharedConnection,
+    sql::{Returns, Value},
+};
 
-pub(crate) use self::statement::Slice;
+/// Up to so many updated things are sorted.
+const FEW: i64 = 5_000;
+const FEW_AND_ONE: i64 = FEW + 1;
+/// The largest page and the row that tells whether more follow.
+const MOST: u16 = PAGE_MAX + 1;
 
 /// A table that is listed: one row for each seller and thing, with an index by seller, instant and id, one by seller, status,
 /// instant and id, and one by seller and `updated_at`, each over the rows that are listed.
-#[async_trait]
 pub(crate) trait Listed: Copy + Send + Sync + 'static {
     /// The table, with its short name where it has one.
     const TABLE: &'static str;
@@ -42,13 +53,10 @@ pub(crate) trait Listed: Copy + Send + Sync + 'static {
     const ID: &'static str;
     /// What restricts the list and its indexes, ` and …`, or nothing.
     const ONLY: &'static str;
-    /// The types of the columns.
-    type Columns;
+    /// A row.
+    type Row: Value + Send;
     /// What a row is.
-    type Item: Send;
-
-    /// Reads a run of rows.
-    async fn rows(connection: &SharedConnection, slice: Slice<Self>) -> Result<Vec<Self::Item>, StoreError>;
+    type Item: Send + TryFrom<Self::Row, Error = StoreError>;
 
     /// Where a thing stands in the list.
     fn position(item: &Self::Item) -> Keyset;
@@ -57,71 +65,243 @@ pub(crate) trait Listed: Copy + Send + Sync + 'static {
 /// Which of a seller's things a list holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filter {
-    /// Only those of this status.
     pub(crate) status: Option<&'static str>,
-    /// Only those that came to be later than this.
+    /// Only those that were created later than this.
     pub(crate) newer_than: Option<DateTime<Utc>>,
     /// Only those that were updated later than this.
     pub(crate) updated_after: Option<DateTime<Utc>>,
 }
 
 /// Reads a page.
-pub(crate) async fn read<L: Listed>(
-    connection: &SharedConnection,
+pub(crate) async fn read<'t, L: Listed>(
+    connection: &'t SharedConnection,
     seller: SellerId,
     filter: Filter,
     after: Option<Keyset>,
     size: PageSize,
-) -> Result<Page<L::Item>, StoreError> {
+) -> Result<Page<L::Item>, StoreError>
+where
+    Slice<L>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, L::Row>,
+{
     let list = Slice::<L> {
+        seller: seller.uuid(),
+        status: filter.status,
         newer_than: filter.newer_than,
-        ..Slice::new(seller.uuid(), filter.status, after, i64::from(size.get()) + 1)
+        until: None,
+        updated_after: None,
+        few: false,
+        after,
+        rows: i64::from(size.get()) + 1,
+        list: PhantomData,
     };
-    let items = match filter.updated_after {
-        None => L::rows(connection, list).await?,
+    let rows = match filter.updated_after {
+        None => connection.rows(list).await?,
         Some(instant) => updated_after(connection, list, instant).await?,
     };
+    let items = rows
+        .into_iter()
+        .map(L::Item::try_from)
+        .collect::<Result<_, _>>()?;
     Ok(Page::from_one_more(items, size, L::position))
 }
 
-async fn updated_after<L: Listed>(
-    connection: &SharedConnection,
+async fn updated_after<'t, L: Listed>(
+    connection: &'t SharedConnection,
     list: Slice<L>,
     instant: DateTime<Utc>,
-) -> Result<Vec<L::Item>, StoreError> {
+) -> Result<Vec<L::Row>, StoreError>
+where
+    Slice<L>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, L::Row>,
+{
     let mut found = Vec::new();
     if list.after.is_none_or(|after| after.at > instant) {
         let newer = Slice {
             newer_than: list.newer_than.max(Some(instant)),
             ..list
         };
-        found = L::rows(connection, newer).await?;
+        found = connection.rows(newer).await?;
     }
     let missing = list.rows - i64::try_from(found.len()).unwrap_or(list.rows);
     if missing > 0 && list.newer_than.is_none_or(|oldest| oldest < instant) {
         let older = Slice {
             until: Some(instant),
+            updated_after: Some(instant),
             rows: missing,
             ..list
         };
-        found.extend(changed(connection, older, instant).await?);
+        let count: Vec<i64> = connection.rows(CountUpdated(older)).await?;
+        let few = count.iter().all(|count| *count <= FEW);
+        found.extend(connection.rows(Slice { few, ..older }).await?);
     }
     Ok(found)
 }
 
-async fn changed<L: Listed>(
-    connection: &SharedConnection,
-    older: Slice<L>,
-    instant: DateTime<Utc>,
-) -> Result<Vec<L::Item>, StoreError> {
-    let count = CountUpdated::of(&older, instant);
-    let count = connection
-        .ask(|link| async move { count.get_result::<i64>(&mut link.connection()).await })
-        .await?;
-    let changed = Slice {
-        updated_after: Some(instant),
-        few: count <= FEW,
-        ..older
-    };
-    L::rows(connection, changed).await
+/// A run of rows in a list's order.
+#[derive(Clone, Copy)]
+pub(crate) struct Slice<L> {
+    seller: Uuid,
+    status: Option<&'static str>,
+    /// Only what was created later.
+    newer_than: Option<DateTime<Utc>>,
+    /// Only what was created by then.
+    until: Option<DateTime<Utc>>,
+    /// Only what was updated later.
+    updated_after: Option<DateTime<Utc>>,
+    /// So few were updated later that they are found by that.
+    few: bool,
+    after: Option<Keyset>,
+    rows: i64,
+    list: PhantomData<L>,
+}
+
+/// The text differs with the filters, so it is kept prepared by its text.
+impl<L> QueryId for Slice<L> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<L: Listed> Returns for Slice<L> {
+    type Row = L::Row;
+}
+
+impl<L: Listed> Query for Slice<L> {
+    type SqlType = <L::Row as Value>::Sql;
+}
+
+impl<L: Listed> QueryFragment<Pg> for Slice<L> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let is_first = self.after.is_none() && self.newer_than.is_none() && self.until.is_none();
+        match &self.updated_after {
+            Some(_) if self.few => self.few_changed(&mut out),
+            None if is_first => self.first(&mut out),
+            _ => self.walk(&mut out),
+        }
+    }
+}
+
+impl<L: Listed> Slice<L> {
+    /// The newest of all, which is asked for most, by a plan that is kept: its values come from subqueries, since the planner
+    /// takes a plan for known ones to be cheaper and would make it anew at each run, which costs more than reading the page.
+    /// The limit that it knows holds it to the index even where one seller has most of the rows.
+    fn first<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let (columns, table, only, at, id) = (L::COLUMNS, L::TABLE, L::ONLY, L::AT, L::ID);
+        out.push_sql(&format!(
+            "select * from (select {columns} from {table} where seller_id = (select "
+        ));
+        out.push_bind_param::<SqlUuid, _>(&self.seller)?;
+        out.push_sql("::uuid)");
+        if let Some(status) = &self.status {
+            out.push_sql(" and status = (select ");
+            out.push_bind_param::<Text, _>(status)?;
+            out.push_sql("::text)");
+        }
+        out.push_sql(&format!(
+            "{only} order by {at} desc, {id} desc limit {MOST}) newest order by {at} desc, {id} desc limit (select "
+        ));
+        out.push_bind_param::<BigInt, _>(&self.rows)?;
+        out.push_sql("::bigint)");
+        Ok(())
+    }
+
+    /// Walks the list's own index.
+    fn walk<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(&format!("select {} from {} where ", L::COLUMNS, L::TABLE));
+        self.of_seller(out)?;
+        self.between(out)?;
+        self.updated(out)?;
+        self.newest(out)
+    }
+
+    /// Sorts the keys that the index by `updated_at` yields, then fetches the rows of the page.
+    fn few_changed<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let (columns, table, name, at, id) = (L::COLUMNS, L::TABLE, L::NAME, L::AT, L::ID);
+        out.push_sql(&format!("select {columns} from (select {at}, {id} from ("));
+        self.changed(out)?;
+        out.push_sql(") updated where true");
+        self.between(out)?;
+        self.newest(out)?;
+        out.push_sql(&format!(
+            ") page join {table} using ({id}) where {name}.seller_id = "
+        ));
+        out.push_bind_param::<SqlUuid, _>(&self.seller)?;
+        out.push_sql(&format!(" order by {name}.{at} desc, {name}.{id} desc"));
+        Ok(())
+    }
+
+    /// The keys of what was updated. The order, which nobody needs, keeps the planner on the index by `updated_at`: left
+    /// to itself it reads the table, where it supposes rows that match at every step.
+    fn changed<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(&format!("select {}, {} from {} where ", L::AT, L::ID, L::TABLE));
+        self.of_seller(out)?;
+        self.updated(out)?;
+        out.push_sql(" order by updated_at limit ");
+        out.push_bind_param::<BigInt, _>(&FEW_AND_ONE)
+    }
+
+    fn of_seller<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("seller_id = ");
+        out.push_bind_param::<SqlUuid, _>(&self.seller)?;
+        if let Some(status) = &self.status {
+            out.push_sql(" and status = ");
+            out.push_bind_param::<Text, _>(status)?;
+        }
+        out.push_sql(L::ONLY);
+        Ok(())
+    }
+
+    fn updated<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        if let Some(instant) = &self.updated_after {
+            out.push_sql(" and updated_at > ");
+            out.push_bind_param::<Timestamptz, _>(instant)?;
+        }
+        Ok(())
+    }
+
+    fn between<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        for (comparison, instant) in [(">", &self.newer_than), ("<=", &self.until)] {
+            if let Some(instant) = instant {
+                out.push_sql(&format!(" and {} {comparison} ", L::AT));
+                out.push_bind_param::<Timestamptz, _>(instant)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn newest<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let (at, id) = (L::AT, L::ID);
+        if let Some(after) = &self.after {
+            out.push_sql(&format!(" and ({at}, {id}) < ("));
+            out.push_bind_param::<Timestamptz, _>(&after.at)?;
+            out.push_sql(", ");
+            out.push_bind_param::<SqlUuid, _>(&after.id)?;
+            out.push_sql(")");
+        }
+        out.push_sql(&format!(" order by {at} desc, {id} desc limit "));
+        out.push_bind_param::<BigInt, _>(&self.rows)
+    }
+}
+
+/// Counts what was updated after an instant, up to [`FEW`] and one more.
+struct CountUpdated<L>(Slice<L>);
+
+impl<L> QueryId for CountUpdated<L> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<L> Returns for CountUpdated<L> {
+    type Row = i64;
+}
+
+impl<L: Listed> Query for CountUpdated<L> {
+    type SqlType = BigInt;
+}
+
+impl<L: Listed> QueryFragment<Pg> for CountUpdated<L> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("select count(*) from (");
+        self.0.changed(&mut out)?;
+        out.push_sql(") updated");
+        Ok(())
+    }
 }

@@ -10,11 +10,10 @@ use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::runtime;
 
-use crate::{
-    connector::{ConnectError, Connector},
+use crate::connection::{
+    ConnectError, Connector,
     error::is_forbidden,
-    settings::DatabaseUrlError,
-    url,
+    url::{self, DatabaseUrlError},
 };
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");

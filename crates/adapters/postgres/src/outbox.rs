@@ -1,28 +1,29 @@
-//! What a transaction tells others: the marketplace by the change feed, subscribers by deliveries. Both are rows of the
+//! What a transaction announces: to the marketplace by the change feed, to subscribers by deliveries. Both are rows of the
 //! transaction itself, so that nobody hears of what did not happen and nothing that happened is kept back.
-
-mod fan_out;
-mod feed_row;
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use changes::ChangeItem;
+use async_trait::async_trait;
+use changes::{ChangeItem, Detail, Topic};
 use chrono::{DateTime, Utc};
-use kernel::SellerId;
-use oauth::ApplicationEvent;
-use offers::OfferEvent;
-use orders::OrderEvent;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::{SellerId, StoreError};
+use usecases::Announcement;
 use webhooks::Event;
 
-use self::{fan_out::FanOut, feed_row::FeedRows};
-use crate::pending::Write;
+use crate::{
+    connection::error::store_error,
+    sql::{column, sql},
+    unit_of_work::{Write, expect_rows},
+};
 
-pub(crate) use feed_row::{FeedColumns, FeedRow, feed_columns};
-
-/// What is told, by the seller whom it concerns. The order of sellers is the order in which their lanes are locked.
+/// What is announced, by seller. The order of sellers is the order in which their delivery queues are locked.
 #[derive(Default)]
 pub(crate) struct Outbox(BTreeMap<SellerId, News>);
 
@@ -33,33 +34,13 @@ struct News {
 }
 
 impl Outbox {
-    /// What an offer's change announces.
-    pub(crate) fn offer(&mut self, seller: SellerId, event: &OfferEvent, at: DateTime<Utc>) {
-        self.note(
+    pub(crate) fn add(&mut self, announced: Announcement) {
+        let Announcement {
             seller,
-            ChangeItem::of_offer(seller, event, at),
-            Event::of_offer(event),
+            item,
+            event,
             at,
-        );
-    }
-
-    /// What an order's move announces.
-    pub(crate) fn order(&mut self, seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) {
-        let told = Some(Event::of_order(event));
-        self.note(seller, ChangeItem::of_order(seller, event, at), told, at);
-    }
-
-    /// What an application's change announces.
-    pub(crate) fn application(&mut self, owner: SellerId, event: &ApplicationEvent, at: DateTime<Utc>) {
-        self.note(
-            owner,
-            Some(ChangeItem::of_application(owner, event, at)),
-            None,
-            at,
-        );
-    }
-
-    fn note(&mut self, seller: SellerId, item: Option<ChangeItem>, event: Option<Event>, at: DateTime<Utc>) {
+        } = announced;
         if item.is_none() && event.is_none() {
             return;
         }
@@ -68,17 +49,97 @@ impl Outbox {
         news.events.extend(event.map(|event| (event, at)));
     }
 
-    /// The statements that tell it: none where there is nothing to tell. `woken` is set by those that wake a lane.
+    /// The statements that announce it. `woken` is set by those that wake a delivery queue.
     pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Box<dyn Write>> {
         let mut writes = Vec::<Box<dyn Write>>::new();
         for (seller, news) in self.0 {
             if !news.feed.is_empty() {
-                writes.push(Box::new(FeedRows(news.feed)));
+                writes.push(Box::new(FeedItems(news.feed)));
             }
             if !news.events.is_empty() {
-                writes.push(Box::new(FanOut::new(seller, news.events, Arc::clone(woken))));
+                writes.push(Box::new(FanOut {
+                    seller,
+                    events: news.events,
+                    woken: Arc::clone(woken),
+                }));
             }
         }
         writes
+    }
+}
+
+/// Items of one seller. Their ids rise in this order.
+struct FeedItems(Vec<ChangeItem>);
+
+#[async_trait]
+impl Write for FeedItems {
+    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
+        let items = &self.0;
+        let topic = |pick: fn(Topic) -> Option<uuid::Uuid>| column(items, |item| pick(item.topic));
+        let insert = sql!(():
+            "insert into changes (seller_id, at, kind, offer_id, order_id, client_id, price_amount, stock, status) \
+             select * from unnest(", column(items, |item| item.seller.uuid()), ", ", column(items, |item| item.at),
+            ", ", column(items, |item| item.kind.as_str()), ", ",
+            topic(|topic| match topic { Topic::Offer(id) => Some(id.uuid()), _ => None }), ", ",
+            topic(|topic| match topic { Topic::Order(id) => Some(id.uuid()), _ => None }), ", ",
+            topic(|topic| match topic { Topic::Application(id) => Some(id.uuid()), _ => None }), ", ",
+            column(items, |item| match item.detail { Detail::Price(price) => Some(price.amount()), _ => None }), ", ",
+            column(items, |item| match item.detail { Detail::Stock(stock) => Some(stock.get()), _ => None }), ", ",
+            column(items, |item| match item.detail { Detail::Status(status) => Some(status.as_str()), _ => None }), ")");
+        let rows = insert.execute(&mut connection).await.map_err(store_error)?;
+        expect_rows("changes", rows, items.len())
+    }
+}
+
+/// A seller's events, each with its instant.
+struct FanOut {
+    seller: SellerId,
+    events: Vec<(Event, DateTime<Utc>)>,
+    /// Set where a delivery queue was woken.
+    woken: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Write for FanOut {
+    /// Queues the deliveries of the events, one for each subscription, and wakes the delivery queues that sleep.
+    ///
+    /// - A subscription hears of it while it is active and its application neither suspended nor gone.
+    /// - Its row is locked `for key share`: fan-outs do not wait for each other, but whoever puts a queue to sleep locks it `for
+    ///   update` and looks for work afterwards, and so finds this one or has not begun.
+    /// - A queue is woken by what its locked row says. What the statement saw before it had the lock may be old, and a queue
+    ///   judged by it could sleep on with work for ever.
+    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
+        let Some(latest) = self.events.iter().map(|(_, at)| *at).max() else {
+            return Ok(());
+        };
+        let bodies = self.events.iter().map(|(event, at)| event.around_id(*at));
+        let bodies = bodies
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(StoreError::unexpected)?;
+        let names = column(&self.events, |(event, _)| event.name.as_str());
+        let before = column(&bodies, |(before, _)| before.as_slice());
+        let after = column(&bodies, |(_, after)| after.as_slice());
+        let at = column(&self.events, |(_, at)| *at);
+        let insert = sql!(():
+            "with live as materialized (select s.seller_id, s.id, s.events, s.leased, s.wake_at from subscriptions s \
+               join applications a on a.client_id = s.client_id where s.seller_id = ", self.seller.uuid(),
+            " and s.active and s.events && ", names.as_slice(),
+            " and a.deleted_at is null and a.status in ('pending', 'active') order by s.id for key share of s), \
+             told as (insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
+               select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event, d.before || convert_to(d.id::text, 'UTF8') || d.after \
+               from (select l.seller_id, l.id as subscription_id, api_uuid(e.at) as id, e.event, e.before, e.after, e.at \
+                 from live l join unnest(", names.as_slice(), ", ", before, ", ", after, ", ", at,
+            ") with ordinality as e (event, before, after, at, n) on l.events @> array[e.event] order by l.id, e.n) d), \
+             asleep as materialized (select s.seller_id, s.id, s.leased, s.wake_at from live l \
+               join subscriptions s on s.seller_id = l.seller_id and s.id = l.id \
+               where not l.leased and (l.wake_at is null or l.wake_at > ", latest,
+            ") order by s.id for no key update of s) \
+             update subscriptions s set wake_at = ", latest,
+            " from asleep w where s.seller_id = w.seller_id and s.id = w.id and not w.leased \
+               and (w.wake_at is null or w.wake_at > ", latest, ")");
+        // The number of queues that were woken tells nothing of the deliveries: there may be none of either.
+        let queues = insert.execute(&mut connection).await.map_err(store_error)?;
+        self.woken.fetch_or(queues > 0, Ordering::Relaxed);
+        Ok(())
     }
 }

@@ -1,24 +1,27 @@
-//! Clearing what has had its time.
+//! Clearing what has had its time: in batches, so that nobody waits long for the locks.
 
-mod buyers;
-mod deliveries;
-mod panel;
-mod records;
+use std::fmt;
 
-use diesel::sql_types::{Array, BigInt, Uuid as SqlUuid};
-use diesel_async::RunQueryDsl;
+use chrono::TimeDelta;
 use kernel::StoreError;
 use uuid::Uuid;
 
-use crate::{statement::statement, transaction::Tx};
+use crate::{
+    mails::microseconds,
+    sql::{row, sql},
+    unit_of_work::Tx,
+};
 
-pub use self::{buyers::ErasedBuyers, records::ClearedRecords};
-pub(crate) use self::{buyers::erase_buyers, records::clear_records};
-
-/// Up to so many rows of each kind go at a time: little enough that nobody waits for the locks.
+/// Up to so many rows of each kind go at a time.
 const BATCH: i64 = 1_000;
+/// Up to so many orders lose their buyers at a time: their rows are locked meanwhile, and sellers may be waiting for them.
+const ORDERS: i64 = 100;
+/// Delivery queues that are looked at in one go.
+const QUEUES: i32 = 200;
+/// Where the clearing of deliveries goes on, as a mark of the installation.
+const PLACE: &str = "deliveries_cleared_to";
 
-/// What one batch has cleared.
+/// What one batch has cleared of credentials and of what the panel keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleared {
     /// Tokens and codes that expired over an hour ago.
@@ -34,88 +37,273 @@ pub struct Cleared {
     pub more: bool,
 }
 
-struct Windows {
-    batch: i64,
+/// What one batch has cleared of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClearedRecords {
+    /// Claims on idempotency keys that were made over 25 hours ago and ended over an hour ago.
+    pub claims: usize,
+    /// Items of the change feed older than 30 days.
+    pub changes: usize,
+    /// Mails that were sent, or given up, over 30 days ago.
+    pub mails: usize,
+    /// Deliveries that are done, older than 30 days and not among the last 100 of their subscription, and those whose
+    /// subscription has been removed.
+    pub deliveries: usize,
+    /// True when more is left than one batch holds.
+    pub more: bool,
 }
 
-statement!(Windows => ():
-    "delete from rate_windows where (window_start, kind, subject) in (select window_start, kind, subject \
-       from rate_windows where window_start < (select api_now()) - interval '10 minutes' \
-       order by window_start, kind, subject limit ", batch: BigInt, " for update skip locked)");
+/// What one batch has erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ErasedBuyers {
+    /// Orders whose buyers are gone now.
+    pub orders: usize,
+    /// True when more is left than one batch holds.
+    pub more: bool,
+}
 
-/// Clears a table of credentials and names the families that they were of.
-macro_rules! expired {
-    ($name:ident, $table:literal) => {
-        struct $name {
-            batch: i64,
-        }
+fn is_full(rows: usize, batch: i64) -> bool {
+    i64::try_from(rows).is_ok_and(|rows| rows >= batch)
+}
 
-        statement!($name => SqlUuid:
-            concat!("delete from ", $table, " where (family_id, hash) in (select family_id, hash from ", $table,
-                " where expires_at < (select api_now()) - interval '1 hour' order by expires_at limit "), batch: BigInt,
-            " for update skip locked) returning family_id");
+/// Deletes a batch of a table's oldest rows, by an instant that its index begins with.
+macro_rules! older {
+    ($table:literal, $key:literal, $instant:literal, $age:literal) => {
+        sql!((): concat!("delete from ", $table, " where (", $key, ") in (select ", $key, " from ", $table, " where ", $instant,
+            " < (select api_now()) - interval '", $age, "' order by ", $instant, " limit "), BATCH, " for update skip locked)")
     };
 }
 
-expired!(AccessTokens, "access_tokens");
-expired!(RefreshTokens, "refresh_tokens");
-expired!(Codes, "authorization_codes");
-
-/// Families whose last token or code has gone, and some of those that were revoked, with what sellers see of them. A family
-/// that has neither is given none any more, so nothing can come in between.
-struct Families {
-    emptied: Vec<Uuid>,
-    batch: i64,
+/// Clears a table of credentials and names the families that they were of.
+macro_rules! expired {
+    ($table:literal) => {
+        sql!(Uuid: concat!("delete from ", $table, " where (family_id, hash) in (select family_id, hash from ", $table,
+            " where expires_at < (select api_now()) - interval '1 hour' order by expires_at limit "), BATCH,
+            " for update skip locked) returning family_id")
+    };
 }
 
-statement!(Families => BigInt:
-    "with revoked as (select id from families where revoked_at < (select api_now()) - interval '1 hour' \
-       order by revoked_at limit ", batch: BigInt, " for update skip locked), \
-     doomed as (select id from revoked union select f.id from families f where f.id = any(", emptied: Array<SqlUuid>,
-    ") and not exists (select from access_tokens t where t.family_id = f.id) \
-         and not exists (select from refresh_tokens t where t.family_id = f.id) \
-         and not exists (select from authorization_codes c where c.family_id = f.id)), \
-     gone as (delete from families f using doomed where f.id = doomed.id returning f.seller_id, f.id), \
-     named as (delete from personal_tokens p using gone where p.seller_id = gone.seller_id and p.id = gone.id) \
-     select count(*) from gone");
-
-/// Clears one batch in a transaction of the caller's.
+/// Clears one batch of credentials and of what the panel keeps, in a transaction of the caller's.
 pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
-    let mut connection = tx.connection();
-    let rate_windows = tx.run(Windows { batch: BATCH }.execute(&mut connection)).await?;
-    let mut emptied = tx
-        .run(AccessTokens { batch: BATCH }.get_results::<Uuid>(&mut connection))
+    let batch = BATCH;
+    let rate_windows = tx
+        .execute(sql!(():
+            "delete from rate_windows where (window_start, kind, subject) in (select window_start, kind, subject \
+               from rate_windows where window_start < (select api_now()) - interval '10 minutes' \
+               order by window_start, kind, subject limit ", batch, " for update skip locked)"))
         .await?;
-    let refresh = tx
-        .run(RefreshTokens { batch: BATCH }.get_results::<Uuid>(&mut connection))
-        .await?;
-    let codes = tx
-        .run(Codes { batch: BATCH }.get_results::<Uuid>(&mut connection))
-        .await?;
-    let of_each = [emptied.len(), refresh.len(), codes.len()];
-    emptied.extend(refresh);
-    emptied.extend(codes);
+    let credentials = [
+        tx.rows(expired!("access_tokens")).await?,
+        tx.rows(expired!("refresh_tokens")).await?,
+        tx.rows(expired!("authorization_codes")).await?,
+    ];
+    let tokens = credentials.each_ref().map(Vec::len);
+    let mut emptied = credentials.concat();
     emptied.sort_unstable();
     emptied.dedup();
-    let families = tx
-        .run(
-            Families {
-                emptied,
-                batch: BATCH,
-            }
-            .get_result::<i64>(&mut connection),
-        )
-        .await?;
+    // Families whose last token or code has gone, and some of those that were revoked, with what sellers see of them. A family
+    // that has neither is given none any more, so nothing can come in between.
+    let families = tx.row(sql!(i64:
+        "with revoked as (select id from families where revoked_at < (select api_now()) - interval '1 hour' \
+           order by revoked_at limit ", batch, " for update skip locked), \
+         doomed as (select id from revoked union select f.id from families f where f.id = any(", emptied,
+        ") and not exists (select from access_tokens t where t.family_id = f.id) \
+             and not exists (select from refresh_tokens t where t.family_id = f.id) \
+             and not exists (select from authorization_codes c where c.family_id = f.id)), \
+         gone as (delete from families f using doomed where f.id = doomed.id returning f.seller_id, f.id), \
+         named as (delete from personal_tokens p using gone where p.seller_id = gone.seller_id and p.id = gone.id) \
+         select count(*) from gone")).await?.unwrap_or_default();
     let families = usize::try_from(families).map_err(StoreError::unexpected)?;
-    let full = usize::try_from(BATCH).map_err(StoreError::unexpected)?;
-    let panel = panel::clear_panel(tx).await?;
-    let counts = of_each.iter().chain(&panel).chain([&rate_windows, &families]);
-    let more = counts.into_iter().any(|rows| *rows >= full);
+    let panel = clear_panel(tx).await?;
+    let mut counts = tokens.iter().chain(&panel).chain([&rate_windows, &families]);
     Ok(Cleared {
-        tokens: of_each.iter().sum(),
+        tokens: tokens.iter().sum(),
         families,
         rate_windows,
         panel: panel.iter().sum(),
-        more,
+        more: counts.any(|rows| is_full(*rows, BATCH)),
+    })
+}
+
+async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
+    let batch = BATCH;
+    Ok([
+        // A session whose seven days are over is not touched any more, and so it has been idle for eight hours soon after.
+        tx.execute(older!("sessions", "hash", "seen_at", "9 hours")).await?,
+        tx.execute(older!("links", "hash", "expires_at", "1 hour")).await?,
+        tx.execute(older!("consents", "id", "expires_at", "1 hour")).await?,
+        // No form is older than the session that it belongs to.
+        tx.execute(older!("flashes", "session_hash, form", "created_at", "8 days")).await?,
+        // What nobody came for: it is a secret, and was to be shown at once.
+        tx.execute(sql!(():
+            "update flashes set sealed = null where (session_hash, form) in (select session_hash, form from flashes \
+               where sealed is not null and created_at < (select api_now()) - interval '1 hour' order by created_at limit ",
+            batch, " for update skip locked)")).await?,
+        // Mails whose links expired while nobody was there to send them: the links need not lie here any longer.
+        tx.execute(sql!(():
+            "update account_mails set due_at = null, dead_at = api_now(), url = null, fence = null where id in (select id \
+               from account_mails where due_at < (select api_now()) - interval '1 hour' \
+                 and expires_at < (select api_now()) - interval '1 hour' order by due_at limit ", batch,
+            " for update skip locked)")).await?,
+        tx.execute(sql!(():
+            "delete from account_mails where id in (select id from account_mails where due_at is null \
+               and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
+            batch, " for update skip locked)")).await?,
+        tx.execute(older!("api_usage", "seller_id, client_id, hour, status", "hour", "35 days")).await?,
+        // The ids rise with time: the first rows are looked at, and no index by time is needed.
+        tx.execute(sql!(():
+            "delete from audit_log where id in (select id from (select id, at from audit_log order by id limit ",
+            batch, ") oldest where at < (select api_now()) - interval '400 days')")).await?,
+    ])
+}
+
+/// Clears one batch of records in a transaction of the caller's.
+pub(crate) async fn clear_records(tx: &Tx) -> Result<ClearedRecords, StoreError> {
+    let batch = BATCH;
+    // The end of a claim moves, so they are found by their beginning. A completed one ends 24 hours after its completion, and
+    // the hour is for clocks and requests that are late.
+    let claims = tx.execute(sql!(():
+        "delete from idempotency where (seller_id, key) in (select seller_id, key from idempotency \
+           where created_at < (select api_now()) - interval '25 hours' and expires_at < (select api_now()) - interval '1 hour' \
+           order by created_at limit ", batch, " for update skip locked)")).await?;
+    // The feed's order is, but for transactions that were long under way, the order of time: the first rows are looked at, and
+    // no index by time is needed.
+    let changes = tx
+        .execute(sql!(():
+            "delete from changes where (seller_id, id) in (select seller_id, id from \
+               (select seller_id, id, at from changes order by xid, id limit ", batch,
+            ") oldest where at < (select api_now()) - interval '30 days')"))
+        .await?;
+    let mails = tx.execute(sql!(():
+        "delete from mails where id in (select id from mails where due_at is null \
+           and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
+        batch, " for update skip locked)")).await?;
+    let (deliveries, more_deliveries) = clear_deliveries(tx).await?;
+    Ok(ClearedRecords {
+        claims,
+        changes,
+        mails,
+        deliveries,
+        more: more_deliveries || [claims, changes, mails].iter().any(|rows| is_full(*rows, BATCH)),
+    })
+}
+
+row! {
+    struct ClearedRow {
+        rows: i64,
+        full: bool,
+        seller: Option<Uuid>,
+        subscription: Option<Uuid>,
+    }
+}
+
+/// A delivery queue, from which on there may be something to clear.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    seller: Uuid,
+    subscription: Uuid,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.seller, self.subscription)
+    }
+}
+
+impl Place {
+    fn parse(text: &str) -> Option<Self> {
+        let (seller, subscription) = text.split_once(' ')?;
+        Some(Self {
+            seller: seller.parse().ok()?,
+            subscription: subscription.parse().ok()?,
+        })
+    }
+}
+
+/// Clears deliveries that are old and done, but for the last hundred of each subscription, and all that have lost their
+/// subscription. Tells how many went and whether there is more to look at.
+///
+/// It goes from queue to queue by the primary key, in which ids rise with time, and notes where it goes on: the last queue where
+/// the batch was full, else the one after the last that was looked at, and none at the end. So it reads what it clears and the
+/// hundred that it keeps, and the table needs no index for its sake. An id of thirty days ago is that instant's, with nothing in
+/// its random bits.
+async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
+    let (key, batch, queues) = (PLACE, BATCH, QUEUES);
+    let noted = tx
+        .row(sql!(String:
+            "select value from instance where key = ", key, ""))
+        .await?;
+    let place = noted.as_deref().and_then(Place::parse).unwrap_or_default();
+    let clear = sql!(ClearedRow:
+        "with recursive age as materialized (select (lpad(to_hex(floor(extract(epoch from (select api_now()) - interval '30 days') \
+             * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid as id), \
+         lane as ((select seller_id, subscription_id, 0 as n from deliveries where (seller_id, subscription_id) >= (",
+        place.seller, ", ", place.subscription, ") order by seller_id, subscription_id limit 1) \
+           union all select d.seller_id, d.subscription_id, l.n + 1 from lane l cross join lateral (\
+             select seller_id, subscription_id from deliveries where (seller_id, subscription_id) > (l.seller_id, l.subscription_id) \
+             order by seller_id, subscription_id limit 1) d where l.n < ", queues,
+        "), doomed as materialized (select d.seller_id, d.subscription_id, d.id from lane l cross join age \
+           left join subscriptions s on s.seller_id = l.seller_id and s.id = l.subscription_id \
+           cross join lateral (select x.seller_id, x.subscription_id, x.id from deliveries x where x.seller_id = l.seller_id \
+             and x.subscription_id = l.subscription_id and (s.id is null or (x.due_at is null \
+               and x.id < least(age.id, coalesce((select h.id from deliveries h where h.seller_id = l.seller_id \
+                 and h.subscription_id = l.subscription_id order by h.id desc offset 99 limit 1), '00000000-0000-0000-0000-000000000000')))) \
+             order by x.id limit 1000) d \
+           where l.n < ", queues, " order by d.seller_id, d.subscription_id, d.id limit ", batch,
+        "), cleared as (delete from deliveries d using doomed x where d.seller_id = x.seller_id \
+             and d.subscription_id = x.subscription_id and d.id = x.id), \
+         size as (select count(*) as rows, count(*) >= ", batch, " as full from doomed), \
+         next as (select seller_id, subscription_id from lane where n = ", queues,
+        "), last as (select seller_id, subscription_id from doomed order by seller_id desc, subscription_id desc limit 1) \
+         select z.rows, z.full, case when z.full then l.seller_id else n.seller_id end, \
+           case when z.full then l.subscription_id else n.subscription_id end \
+         from size z left join next n on true left join last l on true");
+    let cleared = tx.row(clear).await?;
+    let cleared = cleared.ok_or_else(|| StoreError::unexpected("nothing was told of cleared deliveries"))?;
+    let next = cleared.seller.zip(cleared.subscription);
+    let next = next.map(|(seller, subscription)| Place { seller, subscription });
+    let value = next.unwrap_or_default().to_string();
+    if noted.as_ref() != Some(&value) {
+        tx.execute(sql!(():
+            "insert into instance (key, value) values (", key, ", ", value.as_str(),
+            ") on conflict (key) do update set value = excluded.value, set_at = api_now()"))
+            .await?;
+    }
+    let rows = usize::try_from(cleared.rows).map_err(StoreError::unexpected)?;
+    Ok((rows, cleared.full || next.is_some()))
+}
+
+/// Erases the buyers of one batch of orders in a transaction of the caller's. An order that somebody else is erasing is passed over.
+pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
+    let batch = ORDERS;
+    let taken = tx
+        .rows(sql!(Uuid:
+            "select order_id from orders where buyer_erased_at is null \
+               and created_at < (select api_now()) - ", microseconds(age),
+            " * interval '1 microsecond' order by created_at limit ", batch, " for no key update skip locked"))
+        .await?;
+    let orders = taken.as_slice();
+    if !orders.is_empty() {
+        // Does to many orders what `SellerOrder::erase_buyer` does to one part: the rule, `updated_at` included, lives there, and a
+        // test holds this statement to it. Parts are locked by seller, as every transaction does.
+        tx.execute(sql!(():
+            "with clock as materialized (select api_now() as at), \
+             parts as materialized (select seller_id, order_id from seller_orders where order_id = any(", orders,
+            ") and (buyer is not null or shipping_address is not null) order by seller_id, order_id for no key update) \
+             update seller_orders p set buyer = null, shipping_address = null, \
+               updated_at = case when p.paid_at is null then p.updated_at else greatest(p.updated_at, (select at from clock)) end \
+               from parts where p.seller_id = parts.seller_id and p.order_id = parts.order_id")).await?;
+        // A mail may have been queued by whoever held a part until just now. This statement sees what was committed while the one
+        // before waited: from then on no transaction finds a buyer to write to.
+        tx.execute(sql!(():
+            "delete from mails where order_id = any(", orders, ")"))
+            .await?;
+        tx.execute(sql!(():
+            "update orders set buyer_erased_at = (select api_now()) where order_id = any(", orders, ")"))
+            .await?;
+    }
+    Ok(ErasedBuyers {
+        orders: orders.len(),
+        more: is_full(orders.len(), ORDERS),
     })
 }

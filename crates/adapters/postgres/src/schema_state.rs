@@ -1,10 +1,12 @@
 //! How the database's schema stands to this program.
 
-use diesel::sql_types::{Bool, Nullable, Text};
-use diesel_async::RunQueryDsl;
 use kernel::StoreError;
 
-use crate::{error::is_forbidden, migrations::embedded_versions, reads::Reads, statement::statement};
+use crate::{
+    connection::{error::is_forbidden, pool::Autocommit},
+    migrations::embedded_versions,
+    sql::sql,
+};
 
 /// How the database's schema stands to this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,28 +43,15 @@ pub enum SchemaState {
     },
 }
 
-/// Whether writes are taken, which encoding and language are spoken, and whether there is a schema.
-struct IsThere;
-
-statement!(IsThere => (Bool, Text, Text, Bool):
-    "select not current_setting('transaction_read_only')::boolean, \
-       current_setting('server_encoding'), current_setting('lc_messages'), \
-       to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null");
-
-struct Applied;
-
-statement!(Applied => (Text, Nullable<Text>):
-    "select m.version, f.oldest_binary from __diesel_schema_migrations m left join schema_facts f on f.version = m.version");
-
 /// Reads the state.
-pub(crate) async fn read(reads: &Reads) -> Result<SchemaState, StoreError> {
-    let (takes_writes, encoding, locale, is_there) = reads
-        .ask(|lent| async move {
-            IsThere
-                .get_result::<(bool, String, String, bool)>(&mut lent.connection())
-                .await
-        })
-        .await?;
+pub(crate) async fn read(statements: &Autocommit) -> Result<SchemaState, StoreError> {
+    let facts = sql!((bool, String, String, bool):
+        "select not current_setting('transaction_read_only')::boolean, \
+           current_setting('server_encoding'), current_setting('lc_messages'), \
+           to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null");
+    let facts = statements.row(facts).await?;
+    let (takes_writes, encoding, locale, is_there) =
+        facts.ok_or_else(|| StoreError::unexpected("the server told nothing of itself"))?;
     if !takes_writes {
         return Ok(SchemaState::ReadOnly);
     }
@@ -75,9 +64,9 @@ pub(crate) async fn read(reads: &Reads) -> Result<SchemaState, StoreError> {
     if !is_there {
         return Ok(SchemaState::Missing);
     }
-    let applied = reads
-        .ask(|lent| async move { Applied.get_results(&mut lent.connection()).await })
-        .await;
+    let applied = sql!((String, Option<String>):
+        "select m.version, f.oldest_binary from __diesel_schema_migrations m left join schema_facts f on f.version = m.version");
+    let applied = statements.rows(applied).await;
     let applied = match applied {
         Err(StoreError::Unexpected(error)) if is_forbidden(error.as_ref()) => {
             return Ok(SchemaState::Forbidden);

@@ -1,234 +1,227 @@
-//! Everything that lies sealed in the database: which keys seal it, and sealing it anew under another one.
-//!
-//! It is gone through page by page, in the order of each table's primary key, so that no statement takes long however much
-//! there is. Nothing is noted about how far one has come: what is sealed by the right key already is passed over, so that one
-//! who was interrupted begins again.
+//! Which keys seal what is stored, and sealing the secrets of webhooks again under another key. They alone outlive a key: what else
+//! is sealed ends by itself within days.
 
-mod columns;
-mod statements;
+use std::{collections::BTreeMap, sync::Arc};
 
-use std::collections::BTreeMap;
-
-use diesel::Queryable;
 use diesel_async::RunQueryDsl;
-use kernel::StoreError;
+use kernel::{Purpose, StoreError};
+use uuid::Uuid;
 
-use self::statements::{Page, Put, Sample};
-use crate::{reads::Reads, sealing::Sealing};
+use crate::{
+    connection::{
+        Connector, Link,
+        error::{is_lock_timeout, store_error},
+        pool::Autocommit,
+    },
+    sealing::Sealing,
+    sql::{row, sql},
+    webhooks::secret_binding,
+};
 
-/// Rows of a page: others may have to wait for them while they are written.
-const PAGE: u8 = 200;
-/// Rows of each column that a sample looks at, so that it costs the same however much there is.
-const SAMPLED_ROWS: i64 = 500;
-/// Values of a key in each column that a sample opens: a single one may have been changed.
-const SAMPLED_VALUES: i64 = 3;
+/// The column of secrets that webhooks are signed with.
+pub const WEBHOOK_SECRETS: &str = "subscriptions.secret";
+/// Every column of sealed values, with what its values are for.
+const COLUMNS: [(&str, Purpose); 4] = [
+    (WEBHOOK_SECRETS, Purpose::WebhookSecret),
+    ("idempotency.body", Purpose::RememberedBody),
+    ("account_mails.url", Purpose::MailedLink),
+    ("flashes.sealed", Purpose::Flash),
+];
+/// Secrets that are read at a time.
+const PAGE: i64 = 200;
 
-/// A column of sealed values. Whatever is sealed and stored is one of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SealedColumn {
-    /// What webhooks are signed with.
-    WebhookSecrets,
-    /// Answers that are remembered for idempotency keys.
-    RememberedBodies,
-    /// Links in mails that wait.
-    MailedLinks,
-    /// Secrets that the panel is yet to show.
-    Flashes,
+/// The id of the key that sealed a value: the first byte is its length.
+macro_rules! key_of {
+    ($column:literal) => {
+        concat!(
+            "encode(substring(",
+            $column,
+            " from 2 for get_byte(",
+            $column,
+            " || '\\x00'::bytea, 0)), 'escape')"
+        )
+    };
 }
 
-impl SealedColumn {
-    /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::WebhookSecrets,
-        Self::RememberedBodies,
-        Self::MailedLinks,
-        Self::Flashes,
-    ];
+/// Counts the values of a column by key.
+macro_rules! counted {
+    ($table:literal, $column:literal) => {
+        concat!(
+            "select '",
+            $table,
+            ".",
+            $column,
+            "', ",
+            key_of!($column),
+            ", count(*) from ",
+            $table,
+            " where ",
+            $column,
+            " is not null group by 2"
+        )
+    };
+}
 
-    /// Where its table begins.
-    pub fn beginning(self) -> SealedPlace {
-        let place = self.place();
-        SealedPlace {
-            first: place.first.beginning.to_owned(),
-            second: place.second.beginning.to_owned(),
-        }
+/// Three values of each key, among the first 500 rows of a column that come to hand, with what they are bound to.
+macro_rules! sampled {
+    ($table:literal, $column:literal, $binding:literal) => {
+        concat!(
+            "(select '",
+            $table,
+            ".",
+            $column,
+            "', key, binding, sealed from (select key, binding, sealed, \
+            row_number() over (partition by key) as place from (select ",
+            key_of!($column),
+            " as key, ",
+            $binding,
+            " as binding, ",
+            $column,
+            " as sealed from ",
+            $table,
+            " where ",
+            $column,
+            " is not null limit 500) looked_at) counted where place <= 3)"
+        )
+    };
+}
+
+row! {
+    struct SecretRow {
+        seller_id: Uuid,
+        id: Uuid,
+        /// The id of the key that sealed it.
+        key: String,
+        secret: Vec<u8>,
     }
 }
 
-/// A place in the order of a table: the primary key of its last row that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SealedPlace {
-    first: String,
-    second: String,
-}
-
-/// What became of the values of a page, or of many.
+/// What became of the secrets of webhooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resealed {
-    /// Those that the right key sealed already.
+    /// Those that the right key had sealed before.
     pub current: u64,
-    /// Those that were sealed anew, or would have been.
+    /// Those that were sealed again, or would have been.
     pub resealed: u64,
-    /// Those that somebody else had locked, changed or removed meanwhile.
+    /// Those that somebody else held locked.
     pub busy: u64,
     /// Those that do not open, by the id of the key that they name.
     pub unopened: BTreeMap<String, u64>,
 }
 
-impl Resealed {
-    /// Adds what became of others.
-    pub fn add(&mut self, more: Self) {
-        self.current += more.current;
-        self.resealed += more.resealed;
-        self.busy += more.busy;
-        for (key, values) in more.unopened {
-            *self.unopened.entry(key).or_default() += values;
-        }
-    }
-}
-
 /// What became of the values of one key in a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SealedSample {
-    /// Those that opened.
     pub opened: u64,
-    /// Those that did not.
     pub unopened: u64,
-}
-
-#[derive(Queryable)]
-struct Sampled {
-    /// The id of the key that sealed it.
-    key: String,
-    binding: Vec<u8>,
-    sealed: Vec<u8>,
-}
-
-#[derive(Queryable)]
-struct Row {
-    first: String,
-    second: String,
-    /// The id of the key that sealed it.
-    key: String,
-    /// What it is bound to.
-    binding: Vec<u8>,
-    /// The sealed value, where it was asked for and another key sealed it.
-    sealed: Option<Vec<u8>>,
 }
 
 /// All sealed values of a database.
 pub struct SealedValues {
-    pub(crate) reads: Reads,
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) statements: Autocommit,
     pub(crate) sealing: Sealing,
 }
 
-impl std::fmt::Debug for SealedValues {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SealedValues")
-    }
-}
-
 impl SealedValues {
-    /// How many values of the page after a place each key seals, by its id, and the place of the next page; none at the end.
-    pub async fn keys(
-        &self,
-        column: SealedColumn,
-        after: &SealedPlace,
-    ) -> Result<(BTreeMap<String, u64>, Option<SealedPlace>), StoreError> {
-        let rows = self.page(Page::keys(column.place(), after)).await?;
-        let next = next(&rows);
-        let mut counts = BTreeMap::new();
-        for row in rows {
-            *counts.entry(row.key).or_default() += 1;
-        }
-        Ok((counts, next))
-    }
-
-    /// Seals the values of the page after a place anew, but for those that the key named `current` has sealed: the one that
-    /// the sealer seals with. Tells what became of them, and the place of the next page; none at the end.
-    ///
-    /// A value is replaced only where it is still the one that was opened, so that this may run beside processes that write.
-    /// With `dry`, values are opened and nothing is written.
-    pub async fn reseal(
-        &self,
-        column: SealedColumn,
-        after: &SealedPlace,
-        current: &str,
-        dry: bool,
-    ) -> Result<(Resealed, Option<SealedPlace>), StoreError> {
-        let place = column.place();
-        let rows = self.page(Page::others_than(current, place, after)).await?;
-        let next = next(&rows);
-        let (mut outcome, mut new) = (Resealed::default(), Put::nothing(place));
-        for row in rows {
-            let Some(old) = row.sealed else {
-                outcome.current += 1;
-                continue;
-            };
-            let sealer = self.sealing.sealer()?;
-            match sealer.open(column.purpose(), &row.binding, &old) {
-                Ok(plain) => {
-                    let value = sealer.seal(column.purpose(), &row.binding, &plain);
-                    new.push((row.first, row.second), old, value);
-                }
-                Err(_) => *outcome.unopened.entry(row.key).or_default() += 1,
+    /// How many values each key seals: by its id, and then by column, each of which is there. Takes as long as it takes.
+    pub async fn keys(&self) -> Result<BTreeMap<String, BTreeMap<&'static str, u64>>, StoreError> {
+        let link = self.connector.open().await?;
+        let counted = sql!((String, String, i64): concat!(counted!("subscriptions", "secret"), " union all ",
+            counted!("idempotency", "body"), " union all ", counted!("account_mails", "url"), " union all ",
+            counted!("flashes", "sealed")));
+        let rows = counted
+            .get_results::<(String, String, i64)>(&mut link.connection())
+            .await;
+        let mut keys = BTreeMap::<String, BTreeMap<&'static str, u64>>::new();
+        for (name, key, count) in rows.map_err(store_error)? {
+            let columns = keys
+                .entry(key)
+                .or_insert_with(|| COLUMNS.map(|(column, _)| (column, 0)).into());
+            if let Some((column, _)) = COLUMNS.iter().find(|(column, _)| *column == name) {
+                columns.insert(column, u64::try_from(count).map_err(StoreError::unexpected)?);
             }
         }
-        let opened = new.len();
-        let written = if dry || opened == 0 {
-            opened
-        } else {
-            self.put(new).await?
-        };
-        outcome.resealed = written;
-        outcome.busy = opened.saturating_sub(written);
-        Ok((outcome, next))
+        Ok(keys)
     }
 
-    /// Opens a few values of each key that seals some, among the first rows of each column that come to hand, and tells by the
-    /// keys' ids what became of them. Cheap; what seals little may be missed.
+    /// The columns of sealed values.
+    pub fn columns() -> impl Iterator<Item = &'static str> {
+        COLUMNS.iter().map(|(column, _)| *column)
+    }
+
+    /// Opens a few values of each key that seals some, and tells by the keys' ids what became of them. Cheap; what seals
+    /// little may be missed.
     pub async fn sample(&self) -> Result<BTreeMap<String, SealedSample>, StoreError> {
+        // The bindings are those of `sealing`, `webhooks` and, among the use cases, `shown_once`.
+        let sampled = sql!((String, String, Vec<u8>, Vec<u8>): concat!(
+            sampled!("subscriptions", "secret", "uuid_send(seller_id) || uuid_send(id)"), " union all ",
+            sampled!("idempotency", "body", "int8send(16) || uuid_send(seller_id) || int8send(octet_length(key)) \
+              || convert_to(key, 'UTF8') || int8send(octet_length(fingerprint)) || fingerprint || int8send(16) \
+              || uuid_send(fence)"), " union all ",
+            sampled!("account_mails", "url", "uuid_send(id)"), " union all ",
+            sampled!("flashes", "sealed", "session_hash || uuid_send(form)")));
         let sealer = self.sealing.sealer()?;
         let mut found = BTreeMap::<String, SealedSample>::new();
-        for column in SealedColumn::ALL {
-            let sample = Sample {
-                of: column.place(),
-                rows: SAMPLED_ROWS,
-                values: SAMPLED_VALUES,
-            };
-            let read = self
-                .reads
-                .ask(|lent| async move { sample.get_results::<Sampled>(&mut lent.connection()).await });
-            for value in read.await? {
-                let of_key = found.entry(value.key).or_default();
-                match sealer.open(column.purpose(), &value.binding, &value.sealed) {
-                    Ok(_) => of_key.opened += 1,
-                    Err(_) => of_key.unopened += 1,
-                }
+        for (name, key, binding, sealed) in self.statements.rows(sampled).await? {
+            let of_key = found.entry(key).or_default();
+            let purpose = COLUMNS.iter().find(|(column, _)| *column == name);
+            match purpose.map(|(_, purpose)| sealer.open(*purpose, &binding, &sealed)) {
+                Some(Ok(_)) => of_key.opened += 1,
+                _ => of_key.unopened += 1,
             }
         }
         Ok(found)
     }
 
-    async fn page(&self, page: Page) -> Result<Vec<Row>, StoreError> {
-        let read = self
-            .reads
-            .ask(|lent| async move { page.get_results::<Row>(&mut lent.connection()).await });
-        read.await
-    }
-
-    async fn put(&self, new: Put) -> Result<u64, StoreError> {
-        let written = self
-            .reads
-            .ask(|lent| async move { new.execute(&mut lent.connection()).await });
-        u64::try_from(written.await?).map_err(StoreError::unexpected)
+    /// Seals the secrets of webhooks again, but for those that the key named `current` has sealed: the one that the sealer seals
+    /// with. With `dry`, they are opened and nothing is written.
+    ///
+    /// A secret is replaced only where it is still the same, one row a statement, so that this may run beside processes that
+    /// lock many of them. Nothing is noted of how far it has come: run again, it passes over what is done.
+    pub async fn reseal(&self, current: &str, dry: bool) -> Result<Resealed, StoreError> {
+        let sealer = self.sealing.sealer()?;
+        let link = self.connector.open().await?;
+        let (mut outcome, mut owner, mut id) = (Resealed::default(), Uuid::nil(), Uuid::nil());
+        loop {
+            let page = sql!(SecretRow: concat!("select seller_id, id, ", key_of!("secret"),
+                ", secret from subscriptions where (seller_id, id) > ("), owner, ", ", id,
+                ") order by seller_id, id limit ", PAGE, "");
+            let page = page.get_results::<SecretRow>(&mut link.connection()).await;
+            let page = page.map_err(store_error)?;
+            let Some(last) = page.last() else {
+                return Ok(outcome);
+            };
+            (owner, id) = (last.seller_id, last.id);
+            for row in page {
+                if row.key == current {
+                    outcome.current += 1;
+                    continue;
+                }
+                let binding = secret_binding(row.seller_id, row.id);
+                let Ok(plain) = sealer.open(Purpose::WebhookSecret, &binding, &row.secret) else {
+                    *outcome.unopened.entry(row.key).or_default() += 1;
+                    continue;
+                };
+                let new = sealer.seal(Purpose::WebhookSecret, &binding, &plain);
+                if dry || replace(&link, &row, new).await? {
+                    outcome.resealed += 1;
+                } else {
+                    outcome.busy += 1;
+                }
+            }
+        }
     }
 }
 
-fn next(rows: &[Row]) -> Option<SealedPlace> {
-    let last = rows.last().filter(|_| rows.len() >= usize::from(PAGE))?;
-    Some(SealedPlace {
-        first: last.first.clone(),
-        second: last.second.clone(),
-    })
+/// False where somebody holds the row locked, or has changed or removed it.
+async fn replace(link: &Link, row: &SecretRow, sealed: Vec<u8>) -> Result<bool, StoreError> {
+    let replace = sql!((): "update subscriptions set secret = ", sealed,
+        " from (select set_config('lock_timeout', '2s', true) as patience) bound where patience <> '' and seller_id = ",
+        row.seller_id, " and id = ", row.id, " and secret = ", row.secret.as_slice(), "");
+    match replace.execute(&mut link.connection()).await {
+        Ok(rows) => Ok(rows == 1),
+        Err(error) if is_lock_timeout(&error) => Ok(false),
+        Err(error) => Err(store_error(error)),
+    }
 }

@@ -1,28 +1,55 @@
-//! Opening transactions.
+//! Transactions: how they begin, what they send, and how they end.
+//!
+//! A round trip costs more than a small statement, so what a transaction writes and does not read back is sent with its next
+//! read or at its end, pipelined. The outbox goes last: delivery queues are locked after everything else, in one order by all
+//! transactions, and for the shortest time.
+
+use std::{
+    panic::Location,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::sql_types::{Text, Timestamptz};
+use diesel::{OptionalExtension, QueryResult};
 use diesel_async::{
-    AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection, pooled_connection::deadpool::Pool,
+    AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
+    methods::{ExecuteDsl, LoadQuery},
+    pooled_connection::deadpool::{Object, Pool},
 };
-use futures_util::join;
-use kernel::StoreError;
-use std::time::Duration;
-use tokio::time::Instant;
+use futures_util::{
+    future::{BoxFuture, join_all},
+    join,
+};
+use kernel::{CommitError, StoreError};
+use orders::PollSchedule;
+use tokio::{runtime::Handle, sync::Notify, time::Instant};
+use tracing::Span;
 use usecases::{Transaction, UnitOfWork};
 
 use crate::{
     ANSWER_WITHIN,
-    error::{pool_error, store_error, within},
-    meters::{PoolWaits, TransactionTimes},
-    statement::statement,
-    transaction::{Leased, TRANSACTION_MAX, Tools, Tx},
+    connection::error::{Silence, is_surely_undone, pool_error, store_error, within},
+    observe::{self, PoolWaits, TransactionTimes},
+    outbox::Outbox,
+    sealing::Sealing,
+    sql::{Returns, sql},
 };
 
-/// A transaction waits for a row at most this long: longer than any other one holds it in the ordinary course.
+/// No transaction lasts longer.
+pub(crate) const TRANSACTION_MAX: Duration = Duration::from_secs(10);
+/// A transaction waits this long for a row: longer than any other one usually holds it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time for a statement's answer on the wire, on top of the time that the server gives the statement.
+const ON_THE_WAY: Duration = Duration::from_millis(500);
+/// A rollback that takes longer is left to the end of the connection.
+const ROLLBACK_MAX: Duration = Duration::from_secs(2);
 
+/// Opens transactions over the pool.
 pub(crate) struct Units {
     pub(crate) pool: Pool<AsyncPgConnection>,
     pub(crate) statement_timeout: Duration,
@@ -30,19 +57,6 @@ pub(crate) struct Units {
     pub(crate) waits: PoolWaits,
     pub(crate) times: TransactionTimes,
 }
-
-/// Reads the clock and bounds the transaction. The bounds hold for this transaction alone: a session's would stay on a
-/// connection that PgBouncer then gives to somebody else.
-struct Opening {
-    statement_timeout: String,
-    lock_timeout: String,
-    idle_timeout: String,
-}
-
-statement!(Opening => (Timestamptz, Text, Text, Text):
-    "select api_now(), set_config('statement_timeout', ", statement_timeout: Text,
-    ", true), set_config('lock_timeout', ", lock_timeout: Text,
-    ", true), set_config('idle_in_transaction_session_timeout', ", idle_timeout: Text, ", true)");
 
 #[async_trait]
 impl UnitOfWork for Units {
@@ -58,33 +72,31 @@ impl Units {
         let left = || ends.saturating_duration_since(Instant::now());
         let taken = async { self.waits.take(self.pool.get()).await.map_err(pool_error) };
         let leased = Leased::new(within(left(), taken).await?);
-        let mut tx = Tx::new(
-            leased,
-            self.statement_timeout,
-            self.tools.clone(),
-            self.times.clone(),
-        );
-        let begun = within(left(), self.times.begin.take(self.open(tx.connection())));
-        match begun.await {
-            Ok(now) => {
-                tx.begun(now);
-                Ok(tx)
-            }
-            Err(error) => {
-                tx.never_begun();
-                Err(error)
-            }
-        }
+        let begun = self.times.begin.take(self.open(leased.connection()));
+        // After a failure the transaction may have begun or not: the connection is closed.
+        let now = within(left(), begun).await?;
+        Ok(Tx {
+            leased: Some(leased),
+            now,
+            ends: Instant::now() + TRANSACTION_MAX,
+            statement_max: self.statement_timeout + ON_THE_WAY,
+            unsettled: AtomicUsize::new(0),
+            writes: Mutex::default(),
+            outbox: Mutex::default(),
+            woken: Arc::default(),
+            tools: self.tools.clone(),
+            times: self.times.clone(),
+        })
     }
 
-    /// BEGIN and what follows it are sent together and cost one round trip.
+    /// BEGIN is sent together with the statement that reads the clock and bounds the transaction, in one round trip. The bounds
+    /// hold for this transaction alone: a session's would stay on a connection that PgBouncer then gives to somebody else.
     async fn open(&self, connection: &AsyncPgConnection) -> Result<DateTime<Utc>, StoreError> {
         let (mut first, mut second) = (connection, connection);
-        let opening = Opening {
-            statement_timeout: milliseconds(self.statement_timeout),
-            lock_timeout: milliseconds(LOCK_TIMEOUT.min(self.statement_timeout)),
-            idle_timeout: milliseconds(TRANSACTION_MAX),
-        };
+        let opening = sql!((DateTime<Utc>, String, String, String):
+            "select api_now(), set_config('statement_timeout', ", milliseconds(self.statement_timeout),
+            ", true), set_config('lock_timeout', ", milliseconds(LOCK_TIMEOUT.min(self.statement_timeout)),
+            ", true), set_config('idle_in_transaction_session_timeout', ", milliseconds(TRANSACTION_MAX), ", true)");
         let begun = first.batch_execute("begin isolation level read committed read write");
         let (begun, opened) = join!(
             begun,
@@ -97,4 +109,294 @@ impl Units {
 
 fn milliseconds(time: Duration) -> String {
     time.as_millis().to_string()
+}
+
+/// A connection of the pool that may be in a transaction. Unless it is given back, it is closed: the pool never
+/// sees it again, and the server rolls back.
+pub(crate) struct Leased(Option<Object<AsyncPgConnection>>);
+
+impl Leased {
+    pub(crate) const fn new(connection: Object<AsyncPgConnection>) -> Self {
+        Self(Some(connection))
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "it is there until `give_back`, which consumes the value, and until the drop"
+    )]
+    pub(crate) fn connection(&self) -> &AsyncPgConnection {
+        self.0.as_deref().expect("the connection is leased")
+    }
+
+    /// Gives the connection back to the pool: no transaction is open on it.
+    pub(crate) fn give_back(mut self) {
+        drop(self.0.take());
+    }
+
+    async fn roll_back(self) {
+        let mut connection = self.connection();
+        let rolled_back = tokio::time::timeout(ROLLBACK_MAX, connection.batch_execute("rollback")).await;
+        if matches!(rolled_back, Ok(Ok(()))) {
+            self.give_back();
+        }
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(Object::take(connection));
+        }
+    }
+}
+
+/// What writing needs beside the database.
+#[derive(Debug, Clone)]
+pub(crate) struct Tools {
+    pub(crate) sealing: Sealing,
+    pub(crate) schedule: PollSchedule,
+    /// Notified of each commit that has woken a delivery queue.
+    pub(crate) queued: Arc<Notify>,
+}
+
+/// A statement that waits for the next read or for the end of the transaction.
+#[async_trait]
+pub(crate) trait Write: Send + Sync {
+    /// Sends the statement and checks what it did.
+    async fn send(&self, connection: &AsyncPgConnection) -> Result<(), StoreError>;
+}
+
+/// A statement with the number of rows of a table that it has to change, if that is known.
+struct Queued<S> {
+    statement: S,
+    changes: Option<(&'static str, usize)>,
+}
+
+#[async_trait]
+impl<S: Send + Sync> Write for Queued<S>
+where
+    for<'s, 'c> &'s S: ExecuteDsl<&'c AsyncPgConnection>,
+{
+    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
+        let changed = (&self.statement)
+            .execute(&mut connection)
+            .await
+            .map_err(store_error)?;
+        self.changes
+            .map_or(Ok(()), |(table, expected)| expect_rows(table, changed, expected))
+    }
+}
+
+/// A write that has to change this many rows of the table.
+pub(crate) fn changing<S>(table: &'static str, rows: usize, statement: S) -> Box<dyn Write>
+where
+    S: Send + Sync + 'static,
+    for<'s, 'c> &'s S: ExecuteDsl<&'c AsyncPgConnection>,
+{
+    let changes = Some((table, rows));
+    Box::new(Queued { statement, changes })
+}
+
+/// A write that may change any number of rows.
+pub(crate) fn changing_any<S>(statement: S) -> Box<dyn Write>
+where
+    S: Send + Sync + 'static,
+    for<'s, 'c> &'s S: ExecuteDsl<&'c AsyncPgConnection>,
+{
+    let changes = None;
+    Box::new(Queued { statement, changes })
+}
+
+/// Refuses a statement that changed another number of rows than it had to.
+pub(crate) fn expect_rows(table: &str, changed: usize, expected: usize) -> Result<(), StoreError> {
+    if changed == expected {
+        return Ok(());
+    }
+    Err(StoreError::unexpected(format!(
+        "{changed} rows of {table} were saved instead of {expected}"
+    )))
+}
+
+/// A transaction: every port that changes something is implemented over it.
+pub(crate) struct Tx {
+    /// Nothing once the transaction has ended.
+    leased: Option<Leased>,
+    now: DateTime<Utc>,
+    ends: Instant,
+    statement_max: Duration,
+    /// Statements that were begun and did not succeed, or have not yet.
+    unsettled: AtomicUsize,
+    writes: Mutex<Vec<Box<dyn Write>>>,
+    outbox: Mutex<Outbox>,
+    /// Whether anything that was sent has woken a delivery queue.
+    woken: Arc<AtomicBool>,
+    tools: Tools,
+    times: TransactionTimes,
+}
+
+impl Tx {
+    pub(crate) const fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "only `commit` and the drop take it, and both consume the value"
+    )]
+    pub(crate) fn connection(&self) -> &AsyncPgConnection {
+        self.leased
+            .as_ref()
+            .expect("the transaction is open")
+            .connection()
+    }
+
+    /// All rows of a statement.
+    #[track_caller]
+    pub(crate) fn rows<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Vec<S::Row>, StoreError>>
+    where
+        S: Returns + Send + LoadQuery<'t, &'t AsyncPgConnection, S::Row> + 't,
+    {
+        Box::pin(self.run(async move { statement.get_results(&mut self.connection()).await }))
+    }
+
+    /// The row of a statement that has one or none.
+    #[track_caller]
+    pub(crate) fn row<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Option<S::Row>, StoreError>>
+    where
+        S: Returns + Send + LoadQuery<'t, &'t AsyncPgConnection, S::Row> + 't,
+    {
+        let row = async move { statement.get_result(&mut self.connection()).await.optional() };
+        Box::pin(self.run(row))
+    }
+
+    /// The number of rows that a statement changed.
+    #[track_caller]
+    pub(crate) fn execute<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<usize, StoreError>>
+    where
+        S: Send + ExecuteDsl<&'t AsyncPgConnection> + 't,
+    {
+        Box::pin(self.run(async move { statement.execute(&mut self.connection()).await }))
+    }
+
+    /// Sends the writes that wait, and a statement behind them. Every statement goes through here or through
+    /// [`Self::finish_with`], so that a transaction in which one failed or was given up is never taken for committed.
+    #[track_caller]
+    pub(crate) fn run<T: Send>(
+        &self,
+        statement: impl Future<Output = QueryResult<T>> + Send,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send {
+        let place = Location::caller();
+        async move {
+            let writes = std::mem::take(&mut *lock(&self.writes));
+            let both = async {
+                let (written, answer) = join!(send_all(&writes, self.connection()), statement);
+                written?;
+                answer.map_err(store_error)
+            };
+            let span = observe::span(TransactionTimes::WITHIN);
+            observe::asked_at(&span, place);
+            observe::of_many(&span, writes.len().saturating_add(1));
+            self.settle(span, both).await
+        }
+    }
+
+    /// Lets a statement wait for the next read, or for the end.
+    pub(crate) fn write_later(&self, write: Box<dyn Write>) {
+        lock(&self.writes).push(write);
+    }
+
+    /// What is announced at the end.
+    pub(crate) fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        lock(&self.outbox)
+    }
+
+    /// Notes that a delivery queue was woken: workers of this process hear of it with the commit.
+    pub(crate) fn wakes_queue(&self) {
+        self.woken.store(true, Ordering::Relaxed);
+    }
+
+    /// Sends all that is still waiting, and `last` behind it.
+    pub(crate) async fn finish_with(&self, last: Option<Box<dyn Write>>) -> Result<(), StoreError> {
+        let mut writes = std::mem::take(&mut *lock(&self.writes));
+        writes.extend(std::mem::take(&mut *self.outbox()).into_writes(&self.woken));
+        writes.extend(last);
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let span = observe::span(TransactionTimes::WITHIN);
+        observe::of_many(&span, writes.len());
+        self.settle(span, send_all(&writes, self.connection())).await
+    }
+
+    async fn settle<T>(
+        &self,
+        span: Span,
+        statements: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let limit = self
+            .statement_max
+            .min(self.ends.saturating_duration_since(Instant::now()));
+        self.unsettled.fetch_add(1, Ordering::Relaxed);
+        let answer = tokio::time::timeout(limit, self.times.within.take_in(span, statements)).await;
+        let answer = answer.map_err(|_| StoreError::from(Silence(limit)))??;
+        self.unsettled.fetch_sub(1, Ordering::Relaxed);
+        Ok(answer)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends writes one after another without waiting in between. The first failure is the cause of those after it.
+async fn send_all(writes: &[Box<dyn Write>], connection: &AsyncPgConnection) -> Result<(), StoreError> {
+    let answers = join_all(writes.iter().map(|write| write.send(connection))).await;
+    answers.into_iter().collect()
+}
+
+#[async_trait]
+impl Transaction for Tx {
+    fn now(&self) -> DateTime<Utc> {
+        self.now
+    }
+
+    async fn commit(mut self: Box<Self>) -> Result<(), CommitError> {
+        self.finish_with(None).await.map_err(CommitError::RolledBack)?;
+        let undone = |why: &str| Err(CommitError::RolledBack(StoreError::unexpected(why)));
+        if AtomicUsize::load(&self.unsettled, Ordering::Relaxed) > 0 {
+            return undone("a statement of this transaction had failed");
+        }
+        let Some(leased) = self.leased.take() else {
+            return undone("the transaction had ended");
+        };
+        let mut connection = leased.connection();
+        // In a transaction that has failed, COMMIT is answered with the tag ROLLBACK, which does not reach us. There the
+        // statement before it fails, so that COMMIT is not carried out and the failure is seen.
+        let limit = self.statement_max;
+        let committed = self
+            .times
+            .commit
+            .take(connection.batch_execute("select 1; commit"));
+        match tokio::time::timeout(limit, committed).await {
+            Ok(Ok(())) => {
+                leased.give_back();
+                if AtomicBool::load(&self.woken, Ordering::Relaxed) {
+                    self.tools.queued.notify_one();
+                }
+                Ok(())
+            }
+            Ok(Err(error)) if is_surely_undone(&error) => Err(CommitError::RolledBack(store_error(error))),
+            Ok(Err(error)) => Err(CommitError::Unknown(store_error(error))),
+            Err(_) => Err(CommitError::Unknown(Silence(limit).into())),
+        }
+    }
+}
+
+impl Drop for Tx {
+    fn drop(&mut self) {
+        let Some(leased) = self.leased.take() else { return };
+        if let Ok(runtime) = Handle::try_current() {
+            drop(runtime.spawn(leased.roll_back()));
+        }
+    }
 }

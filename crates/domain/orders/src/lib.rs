@@ -17,7 +17,7 @@ pub use order::{
 };
 pub use ports::{CarrierLookup, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore};
 pub use status::{OrderStatus, PaymentStatus};
-pub use tracking::{DueParcel, PollSchedule, TrackingQueue};
+pub use tracking::{DueParcel, Following, PollSchedule, TrackingQueue};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use mail::MockBuyerNotifier;

@@ -2,10 +2,12 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{SellerId, StoreError};
+use kernel::{Change, SellerId, StoreError};
 use uuid::Uuid;
 
-use crate::{Carrier, OrderId, TrackingNumber, TrackingStatus};
+use crate::{
+    Carrier, OrderEvent, OrderEventKind, OrderId, OrderState, SellerOrder, TrackingNumber, TrackingStatus,
+};
 
 /// How long a parcel is followed, counted from its shipment.
 const FOLLOWED: TimeDelta = TimeDelta::days(60);
@@ -38,6 +40,37 @@ impl PollSchedule {
         };
         Some(now + self.interval * times)
     }
+
+    /// What a change of an order at `now` means for its parcel; nothing where it means nothing. Nobody is asked about a test
+    /// order, or about an unknown carrier.
+    pub fn following(
+        self,
+        change: &Change<SellerOrder, OrderEvent>,
+        now: DateTime<Utc>,
+    ) -> Option<Following> {
+        let part = &change.after;
+        let parcel = part
+            .parcel()
+            .filter(|parcel| !part.is_test && parcel.carrier != Carrier::Other)?;
+        let has = |kind| change.events.iter().any(|event| event.kind == kind);
+        match &part.state {
+            OrderState::Shipped { shipped_at, .. } if has(OrderEventKind::Shipped) => {
+                let due_at = self.next(*shipped_at, parcel.tracking_status, now)?;
+                Some(Following::Begins { due_at })
+            }
+            OrderState::Delivered { .. } if has(OrderEventKind::Delivered) => Some(Following::Ends),
+            _ => None,
+        }
+    }
+}
+
+/// What a change of an order means for the following of its parcel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Following {
+    /// The carrier is asked from this instant on.
+    Begins { due_at: DateTime<Utc> },
+    /// The parcel has arrived. It may not have been followed any more, or never.
+    Ends,
 }
 
 /// A parcel that a worker has leased.
@@ -85,6 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{Cause, OrderNumber, Parcel};
 
     const SCHEDULE: PollSchedule = PollSchedule {
         interval: TimeDelta::minutes(30),
@@ -113,6 +147,88 @@ mod tests {
         );
         assert_eq!(next(24 * 60, Some(TrackingStatus::OutForDelivery)), None);
         assert_eq!(next(1, Some(TrackingStatus::Delivered)), None);
+    }
+
+    fn change(
+        carrier: Carrier,
+        is_test: bool,
+        kind: OrderEventKind,
+        delivered: bool,
+    ) -> Change<SellerOrder, OrderEvent> {
+        let (id, number) = (
+            OrderId::from(Uuid::nil()),
+            OrderNumber::new("A-1".to_owned()).unwrap(),
+        );
+        let parcel = Parcel {
+            id: Uuid::nil().into(),
+            carrier,
+            tracking_number: TrackingNumber::new("ABC-123".to_owned()).unwrap(),
+            tracking_status: None,
+            delivered_already: false,
+            buyer_notified: false,
+            created_at: at(1),
+        };
+        let (paid_at, shipped_at) = (at(0), at(1));
+        let state = if delivered {
+            OrderState::Delivered {
+                paid_at,
+                shipped_at,
+                delivered_at: at(2),
+                parcel: Some(parcel),
+            }
+        } else {
+            OrderState::Shipped {
+                paid_at,
+                shipped_at,
+                parcel,
+            }
+        };
+        let after = SellerOrder {
+            seller: Uuid::nil().into(),
+            id,
+            number: number.clone(),
+            is_test,
+            several_sellers: false,
+            payment_method: None,
+            delivery_method: None,
+            placed_at: at(0),
+            buyer: None,
+            shipping_address: None,
+            items: Vec::new(),
+            state,
+            updated_at: at(1),
+        };
+        let event = OrderEvent {
+            kind,
+            order: id,
+            number,
+            cause: Cause::Seller,
+        };
+        Change::of_existing(after, vec![event])
+    }
+
+    #[test]
+    fn a_parcel_is_followed_from_its_shipment_to_its_delivery() {
+        use OrderEventKind::{Delivered, Paid, Shipped};
+        let following = |change| SCHEDULE.following(&change, at(1));
+        let due_at = at(2);
+        assert_eq!(
+            following(change(Carrier::Inpost, false, Shipped, false)),
+            Some(Following::Begins { due_at })
+        );
+        assert_eq!(
+            following(change(Carrier::Inpost, false, Delivered, true)),
+            Some(Following::Ends)
+        );
+        for nothing in [
+            change(Carrier::Inpost, true, Shipped, false),
+            change(Carrier::Other, false, Shipped, false),
+            change(Carrier::Inpost, false, Paid, false),
+            change(Carrier::Inpost, false, Shipped, true),
+            change(Carrier::Inpost, true, Delivered, true),
+        ] {
+            assert_eq!(following(nothing), None);
+        }
     }
 
     proptest! {

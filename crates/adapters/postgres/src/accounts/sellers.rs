@@ -2,41 +2,26 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::{
-    ExpressionMethods, OptionalExtension, QueryDsl, Queryable, Selectable, SelectableHelper, pg::Pg,
-    sql_types as sql,
-};
-use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
-use oauth::{NewSeller, Seller, SellerReader, SellerStore};
+use oauth::{NewSeller, PasswordHash, Seller, SellerReader, SellerStore};
 use uuid::Uuid;
 
 use crate::{
-    reads::Reads,
-    schema::{coalesce_instant, sellers},
-    transaction::Tx,
+    connection::pool::Autocommit,
+    sql::{row, sql},
+    unit_of_work::Tx,
     webhooks::{Ended, end_subscriptions},
 };
 
-/// The types of the columns of [`SellerRow`]: `id, seller_no, name, email, created_at, closed_at`.
-pub(crate) type SellerColumns = (
-    sql::Uuid,
-    sql::Integer,
-    sql::Text,
-    sql::Text,
-    sql::Timestamptz,
-    sql::Nullable<sql::Timestamptz>,
-);
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = sellers, check_for_backend(Pg))]
-pub(crate) struct SellerRow {
-    id: Uuid,
-    seller_no: i32,
-    name: String,
-    email: String,
-    created_at: DateTime<Utc>,
-    closed_at: Option<DateTime<Utc>>,
+row! {
+    pub(super) struct SellerRow {
+        id: Uuid,
+        seller_no: i32,
+        name: String,
+        email: String,
+        created_at: DateTime<Utc>,
+        closed_at: Option<DateTime<Utc>>,
+    }
 }
 
 impl TryFrom<SellerRow> for Seller {
@@ -44,11 +29,8 @@ impl TryFrom<SellerRow> for Seller {
 
     fn try_from(row: SellerRow) -> Result<Self, StoreError> {
         if row.seller_no < 1 {
-            return Err(StoreError::corrupt(
-                "sellers",
-                row.id,
-                format!("seller_no {}", row.seller_no),
-            ));
+            let reason = format!("seller_no {}", row.seller_no);
+            return Err(StoreError::corrupt("sellers", row.id, reason));
         }
         Ok(Self {
             id: row.id.into(),
@@ -62,64 +44,49 @@ impl TryFrom<SellerRow> for Seller {
 }
 
 /// Reads sellers outside a transaction.
-pub(crate) struct Sellers(pub(crate) Reads);
+pub(crate) struct Sellers(pub(crate) Autocommit);
 
 #[async_trait]
 impl SellerReader for Sellers {
     async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
-        let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
-        let ask = self
-            .0
-            .ask(|lent| async move { seller.get_result(&mut lent.connection()).await.optional() });
-        ask.await?.map(Seller::try_from).transpose()
+        let seller = sql!(SellerRow: "select id, seller_no, name, email, created_at, closed_at from sellers where id = ",
+            id.uuid(), "");
+        self.0.row(seller).await?.map(Seller::try_from).transpose()
     }
 
     async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError> {
-        let some = sellers::table
-            .filter(sellers::seller_no.gt(after))
-            .order(sellers::seller_no)
-            .limit(limit.into())
-            .select(SellerRow::as_select());
-        let rows = self
-            .0
-            .ask(|lent| async move { some.get_results(&mut lent.connection()).await })
-            .await?;
-        rows.into_iter().map(Seller::try_from).collect()
+        let some = sql!(SellerRow: "select id, seller_no, name, email, created_at, closed_at from sellers where seller_no > ",
+            after, " order by seller_no limit ", i64::from(limit), "");
+        self.0
+            .rows(some)
+            .await?
+            .into_iter()
+            .map(Seller::try_from)
+            .collect()
     }
 }
 
 #[async_trait]
 impl SellerStore for Tx {
     async fn add_seller(&self, seller: NewSeller) -> Result<Seller, StoreError> {
-        let insert = diesel::insert_into(sellers::table)
-            .values((
-                sellers::id.eq(seller.id.uuid()),
-                sellers::name.eq(seller.name.as_str()),
-                sellers::email.eq(seller.email.as_str()),
-                sellers::password_hash.eq(seller.password.as_ref().map(oauth::PasswordHash::as_str)),
-                sellers::created_at.eq(seller.created_at),
-            ))
-            .returning(SellerRow::as_returning());
-        self.run(insert.get_result(&mut self.connection()))
-            .await?
+        let password = seller.password.as_ref().map(PasswordHash::as_str);
+        let insert = sql!(SellerRow: "insert into sellers (id, name, email, password_hash, created_at) values (",
+            seller.id.uuid(), ", ", seller.name.as_str(), ", ", seller.email.as_str(), ", ", password, ", ", seller.created_at,
+            ") returning id, seller_no, name, email, created_at, closed_at");
+        let row = self.row(insert).await?;
+        row.ok_or_else(|| StoreError::unexpected("a seller was not stored"))?
             .try_into()
     }
 
     async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
-        let locked = sellers::table
-            .filter(sellers::id.eq(id.uuid()))
-            .select(SellerRow::as_select())
-            .for_no_key_update();
-        let row = self
-            .run(async { locked.get_result(&mut self.connection()).await.optional() })
-            .await?;
-        row.map(Seller::try_from).transpose()
+        let lock = sql!(SellerRow: "select id, seller_no, name, email, created_at, closed_at from sellers where id = ",
+            id.uuid(), " for no key update");
+        self.row(lock).await?.map(Seller::try_from).transpose()
     }
 
     async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let close = diesel::update(sellers::table.find(id.uuid()))
-            .set(sellers::closed_at.eq(coalesce_instant(sellers::closed_at, at)));
-        let closed = self.run(close.execute(&mut self.connection())).await? == 1;
+        let close = sql!((): "update sellers set closed_at = coalesce(closed_at, ", at, ") where id = ", id.uuid(), "");
+        let closed = self.execute(close).await? == 1;
         if closed {
             end_subscriptions(self, Ended::Seller(id)).await?;
         }

@@ -3,16 +3,14 @@
 //! Whoever ends a subscription locks its row `for update`: every fan-out in flight that has found it alive has to end first,
 //! and what that queued is there for the next statement. A transaction stops, or deletes, a limited number of what is pending
 //! and is over quickly however much that is: nothing of it is given out any more. Workers stop the rest when they come by the
-//! lane, and what has no subscription is cleared like what is old.
+//! queue, and what has no subscription is cleared like what is old.
 
-use diesel::sql_types::{Array, BigInt, Nullable, Uuid as SqlUuid};
-use diesel_async::RunQueryDsl;
 use kernel::{SellerId, StoreError};
 use oauth::ClientId;
 use uuid::Uuid;
 use webhooks::SubscriptionId;
 
-use crate::{statement::statement, transaction::Tx};
+use crate::{sql::sql, unit_of_work::Tx};
 
 /// Whose subscriptions end.
 #[derive(Debug, Clone, Copy)]
@@ -23,100 +21,42 @@ pub(crate) enum Ended {
     Seller(SellerId),
 }
 
-/// A lane that a worker holds stays in its hands until it gives it back, so that the attempts under way are recorded.
-struct Deactivate {
-    seller: Uuid,
-    client: Option<Uuid>,
-}
-
-statement!(Deactivate => (SqlUuid, SqlUuid):
-    "with theirs as materialized (select s.seller_id, s.id from subscriptions s where (s.seller_id, s.id) in (\
-         select seller_id, id from subscriptions where seller_id = ", seller: SqlUuid,
-    " and client_id = coalesce(", client: Nullable<SqlUuid>,
-    ", client_id) union select t.seller_id, t.id from applications a join subscriptions t on t.client_id = a.client_id \
-           where a.owner_id = ", seller: SqlUuid, " and ", client: Nullable<SqlUuid>,
-    " is null) order by s.seller_id, s.id for update of s) \
-     update subscriptions s set active = false, wake_at = case when s.leased then s.wake_at end from theirs t \
-     where s.seller_id = t.seller_id and s.id = t.id returning s.seller_id, s.id");
-
-/// Stops what is pending. Where there is more, the lane wakes, and the worker that finds it stops it.
-struct Stop {
-    sellers: Vec<Uuid>,
-    lanes: Vec<Uuid>,
-}
-
-statement!(Stop => ():
-    "with pending as materialized (select l.seller_id, l.id as lane, d.id from unnest(", sellers: Array<SqlUuid>, ", ", lanes: Array<SqlUuid>,
-    ") l (seller_id, id) cross join lateral (\
-         (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
-            and d.due_at is not null and d.attempt = 0 limit 500) union all \
-         (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
-            and d.due_at is not null and d.attempt > 0 limit 500)) d), \
-     stopped as (update deliveries d set due_at = null from pending p \
-       where d.seller_id = p.seller_id and d.subscription_id = p.lane and d.id = p.id) \
-     update subscriptions s set wake_at = (select api_now()) \
-     from (select seller_id, lane from pending group by seller_id, lane having count(*) >= 500) m \
-     where s.seller_id = m.seller_id and s.id = m.lane and not s.leased");
-
-/// Ends subscriptions for good: they stay to be seen, inactive.
+/// Ends subscriptions for good: they stay to be seen, inactive. A queue that a worker holds stays in its hands until it gives it
+/// back, so that the attempts under way are recorded.
 pub(crate) async fn end_subscriptions(tx: &Tx, whose: Ended) -> Result<(), StoreError> {
-    let deactivate = match whose {
-        Ended::Connection(seller, client_id) => Deactivate {
-            seller: seller.uuid(),
-            client: Some(client_id.uuid()),
-        },
-        Ended::Seller(seller) => Deactivate {
-            seller: seller.uuid(),
-            client: None,
-        },
+    let (seller, client) = match whose {
+        Ended::Connection(seller, client_id) => (seller.uuid(), Some(client_id.uuid())),
+        Ended::Seller(seller) => (seller.uuid(), None),
     };
-    let ended = tx
-        .run(deactivate.get_results::<(Uuid, Uuid)>(&mut tx.connection()))
-        .await?;
+    let ended = tx.rows(sql!((Uuid, Uuid):
+        "with theirs as materialized (select s.seller_id, s.id from subscriptions s where (s.seller_id, s.id) in (\
+             select seller_id, id from subscriptions where seller_id = ", seller, " and client_id = coalesce(",
+        client,
+        ", client_id) union select t.seller_id, t.id from applications a join subscriptions t on t.client_id = a.client_id \
+               where a.owner_id = ", seller, " and ", client,
+        " is null) order by s.seller_id, s.id for update of s) \
+         update subscriptions s set active = false, wake_at = case when s.leased then s.wake_at end from theirs t \
+         where s.seller_id = t.seller_id and s.id = t.id returning s.seller_id, s.id")).await?;
     if ended.is_empty() {
         return Ok(());
     }
-    let (sellers, lanes) = ended.into_iter().unzip();
-    let stop = Stop { sellers, lanes };
-    tx.run(stop.execute(&mut tx.connection())).await?;
-    Ok(())
+    // Where more is pending than is stopped here, the queue wakes, and the worker that finds it stops the rest.
+    let (sellers, lanes): (Vec<_>, Vec<_>) = ended.into_iter().unzip();
+    tx.execute(sql!(():
+        "with pending as materialized (select l.seller_id, l.id as lane, d.id from unnest(", sellers, ", ", lanes,
+        ") l (seller_id, id) cross join lateral (\
+             (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
+                and d.due_at is not null and d.attempt = 0 limit 500) union all \
+             (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
+                and d.due_at is not null and d.attempt > 0 limit 500)) d), \
+         stopped as (update deliveries d set due_at = null from pending p \
+           where d.seller_id = p.seller_id and d.subscription_id = p.lane and d.id = p.id) \
+         update subscriptions s set wake_at = (select api_now()) \
+         from (select seller_id, lane from pending group by seller_id, lane having count(*) >= 500) m \
+         where s.seller_id = m.seller_id and s.id = m.lane and not s.leased"))
+        .await
+        .map(drop)
 }
-
-struct Remove {
-    seller: Uuid,
-    client: Uuid,
-    id: Uuid,
-}
-
-statement!(Remove => BigInt:
-    "with gone as (delete from subscriptions where seller_id = ", seller: SqlUuid,
-    " and id = ", id: SqlUuid, " and client_id = ", client: SqlUuid,
-    " returning seller_id, client_id), \
-     freed as (update subscription_quota q set used = q.used - 1 from gone g \
-       where q.seller_id = g.seller_id and q.client_id = g.client_id) \
-     select count(*) from gone");
-
-struct RemoveAll {
-    client: Uuid,
-}
-
-statement!(RemoveAll => (SqlUuid, SqlUuid):
-    "with theirs as materialized (select seller_id, id from subscriptions where client_id = ", client: SqlUuid,
-    " order by seller_id, id for update), \
-     freed as (delete from subscription_quota where client_id = ", client: SqlUuid,
-    " and (select count(*) from theirs) >= 0) \
-     delete from subscriptions s using theirs t where s.seller_id = t.seller_id and s.id = t.id returning s.seller_id, s.id");
-
-struct Forget {
-    sellers: Vec<Uuid>,
-    lanes: Vec<Uuid>,
-}
-
-statement!(Forget => ():
-    "delete from deliveries d using (select x.seller_id, x.subscription_id, x.id from unnest(", sellers: Array<SqlUuid>, ", ", lanes: Array<SqlUuid>,
-    ") l (seller_id, id) cross join lateral (select seller_id, subscription_id, id from deliveries y \
-         where y.seller_id = l.seller_id and y.subscription_id = l.id order by y.id limit 1000) x limit 5000) x \
-     where d.seller_id = x.seller_id and d.subscription_id = x.subscription_id and d.id = x.id");
 
 /// Removes one subscription of an application with its history; false where there is none.
 pub(super) async fn remove_subscription(
@@ -125,26 +65,31 @@ pub(super) async fn remove_subscription(
     client_id: ClientId,
     id: SubscriptionId,
 ) -> Result<bool, StoreError> {
-    let remove = Remove {
-        seller: seller.uuid(),
-        client: client_id.uuid(),
-        id: id.uuid(),
-    };
-    let gone = tx.run(remove.get_result::<i64>(&mut tx.connection())).await? > 0;
+    let (seller, client, id) = (seller.uuid(), client_id.uuid(), id.uuid());
+    let gone = tx
+        .row(sql!(i64:
+            "with gone as (delete from subscriptions where seller_id = ", seller, " and id = ", id,
+            " and client_id = ", client, " returning seller_id, client_id), \
+             freed as (update subscription_quota q set used = q.used - 1 from gone g \
+               where q.seller_id = g.seller_id and q.client_id = g.client_id) \
+             select count(*) from gone"))
+        .await?
+        .is_some_and(|gone| gone > 0);
     if gone {
-        forget(tx, vec![(seller.uuid(), id.uuid())]).await?;
+        forget(tx, vec![(seller, id)]).await?;
     }
     Ok(gone)
 }
 
 /// Removes every subscription of an application that is being deleted, with their histories.
 pub(crate) async fn remove_subscriptions(tx: &Tx, client_id: ClientId) -> Result<(), StoreError> {
-    let remove = RemoveAll {
-        client: client_id.uuid(),
-    };
-    let gone = tx
-        .run(remove.get_results::<(Uuid, Uuid)>(&mut tx.connection()))
-        .await?;
+    let client = client_id.uuid();
+    let gone = tx.rows(sql!((Uuid, Uuid):
+        "with theirs as materialized (select seller_id, id from subscriptions where client_id = ", client,
+        " order by seller_id, id for update), \
+         freed as (delete from subscription_quota where client_id = ", client,
+        " and (select count(*) from theirs) >= 0) \
+         delete from subscriptions s using theirs t where s.seller_id = t.seller_id and s.id = t.id returning s.seller_id, s.id")).await?;
     if gone.is_empty() {
         return Ok(());
     }
@@ -152,33 +97,27 @@ pub(crate) async fn remove_subscriptions(tx: &Tx, client_id: ClientId) -> Result
 }
 
 async fn forget(tx: &Tx, gone: Vec<(Uuid, Uuid)>) -> Result<(), StoreError> {
-    let (sellers, lanes) = gone.into_iter().unzip();
-    let forget = Forget { sellers, lanes };
-    tx.run(forget.execute(&mut tx.connection())).await?;
-    Ok(())
+    let (sellers, lanes): (Vec<_>, Vec<_>) = gone.into_iter().unzip();
+    tx.execute(sql!(():
+        "delete from deliveries d using (select x.seller_id, x.subscription_id, x.id from unnest(", sellers, ", ",
+        lanes, ") l (seller_id, id) cross join lateral (select seller_id, subscription_id, id from deliveries y \
+             where y.seller_id = l.seller_id and y.subscription_id = l.id order by y.id limit 1000) x limit 5000) x \
+         where d.seller_id = x.seller_id and d.subscription_id = x.subscription_id and d.id = x.id")).await.map(drop)
 }
 
-struct Wake {
-    client: Uuid,
-}
-
-statement!(Wake => ():
-    "with rested as materialized (select s.seller_id, s.id from subscriptions s where s.client_id = ", client: SqlUuid,
-    " and s.active and not s.leased and s.wake_at is null and (\
-         exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
-           and d.due_at is not null and d.attempt = 0) \
-         or exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
-           and d.due_at is not null and d.attempt > 0)) order by s.seller_id, s.id for no key update of s) \
-     update subscriptions s set wake_at = (select api_now()) from rested r where s.seller_id = r.seller_id and s.id = r.id");
-
-/// Wakes the lanes of an application that have something pending and sleep: those that rested while it was suspended. The
+/// Wakes the queues of an application that have something pending and sleep: those that rested while it was suspended. The
 /// application's row is locked by now, so that none is put to rest at the same moment.
-pub(crate) async fn wake_lanes(tx: &Tx, client_id: ClientId) -> Result<(), StoreError> {
-    let wake = Wake {
-        client: client_id.uuid(),
-    };
-    if tx.run(wake.execute(&mut tx.connection())).await? > 0 {
-        tx.wakes_lane();
+pub(crate) async fn wake_queues(tx: &Tx, client_id: ClientId) -> Result<(), StoreError> {
+    let woken = tx.execute(sql!(():
+        "with rested as materialized (select s.seller_id, s.id from subscriptions s where s.client_id = ",
+        client_id.uuid(), " and s.active and not s.leased and s.wake_at is null and (\
+             exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+               and d.due_at is not null and d.attempt = 0) \
+             or exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+               and d.due_at is not null and d.attempt > 0)) order by s.seller_id, s.id for no key update of s) \
+         update subscriptions s set wake_at = (select api_now()) from rested r where s.seller_id = r.seller_id and s.id = r.id")).await?;
+    if woken > 0 {
+        tx.wakes_queue();
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The schema keeps its rules: reversible, indexed, keyed by class, and as `schema.rs` says.
+//! The schema keeps its rules: reversible, indexed, and keyed by class.
 
 use std::{collections::BTreeMap, fs};
 
@@ -191,34 +191,4 @@ fn collect(folder: &std::path::Path, into: &mut Vec<std::path::PathBuf>) {
             into.push(path);
         }
     }
-}
-
-/// The tables as `schema.rs` writes them, from the catalogue.
-async fn printed(client: &Client) -> Vec<String> {
-    let tables = "select c.relname || ' (' || (select string_agg(a.attname, ', ' order by k.n)
-            from pg_index i cross join unnest(i.indkey::int2[]) with ordinality k (attnum, n)
-            join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
-            where i.indrelid = c.oid and i.indisprimary) || ') {' || (select string_agg(E'\\n        ' || a.attname || ' -> '
-              || case when a.attnotnull then t.name else 'Nullable<' || t.name || '>' end || ',', '' order by a.attnum)
-            from pg_attribute a cross join lateral (select case a.atttypid
-                when 'uuid'::regtype then 'Uuid' when 'json'::regtype then 'Json' when 'text'::regtype then 'Text' when 'bytea'::regtype then 'Bytea'
-                when 'bool'::regtype then 'Bool' when 'int2'::regtype then 'Int2' when 'int4'::regtype then 'Int4'
-                when 'int8'::regtype then 'Int8' when 'timestamptz'::regtype then 'Timestamptz'
-                when 'text[]'::regtype then 'Array<Text>' when 'uuid[]'::regtype then 'Array<Uuid>' else a.atttypid::regtype::text end as name) t
-            where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) || E'\\n    }'
-        from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
-            and c.relname not like '\\_\\_diesel%' order by c.relname";
-    texts(client, tables).await
-}
-
-#[tokio::test]
-async fn schema_rs_is_what_the_migrations_make() {
-    let place = TestDatabase::create().await;
-    let source = fs::read_to_string("src/schema.rs").unwrap();
-    let written = source
-        .split("diesel::table! {\n    ")
-        .skip(1)
-        .map(|rest| rest.split_once("\n}").unwrap().0.to_owned())
-        .collect::<Vec<_>>();
-    assert_eq!(written, printed(&place.connect().await).await);
 }

@@ -1,15 +1,14 @@
 //! `seller-api admin keys`: keys that seal what is stored, what each of them seals, and sealing it anew.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use adapter_postgres::{Resealed, SealedColumn, SealedValues};
+use adapter_postgres::{Resealed, SealedValues, WEBHOOK_SECRETS};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use anyhow::bail;
 use async_trait::async_trait;
 use clap::Subcommand;
 use oauth::Action;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
 use usecases::{ActingOperator, Transaction, UnitOfWorkError, Work, transact};
 
 use super::super::{block_on, output, schema};
@@ -18,13 +17,6 @@ use crate::{
     sealing_keys::{Comparison, compare},
     wiring::{database, sealer},
 };
-
-/// How often values are gone through that others had in their hands.
-const PASSES: u8 = 10;
-/// Time for these to let go.
-const PAUSE: Duration = Duration::from_millis(200);
-/// How often it is told how far a long command has come.
-const TELL_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -61,7 +53,9 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Seal everything that is stored anew, under the first key
+    /// Seal the secrets of webhooks anew, under the first key
+    ///
+    /// They alone outlive a key: remembered answers, links in mails and what the panel is to show end by themselves.
     ///
     /// Runs beside processes that serve: a value is replaced only where it is still the same. Restart all of them with the
     /// new key in front before, or they go on sealing with the old one. Interrupted, it may simply be run again. Fails where
@@ -103,21 +97,9 @@ async fn opened(loaded: &Loaded) -> anyhow::Result<(Arc<KeyRing>, SealedValues, 
 
 async fn status(loaded: &Loaded, json: bool) -> anyhow::Result<()> {
     let (ring, values, compared) = opened(loaded).await?;
-    let mut counts = BTreeMap::<String, BTreeMap<SealedColumn, u64>>::new();
+    let mut counts = values.keys().await?;
     for id in ring.ids() {
         counts.entry(id.to_owned()).or_default();
-    }
-    let mut progress = Progress::new();
-    for column in SealedColumn::ALL {
-        let mut place = Some(column.beginning());
-        while let Some(after) = place {
-            let (keys, next) = values.keys(column, &after).await?;
-            for (key, count) in keys {
-                *counts.entry(key).or_default().entry(column).or_default() += count;
-                progress.looked_at(column, count);
-            }
-            place = next;
-        }
     }
     if !json {
         output::print(row("KEY", "STATE", "COLUMN", "VALUES"))?;
@@ -128,12 +110,12 @@ async fn status(loaded: &Loaded, json: bool) -> anyhow::Result<()> {
         } else {
             state(&ring, &key)
         };
-        for column in SealedColumn::ALL {
-            let count = by_column.get(&column).copied().unwrap_or_default();
+        for column in SealedValues::columns() {
+            let count = by_column.get(column).copied().unwrap_or_default();
             output::print(if json {
-                json!({ "key": key, "state": state, "column": column.name(), "values": count }).to_string()
+                json!({ "key": key, "state": state, "column": column, "values": count }).to_string()
             } else {
-                row(&key, state, column.name(), &count.to_string())
+                row(&key, state, column, &count.to_string())
             })?;
         }
     }
@@ -163,22 +145,14 @@ async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
         let database = database(&loaded.config)?;
         transact(database.units().as_ref(), &Begin(ring.first_id().to_owned())).await?;
     }
-    let mut unopened = BTreeMap::<String, u64>::new();
-    let mut busy = 0;
-    for column in SealedColumn::ALL {
-        let outcome = reseal_column(&values, column, ring.first_id(), dry).await?;
-        output::print(told(column, &outcome, ring.first_id(), dry, json))?;
-        busy += outcome.busy;
-        for (key, count) in outcome.unopened {
-            *unopened.entry(key).or_default() += count;
-        }
-    }
-    refuse_rest(&ring, &unopened, busy)
+    let outcome = values.reseal(ring.first_id(), dry).await?;
+    output::print(told(&outcome, ring.first_id(), dry, json))?;
+    refuse_rest(&ring, &outcome)
 }
 
-/// What became of a column: an object for programs, a sentence for people.
-fn told(column: SealedColumn, outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
-    let (column, resealed, current) = (column.name(), outcome.resealed, outcome.current);
+/// What became of the secrets: an object for programs, a sentence for people.
+fn told(outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
+    let (column, resealed, current) = (WEBHOOK_SECRETS, outcome.resealed, outcome.current);
     if json {
         let object = json!({
             "column": column, "key": key, "resealed": resealed, "current": current, "dry_run": dry,
@@ -204,40 +178,10 @@ impl Work for Begin {
     }
 }
 
-/// Goes through a column until there is nothing that others have in their hands. What this tells of each value is what became
-/// of it at last.
-async fn reseal_column(
-    values: &SealedValues,
-    column: SealedColumn,
-    first: &str,
-    dry: bool,
-) -> anyhow::Result<Resealed> {
-    let (mut resealed, mut passes) = (0, 0);
-    let mut progress = Progress::new();
-    loop {
-        let mut pass = Resealed::default();
-        let mut place = Some(column.beginning());
-        while let Some(after) = place {
-            let (page, next) = values.reseal(column, &after, first, dry).await?;
-            progress.looked_at(column, page.current + page.resealed + page.busy);
-            pass.add(page);
-            place = next;
-        }
-        // What an earlier pass has sealed is now among what is current.
-        pass.current = pass.current.saturating_sub(resealed);
-        resealed += pass.resealed;
-        passes += 1;
-        if pass.busy == 0 || passes == PASSES {
-            return Ok(Resealed { resealed, ..pass });
-        }
-        sleep(PAUSE).await;
-    }
-}
-
 /// Fails where something was left under another key.
-fn refuse_rest(ring: &KeyRing, unopened: &BTreeMap<String, u64>, busy: u64) -> anyhow::Result<()> {
-    let mut reasons = Vec::new();
-    for (key, count) in unopened {
+fn refuse_rest(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> {
+    let (mut reasons, busy) = (Vec::new(), outcome.busy);
+    for (key, count) in &outcome.unopened {
         let why = if state(ring, key) == "missing" {
             "which is not in `keys.sealing`: put it there, or they stay unreadable"
         } else {
@@ -247,40 +191,13 @@ fn refuse_rest(ring: &KeyRing, unopened: &BTreeMap<String, u64>, busy: u64) -> a
     }
     if busy > 0 {
         reasons.push(format!(
-            "{busy} values were in the hands of others at each pass: run this again"
+            "{busy} values were in the hands of others: run this again"
         ));
     }
     if reasons.is_empty() {
         return Ok(());
     }
     bail!(reasons.join("; "))
-}
-
-/// Tells on stderr, now and then, how far one has come.
-struct Progress {
-    looked_at: u64,
-    told: Instant,
-}
-
-impl Progress {
-    fn new() -> Self {
-        Self {
-            looked_at: 0,
-            told: Instant::now(),
-        }
-    }
-
-    fn looked_at(&mut self, column: SealedColumn, count: u64) {
-        self.looked_at += count;
-        if self.told.elapsed() >= TELL_EVERY {
-            self.told = Instant::now();
-            output::note(format_args!(
-                "{}: {} values looked at",
-                column.name(),
-                self.looked_at
-            ));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -290,30 +207,28 @@ mod tests {
     #[test]
     fn lines_stand_under_their_headings() {
         let head = row("KEY", "STATE", "COLUMN", "VALUES");
-        for column in SealedColumn::ALL {
-            let line = row(&"k".repeat(16), "missing", column.name(), "9999999999");
-            assert_eq!(head.find("COLUMN"), line.find(column.name()), "{line}");
+        for column in SealedValues::columns() {
+            let line = row(&"k".repeat(16), "missing", column, "9999999999");
+            assert_eq!(head.find("COLUMN"), line.find(column), "{line}");
             assert_eq!(head.len(), line.len(), "{line}");
         }
     }
 
     #[test]
-    fn what_became_of_a_column_is_told_to_people_and_programs() {
+    fn what_became_of_the_secrets_is_told_to_people_and_programs() {
         let outcome = Resealed {
             resealed: 2,
             current: 3,
             ..Resealed::default()
         };
-        let column = SealedColumn::ALL[0];
-        let sentence = told(column, &outcome, "k1", true, false);
+        let sentence = told(&outcome, "k1", true, false);
         assert!(
             sentence.ends_with(": 2 would be sealed anew under k1, 3 under it already"),
             "{sentence}"
         );
-        let object: serde_json::Value =
-            serde_json::from_str(&told(column, &outcome, "k1", false, true)).unwrap();
+        let object: serde_json::Value = serde_json::from_str(&told(&outcome, "k1", false, true)).unwrap();
         let expected = json!({
-            "column": column.name(), "key": "k1", "resealed": 2, "current": 3, "dry_run": false,
+            "column": WEBHOOK_SECRETS, "key": "k1", "resealed": 2, "current": 3, "dry_run": false,
         });
         assert_eq!(object, expected);
     }
@@ -324,8 +239,12 @@ mod tests {
         let ring = KeyRing::parse(&keys).unwrap();
         let first = ring.first_id().to_owned();
         let refusal = |unopened: &[(&str, u64)], busy| {
-            let unopened = unopened.iter().map(|(key, n)| ((*key).to_owned(), *n)).collect();
-            refuse_rest(&ring, &unopened, busy).map_err(|error| error.to_string())
+            let outcome = Resealed {
+                unopened: unopened.iter().map(|(key, n)| ((*key).to_owned(), *n)).collect(),
+                busy,
+                ..Resealed::default()
+            };
+            refuse_rest(&ring, &outcome).map_err(|error| error.to_string())
         };
         assert_eq!(refusal(&[], 0), Ok(()));
         let error = refusal(&[("gone", 3), (first.as_str(), 2)], 1).unwrap_err();

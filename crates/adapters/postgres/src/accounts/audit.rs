@@ -1,0 +1,94 @@
+//! The audit log: written within a transaction, read outside.
+
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::StoreError;
+use oauth::{Action, Actor, AuditEntry, AuditReader};
+use uuid::Uuid;
+
+use crate::{
+    connection::pool::Autocommit,
+    sql::{row, sql},
+    unit_of_work::{Write, changing},
+};
+
+/// The write of an entry. Its id is a UUIDv7 (RFC 9562 §5.7) with the fraction of the millisecond in the twelve bits after the
+/// version (§6.2, method 3), so that the entries of one transaction have the order in which they were written.
+pub(super) fn entry(actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Box<dyn Write> {
+    let insert = sql!(():
+        "insert into audit_log (id, at, actor, actor_id, address, action, subject) \
+         select encode(overlay(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(t.us / 1000) from 3) from 1 for 6) \
+           placing int2send((28672 + t.us % 1000 * 4096 / 1000)::int2) from 7 for 2), 'hex')::uuid, t.at, ",
+        actor.kind(), ", ", actor.id(), ", ", address.map(|address| address.to_string()), ", ", action.as_str(),
+        ", ", subject.to_owned(),
+        " from (select at, (extract(epoch from at) * 1000000)::bigint as us from (select api_now() as at) clock) t");
+    changing("audit_log", 1, insert)
+}
+
+row! {
+    struct EntryRow {
+        id: Uuid,
+        at: DateTime<Utc>,
+        actor: String,
+        actor_id: Option<Uuid>,
+        address: Option<String>,
+        action: String,
+        subject: String,
+    }
+}
+
+impl TryFrom<EntryRow> for AuditEntry {
+    type Error = StoreError;
+
+    fn try_from(row: EntryRow) -> Result<Self, StoreError> {
+        let corrupt = |reason: String| StoreError::corrupt("audit_log", row.id, reason);
+        let address = row.address.as_deref().map(str::parse::<IpAddr>).transpose();
+        Ok(Self {
+            id: row.id,
+            at: row.at,
+            actor: Actor::read(&row.actor, row.actor_id)
+                .ok_or_else(|| corrupt(format!("actor {:?}", row.actor)))?,
+            address: address.map_err(|_| corrupt(format!("address {:?}", row.address)))?,
+            action: Action::parse(&row.action).ok_or_else(|| corrupt(format!("action {:?}", row.action)))?,
+            subject: row.subject,
+        })
+    }
+}
+
+/// Reads the audit log.
+pub(crate) struct Audit(pub(crate) Autocommit);
+
+#[async_trait]
+impl AuditReader for Audit {
+    async fn entries(
+        &self,
+        about: Option<String>,
+        before: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
+        let (before, limit) = (before.unwrap_or(Uuid::max()), i64::from(limit));
+        let rows = match about {
+            None => {
+                self.0
+                    .rows(sql!(EntryRow:
+                        "select id, at, actor, actor_id, address, action, subject from audit_log where id < ", before,
+                        " order by id desc limit ", limit, ""))
+                    .await?
+            }
+            // Each half is a range of its own index.
+            Some(subject) => {
+                let actor = subject.parse::<Uuid>().ok();
+                self.0
+                    .rows(sql!(EntryRow:
+                        "(select id, at, actor, actor_id, address, action, subject from audit_log where subject = ", subject,
+                        " and id < ", before, " order by id desc limit ", limit,
+                        ") union (select id, at, actor, actor_id, address, action, subject from audit_log where actor_id = ",
+                        actor, " and id < ", before, " order by id desc limit ", limit, ") order by id desc limit ", limit, ""))
+                    .await?
+            }
+        };
+        rows.into_iter().map(AuditEntry::try_from).collect()
+    }
+}

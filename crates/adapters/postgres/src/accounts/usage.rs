@@ -1,0 +1,77 @@
+//! How often applications have called the API.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::StoreError;
+use oauth::{ClientId, HourlyUsage, Limiter, Subject, UsageCount, UsageLog};
+
+use crate::{
+    connection::pool::Autocommit,
+    sql::{column, row, sql},
+};
+
+/// Takes the counts of a process. Each call is one statement with its own transaction.
+pub(crate) struct Usage(pub(crate) Autocommit);
+
+#[async_trait]
+impl UsageLog for Usage {
+    /// Adds to the counters of the present hour, each row once and in order, so that processes that add at the same moment do not
+    /// wait in a circle. The commit does not wait for the disk.
+    async fn add_usage(&self, counts: Vec<UsageCount>) -> Result<(), StoreError> {
+        if counts.is_empty() {
+            return Ok(());
+        }
+        let statuses = counts.iter().map(|count| i16::try_from(count.key.status));
+        let statuses = statuses
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(StoreError::unexpected)?;
+        let sellers = column(&counts, |count| count.key.seller.uuid());
+        let clients = column(&counts, |count| count.key.client_id.uuid());
+        let calls = column(&counts, |count| i64::from(count.calls));
+        self.0.execute(sql!(():
+            "with clock as materialized (select at, date_trunc('hour', at, 'UTC') as hour, mode \
+               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present) \
+             insert into api_usage as u (seller_id, client_id, hour, status, calls, last_at) \
+             select k.seller, k.client, clock.hour, k.status, sum(k.calls)::bigint, clock.at from clock cross join unnest(",
+            sellers, ", ", clients, ", ", statuses, ", ", calls,
+            ") as k (seller, client, status, calls) where k.calls > 0 group by k.seller, k.client, clock.hour, k.status, clock.at \
+             order by k.seller, k.client, k.status \
+             on conflict (seller_id, client_id, hour, status) do update set calls = u.calls + excluded.calls, \
+               last_at = greatest(u.last_at, excluded.last_at)")).await.map(drop)
+    }
+}
+
+row! {
+    struct UsageRow {
+        hour: Option<DateTime<Utc>>,
+        status: Option<i16>,
+        calls: i64,
+    }
+}
+
+/// An application's hours over all sellers in order, and what the present minute has counted.
+pub(super) async fn read(
+    statements: &Autocommit,
+    client_id: ClientId,
+    since: DateTime<Utc>,
+) -> Result<(Vec<HourlyUsage>, u64), StoreError> {
+    let of = sql!(UsageRow:
+        "(select hour, status, sum(calls)::bigint from api_usage where client_id = ", client_id.uuid(),
+        " and hour > ", since, " - interval '1 hour' group by hour, status order by hour, status) \
+         union all select null, null, used from rate_windows where window_start = date_trunc('minute', (select api_now()), 'UTC') \
+           and kind = ", Limiter::Api.code(), " and subject = ", Subject::client(client_id).uuid(), "");
+    let (mut hours, mut used) = (Vec::new(), 0);
+    for row in statements.rows(of).await? {
+        let impossible = |reason: String| StoreError::corrupt("api_usage", client_id, reason);
+        let calls = u64::try_from(row.calls).map_err(|_| impossible(format!("calls {}", row.calls)))?;
+        match (row.hour, row.status) {
+            (Some(hour), Some(status)) => hours.push(HourlyUsage {
+                hour,
+                status: u16::try_from(status).map_err(|_| impossible(format!("status {status}")))?,
+                calls,
+            }),
+            _ => used = calls,
+        }
+    }
+    Ok((hours, used))
+}

@@ -1,0 +1,109 @@
+//! Single statements that are their own transaction, over the pool.
+
+use std::sync::Arc;
+
+use deadpool::Status;
+use diesel::QueryResult;
+use diesel_async::{
+    AsyncPgConnection, RunQueryDsl,
+    methods::{ExecuteDsl, LoadQuery},
+    pooled_connection::deadpool::Pool,
+};
+use futures_util::future::BoxFuture;
+use kernel::StoreError;
+
+use super::error::{ends_connection, pool_error, store_error, within};
+use crate::{
+    ANSWER_WITHIN,
+    observe::{PoolWaits, StatementTimes},
+    sql::Returns,
+    unit_of_work::Leased,
+};
+
+/// Sends statements in autocommit mode.
+#[derive(Clone)]
+pub(crate) struct Autocommit {
+    pool: Pool<AsyncPgConnection>,
+    waits: PoolWaits,
+    times: StatementTimes,
+}
+
+impl Autocommit {
+    /// For the statements of this name in the metrics.
+    pub(crate) fn new(pool: Pool<AsyncPgConnection>, statement: &'static str) -> Self {
+        Self {
+            pool,
+            waits: PoolWaits::new(),
+            times: StatementTimes::of(statement),
+        }
+    }
+
+    /// All rows of a statement.
+    pub(crate) fn rows<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Vec<S::Row>, StoreError>>
+    where
+        S: Returns + Send + for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row> + 't,
+    {
+        Box::pin(self.ask(|leased| async move { statement.get_results(&mut leased.connection()).await }))
+    }
+
+    /// The row of a statement that has one or none.
+    pub(crate) fn row<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Option<S::Row>, StoreError>>
+    where
+        S: Returns + Send + for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row> + 't,
+    {
+        let rows = self.rows(statement);
+        Box::pin(async move { Ok(rows.await?.pop()) })
+    }
+
+    /// The number of rows that a statement changed.
+    pub(crate) fn execute<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<usize, StoreError>>
+    where
+        S: Send + for<'c> ExecuteDsl<&'c AsyncPgConnection> + 't,
+    {
+        Box::pin(self.ask(|leased| async move { statement.execute(&mut leased.connection()).await }))
+    }
+
+    /// Runs one statement and waits for its answer as long as a read may take, getting the connection included. A
+    /// connection that does not answer, or no longer leads to the primary, is closed.
+    pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Leased>) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = QueryResult<T>>,
+    {
+        within(ANSWER_WITHIN, async {
+            let leased = Arc::new(Leased::new(
+                self.waits.take(self.pool.get()).await.map_err(pool_error)?,
+            ));
+            let answer = self.times.take(statement(Arc::clone(&leased))).await;
+            let is_of_use = !answer.as_ref().is_err_and(ends_connection);
+            if is_of_use && let Some(leased) = Arc::into_inner(leased) {
+                leased.give_back();
+            }
+            answer.map_err(store_error)
+        })
+        .await
+    }
+}
+
+/// Connections of the pool, and who waits for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolState {
+    /// The most that there may be.
+    pub most: usize,
+    /// Those that somebody uses, or that are being opened for somebody.
+    pub in_use: usize,
+    /// Those that are open and wait for use.
+    pub idle: usize,
+    /// Callers that wait for one.
+    pub waiting: usize,
+}
+
+impl From<Status> for PoolState {
+    fn from(status: Status) -> Self {
+        Self {
+            most: status.max_size,
+            in_use: status.size.saturating_sub(status.available),
+            idle: status.available,
+            waiting: status.waiting,
+        }
+    }
+}

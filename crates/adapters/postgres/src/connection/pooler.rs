@@ -1,0 +1,74 @@
+//! What a pooler between the program and the server has to be able to do: prepared statements have names, and have to be found
+//! again on whichever of the server's connections a transaction gets.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use kernel::StoreError;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Error, SimpleQueryMessage, error::SqlState};
+
+use super::{Connector, error::within};
+use crate::ANSWER_WITHIN;
+
+/// How long the question may wait for a second connection of the server's; a pooler with a single one gives none.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Whether statements are kept, as far as it is known.
+#[derive(Debug, Default)]
+pub(crate) struct Pooler {
+    is_proven: AtomicBool,
+}
+
+impl Pooler {
+    /// False where a statement that was prepared is not found again. Asks until it was found once, on two connections of
+    /// its own.
+    pub(crate) async fn keeps_statements(&self, connector: &Connector) -> Result<bool, StoreError> {
+        if self.is_proven.load(Ordering::Acquire) {
+            return Ok(true);
+        }
+        let asked = within(ANSWER_WITHIN, async {
+            let (asking, holding) = (connector.open_bare().await?, connector.open_bare().await?);
+            match finds_again(&asking, &holding).await {
+                Ok(found) => Ok(found),
+                Err(error) if tells_of_names(&error) => Ok(false),
+                Err(error) => Err(StoreError::Unavailable(error.into())),
+            }
+        });
+        let keeps = asked.await?;
+        self.is_proven.store(keeps, Ordering::Release);
+        Ok(keeps)
+    }
+}
+
+/// Prepares a statement and executes it when the connection of the server's on which it was prepared is taken, in all likelihood:
+/// a pooler gives away first what was used last.
+async fn finds_again(asking: &Client, holding: &Client) -> Result<bool, Error> {
+    // Another process's statement may have the same name there, and says something else.
+    let drawn = holding.simple_query("select gen_random_uuid()").await?;
+    let expected = drawn.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    });
+    let expected = expected.unwrap_or_default();
+    let statement = asking.prepare(&format!("select '{expected}'")).await?;
+    holding.batch_execute("begin").await?;
+    let found = match timeout(PATIENCE, asking.query_one(&statement, &[])).await {
+        Ok(row) => row?.try_get::<_, String>(0).is_ok_and(|found| found == expected),
+        Err(_) => true,
+    };
+    holding.batch_execute("rollback").await?;
+    Ok(found)
+}
+
+/// True where a name is not known, is another process's, or stands for a statement of another kind.
+fn tells_of_names(error: &Error) -> bool {
+    let told = [
+        SqlState::INVALID_SQL_STATEMENT_NAME,
+        SqlState::DUPLICATE_PSTATEMENT,
+        SqlState::PROTOCOL_VIOLATION,
+    ];
+    error.code().is_some_and(|code| told.contains(code))
+}

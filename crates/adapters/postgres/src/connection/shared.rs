@@ -1,0 +1,86 @@
+//! One connection that many callers share. It is opened on first use and reopened when it has died.
+
+use std::sync::Arc;
+
+use diesel::QueryResult;
+use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
+use futures_util::future::BoxFuture;
+use kernel::StoreError;
+use tokio::sync::Mutex;
+
+use super::{
+    Connector, Link,
+    error::{Silence, ends_connection, store_error},
+};
+use crate::{ANSWER_WITHIN, observe::StatementTimes, sql::Returns};
+
+/// A connection on which several callers pipeline reads and single statements; never a transaction.
+pub(crate) struct SharedConnection {
+    connector: Arc<Connector>,
+    link: Mutex<Option<Arc<Link>>>,
+    times: StatementTimes,
+}
+
+impl SharedConnection {
+    /// A connection for the statements of this name in the metrics.
+    pub(crate) fn new(connector: Arc<Connector>, statement: &'static str) -> Self {
+        Self {
+            connector,
+            link: Mutex::new(None),
+            times: StatementTimes::of(statement),
+        }
+    }
+
+    /// Runs one statement and waits for its answer as long as a read may take, opening the connection included.
+    pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Link>) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = QueryResult<T>>,
+    {
+        let end = tokio::time::Instant::now() + ANSWER_WITHIN;
+        let silent = |_| StoreError::from(Silence(ANSWER_WITHIN));
+        let link = tokio::time::timeout_at(end, self.link())
+            .await
+            .map_err(silent)??;
+        let answer = self.times.take(statement(Arc::clone(&link)));
+        match tokio::time::timeout_at(end, answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                if ends_connection(&error) {
+                    self.leave(&link).await;
+                }
+                Err(store_error(error))
+            }
+            Err(elapsed) => {
+                self.leave(&link).await;
+                Err(silent(elapsed))
+            }
+        }
+    }
+
+    /// All rows of a statement.
+    pub(crate) fn rows<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Vec<S::Row>, StoreError>>
+    where
+        S: Returns + Send + for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row> + 't,
+    {
+        Box::pin(self.ask(|link| async move { statement.get_results(&mut link.connection()).await }))
+    }
+
+    async fn link(&self) -> Result<Arc<Link>, StoreError> {
+        let mut present = self.link.lock().await;
+        if let Some(link) = present.as_ref().filter(|link| link.is_open()) {
+            return Ok(Arc::clone(link));
+        }
+        let link = Arc::new(self.connector.open().await?);
+        *present = Some(Arc::clone(&link));
+        Ok(link)
+    }
+
+    /// The connection is silent, or no longer leads to the primary: nobody new uses it. Those who still wait on it keep it until
+    /// they give up too.
+    async fn leave(&self, left: &Arc<Link>) {
+        let mut present = self.link.lock().await;
+        if present.as_ref().is_some_and(|link| Arc::ptr_eq(link, left)) {
+            *present = None;
+        }
+    }
+}

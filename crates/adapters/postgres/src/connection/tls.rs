@@ -1,0 +1,268 @@
+//! TLS to the database, by what its URL says: `sslmode`, `sslrootcert`, `sslcert` and `sslkey` mean what they mean to libpq
+//! (PostgreSQL documentation, "SSL Support").
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, ring::default_provider, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
+};
+use tokio_postgres::config::SslMode;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::url::DatabaseUrlError;
+
+/// `sslmode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Mode {
+    Disable,
+    /// TLS where the server speaks it, with whoever that is.
+    #[default]
+    Prefer,
+    /// TLS, with whoever the server is; with `sslrootcert` as [`Self::VerifyCa`].
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+/// What a URL says about TLS.
+#[derive(Debug, Default)]
+pub(super) struct TlsParameters {
+    mode: Mode,
+    root_certificates: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+}
+
+impl TlsParameters {
+    /// Takes a parameter of the URL; false where it is none of those about TLS.
+    pub(super) fn take(&mut self, parameter: &str, value: &str) -> Result<bool, DatabaseUrlError> {
+        let file = || Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty());
+        match parameter {
+            "sslmode" => {
+                self.mode = match value {
+                    "disable" => Mode::Disable,
+                    "prefer" => Mode::Prefer,
+                    "require" => Mode::Require,
+                    "verify-ca" => Mode::VerifyCa,
+                    "verify-full" => Mode::VerifyFull,
+                    _ => return Err(DatabaseUrlError::SslMode),
+                }
+            }
+            "sslrootcert" => self.root_certificates = file(),
+            "sslcert" => self.certificate = file(),
+            "sslkey" => self.key = file(),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What the driver has to ask the server for.
+    pub(super) const fn ssl_mode(&self) -> SslMode {
+        match self.mode {
+            Mode::Disable => SslMode::Disable,
+            Mode::Prefer => SslMode::Prefer,
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+        }
+    }
+
+    /// What protects connections; reads the files that were named. Nothing without TLS.
+    pub(super) fn connector(&self) -> Result<Option<MakeRustlsConnect>, DatabaseUrlError> {
+        // Whoever names a root wants it to count.
+        if self.root_certificates.is_some() && matches!(self.mode, Mode::Disable | Mode::Prefer) {
+            return Err(DatabaseUrlError::Unchecked);
+        }
+        if self.mode == Mode::Disable {
+            return Ok(None);
+        }
+        let provider = Arc::new(default_provider());
+        let verifier = self.verifier(&provider)?;
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder = builder.map_err(|error| DatabaseUrlError::Tls(error.to_string()))?;
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let mut config = match (&self.certificate, &self.key) {
+            (None, None) => builder.with_no_client_auth(),
+            (Some(certificate), Some(key)) => builder
+                .with_client_auth_cert(certificates("sslcert", certificate)?, private_key("sslkey", key)?)
+                .map_err(|error| unusable("sslkey", key, &error))?,
+            _ => return Err(DatabaseUrlError::HalfIdentity),
+        };
+        // PostgreSQL 17 demands it where TLS begins without being asked for (`sslnegotiation=direct`).
+        config.alpn_protocols = vec![b"postgresql".to_vec()];
+        Ok(Some(MakeRustlsConnect::new(config)))
+    }
+
+    fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, DatabaseUrlError> {
+        let checked = match self.mode {
+            Mode::Disable | Mode::Prefer => false,
+            Mode::Require => self.root_certificates.is_some(),
+            Mode::VerifyCa | Mode::VerifyFull => true,
+        };
+        let judge = if checked {
+            let judge =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(self.roots()?), Arc::clone(provider));
+            let judge = judge.build();
+            Some(judge.map_err(|error| DatabaseUrlError::Tls(error.to_string()))?)
+        } else {
+            None
+        };
+        Ok(Arc::new(Verifier {
+            judge,
+            any_name: self.mode != Mode::VerifyFull,
+            provider: Arc::clone(provider),
+        }))
+    }
+
+    /// Those of the file; without one, those that the machine trusts.
+    fn roots(&self) -> Result<RootCertStore, DatabaseUrlError> {
+        let mut roots = RootCertStore::empty();
+        let named = self
+            .root_certificates
+            .as_ref()
+            .filter(|path| path.as_os_str() != "system");
+        if let Some(path) = named {
+            for root in certificates("sslrootcert", path)? {
+                let added = roots.add(root);
+                added.map_err(|error| unusable("sslrootcert", path, &error))?;
+            }
+        } else {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        if roots.is_empty() {
+            return Err(DatabaseUrlError::NoRoots);
+        }
+        Ok(roots)
+    }
+}
+
+fn unusable(parameter: &'static str, path: &Path, error: &dyn std::error::Error) -> DatabaseUrlError {
+    DatabaseUrlError::File {
+        parameter,
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+fn certificates(
+    parameter: &'static str,
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, DatabaseUrlError> {
+    let pem = fs::read(path).map_err(|error| unusable(parameter, path, &error))?;
+    let certificates = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
+    let certificates = certificates.map_err(|error| unusable(parameter, path, &error))?;
+    if certificates.is_empty() {
+        return Err(DatabaseUrlError::File {
+            parameter,
+            path: path.to_owned(),
+            reason: "it holds no certificate in PEM".to_owned(),
+        });
+    }
+    Ok(certificates)
+}
+
+fn private_key(parameter: &'static str, path: &Path) -> Result<PrivateKeyDer<'static>, DatabaseUrlError> {
+    let pem = fs::read(path).map_err(|error| unusable(parameter, path, &error))?;
+    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| unusable(parameter, path, &error))
+}
+
+/// What to do about a handshake that failed, where that can be told.
+pub(super) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
+    let io = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
+    let rustls::Error::InvalidCertificate(invalid) = io.get_ref()?.downcast_ref()? else {
+        return None;
+    };
+    match invalid {
+        // A signer of the same name with another key makes a bad signature.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
+            "no certificate that is trusted has signed the server's: name the file of the signer's in sslrootcert",
+        ),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => Some(
+            "the server's certificate is made for another name: connect by the name that it is made for, or check no \
+             names with sslmode=verify-ca",
+        ),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => Some(
+            "the server's certificate has expired by this machine's clock: renew it on the server, or set the clock right",
+        ),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            Some("the server's certificate is not valid yet: compare the clocks of both machines")
+        }
+        // rustls has no word of its own for it, and keeps the library's.
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => Some(
+            "the server shows an authority's own certificate (CA:TRUE) as its own, which psql takes and this program does \
+             not: give the server a certificate that this authority has signed, or a self-signed one made with `openssl req \
+             -x509 -addext basicConstraints=critical,CA:FALSE`, and name the authority's or that one in sslrootcert",
+        ),
+        _ => None,
+    }
+}
+
+/// Checks the server's certificate as far as `sslmode` asks for it; that the server holds its key is checked always.
+#[derive(Debug)]
+struct Verifier {
+    /// Who judges by whom a certificate is signed. Nothing takes every certificate (`prefer` and `require`), which keeps
+    /// listeners out and nobody else.
+    judge: Option<Arc<WebPkiServerVerifier>>,
+    /// Whether whose certificate it is does not count (`verify-ca`).
+    any_name: bool,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(judge) = &self.judge else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match judge.verify_server_cert(certificate, between, name, ocsp, now) {
+            // Names are looked at last: whoever has another one is well signed.
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.any_name => Ok(ServerCertVerified::assertion()),
+            judged => judged,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}

@@ -1,0 +1,381 @@
+//! Reading the URL of a database: which servers it names, and how they are spoken to.
+
+use std::{path::PathBuf, time::Duration};
+
+use percent_encoding::percent_decode_str;
+use tokio_postgres::{
+    Config,
+    config::{Host as Place, TargetSessionAttrs},
+};
+
+use super::{Host, tls::TlsParameters};
+
+/// Tells what is wrong with a URL, or with a file that it names, without connecting to anything.
+pub fn check_url(url: &str) -> Result<(), DatabaseUrlError> {
+    parse(url).map(drop)
+}
+
+/// Reads a URL into the servers that it names, in its order, each with the driver's configuration of its own: the driver would give
+/// a server that takes a connection and says nothing all the time that there is. What the URL leaves open is set so that a dead
+/// connection is noticed; of several servers the one that takes writes is wanted, whether it says so or not.
+pub(crate) fn parse(url: &str) -> Result<Vec<Host>, DatabaseUrlError> {
+    if url.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\'' | '"')) != url {
+        return Err(DatabaseUrlError::Wrapped);
+    }
+    if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
+        return Err(DatabaseUrlError::Malformed);
+    }
+    let (url, tls) = without_tls(url)?;
+    let whole = config(&url, &tls)?;
+    let (hosts, addresses) = (whole.get_hosts().len(), whole.get_hostaddrs().len());
+    let (servers, ports) = (hosts.max(addresses), whole.get_ports().len());
+    if servers == 0 {
+        return Err(DatabaseUrlError::NoHost);
+    }
+    if whole.get_dbname().is_none() {
+        return Err(DatabaseUrlError::NoDatabase);
+    }
+    if whole.get_target_session_attrs() == TargetSessionAttrs::ReadOnly {
+        return Err(DatabaseUrlError::ReadOnly);
+    }
+    let connector = tls.connector()?;
+    let paired = hosts == 0 || addresses == 0 || hosts == addresses;
+    if !paired || (ports > 1 && ports != servers) {
+        return Err(DatabaseUrlError::Malformed);
+    }
+    // With addresses of their own the servers stay together, and the driver tries one after another.
+    let each = if servers == 1 || addresses > 0 {
+        vec![url]
+    } else {
+        one_by_one(&url)
+            .filter(|urls| urls.len() == servers)
+            .ok_or(DatabaseUrlError::Malformed)?
+    };
+    let host = |url: &String| {
+        let mut own = config(url, &tls)?;
+        if servers > 1 {
+            own.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
+        let port = own.get_ports().first().copied().unwrap_or(5432);
+        let (name, tls) = match (own.get_hosts().first(), own.get_hostaddrs().first()) {
+            // The server speaks no TLS there, and nobody can listen.
+            (Some(Place::Unix(folder)), _) => (folder.display().to_string(), None),
+            (Some(Place::Tcp(name)), _) => (format!("{name}:{port}"), connector.clone()),
+            (None, Some(address)) => (format!("{address}:{port}"), connector.clone()),
+            (None, None) => return Err(DatabaseUrlError::NoHost),
+        };
+        Ok(Host {
+            name,
+            config: own,
+            tls,
+        })
+    };
+    each.iter().map(host).collect()
+}
+
+fn config(url: &str, tls: &TlsParameters) -> Result<Config, DatabaseUrlError> {
+    let mut config = url.parse::<Config>().map_err(|error| unreadable(&error))?;
+    if config.get_application_name().is_none() {
+        config.application_name("seller-api");
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(Duration::from_secs(10));
+    }
+    config.keepalives_idle(Duration::from_secs(30));
+    config.ssl_mode(tls.ssl_mode());
+    Ok(config)
+}
+
+/// A URL for each of the servers in front of the path.
+fn one_by_one(url: &str) -> Option<Vec<String>> {
+    let (scheme, rest) = url.split_once("://")?;
+    let (authority, path) = rest.split_at_checked(rest.find('/')?)?;
+    let servers = authority.rsplit('@').next()?;
+    let credentials = authority.strip_suffix(servers)?;
+    let each = servers.split(',');
+    Some(
+        each.map(|server| format!("{scheme}://{credentials}{server}{path}"))
+            .collect(),
+    )
+}
+
+/// What the driver cannot read, told without what may be a part of a password.
+fn unreadable(error: &tokio_postgres::Error) -> DatabaseUrlError {
+    let told = std::error::Error::source(error).map(ToString::to_string);
+    let told = told.unwrap_or_default();
+    if told.starts_with("unknown option") {
+        return DatabaseUrlError::Parameter;
+    }
+    // These are the driver's own names.
+    match told.strip_prefix("invalid value for option `") {
+        Some(name) => DatabaseUrlError::Value(name.trim_end_matches('`').to_owned()),
+        None => DatabaseUrlError::Malformed,
+    }
+}
+
+/// The URL without what it says about TLS, of which the driver knows a part, and that.
+fn without_tls(url: &str) -> Result<(String, TlsParameters), DatabaseUrlError> {
+    let mut tls = TlsParameters::default();
+    // A question mark may stand in a password, though it should not.
+    let credentials = url.find('@').map_or(0, |at| at + 1);
+    let rest = url.get(credentials..).unwrap_or_default();
+    // With a second `@` the password has one, and what the driver would take for the host is a part of it.
+    if rest.split('?').next().is_some_and(|place| place.contains('@')) {
+        return Err(DatabaseUrlError::Malformed);
+    }
+    let Some(begin) = rest.find('?') else {
+        return Ok((url.to_owned(), tls));
+    };
+    let Some((address, query)) = url.split_at_checked(credentials + begin) else {
+        return Err(DatabaseUrlError::Malformed);
+    };
+    let mut others = Vec::new();
+    for parameter in query.trim_start_matches('?').split('&') {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let value = percent_decode_str(value).decode_utf8();
+        let value = value.map_err(|_| DatabaseUrlError::Malformed)?;
+        if !tls.take(name, &value)? {
+            others.push(parameter);
+        }
+    }
+    if others.is_empty() {
+        return Ok((address.to_owned(), tls));
+    }
+    Ok((format!("{address}?{}", others.join("&")), tls))
+}
+
+/// The parameters that a URL may have, in the order in which people need them.
+const KNOWN_PARAMETERS: &str = "sslmode, sslrootcert, sslcert, sslkey, sslnegotiation, channel_binding, target_session_attrs, \
+    application_name, options, connect_timeout, tcp_user_timeout, keepalives, keepalives_idle, keepalives_interval, \
+    keepalives_retries, hostaddr and load_balance_hosts";
+
+/// What is wrong with a database URL. Never tells what may be a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseUrlError {
+    /// It cannot be read.
+    #[error(
+        "is no URL of the form postgres://user:password@host:port/database; characters such as @ / : ? # in a password \
+         have to be percent-encoded"
+    )]
+    Malformed,
+    /// There are quotes or white space around it, as files of variables often bring them in.
+    #[error("stands in quotes or has white space around it: write it without")]
+    Wrapped,
+    /// It has a parameter that nobody knows. Which one is not told: it may be a part of a password.
+    #[error(
+        "has an unknown parameter behind its `?`: known are {KNOWN_PARAMETERS}; a ? in a password has to be percent-encoded"
+    )]
+    Parameter,
+    /// A parameter, or the port, has a value that cannot be.
+    #[error("has a value that cannot be for `{0}`")]
+    Value(String),
+    /// It names no host.
+    #[error("names no host: write postgres://user:password@host:port/database")]
+    NoHost,
+    /// It names no database.
+    #[error("names no database: write postgres://user:password@host:port/database")]
+    NoDatabase,
+    /// It wants a server that does not write.
+    #[error(
+        "asks for a server that only reads, and this service writes: write target_session_attrs=read-write"
+    )]
+    ReadOnly,
+    /// Its `sslmode` is unknown.
+    #[error("has an sslmode that is none of disable, prefer, require, verify-ca and verify-full")]
+    SslMode,
+    /// It names trusted certificates, and nothing that is held against them.
+    #[error("names certificates in sslrootcert, but its sslmode checks none: write sslmode=verify-full")]
+    Unchecked,
+    /// It names a certificate for the client without its key, or the other way round.
+    #[error("names only one of sslcert and sslkey: a certificate goes with its key")]
+    HalfIdentity,
+    /// It names a file that cannot be used.
+    #[error("names the file {} in {parameter}, which cannot be used: {reason}", .path.display())]
+    File {
+        /// The URL's parameter.
+        parameter: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It wants a certificate that is trusted, and nothing is.
+    #[error(
+        "demands a certificate that is trusted, and this machine trusts none: install its root certificates \
+         (ca-certificates), or name a file of them in sslrootcert"
+    )]
+    NoRoots,
+    /// TLS cannot be set up by it.
+    #[error("makes TLS impossible: {0}")]
+    Tls(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use tokio_postgres::config::{Host as Place, SslMode};
+
+    use super::*;
+
+    fn refusal(url: &str) -> DatabaseUrlError {
+        parse(url).err().unwrap()
+    }
+
+    fn only(url: &str) -> Host {
+        let mut hosts = parse(url).unwrap();
+        assert_eq!(hosts.len(), 1, "{url}");
+        hosts.remove(0)
+    }
+
+    #[test]
+    fn urls_that_are_refused() {
+        for (url, expected) in [
+            ("", DatabaseUrlError::Malformed),
+            ("host=db password=secret", DatabaseUrlError::Malformed),
+            ("mysql://u:secret@db/x", DatabaseUrlError::Malformed),
+            (
+                "postgres://u:secret@db:port/x",
+                DatabaseUrlError::Value("port".to_owned()),
+            ),
+            (
+                "postgres://u:secret@db/x?connect_timeout=secret",
+                DatabaseUrlError::Value("connect_timeout".to_owned()),
+            ),
+            (
+                "postgres://u:secret@db/x?sslmod=secret",
+                DatabaseUrlError::Parameter,
+            ),
+            ("\"postgres://u:secret@db/x\"", DatabaseUrlError::Wrapped),
+            ("postgres://u:secret@db/x\n", DatabaseUrlError::Wrapped),
+            ("postgres://u:secret@db/x?port=1,2", DatabaseUrlError::Malformed),
+            (
+                "postgres://u:secret@a,b/x?hostaddr=127.0.0.1",
+                DatabaseUrlError::Malformed,
+            ),
+            (
+                "postgres://u:sec@secret@127.0.0.1:1/x",
+                DatabaseUrlError::Malformed,
+            ),
+            (
+                "postgres://u:a@b@secret@db/x?sslmode=disable",
+                DatabaseUrlError::Malformed,
+            ),
+            (
+                "postgres://u:a?b@secret@db/x?sslmode=disable",
+                DatabaseUrlError::Malformed,
+            ),
+            ("postgres://u:a@secret/b@db/x", DatabaseUrlError::Malformed),
+            ("postgres:///x", DatabaseUrlError::NoHost),
+            ("postgres://u:secret@db", DatabaseUrlError::NoDatabase),
+            (
+                "postgres://u:secret@db/x?sslmode=allow",
+                DatabaseUrlError::SslMode,
+            ),
+            (
+                "postgres://u:secret@db/x?sslrootcert=/ca.pem",
+                DatabaseUrlError::Unchecked,
+            ),
+            (
+                "postgres://u:secret@db/x?sslmode=require&sslcert=/c.pem",
+                DatabaseUrlError::HalfIdentity,
+            ),
+            (
+                "postgres://u:secret@db/x?target_session_attrs=read-only",
+                DatabaseUrlError::ReadOnly,
+            ),
+        ] {
+            let error = refusal(url);
+            assert_eq!(error, expected, "{url}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.pem");
+        let url = format!(
+            "postgres://u:secret@db/x?sslmode=verify-full&sslrootcert={}",
+            path.display()
+        );
+        let told = refusal(&url).to_string();
+        assert!(told.contains("sslrootcert") && told.contains("ca.pem"), "{told}");
+        std::fs::write(&path, "no certificate").unwrap();
+        let told = refusal(&url).to_string();
+        assert!(told.contains("holds no certificate"), "{told}");
+    }
+
+    #[test]
+    fn urls_that_are_fine() {
+        for url in [
+            "postgres://u:secret@db:5432/x",
+            "postgresql://db/x?connect_timeout=3",
+            "postgres://u@%2Frun%2Fpostgresql/x",
+            "postgres://u:a%40b@db/x?application_name=a@b",
+            "postgres://u@one:5432,two:5433/x?target_session_attrs=read-write",
+        ] {
+            assert!(parse(url).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn every_server_has_a_configuration_of_its_own() {
+        let url = "postgres://u:p%3F@one:5433,two/x?sslmode=require&options=-c%20a%3Db&connect_timeout=3";
+        let hosts = parse(url).unwrap();
+        let names = hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>();
+        assert_eq!(names, ["one:5433", "two:5432"]);
+        for (host, (name, port)) in hosts.iter().zip([("one", 5433), ("two", 5432)]) {
+            let config = &host.config;
+            assert_eq!(config.get_hosts(), [Place::Tcp(name.to_owned())]);
+            assert_eq!(config.get_ports(), [port]);
+            assert_eq!(config.get_user(), Some("u"));
+            assert_eq!(config.get_password(), Some(b"p?".as_slice()));
+            assert_eq!(config.get_dbname(), Some("x"));
+            assert_eq!(config.get_options(), Some("-c a=b"));
+            assert_eq!(config.get_application_name(), Some("seller-api"));
+            assert_eq!(config.get_connect_timeout(), Some(&Duration::from_secs(3)));
+            assert_eq!(config.get_tcp_user_timeout(), Some(&Duration::from_secs(10)));
+            assert_eq!(config.get_ssl_mode(), SslMode::Require);
+            assert_eq!(
+                config.get_target_session_attrs(),
+                TargetSessionAttrs::ReadWrite,
+                "of several, the one that takes writes"
+            );
+            assert!(host.tls.is_some());
+        }
+    }
+
+    #[test]
+    fn names_and_addresses_go_together() {
+        let host = only("postgres://u@db:6000/x?hostaddr=127.0.0.9");
+        assert_eq!(host.config.get_hosts(), [Place::Tcp("db".to_owned())]);
+        assert_eq!(
+            host.config.get_hostaddrs(),
+            ["127.0.0.9".parse::<IpAddr>().unwrap()]
+        );
+        assert_eq!(host.config.get_ports(), [6000]);
+        let bare = only("postgres:///x?hostaddr=127.0.0.9");
+        assert_eq!(bare.name, "127.0.0.9:5432");
+    }
+
+    #[test]
+    fn a_question_mark_in_a_password_begins_no_parameters() {
+        let host = only("postgres://u:a?sslmode=b@db/x?sslmode=disable");
+        assert_eq!(host.config.get_password(), Some(b"a?sslmode=b".as_slice()));
+        assert_eq!(host.config.get_ssl_mode(), SslMode::Disable);
+    }
+
+    #[test]
+    fn what_needs_no_protection_gets_none() {
+        assert!(only("postgres://u@db/x?sslmode=disable").tls.is_none());
+        assert!(
+            only("postgres://u@%2Frun%2Fpostgresql/x?sslmode=require")
+                .tls
+                .is_none()
+        );
+        let usual = only("postgres://u@db/x");
+        assert_eq!(usual.config.get_ssl_mode(), SslMode::Prefer);
+        assert!(usual.tls.is_some());
+    }
+}

@@ -1,0 +1,189 @@
+//! Claims on idempotency keys: taken and released outside of transactions, completed at the end of one.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use diesel::OptionalExtension;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::{Claim, Claimed, IdempotencyClaims, IdempotencyCompletion, LOST_CLAIM, Remembered, StoreError};
+use tokio::time::{Instant, sleep, timeout_at};
+use uuid::Uuid;
+
+use crate::{
+    connection::{
+        Connector,
+        error::{Silence, is_lock_timeout, store_error},
+        pool::Autocommit,
+    },
+    sealing::Sealing,
+    sql::{row, sql},
+    unit_of_work::{TRANSACTION_MAX, Tx, Write},
+};
+
+/// How long a claim waits for a row that is locked: only the end of a transaction locks it, which takes no longer unless
+/// something is wrong.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// How long the true outcome of a transaction is looked for: longer than the server bears with one whose client has gone.
+const OUTCOME_WITHIN: Duration = TRANSACTION_MAX.saturating_add(Duration::from_secs(5));
+/// Pause before the database is tried again while an outcome is looked for.
+const RETRY_AFTER: Duration = Duration::from_millis(200);
+
+row! {
+    struct ClaimRow {
+        fence: Uuid,
+        fingerprint: Vec<u8>,
+        status: Option<i16>,
+        body: Option<Vec<u8>>,
+    }
+}
+
+impl ClaimRow {
+    fn claimed(self, claim: &Claim, sealing: &Sealing) -> Result<Claimed, StoreError> {
+        if self.fence == claim.fence {
+            return Ok(Claimed::Run);
+        }
+        if self.fingerprint != claim.fingerprint.bytes() {
+            return Ok(Claimed::Reused);
+        }
+        Ok(self
+            .remembered(claim, sealing)?
+            .map_or(Claimed::InProgress, Claimed::Completed))
+    }
+
+    /// The answer, once there is one.
+    fn remembered(self, claim: &Claim, sealing: &Sealing) -> Result<Option<Remembered>, StoreError> {
+        let (Some(status), Some(body)) = (self.status, self.body) else {
+            return Ok(None);
+        };
+        let corrupt = |_| StoreError::corrupt("idempotency", claim.key.as_str(), format!("status {status}"));
+        Ok(Some(Remembered {
+            status: u16::try_from(status).map_err(corrupt)?,
+            body: sealing.open(claim, self.fence, &body)?,
+        }))
+    }
+}
+
+/// Each call is one statement with its own transaction.
+pub(crate) struct StoredClaims {
+    pub(crate) statements: Autocommit,
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) sealing: Sealing,
+}
+
+#[async_trait]
+impl IdempotencyClaims for StoredClaims {
+    /// Claims a key that nobody has, or whose lease or time of remembering has run out; tells whose it is otherwise.
+    ///
+    /// Its commit does not wait for the disk: a crash of the server may lose the claim, and with it the right to complete it, so
+    /// that nothing happens twice. Both settings hold for this statement alone. They stand in a table expression that has to be
+    /// read, since PostgreSQL does not carry out one that nobody reads.
+    async fn claim(&self, claim: &Claim, lease: Duration) -> Result<Claimed, StoreError> {
+        let take = sql!((ClaimRow, bool):
+            "insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at) select ",
+            claim.space.uuid(), ", ", claim.key.as_str(), ", ", claim.fence, ", ",
+            claim.fingerprint.bytes().as_slice(), ", at, at + ", i64::try_from(lease.as_micros()).unwrap_or(i64::MAX),
+            " * interval '1 microsecond' from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode, \
+               set_config('lock_timeout', ", PATIENCE.as_millis().to_string(), ", true) as patience) clock \
+             on conflict (seller_id, key) do update set \
+               fence = case when t.expires_at <= excluded.created_at then excluded.fence else t.fence end, \
+               fingerprint = case when t.expires_at <= excluded.created_at then excluded.fingerprint else t.fingerprint end, \
+               status = case when t.expires_at > excluded.created_at then t.status end, \
+               body = case when t.expires_at > excluded.created_at then t.body end, \
+               created_at = case when t.expires_at <= excluded.created_at then excluded.created_at else t.created_at end, \
+               expires_at = case when t.expires_at <= excluded.created_at then excluded.expires_at else t.expires_at end \
+             returning fence, fingerprint, status, body, t.xmax <> 0");
+        let taken = self
+            .statements
+            .ask(|lent| async move {
+                match take.get_result::<(ClaimRow, bool)>(&mut lent.connection()).await {
+                    // Somebody is about to complete it.
+                    Err(error) if is_lock_timeout(&error) => Ok(None),
+                    row => row.map(Some),
+                }
+            })
+            .await?;
+        let Some((row, was_there)) = taken else {
+            return Ok(Claimed::InProgress);
+        };
+        // Only a row that was there before was locked, which is what `xmax` tells: a claim or an answer had run out.
+        if was_there && row.fence == claim.fence {
+            metrics::counter!("idempotency_takeovers_total").increment(1);
+        }
+        row.claimed(claim, &self.sealing)
+    }
+
+    async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
+        let release = sql!(():
+            "delete from idempotency t using (select set_config('synchronous_commit', 'off', true) as mode) quick \
+             where t.seller_id = ", claim.space.uuid(), " and t.key = ", claim.key.as_str(), " and t.fence = ",
+            claim.fence, " and t.status is null");
+        // No row: it is completed, or somebody else's.
+        Autocommit::execute(&self.statements, release).await?;
+        Ok(())
+    }
+
+    async fn outcome(&self, claim: &Claim) -> Result<Option<Remembered>, StoreError> {
+        let end = Instant::now() + OUTCOME_WITHIN;
+        loop {
+            let silent = |_| StoreError::from(Silence(OUTCOME_WITHIN));
+            match timeout_at(end, self.read_settled(claim)).await.map_err(silent)? {
+                Err(StoreError::Unavailable(_)) if Instant::now() + RETRY_AFTER < end => {
+                    sleep(RETRY_AFTER).await;
+                }
+                Err(error) => return Err(error),
+                Ok(Some(row)) if row.fence == claim.fence => return row.remembered(claim, &self.sealing),
+                // Somebody could take the key only after our transaction had ended without completing it.
+                Ok(_) => return Ok(None),
+            }
+        }
+    }
+}
+
+impl StoredClaims {
+    /// Waits for whoever has the row locked, and reads what stands there then. Over a connection of its own: one of the pool may
+    /// be as dead as the one that was lost.
+    async fn read_settled(&self, claim: &Claim) -> Result<Option<ClaimRow>, StoreError> {
+        let settled = sql!(ClaimRow:
+            "select fence, fingerprint, status, body from idempotency where seller_id = ", claim.space.uuid(),
+            " and key = ", claim.key.as_str(), " for update");
+        let link = self.connector.open().await?;
+        let row = settled.get_result::<ClaimRow>(&mut link.connection()).await;
+        row.optional().map_err(store_error)
+    }
+}
+
+#[async_trait]
+impl IdempotencyCompletion for Tx {
+    async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError> {
+        let completion = Completion {
+            status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
+            body: self.tools().sealing.seal(claim, &answer.body)?,
+            claim: claim.clone(),
+        };
+        self.finish_with(Some(Box::new(completion))).await
+    }
+}
+
+/// The last statement of a transaction. Locked any earlier, the row would make a repeated request wait for its answer.
+struct Completion {
+    claim: Claim,
+    status: i16,
+    body: Vec<u8>,
+}
+
+#[async_trait]
+impl Write for Completion {
+    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
+        let Self { claim, status, body } = self;
+        let complete = sql!(():
+            "update idempotency set status = ", *status, ", body = ", body.as_slice(),
+            ", expires_at = clock.at + interval '24 hours' from (select api_now() as at) clock where seller_id = ",
+            claim.space.uuid(), " and key = ", claim.key.as_str(), " and fence = ", claim.fence, " and status is null");
+        match complete.execute(&mut connection).await.map_err(store_error)? {
+            1 => Ok(()),
+            _ => Err(StoreError::Conflict {
+                constraint: LOST_CLAIM.to_owned(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Mails to buyers and to sellers: queued in a transaction, leased and settled by workers.
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{DueMail, MailFate, MailId, MailQueue, StoreError};
+use oauth::{AccountMail, LinkKind};
+use orders::{BuyerNotifier, OrderId, ShipmentMail};
+use uuid::Uuid;
+
+use crate::{
+    connection::pool::Autocommit,
+    orders::{order_number, parse_carrier, parse_tracking_number},
+    sealing::Sealing,
+    sql::{row, sql},
+    unit_of_work::{Tx, Write, changing, changing_any},
+};
+
+/// A time span as SQL takes it; one of more than 292 000 years counts as that.
+pub(crate) fn microseconds(span: TimeDelta) -> i64 {
+    span.num_microseconds().unwrap_or(i64::MAX)
+}
+
+/// What was leased and can be worked on. A row that cannot be read is logged: passed on as a failure, it would keep everything
+/// from being done that was leased together with it, and be leased again and again.
+pub(crate) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
+    let tell = |error: &StoreError| tracing::error!(error = %error, "a row of a queue is left out");
+    rows.filter_map(|row| row.inspect_err(tell).ok()).collect()
+}
+
+/// A mail's fate as SQL takes it: a word, and the microseconds until the next attempt.
+fn fate_columns(fate: MailFate) -> (&'static str, Option<i64>) {
+    match fate {
+        MailFate::Sent => ("sent", None),
+        MailFate::Dead => ("dead", None),
+        MailFate::Retry(delay) => ("again", Some(microseconds(delay))),
+    }
+}
+
+fn attempt(attempts: i32) -> Result<u32, String> {
+    u32::try_from(attempts).map_err(|_| format!("attempts {attempts}"))
+}
+
+#[async_trait]
+impl BuyerNotifier for Tx {
+    async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError> {
+        let insert = sql!(():
+            "insert into mails (id, order_id, order_number, recipient, recipient_name, carrier, tracking_number) values (",
+            mail.id.uuid(), ", ", mail.order.uuid(), ", ", mail.number.as_str().to_owned(), ", ", mail.to, ", ",
+            mail.name, ", ", mail.carrier.as_str(), ", ", mail.tracking_number.as_str().to_owned(), ")");
+        self.write_later(changing("mails", 1, insert));
+        Ok(())
+    }
+
+    async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError> {
+        self.write_later(changing_any(sql!(():
+            "delete from mails where order_id = ", order.uuid(), "")));
+        Ok(())
+    }
+}
+
+row! {
+    struct ShipmentRow {
+        id: Uuid,
+        order_id: Uuid,
+        order_number: String,
+        recipient: String,
+        recipient_name: Option<String>,
+        carrier: String,
+        tracking_number: String,
+        attempts: i32,
+    }
+}
+
+impl ShipmentRow {
+    fn leased(self, fence: Uuid) -> Result<DueMail<ShipmentMail>, StoreError> {
+        let id = MailId::from(self.id);
+        let corrupt = |reason: String| StoreError::corrupt("mails", id, reason);
+        let mail = ShipmentMail {
+            id,
+            order: self.order_id.into(),
+            number: order_number(self.order_number).map_err(corrupt)?,
+            to: self.recipient,
+            name: self.recipient_name,
+            carrier: parse_carrier(&self.carrier).map_err(corrupt)?,
+            tracking_number: parse_tracking_number(self.tracking_number).map_err(corrupt)?,
+        };
+        let attempt = attempt(self.attempts).map_err(corrupt)?;
+        Ok(DueMail { mail, attempt, fence })
+    }
+}
+
+/// Mails to buyers. Each call is one statement with its own transaction.
+pub(crate) struct ShipmentMails(pub(crate) Autocommit);
+
+#[async_trait]
+impl MailQueue<ShipmentMail> for ShipmentMails {
+    /// The longest waiting first.
+    async fn lease_mails(
+        &self,
+        fence: Uuid,
+        limit: u16,
+        lease: TimeDelta,
+    ) -> Result<Vec<DueMail<ShipmentMail>>, StoreError> {
+        let lease = sql!(ShipmentRow:
+            "with clock as materialized (select api_now() as at), \
+             due as materialized (select id from mails where due_at <= (select at from clock) order by due_at limit ",
+            i64::from(limit), " for no key update skip locked) \
+             update mails m set attempts = attempts + 1, fence = ", fence, ", due_at = (select at from clock) + ",
+            microseconds(lease), " * interval '1 microsecond' from due where m.id = due.id \
+             returning m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.attempts");
+        let rows = self.0.rows(lease).await?;
+        Ok(readable(rows.into_iter().map(|row| row.leased(fence))))
+    }
+
+    async fn settle_mail(&self, mail: MailId, fence: Uuid, fate: MailFate) -> Result<(), StoreError> {
+        let (fate, delay) = fate_columns(fate);
+        let settle = sql!((): "update mails set fence = null, sent_at = case ", fate,
+            " when 'sent' then clock.at end, dead_at = case ", fate,
+            " when 'dead' then clock.at end, due_at = clock.at + ", delay,
+            " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
+            " and fence = ", fence, "");
+        // No row: the lease was lost, or the buyer erased.
+        self.0.execute(settle).await?;
+        Ok(())
+    }
+}
+
+/// The write that queues a mail about an account, with its link sealed.
+pub(crate) fn account_mail(mail: AccountMail, sealing: &Sealing) -> Result<Box<dyn Write>, StoreError> {
+    let url = sealing.seal_link(mail.id.uuid(), &mail.url)?;
+    let insert = sql!(():
+        "insert into account_mails (id, seller_id, kind, recipient, recipient_name, url, expires_at) values (",
+        mail.id.uuid(), ", ", mail.seller.uuid(), ", ", mail.kind.as_str(), ", ", mail.to, ", ", mail.name, ", ",
+        url, ", ", mail.expires_at, ")");
+    Ok(changing("account_mails", 1, insert))
+}
+
+row! {
+    struct AccountRow {
+        id: Uuid,
+        seller_id: Uuid,
+        kind: String,
+        recipient: String,
+        recipient_name: String,
+        url: Option<Vec<u8>>,
+        expires_at: DateTime<Utc>,
+        attempts: i32,
+    }
+}
+
+impl AccountRow {
+    /// Nothing where the mail was given up.
+    fn leased(self, fence: Uuid, sealing: &Sealing) -> Result<Option<DueMail<AccountMail>>, StoreError> {
+        let Some(url) = self.url else { return Ok(None) };
+        let corrupt = |reason: String| StoreError::corrupt("account_mails", self.id, reason);
+        let mail = AccountMail {
+            id: self.id.into(),
+            seller: self.seller_id.into(),
+            kind: LinkKind::parse(&self.kind).ok_or_else(|| corrupt(format!("kind {:?}", self.kind)))?,
+            to: self.recipient,
+            name: self.recipient_name,
+            url: sealing.open_link(self.id, &url)?,
+            expires_at: self.expires_at,
+        };
+        let attempt = attempt(self.attempts).map_err(corrupt)?;
+        Ok(Some(DueMail { mail, attempt, fence }))
+    }
+}
+
+/// Mails about accounts. Each call is one statement with its own transaction.
+pub(crate) struct AccountMails {
+    pub(crate) statements: Autocommit,
+    pub(crate) sealing: Sealing,
+}
+
+#[async_trait]
+impl MailQueue<AccountMail> for AccountMails {
+    /// The longest waiting first. Those whose link can no longer be used are given up: it has expired, was used, or another one
+    /// has taken its place, which ends at another instant.
+    async fn lease_mails(
+        &self,
+        fence: Uuid,
+        limit: u16,
+        lease: TimeDelta,
+    ) -> Result<Vec<DueMail<AccountMail>>, StoreError> {
+        let lease = sql!(AccountRow:
+            "with clock as materialized (select api_now() as at), \
+             due as materialized (select m.id, m.seller_id, m.kind, m.expires_at from account_mails m \
+               where m.due_at <= (select at from clock) order by m.due_at limit ", i64::from(limit),
+            " for no key update skip locked), \
+             judged as materialized (select d.id, exists (select from links l join sellers s on s.id = l.seller_id \
+                 where l.seller_id = d.seller_id and l.kind = d.kind and l.expires_at = d.expires_at \
+                   and l.expires_at > (select at from clock) and s.closed_at is null) as is_worth_sending from due d) \
+             update account_mails m set attempts = attempts + j.is_worth_sending::integer, \
+               fence = case when j.is_worth_sending then ", fence,
+            " end, due_at = case when j.is_worth_sending then (select at from clock) + ", microseconds(lease),
+            " * interval '1 microsecond' end, dead_at = case when not j.is_worth_sending then (select at from clock) end, \
+               url = case when j.is_worth_sending then m.url end from judged j where m.id = j.id \
+             returning m.id, m.seller_id, m.kind, m.recipient, m.recipient_name, m.url, m.expires_at, m.attempts");
+        let rows = self.statements.rows(lease).await?;
+        let leased = readable(rows.into_iter().map(|row| row.leased(fence, &self.sealing)));
+        Ok(leased.into_iter().flatten().collect())
+    }
+
+    /// A link that was sent, or never will be, is not kept.
+    async fn settle_mail(&self, mail: MailId, fence: Uuid, fate: MailFate) -> Result<(), StoreError> {
+        let (fate, delay) = fate_columns(fate);
+        let settle = sql!((): "update account_mails set fence = null, sent_at = case ", fate,
+            " when 'sent' then clock.at end, dead_at = case ", fate,
+            " when 'dead' then clock.at end, url = case when ", fate, " = 'again' then url end, due_at = clock.at + ", delay,
+            " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
+            " and fence = ", fence, "");
+        // No row: the lease was lost.
+        self.statements.execute(settle).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,272 @@
+//! Applications, within a transaction and outside.
+
+use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel::QueryResult;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::{Change, SellerId, StoreError, Version};
+use oauth::{
+    Application, ApplicationDirectory, ApplicationEvent, ApplicationFilter, ApplicationReader,
+    ApplicationStatus, ApplicationStore, ClientId, ClientType, Purpose, ScopeSet, SecretHash,
+};
+use usecases::{Announcement, Transaction};
+use uuid::Uuid;
+
+use crate::{
+    batch::{BatchQuery, Batcher},
+    connection::{Connector, error::SharedFailure, pool::Autocommit},
+    sql::{row, sql},
+    unit_of_work::{Tx, expect_rows},
+    webhooks::{remove_subscriptions, wake_queues},
+};
+
+/// The columns of [`ApplicationRow`], of the table under the name `a`.
+macro_rules! application_columns {
+    () => {
+        "a.client_id, a.owner_id, a.name, a.description, a.documentation_url, a.purpose, a.client_type, a.redirect_uris, \
+         a.scopes, a.status, a.rate_limit, a.built_in, a.secret_hash, a.created_at"
+    };
+}
+
+row! {
+    struct ApplicationRow {
+        client_id: Uuid,
+        owner_id: Uuid,
+        name: String,
+        description: Option<String>,
+        documentation_url: Option<String>,
+        purpose: String,
+        client_type: String,
+        redirect_uris: Vec<String>,
+        scopes: i32,
+        status: String,
+        rate_limit: Option<i32>,
+        built_in: bool,
+        secret_hash: Option<Vec<u8>>,
+        created_at: DateTime<Utc>,
+    }
+}
+
+impl TryFrom<ApplicationRow> for Application {
+    type Error = StoreError;
+
+    fn try_from(row: ApplicationRow) -> Result<Self, StoreError> {
+        let client_id = ClientId::from(row.client_id);
+        let corrupt = |reason: String| StoreError::corrupt("applications", client_id, reason);
+        let word = |column: &str, word: &str| corrupt(format!("{column} {word:?}"));
+        let rate_limit = row
+            .rate_limit
+            .map(|limit| limit_from(limit).ok_or_else(|| corrupt(format!("limit {limit}"))));
+        let secret = row
+            .secret_hash
+            .map(|hash| SecretHash::try_from(hash.as_slice()))
+            .transpose();
+        Ok(Self {
+            client_id,
+            owner: row.owner_id.into(),
+            name: row.name,
+            description: row.description,
+            documentation_url: row.documentation_url,
+            purpose: Purpose::parse(&row.purpose).ok_or_else(|| word("purpose", &row.purpose))?,
+            client_type: ClientType::parse(&row.client_type)
+                .ok_or_else(|| word("client_type", &row.client_type))?,
+            redirect_uris: row.redirect_uris,
+            scopes: ScopeSet::from_bits(row.scopes).map_err(|unknown| corrupt(unknown.to_string()))?,
+            status: ApplicationStatus::parse(&row.status).ok_or_else(|| word("status", &row.status))?,
+            rate_limit: rate_limit.transpose()?,
+            built_in: row.built_in,
+            secret: secret.map_err(|invalid| corrupt(format!("secret_hash {invalid}")))?,
+            created_at: row.created_at,
+        })
+    }
+}
+
+/// A stored limit; nothing where it cannot be one.
+pub(crate) fn limit_from(stored: i32) -> Option<NonZeroU32> {
+    u32::try_from(stored).ok().and_then(NonZeroU32::new)
+}
+
+fn applications(rows: Vec<ApplicationRow>) -> Result<Vec<Application>, StoreError> {
+    rows.into_iter().map(Application::try_from).collect()
+}
+
+fn application(row: Option<ApplicationRow>) -> Result<Option<Application>, StoreError> {
+    row.map(Application::try_from).transpose()
+}
+
+/// Reads applications outside a transaction.
+pub(crate) struct Applications {
+    statements: Autocommit,
+    /// Clients that authenticate at the same time, in one statement.
+    clients: Batcher<Clients>,
+}
+
+impl Applications {
+    pub(crate) fn new(connector: &Arc<Connector>, statements: Autocommit) -> Self {
+        let clients = Batcher::new(Clients, Arc::clone(connector));
+        Self { statements, clients }
+    }
+}
+
+#[async_trait]
+impl ApplicationReader for Applications {
+    async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
+        self.clients.ask(client_id).await
+    }
+
+    async fn applications_of(&self, owner: SellerId) -> Result<Vec<Application>, StoreError> {
+        let own = sql!(ApplicationRow: concat!("select ", application_columns!(),
+            " from applications a where a.deleted_at is null and not a.built_in and a.owner_id = "), owner.uuid(),
+            " order by a.created_at desc, a.client_id desc");
+        applications(self.statements.rows(own).await?)
+    }
+}
+
+/// Clients of any owners in one statement.
+pub(crate) struct Clients;
+
+#[async_trait]
+impl BatchQuery for Clients {
+    const NAME: &'static str = "applications";
+    type Question = ClientId;
+    type Answer = Option<Application>;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        clients: &[ClientId],
+    ) -> QueryResult<Vec<Result<Option<Application>, StoreError>>> {
+        let mut ids: Vec<_> = clients.iter().map(|client| client.uuid()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let rows = sql!(ApplicationRow: concat!("select ", application_columns!(),
+            " from applications a join sellers s on s.id = a.owner_id \
+              where a.deleted_at is null and s.closed_at is null and a.client_id = any("), ids, ")")
+        .get_results::<ApplicationRow>(&mut connection)
+        .await?;
+        // What is wrong with one row is its own callers' failure.
+        let read = |row: ApplicationRow| {
+            let client_id = ClientId::from(row.client_id);
+            (client_id, Application::try_from(row).map_err(SharedFailure::new))
+        };
+        let found: HashMap<_, _> = rows.into_iter().map(read).collect();
+        let answer = |client| match found.get(client) {
+            None => Ok(None),
+            Some(Ok(application)) => Ok(Some(application.clone())),
+            Some(Err(failure)) => Err(failure.for_one()),
+        };
+        Ok(clients.iter().map(answer).collect())
+    }
+}
+
+/// Everybody's applications. Each call is one statement.
+pub(crate) struct AllApplications(pub(crate) Autocommit);
+
+#[async_trait]
+impl ApplicationDirectory for AllApplications {
+    async fn application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
+        let one = sql!(ApplicationRow: concat!("select ", application_columns!(),
+            " from applications a where a.deleted_at is null and a.client_id = "), client_id.uuid(), "");
+        application(self.0.row(one).await?)
+    }
+
+    async fn application_named(&self, name: &str) -> Result<Option<Application>, StoreError> {
+        let one = sql!(ApplicationRow: concat!("select ", application_columns!(),
+            " from applications a where a.deleted_at is null and not a.built_in and lower(a.name) = lower("), name, ")");
+        application(self.0.row(one).await?)
+    }
+
+    /// Ids rise with time, so the primary key is the order.
+    async fn applications(
+        &self,
+        filter: ApplicationFilter,
+        before: Option<ClientId>,
+        limit: u16,
+    ) -> Result<Vec<Application>, StoreError> {
+        let before = before.map_or(Uuid::max(), ClientId::uuid);
+        let (status, owner) = (
+            filter.status.map(ApplicationStatus::as_str),
+            filter.owner.map(SellerId::uuid),
+        );
+        let some = sql!(ApplicationRow: concat!("select ", application_columns!(),
+            " from applications a where a.deleted_at is null and not a.built_in and a.client_id < "), before,
+            " and a.status = coalesce(", status, ", a.status) and a.owner_id = coalesce(", owner,
+            ", a.owner_id) order by a.client_id desc limit ", i64::from(limit), "");
+        applications(self.0.rows(some).await?)
+    }
+}
+
+#[async_trait]
+impl ApplicationStore for Tx {
+    async fn lock_application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
+        let lock = sql!(ApplicationRow: concat!("select ", application_columns!(),
+            " from applications a where a.deleted_at is null and a.client_id = "), client_id.uuid(), " for no key update");
+        application(self.row(lock).await?)
+    }
+
+    async fn built_in_application(&self, seller: SellerId) -> Result<Option<Application>, StoreError> {
+        let built_in = sql!(ApplicationRow: concat!("select ", application_columns!(),
+            " from applications a where a.built_in and a.owner_id = "), seller.uuid(), "");
+        application(self.row(built_in).await?)
+    }
+
+    async fn save_application(
+        &self,
+        change: Change<Application, ApplicationEvent>,
+    ) -> Result<(), StoreError> {
+        let Change {
+            before,
+            after,
+            events,
+        } = change;
+        for event in &events {
+            let announced = Announcement::of_application(after.owner, event, self.now());
+            self.outbox().add(announced);
+        }
+        let client = after.client_id.uuid();
+        let rate_limit = after
+            .rate_limit
+            .map(|limit| i32::try_from(limit.get()))
+            .transpose();
+        let rate_limit = rate_limit.map_err(StoreError::unexpected)?;
+        let (purpose, client_type) = (after.purpose.as_str(), after.client_type.as_str());
+        let (scopes, status) = (after.scopes.bits(), after.status.as_str());
+        let secret = after.secret.as_ref().map(|hash| hash.bytes().as_slice());
+        let saved = match before {
+            Version::Absent => {
+                self.execute(sql!((): "insert into applications (client_id, owner_id, name, description, documentation_url, \
+                    purpose, client_type, redirect_uris, scopes, status, rate_limit, built_in, secret_hash, created_at, \
+                    updated_at) values (", client, ", ", after.owner.uuid(), ", ", after.name, ", ", after.description, ", ",
+                    after.documentation_url, ", ", purpose, ", ", client_type, ", ", after.redirect_uris, ", ", scopes, ", ",
+                    status, ", ", rate_limit, ", ", after.built_in, ", ", secret, ", ", after.created_at, ", api_now())"))
+                    .await?
+            }
+            Version::Locked => {
+                self.execute(sql!((): "update applications set owner_id = ", after.owner.uuid(), ", name = ", after.name,
+                    ", description = ", after.description, ", documentation_url = ", after.documentation_url,
+                    ", purpose = ", purpose, ", client_type = ", client_type, ", redirect_uris = ", after.redirect_uris,
+                    ", scopes = ", scopes, ", status = ", status, ", rate_limit = ", rate_limit, ", built_in = ",
+                    after.built_in, ", secret_hash = ", secret, ", created_at = ", after.created_at,
+                    ", updated_at = api_now() where deleted_at is null and client_id = ", client, ""))
+                    .await?
+            }
+        };
+        expect_rows("applications", saved, 1)?;
+        if after.status != ApplicationStatus::Suspended && before == Version::Locked {
+            wake_queues(self, after.client_id).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError> {
+        let delete = sql!((): "update applications set deleted_at = api_now(), updated_at = api_now() \
+            where deleted_at is null and client_id = ", client_id.uuid(), "");
+        let deleted = self.execute(delete).await? == 1;
+        if deleted {
+            remove_subscriptions(self, client_id).await?;
+        }
+        Ok(deleted)
+    }
+}

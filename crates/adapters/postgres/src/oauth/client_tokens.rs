@@ -1,0 +1,162 @@
+//! Issuing the tokens of applications: those in flight in one durable statement.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use diesel::{OptionalExtension, QueryResult};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::StoreError;
+use oauth::{ClientId, ClientTokens, FamilyKind, NewClientToken};
+use uuid::Uuid;
+
+use crate::{
+    batch::{BatchQuery, Batcher},
+    connection::{
+        Connector,
+        error::{SharedFailure, is_lock_timeout, is_surely_undone, store_error},
+    },
+    mails::microseconds,
+    sql::{column, sql},
+};
+
+/// What both statements do with what is `given`, first part: the applications are locked, and then their owners, each in the
+/// order of their keys, which is the same for all batches. What stands is read from the locked rows.
+///
+/// Whoever changes one of the rows holds it until a commit, and everybody else of the batch would wait along. So nobody waits
+/// for long, and a batch that would is taken apart.
+///
+/// The owners are looked for as an array: of a list the server expects so many that, while there are a few thousand sellers, it
+/// reads all of them each time.
+macro_rules! standing {
+    () => {
+        "), bound as materialized (select set_config('lock_timeout', '100ms', true) as patience), \
+         application as materialized (select a.client_id, a.owner_id, a.scopes from bound cross join applications a \
+           where bound.patience <> '' and a.client_id in (select client from given) and a.status <> 'suspended' \
+             and a.deleted_at is null order by a.client_id for share of a), \
+         owner as materialized (select s.id from sellers s where s.id = any(array(select owner_id from application)) \
+           and s.closed_at is null order by s.id for share of s), \
+         sound as materialized (select g.* from given g join application a on a.client_id = g.client \
+             and a.owner_id = g.seller and g.scopes & ~a.scopes = 0 join owner on owner.id = g.seller), \
+         kept as (insert into families (id, seller_id, client_id, kind, scopes) select family, seller, client, "
+    };
+}
+
+/// The second part, behind the kind of the families.
+macro_rules! storing {
+    () => {
+        ", scopes from sound order by client, family) \
+         insert into access_tokens (family_id, hash, expires_at) \
+           select family, hash, clock.at + lifetime * interval '1 microsecond' \
+           from sound, (select api_now() as at) clock order by family returning family_id"
+    };
+}
+
+const KIND: &str = FamilyKind::ClientCredentials.as_str();
+
+/// Stores a family with its token, as a transaction of its own. False where the application or its owner does not stand any
+/// more. A wait that was too long ends as a failure that may be repeated.
+async fn issue_one(
+    token: &NewClientToken,
+    mut connection: &AsyncPgConnection,
+) -> QueryResult<Result<bool, StoreError>> {
+    let issue = sql!(Uuid:
+        "with given as materialized (select ", token.family.uuid(), "::uuid as family, ",
+        token.grant.seller.uuid(), "::uuid as seller, ", token.grant.client_id.uuid(), "::uuid as client, ",
+        token.grant.scopes.bits(), "::integer as scopes, ", token.hash.bytes().as_slice(), "::bytea as hash, ",
+        microseconds(token.lifetime), concat!("::bigint as lifetime", standing!()), KIND, storing!());
+    match issue.get_result::<Uuid>(&mut connection).await.optional() {
+        Ok(stored) => Ok(Ok(stored.is_some())),
+        Err(error) if is_lock_timeout(&error) => Ok(Err(StoreError::Retryable(error.into()))),
+        Err(error) => Err(error),
+    }
+}
+
+/// Stores families with a token each, as one transaction; tells which families were stored.
+async fn issue_many(tokens: &[NewClientToken], mut connection: &AsyncPgConnection) -> QueryResult<Vec<Uuid>> {
+    sql!(Uuid:
+        "with given as materialized (select * from unnest(", column(tokens, |token| token.family.uuid()),
+        "::uuid[], ", column(tokens, |token| token.grant.seller.uuid()), "::uuid[], ",
+        column(tokens, |token| token.grant.client_id.uuid()), "::uuid[], ",
+        column(tokens, |token| token.grant.scopes.bits()), "::integer[], ",
+        column(tokens, |token| token.hash.bytes().as_slice()), "::bytea[], ",
+        column(tokens, |token| microseconds(token.lifetime)),
+        concat!("::bigint[]) as k (family, seller, client, scopes, hash, lifetime)", standing!()), KIND, storing!())
+    .get_results(&mut connection)
+    .await
+}
+
+/// Issues the tokens of applications: all in flight on one server thread in one statement.
+pub(crate) struct IssuedTokens(Batcher<Issues>);
+
+impl IssuedTokens {
+    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
+        Self(Batcher::new(Issues, Arc::clone(connector)))
+    }
+}
+
+#[async_trait]
+impl ClientTokens for IssuedTokens {
+    async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError> {
+        self.0.ask(token).await
+    }
+}
+
+/// Tokens of any applications in one statement.
+pub(crate) struct Issues;
+
+#[async_trait]
+impl BatchQuery for Issues {
+    const NAME: &'static str = "client_tokens";
+    type Question = NewClientToken;
+    type Answer = bool;
+
+    /// Where the server refused the batch, or the batch had to wait for too long, nothing of it stands, and each is stored by
+    /// itself: what cannot be is its own trouble. A batch whose answer is lost is told so and stays as it is.
+    async fn answer(
+        &self,
+        connection: &AsyncPgConnection,
+        tokens: &[NewClientToken],
+    ) -> QueryResult<Vec<Result<bool, StoreError>>> {
+        match issue_many(tokens, connection).await {
+            Ok(stored) => {
+                let stored: HashSet<Uuid> = stored.into_iter().collect();
+                let each = |token: &NewClientToken| Ok(stored.contains(&token.family.uuid()));
+                Ok(tokens.iter().map(each).collect())
+            }
+            Err(error) if is_surely_undone(&error) || is_lock_timeout(&error) => {
+                Ok(one_by_one(connection, tokens).await)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Stores each by itself. Whoever has had to wait for too long is not waited for again: the application's other tokens fail
+/// alike, as ones that may be repeated.
+async fn one_by_one(
+    connection: &AsyncPgConnection,
+    tokens: &[NewClientToken],
+) -> Vec<Result<bool, StoreError>> {
+    let mut outcomes = Vec::with_capacity(tokens.len());
+    let mut held = HashMap::<ClientId, SharedFailure>::new();
+    for token in tokens {
+        let client_id = token.grant.client_id;
+        if let Some(failure) = held.get(&client_id) {
+            outcomes.push(Err(failure.for_one()));
+            continue;
+        }
+        let stored = issue_one(token, connection).await;
+        let outcome = stored.unwrap_or_else(|error| Err(store_error(error)));
+        outcomes.push(match outcome {
+            Err(failure @ StoreError::Retryable(_)) => {
+                let failure = held.entry(client_id).or_insert(SharedFailure::new(failure));
+                Err(failure.for_one())
+            }
+            outcome => outcome,
+        });
+    }
+    outcomes
+}

@@ -1,0 +1,155 @@
+//! Consents and the connections that come of them.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{SellerId, StoreError};
+use oauth::{
+    ClientId, ConnectedApplication, Consent, ConsentId, FamilyKind, GrantReader, NewConsent, ScopeSet,
+    SecretHash, TokenKey, Viewer,
+};
+use uuid::Uuid;
+
+use crate::{
+    connection::pool::Autocommit,
+    sql::{row, sql},
+    unit_of_work::{Tx, expect_rows},
+    webhooks::{Ended, end_subscriptions},
+};
+
+/// Opens the connection, unless it is open, and stores a family under its generation, with the code.
+pub(super) async fn add(tx: &Tx, consent: &NewConsent) -> Result<(), StoreError> {
+    let add = sql!(():
+        "with connection as (insert into connections as c (client_id, seller_id, connected_at) values (",
+        consent.client_id.uuid(), ", ", consent.seller.uuid(),
+        ", (select api_now())) on conflict (client_id, seller_id) do update set disconnected_at = null, \
+           connected_at = case when c.disconnected_at is null then c.connected_at else excluded.connected_at end \
+           returning client_id, seller_id, generation), \
+         family as (insert into families (id, seller_id, client_id, kind, scopes, generation) select ",
+        consent.family.uuid(), ", seller_id, client_id, ", FamilyKind::AuthorizationCode.as_str(), ", ",
+        consent.scopes.bits(), ", generation from connection returning id) \
+         insert into authorization_codes (family_id, hash, expires_at, redirect_uri, code_challenge) select id, ",
+        consent.code.bytes().as_slice(), ", ", consent.expires_at, ", ", consent.redirect_uri.as_str(), ", ",
+        consent.challenge.as_str(), " from family");
+    expect_rows("authorization_codes", tx.execute(add).await?, 1)
+}
+
+row! {
+    struct ConsentRow {
+        seller_id: Uuid,
+        session_hash: Vec<u8>,
+        expires_at: DateTime<Utc>,
+        decided_at: Option<DateTime<Utc>>,
+    }
+}
+
+/// Locks a screen of consent, or makes it. The update changes nothing: it is what waits for a row that somebody else has locked,
+/// or is making, and then reads it as it has become.
+pub(super) async fn lock(
+    tx: &Tx,
+    id: ConsentId,
+    viewer: Viewer,
+    expires_at: DateTime<Utc>,
+) -> Result<Consent, StoreError> {
+    let lock = sql!(ConsentRow:
+        "insert into consents as c (id, seller_id, session_hash, expires_at) values (", id.uuid(), ", ",
+        viewer.seller.uuid(), ", ", viewer.session.bytes().as_slice(), ", ", expires_at,
+        ") on conflict (id) do update set seller_id = c.seller_id \
+         returning seller_id, session_hash, expires_at, decided_at");
+    let row = tx.row(lock).await?;
+    let row = row.ok_or_else(|| StoreError::unexpected("a screen of consent was not kept"))?;
+    let session = SecretHash::try_from(row.session_hash.as_slice())
+        .map_err(|invalid| StoreError::corrupt("consents", id, format!("session_hash {invalid}")))?;
+    Ok(Consent {
+        id,
+        viewer: Viewer {
+            session,
+            seller: row.seller_id.into(),
+        },
+        expires_at: row.expires_at,
+        decided_at: row.decided_at,
+    })
+}
+
+/// Ends a connection; false when there is none that is open. Its generation rises: whatever was issued, or is being issued,
+/// under the one before is dead.
+pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError> {
+    let end = sql!(():
+        "update connections set generation = generation + 1, disconnected_at = api_now() where client_id = ",
+        client_id.uuid(), " and seller_id = ", seller.uuid(), " and disconnected_at is null");
+    if tx.execute(end).await? == 0 {
+        return Ok(false);
+    }
+    end_subscriptions(tx, Ended::Connection(seller, client_id)).await?;
+    Ok(true)
+}
+
+row! {
+    struct ConnectionRow {
+        client_id: Uuid,
+        name: String,
+        owner_id: Uuid,
+        owner_name: String,
+        documentation_url: Option<String>,
+        scopes: i32,
+        connected_at: DateTime<Utc>,
+        used_at: Option<DateTime<Utc>>,
+    }
+}
+
+impl TryFrom<ConnectionRow> for ConnectedApplication {
+    type Error = StoreError;
+
+    fn try_from(row: ConnectionRow) -> Result<Self, StoreError> {
+        let client_id = ClientId::from(row.client_id);
+        let scopes = ScopeSet::from_bits(row.scopes)
+            .map_err(|unknown| StoreError::corrupt("connections", client_id, unknown.to_string()))?;
+        Ok(Self {
+            client_id,
+            name: row.name,
+            owner: row.owner_id.into(),
+            owner_name: row.owner_name,
+            documentation_url: row.documentation_url,
+            scopes,
+            connected_at: row.connected_at,
+            used_at: row.used_at,
+        })
+    }
+}
+
+/// Reads grants outside a transaction.
+pub(crate) struct Grants(pub(crate) Autocommit);
+
+#[async_trait]
+impl GrantReader for Grants {
+    /// Also of one that can no longer be used.
+    async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError> {
+        let holder = sql!(Uuid:
+            "select f.client_id from families f where f.id = ", key.family.uuid(),
+            " and (exists (select from refresh_tokens r where r.family_id = f.id and r.hash = ",
+            key.hash.bytes().as_slice(),
+            ") or exists (select from authorization_codes c where c.family_id = f.id and c.hash = ",
+            key.hash.bytes().as_slice(), "))");
+        Ok(self.0.row(holder).await?.map(ClientId::from))
+    }
+
+    /// The applications of which something is left that could be used, and what the consents behind it allow together.
+    async fn connections(&self, seller: SellerId) -> Result<Vec<ConnectedApplication>, StoreError> {
+        let connections = sql!(ConnectionRow:
+            "with clock as materialized (select api_now() as at), \
+             living as materialized (select c.client_id, c.connected_at, bit_or(f.scopes) as scopes \
+               from connections c cross join clock join families f on f.client_id = c.client_id and f.seller_id = c.seller_id \
+                 and f.generation = c.generation \
+               where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and f.revoked_at is null and (\
+                 exists (select from access_tokens t where t.family_id = f.id and t.revoked_at is null and t.expires_at > clock.at) \
+                 or exists (select from refresh_tokens r where r.family_id = f.id and r.used_at is null and r.expires_at > clock.at) \
+                 or exists (select from authorization_codes a where a.family_id = f.id and a.used_at is null \
+                   and a.expires_at > clock.at)) group by c.client_id, c.seller_id) \
+             select a.client_id, a.name, o.id, o.name, a.documentation_url, l.scopes & a.scopes, l.connected_at, \
+               (select max(u.last_at) from api_usage u where u.seller_id = ", seller.uuid(),
+            " and u.client_id = a.client_id) \
+             from living l join applications a on a.client_id = l.client_id join sellers o on o.id = a.owner_id \
+             where a.deleted_at is null order by lower(a.name)");
+        let rows = self.0.rows(connections).await?;
+        rows.into_iter().map(ConnectedApplication::try_from).collect()
+    }
+}

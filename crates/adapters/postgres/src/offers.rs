@@ -1,0 +1,326 @@
+//! Offers: their rows, and how they are read and saved.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel::QueryResult;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, SellerId, StoreError, Version};
+use offers::{
+    Offer, OfferEvent, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Stock,
+};
+use usecases::{Announcement, Transaction};
+use uuid::Uuid;
+
+use crate::{
+    batch::{BatchQuery, Batcher, answers_by_place},
+    connection::{Connector, error::store_error, shared::SharedConnection},
+    listing::{self, Filter, Listed},
+    sql::{column, row, sql},
+    unit_of_work::{Tx, Write, expect_rows},
+};
+
+/// The columns of [`OfferRow`].
+macro_rules! offer_columns {
+    () => {
+        "offers.seller_id, offers.id, offers.created_at, offers.updated_at, offers.price_amount, offers.stock, \
+         offers.status, offers.price_source, offers.title, offers.handle, offers.ean, offers.brand, offers.signature, \
+         offers.thumbnail, offers.url"
+    };
+}
+
+row! {
+    pub(crate) struct OfferRow {
+        seller_id: Uuid,
+        id: Uuid,
+        created_at: DateTime<Utc>,
+        updated_at: DateTime<Utc>,
+        price_amount: Option<i64>,
+        stock: Option<i32>,
+        status: String,
+        price_source: Option<String>,
+        title: String,
+        handle: String,
+        ean: Option<String>,
+        brand: Option<String>,
+        signature: Option<String>,
+        thumbnail: Option<String>,
+        url: String,
+    }
+}
+
+impl TryFrom<OfferRow> for Offer {
+    type Error = StoreError;
+
+    fn try_from(row: OfferRow) -> Result<Self, StoreError> {
+        let key = (SellerId::from(row.seller_id), OfferId::from(row.id));
+        let corrupt = |reason: String| StoreError::corrupt("offers", format!("{}, {}", key.0, key.1), reason);
+        let status =
+            OfferStatus::parse(&row.status).ok_or_else(|| corrupt(format!("status {:?}", row.status)))?;
+        let price = price(row.price_amount, row.price_source.as_deref()).map_err(corrupt)?;
+        let stock = row.stock.map(|pieces| Stock::new(pieces.into())).transpose();
+        Ok(Self {
+            seller: key.0,
+            id: key.1,
+            title: row.title,
+            handle: row.handle,
+            status,
+            price,
+            stock: stock.map_err(|invalid| corrupt(format!("stock {invalid}")))?,
+            ean: row.ean,
+            brand: row.brand,
+            signature: row.signature,
+            thumbnail: row.thumbnail,
+            url: row.url,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    }
+}
+
+fn price(amount: Option<i64>, source: Option<&str>) -> Result<Option<Price>, String> {
+    let (amount, source) = match (amount, source) {
+        (None, None) => return Ok(None),
+        (Some(amount), Some(source)) => (amount, source),
+        (amount, source) => return Err(format!("price {amount:?} from {source:?}")),
+    };
+    let money = Money::pln(amount).map_err(|invalid| format!("price {amount} {invalid}"))?;
+    let source = match source {
+        MANUAL => PriceSource::Manual,
+        AUTOMATIC => PriceSource::Automatic,
+        other => return Err(format!("price from {other:?}")),
+    };
+    Ok(Some(Price { money, source }))
+}
+
+const MANUAL: &str = "manual";
+const AUTOMATIC: &str = "automatic";
+
+fn amount(offer: &Offer) -> Option<i64> {
+    offer.price.map(|price| price.money.amount())
+}
+
+fn source(offer: &Offer) -> Option<&'static str> {
+    offer.price.map(|price| match price.source {
+        PriceSource::Manual => MANUAL,
+        PriceSource::Automatic => AUTOMATIC,
+    })
+}
+
+/// Reads offers for one server thread.
+pub(crate) struct OffersReader {
+    by_id: Batcher<ById>,
+    pages: SharedConnection,
+}
+
+impl OffersReader {
+    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
+        Self {
+            by_id: Batcher::new(ById, Arc::clone(connector)),
+            pages: SharedConnection::new(Arc::clone(connector), "offer_pages"),
+        }
+    }
+}
+
+#[async_trait]
+impl OfferReader for OffersReader {
+    async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError> {
+        self.by_id.ask((seller, id.uuid())).await
+    }
+
+    async fn offers(
+        &self,
+        seller: SellerId,
+        filter: OfferFilter,
+        after: Option<Keyset>,
+        size: PageSize,
+    ) -> Result<Page<Offer>, StoreError> {
+        let filter = Filter {
+            status: filter.status.map(OfferStatus::as_str),
+            newer_than: None,
+            updated_after: filter.updated_after,
+        };
+        listing::read::<ByCreation>(&self.pages, seller, filter, after, size).await
+    }
+}
+
+/// Offers by their ids.
+struct ById;
+
+#[async_trait]
+impl BatchQuery for ById {
+    const NAME: &'static str = "offers";
+    type Question = (SellerId, Uuid);
+    type Answer = Option<Offer>;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        questions: &[(SellerId, Uuid)],
+    ) -> QueryResult<Vec<Result<Option<Offer>, StoreError>>> {
+        let (sellers, ids): (Vec<_>, Vec<_>) =
+            questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
+        // The keys are passed by a subquery: as bare parameters, a short list of them would be planned anew at each run, since
+        // the planner takes a plan for so few rows to be cheaper than the one that it keeps.
+        let rows = sql!((i64, OfferRow):
+            concat!("select k.n, ", offer_columns!(), " from unnest((select "), sellers, "::uuid[]), (select ", ids,
+            "::uuid[])) with ordinality as k (seller_id, id, n) join offers on offers.seller_id = k.seller_id and offers.id = k.id");
+        let rows = rows.get_results::<(i64, OfferRow)>(&mut connection).await?;
+        Ok(answers_by_place(questions, rows, |offer: &Offer| {
+            (offer.seller, offer.id.uuid())
+        }))
+    }
+}
+
+/// A seller's offers, by when they were created.
+#[derive(Clone, Copy)]
+struct ByCreation;
+
+impl Listed for ByCreation {
+    const TABLE: &'static str = "offers";
+    const NAME: &'static str = "offers";
+    const COLUMNS: &'static str = offer_columns!();
+    const AT: &'static str = "created_at";
+    const ID: &'static str = "id";
+    const ONLY: &'static str = "";
+    type Row = OfferRow;
+    type Item = Offer;
+
+    fn position(offer: &Offer) -> Keyset {
+        Keyset {
+            at: offer.created_at,
+            id: offer.id.uuid(),
+        }
+    }
+}
+
+#[async_trait]
+impl OfferStore for Tx {
+    async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError> {
+        let seller = seller.uuid();
+        // A statement over one row takes no arrays: PostgreSQL keeps its plan, where it would make another one for each array.
+        let rows: Vec<OfferRow> = if let [id] = ids {
+            self.rows(sql!(OfferRow:
+                concat!("select ", offer_columns!(), " from offers where seller_id = "), seller, " and id = ", id.uuid(),
+                " for no key update"))
+                .await?
+        } else {
+            let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
+            self.rows(sql!(OfferRow:
+                concat!("select ", offer_columns!(), " from offers where seller_id = "), seller, " and id = any(", ids,
+                ") order by id for no key update"))
+                .await?
+        };
+        rows.into_iter().map(Offer::try_from).collect()
+    }
+
+    async fn save_offers(
+        &self,
+        seller: SellerId,
+        mut changes: Vec<Change<Offer, OfferEvent>>,
+    ) -> Result<(), StoreError> {
+        if let Some(foreign) = changes.iter().find(|change| change.after.seller != seller) {
+            return Err(StoreError::unexpected(format!(
+                "offer {} is another seller's",
+                foreign.after.id
+            )));
+        }
+        for event in changes.iter().flat_map(|change| &change.events) {
+            self.outbox()
+                .add(Announcement::of_offer(seller, event, self.now()));
+        }
+        // Two transactions that make the same offers meet at the first of them, and never in a circle.
+        changes.sort_unstable_by_key(|change| change.after.id);
+        let (new, known): (Vec<_>, Vec<_>) = changes
+            .into_iter()
+            .partition(|change| change.before == Version::Absent);
+        let after = |changes: Vec<Change<Offer, OfferEvent>>| {
+            changes.into_iter().map(|change| change.after).collect::<Vec<_>>()
+        };
+        if !known.is_empty() {
+            let offers = after(known);
+            self.write_later(Box::new(KnownOffers { seller, offers }));
+        }
+        if !new.is_empty() {
+            let new = after(new);
+            // Sent at once: the caller has to know that an offer exists meanwhile.
+            let inserted = self.run(insert(seller, &new, self.connection())).await?;
+            expect_rows("offers", inserted, new.len())?;
+        }
+        Ok(())
+    }
+}
+
+/// Locked offers with their changes.
+struct KnownOffers {
+    seller: SellerId,
+    offers: Vec<Offer>,
+}
+
+#[async_trait]
+impl Write for KnownOffers {
+    async fn send(&self, connection: &AsyncPgConnection) -> Result<(), StoreError> {
+        let updated = match self.offers.as_slice() {
+            [offer] => update_one(offer, connection).await,
+            offers => update(self.seller, offers, connection).await,
+        };
+        expect_rows("offers", updated.map_err(store_error)?, self.offers.len())
+    }
+}
+
+/// The statement of a seller's own change.
+async fn update_one(offer: &Offer, mut connection: &AsyncPgConnection) -> QueryResult<usize> {
+    sql!(():
+        "update offers set updated_at = ", offer.updated_at, ", price_amount = ", amount(offer),
+        ", price_source = ", source(offer), ", stock = ", offer.stock.map(Stock::get), ", status = ",
+        offer.status.as_str(), ", title = ", offer.title.as_str(), ", handle = ", offer.handle.as_str(),
+        ", ean = ", offer.ean.as_deref(), ", brand = ", offer.brand.as_deref(), ", signature = ",
+        offer.signature.as_deref(), ", thumbnail = ", offer.thumbnail.as_deref(), ", url = ", offer.url.as_str(),
+        " where seller_id = ", offer.seller.uuid(), " and id = ", offer.id.uuid(), "")
+    .execute(&mut connection)
+    .await
+}
+
+/// Makes offers; one that exists is a conflict on `offers_pkey`.
+async fn insert(
+    seller: SellerId,
+    offers: &[Offer],
+    mut connection: &AsyncPgConnection,
+) -> QueryResult<usize> {
+    sql!(():
+        "insert into offers (seller_id, id, created_at, updated_at, price_amount, price_source, stock, status, title, handle, \
+         ean, brand, signature, thumbnail, url) select ", seller.uuid(), ", * from unnest(",
+        column(offers, |offer| offer.id.uuid()), ", ", column(offers, |offer| offer.created_at), ", ",
+        column(offers, |offer| offer.updated_at), ", ", column(offers, amount), ", ", column(offers, source), ", ",
+        column(offers, |offer| offer.stock.map(Stock::get)), ", ", column(offers, |offer| offer.status.as_str()),
+        ", ", column(offers, |offer| offer.title.as_str()), ", ", column(offers, |offer| offer.handle.as_str()),
+        ", ", column(offers, |offer| offer.ean.as_deref()), ", ", column(offers, |offer| offer.brand.as_deref()),
+        ", ", column(offers, |offer| offer.signature.as_deref()), ", ",
+        column(offers, |offer| offer.thumbnail.as_deref()), ", ", column(offers, |offer| offer.url.as_str()), ")")
+    .execute(&mut connection)
+    .await
+}
+
+/// Replaces offers that are there.
+async fn update(
+    seller: SellerId,
+    offers: &[Offer],
+    mut connection: &AsyncPgConnection,
+) -> QueryResult<usize> {
+    sql!(():
+        "update offers set updated_at = u.updated_at, price_amount = u.price_amount, price_source = u.price_source, \
+         stock = u.stock, status = u.status, title = u.title, handle = u.handle, ean = u.ean, brand = u.brand, \
+         signature = u.signature, thumbnail = u.thumbnail, url = u.url \
+         from unnest(", column(offers, |offer| offer.id.uuid()), ", ", column(offers, |offer| offer.updated_at),
+        ", ", column(offers, amount), ", ", column(offers, source), ", ",
+        column(offers, |offer| offer.stock.map(Stock::get)), ", ", column(offers, |offer| offer.status.as_str()),
+        ", ", column(offers, |offer| offer.title.as_str()), ", ", column(offers, |offer| offer.handle.as_str()),
+        ", ", column(offers, |offer| offer.ean.as_deref()), ", ", column(offers, |offer| offer.brand.as_deref()),
+        ", ", column(offers, |offer| offer.signature.as_deref()), ", ",
+        column(offers, |offer| offer.thumbnail.as_deref()), ", ", column(offers, |offer| offer.url.as_str()),
+        ") as u (id, updated_at, price_amount, price_source, stock, status, title, handle, ean, brand, signature, thumbnail, \
+         url) where offers.id = u.id and offers.seller_id = ", seller.uuid(), "")
+    .execute(&mut connection)
+    .await
+}

@@ -1,0 +1,295 @@
+//! Orders, one row for each seller's part: how they are read and saved.
+
+mod documents;
+mod row;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel::QueryResult;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::{Change, Keyset, Page, PageSize, SellerId, StoreError, Version};
+use orders::{
+    OrderDirectory, OrderEvent, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus,
+    OrderStore, SellerOrder, TrackingStatus,
+};
+use usecases::{Announcement, Transaction};
+use uuid::Uuid;
+
+use self::{
+    documents::Document,
+    row::{PartRow, instants, part_columns},
+};
+use crate::{
+    batch::{BatchQuery, Batcher, answers_by_place},
+    connection::{Connector, error::store_error, pool::Autocommit, shared::SharedConnection},
+    listing::{self, Filter, Listed},
+    parcels,
+    sql::sql,
+    unit_of_work::{Tx, Write, expect_rows},
+};
+
+pub(crate) use self::row::{order_number, parse_carrier, parse_tracking_number};
+
+/// Reads a seller's parts for one server thread.
+pub(crate) struct OrdersReader {
+    by_id: Batcher<ById>,
+    others: SharedConnection,
+}
+
+impl OrdersReader {
+    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
+        Self {
+            by_id: Batcher::new(ById, Arc::clone(connector)),
+            others: SharedConnection::new(Arc::clone(connector), "order_pages"),
+        }
+    }
+}
+
+#[async_trait]
+impl OrderReader for OrdersReader {
+    async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
+        let number = match order {
+            OrderRef::Id(id) => return self.by_id.ask((seller, id.uuid())).await,
+            OrderRef::Number(number) => number.as_str(),
+        };
+        let seller = seller.uuid();
+        let part = sql!(PartRow:
+            concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and number = ",
+            number, "");
+        self.others
+            .rows(part)
+            .await?
+            .pop()
+            .map(SellerOrder::try_from)
+            .transpose()
+    }
+
+    async fn orders(
+        &self,
+        seller: SellerId,
+        filter: OrderFilter,
+        after: Option<Keyset>,
+        size: PageSize,
+    ) -> Result<Page<SellerOrder>, StoreError> {
+        let filter = Filter {
+            status: filter.status.map(OrderStatus::as_str),
+            newer_than: filter.placed_after,
+            updated_after: filter.updated_after,
+        };
+        listing::read::<ByPlacing>(&self.others, seller, filter, after, size).await
+    }
+}
+
+/// Parts by their orders' ids.
+struct ById;
+
+#[async_trait]
+impl BatchQuery for ById {
+    const NAME: &'static str = "orders";
+    type Question = (SellerId, Uuid);
+    type Answer = Option<SellerOrder>;
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        questions: &[(SellerId, Uuid)],
+    ) -> QueryResult<Vec<Result<Option<SellerOrder>, StoreError>>> {
+        let (sellers, orders): (Vec<_>, Vec<_>) =
+            questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
+        // The keys are passed by a subquery, so that one plan is kept for lists of any length.
+        let rows = sql!((i64, PartRow):
+            concat!("select k.n, ", part_columns!(), " from unnest((select "), sellers, "::uuid[]), (select ", orders,
+            "::uuid[])) with ordinality as k (seller_id, order_id, n) \
+             join seller_orders o on o.seller_id = k.seller_id and o.order_id = k.order_id");
+        let rows = rows.get_results::<(i64, PartRow)>(&mut connection).await?;
+        Ok(answers_by_place(questions, rows, |part: &SellerOrder| {
+            (part.seller, part.id.uuid())
+        }))
+    }
+}
+
+/// A seller's parts, by when they were placed; without test orders.
+#[derive(Clone, Copy)]
+struct ByPlacing;
+
+impl Listed for ByPlacing {
+    const TABLE: &'static str = "seller_orders o";
+    const NAME: &'static str = "o";
+    const COLUMNS: &'static str = part_columns!();
+    const AT: &'static str = "placed_at";
+    const ID: &'static str = "order_id";
+    const ONLY: &'static str = " and not is_test";
+    type Row = PartRow;
+    type Item = SellerOrder;
+
+    fn position(part: &SellerOrder) -> Keyset {
+        Keyset {
+            at: part.placed_at,
+            id: part.id.uuid(),
+        }
+    }
+}
+
+/// Reads every seller's part of an order, for the marketplace.
+pub(crate) struct WholeOrders(pub(crate) Autocommit);
+
+#[async_trait]
+impl OrderDirectory for WholeOrders {
+    async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
+        let rows = match order {
+            OrderRef::Id(id) => {
+                let order = id.uuid();
+                self.0
+                    .rows(sql!(PartRow:
+                        concat!("select ", part_columns!(), " from seller_orders o where order_id = "), order,
+                        " order by seller_id"))
+                    .await?
+            }
+            OrderRef::Number(number) => {
+                let number = number.as_str();
+                self.0
+                    .rows(sql!(PartRow:
+                        concat!("select ", part_columns!(), " from seller_orders o \
+                            where order_id = (select order_id from orders where number = "), number, ") order by seller_id"))
+                    .await?
+            }
+        };
+        rows.into_iter().map(SellerOrder::try_from).collect()
+    }
+}
+
+#[async_trait]
+impl OrderStore for Tx {
+    async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
+        let seller = seller.uuid();
+        let row = match order {
+            OrderRef::Id(id) => {
+                let order = id.uuid();
+                self.row(sql!(PartRow:
+                    concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller,
+                    " and order_id = ", order, " for no key update"))
+                    .await?
+            }
+            OrderRef::Number(number) => {
+                let number = number.as_str();
+                self.row(sql!(PartRow:
+                    concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and number = ",
+                    number, " for no key update"))
+                    .await?
+            }
+        };
+        row.map(SellerOrder::try_from).transpose()
+    }
+
+    async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
+        let rows = match order {
+            OrderRef::Id(id) => {
+                let order = id.uuid();
+                self.rows(sql!(PartRow:
+                    concat!("select ", part_columns!(), " from seller_orders o where order_id = "), order,
+                    " order by seller_id for no key update"))
+                    .await?
+            }
+            OrderRef::Number(number) => {
+                let number = number.as_str();
+                self.rows(sql!(PartRow:
+                    concat!("select ", part_columns!(), " from seller_orders o \
+                        where order_id = (select order_id from orders where number = "), number,
+                    ") order by seller_id for no key update"))
+                    .await?
+            }
+        };
+        rows.into_iter().map(SellerOrder::try_from).collect()
+    }
+
+    async fn open_order(
+        &self,
+        order: OrderId,
+        number: &OrderNumber,
+        is_test: bool,
+        placed_at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        // Sent at once: the caller has to know that the number is taken.
+        let opened = self.execute(sql!(():
+            "insert into orders (order_id, number, is_test, created_at) values (", order.uuid(), ", ", number.as_str(),
+            ", ", is_test, ", ", placed_at, ")"));
+        expect_rows("orders", opened.await?, 1)
+    }
+
+    async fn save_parts(&self, mut changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError> {
+        changes.sort_unstable_by_key(|change| (change.after.seller, change.after.id));
+        for change in changes {
+            for event in &change.events {
+                let announced = Announcement::of_order(change.after.seller, event, self.now());
+                self.outbox().add(announced);
+            }
+            let parcel = parcels::follow(self, &change);
+            self.write_later(Box::new(SavePart {
+                is_new: change.before == Version::Absent,
+                part: change.after,
+            }));
+            if let Some(parcel) = parcel {
+                self.write_later(parcel);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Saves a part, new or locked.
+struct SavePart {
+    part: SellerOrder,
+    is_new: bool,
+}
+
+#[async_trait]
+impl Write for SavePart {
+    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
+        let part = &self.part;
+        let [paid, shipped, delivered, cancelled] = instants(&part.state);
+        let (seller, order) = (part.seller.uuid(), part.id.uuid());
+        let parcel = part.parcel();
+        let status = part.status().as_str();
+        let shipment_id = parcel.map(|parcel| parcel.id.uuid());
+        let shipment_at = parcel.map(|parcel| parcel.created_at);
+        let already = parcel.map(|parcel| parcel.delivered_already);
+        let notified = parcel.map(|parcel| parcel.buyer_notified);
+        let carrier = parcel.map(|parcel| parcel.carrier.as_str());
+        let number = parcel.map(|parcel| parcel.tracking_number.as_str());
+        let tracking = parcel
+            .and_then(|parcel| parcel.tracking_status)
+            .map(TrackingStatus::as_str);
+        let buyer = part.buyer.as_ref().map(Document::of_buyer).transpose()?;
+        let address = part
+            .shipping_address
+            .as_ref()
+            .map(Document::of_address)
+            .transpose()?;
+        let saved = if self.is_new {
+            sql!(():
+                "insert into seller_orders (seller_id, order_id, placed_at, is_test, several_sellers, number, payment_method, \
+                 delivery_method, items, updated_at, paid_at, shipped_at, delivered_at, cancelled_at, shipment_id, shipment_at, \
+                 delivered_already, buyer_notified, status, carrier, tracking_number, tracking_status, buyer, shipping_address) \
+                 values (", seller, ", ", order, ", ", part.placed_at, ", ", part.is_test, ", ", part.several_sellers,
+                ", ", part.number.as_str(), ", ", part.payment_method.as_deref(), ", ", part.delivery_method.as_deref(),
+                ", ", Document::of_items(&part.items)?, ", ", part.updated_at, ", ", paid, ", ", shipped, ", ", delivered,
+                ", ", cancelled, ", ", shipment_id, ", ", shipment_at, ", ", already, ", ", notified, ", ", status, ", ",
+                carrier, ", ", number, ", ", tracking, ", ", buyer, ", ", address, ")")
+            .execute(&mut connection)
+            .await
+        } else {
+            sql!(():
+                "update seller_orders set updated_at = ", part.updated_at, ", paid_at = ", paid, ", shipped_at = ",
+                shipped, ", delivered_at = ", delivered, ", cancelled_at = ", cancelled, ", shipment_id = ", shipment_id,
+                ", shipment_at = ", shipment_at, ", delivered_already = ", already, ", buyer_notified = ", notified,
+                ", status = ", status, ", carrier = ", carrier, ", tracking_number = ", number, ", tracking_status = ",
+                tracking, ", buyer = ", buyer, ", shipping_address = ", address, " where seller_id = ", seller,
+                " and order_id = ", order, "")
+            .execute(&mut connection)
+            .await
+        };
+        expect_rows("seller_orders", saved.map_err(store_error)?, 1)
+    }
+}

@@ -1,0 +1,183 @@
+//! The parts of an order that are written once and read whole: items, buyer and address, each one JSON document.
+
+use std::{borrow::Cow, io::Write as _};
+
+use diesel::{
+    deserialize::{self, FromSql, FromSqlRow},
+    expression::AsExpression,
+    pg::{Pg, PgValue},
+    serialize::{self, IsNull, Output, ToSql},
+    sql_types,
+};
+use kernel::{Money, OfferId, StoreError};
+use orders::{Buyer, OrderItem, ShippingAddress};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A JSON document as it lies in its column, not yet read.
+#[derive(Debug, AsExpression, FromSqlRow)]
+#[diesel(sql_type = sql_types::Json)]
+pub(crate) struct Document(Vec<u8>);
+
+impl crate::sql::Value for Document {
+    type Sql = sql_types::Json;
+}
+
+impl FromSql<sql_types::Json, Pg> for Document {
+    fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
+        Ok(Self(value.as_bytes().to_vec()))
+    }
+}
+
+impl ToSql<sql_types::Json, Pg> for Document {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        out.write_all(&self.0)?;
+        Ok(IsNull::No)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ItemDocument<'a> {
+    offer: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handle: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sku: Option<Cow<'a, str>>,
+    quantity: i32,
+    /// Absent where every piece was taken from stock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taken: Option<i32>,
+    /// Minor units of the one currency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit_price: Option<i64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BuyerDocument<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    email: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phone: Option<Cow<'a, str>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AddressDocument<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line1: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line2: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postal_code: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    city: Option<Cow<'a, str>>,
+    country: Cow<'a, str>,
+}
+
+fn borrowed(text: Option<&String>) -> Option<Cow<'_, str>> {
+    text.map(|text| Cow::Borrowed(text.as_str()))
+}
+
+fn owned(text: Option<Cow<'_, str>>) -> Option<String> {
+    text.map(Cow::into_owned)
+}
+
+impl Document {
+    fn of(value: &impl Serialize) -> Result<Self, StoreError> {
+        serde_json::to_vec(value)
+            .map(Self)
+            .map_err(StoreError::unexpected)
+    }
+
+    pub(super) fn of_items(items: &[OrderItem]) -> Result<Self, StoreError> {
+        let documents = items.iter().map(|item| ItemDocument {
+            offer: item.offer.uuid(),
+            title: borrowed(item.title.as_ref()),
+            handle: borrowed(item.handle.as_ref()),
+            sku: borrowed(item.sku.as_ref()),
+            quantity: item.quantity,
+            taken: (item.taken != item.quantity).then_some(item.taken),
+            unit_price: item.unit_price.map(Money::amount),
+        });
+        Self::of(&documents.collect::<Vec<_>>())
+    }
+
+    pub(super) fn of_buyer(buyer: &Buyer) -> Result<Self, StoreError> {
+        Self::of(&BuyerDocument {
+            name: borrowed(buyer.name.as_ref()),
+            email: borrowed(buyer.email.as_ref()),
+            phone: borrowed(buyer.phone.as_ref()),
+        })
+    }
+
+    pub(super) fn of_address(address: &ShippingAddress) -> Result<Self, StoreError> {
+        Self::of(&AddressDocument {
+            line1: borrowed(address.line1.as_ref()),
+            line2: borrowed(address.line2.as_ref()),
+            postal_code: borrowed(address.postal_code.as_ref()),
+            city: borrowed(address.city.as_ref()),
+            country: Cow::Borrowed(&address.country),
+        })
+    }
+
+    /// The items, or why they cannot be.
+    pub(super) fn items(&self) -> Result<Vec<OrderItem>, String> {
+        let documents = self.read::<Vec<ItemDocument>>("items")?;
+        if documents.is_empty() {
+            return Err("no items".to_owned());
+        }
+        documents.into_iter().map(item).collect()
+    }
+
+    pub(super) fn buyer(&self) -> Result<Buyer, String> {
+        let buyer = self.read::<BuyerDocument>("buyer")?;
+        Ok(Buyer {
+            name: owned(buyer.name),
+            email: owned(buyer.email),
+            phone: owned(buyer.phone),
+        })
+    }
+
+    pub(super) fn address(&self) -> Result<ShippingAddress, String> {
+        let address = self.read::<AddressDocument>("shipping_address")?;
+        Ok(ShippingAddress {
+            line1: owned(address.line1),
+            line2: owned(address.line2),
+            postal_code: owned(address.postal_code),
+            city: owned(address.city),
+            country: address.country.into_owned(),
+        })
+    }
+
+    /// What is wrong is told by its place, never by its text: that may be a buyer's.
+    fn read<'a, T: Deserialize<'a>>(&'a self, column: &str) -> Result<T, String> {
+        serde_json::from_slice(&self.0)
+            .map_err(|error| format!("{column} cannot be read at column {}", error.column()))
+    }
+}
+
+fn item(document: ItemDocument<'_>) -> Result<OrderItem, String> {
+    if document.quantity < 1 {
+        return Err(format!("quantity {}", document.quantity));
+    }
+    let taken = document.taken.unwrap_or(document.quantity);
+    if !(0..=document.quantity).contains(&taken) {
+        return Err(format!("taken {taken} of {}", document.quantity));
+    }
+    let price = document.unit_price.map(Money::pln).transpose();
+    Ok(OrderItem {
+        offer: OfferId::from(document.offer),
+        title: owned(document.title),
+        handle: owned(document.handle),
+        sku: owned(document.sku),
+        quantity: document.quantity,
+        taken,
+        unit_price: price.map_err(|invalid| format!("unit_price {invalid}"))?,
+    })
+}

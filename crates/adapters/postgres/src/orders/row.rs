@@ -1,0 +1,190 @@
+//! A seller's part of an order as a row: each status has its own instants, and only what was sent has a shipment.
+
+use chrono::{DateTime, Utc};
+use kernel::{SellerId, StoreError};
+use orders::{
+    Carrier, OrderId, OrderNumber, OrderState, OrderStatus, Parcel, SellerOrder, TrackingNumber,
+    TrackingStatus,
+};
+use uuid::Uuid;
+
+use super::documents::Document;
+use crate::sql::row;
+
+/// The columns of [`PartRow`], of the table under the name `o`.
+macro_rules! part_columns {
+    () => {
+        "o.seller_id, o.order_id, o.placed_at, o.updated_at, o.paid_at, o.shipped_at, o.delivered_at, o.cancelled_at, \
+         o.shipment_id, o.shipment_at, o.is_test, o.several_sellers, o.delivered_already, o.buyer_notified, o.status, \
+         o.number, o.carrier, o.tracking_number, o.tracking_status, o.payment_method, o.delivery_method, o.buyer, \
+         o.shipping_address, o.items"
+    };
+}
+pub(super) use part_columns;
+
+row! {
+    pub(crate) struct PartRow {
+        seller_id: Uuid,
+        order_id: Uuid,
+        placed_at: DateTime<Utc>,
+        updated_at: DateTime<Utc>,
+        paid_at: Option<DateTime<Utc>>,
+        shipped_at: Option<DateTime<Utc>>,
+        delivered_at: Option<DateTime<Utc>>,
+        cancelled_at: Option<DateTime<Utc>>,
+        shipment_id: Option<Uuid>,
+        shipment_at: Option<DateTime<Utc>>,
+        is_test: bool,
+        several_sellers: bool,
+        delivered_already: Option<bool>,
+        buyer_notified: Option<bool>,
+        status: String,
+        number: String,
+        carrier: Option<String>,
+        tracking_number: Option<String>,
+        tracking_status: Option<String>,
+        payment_method: Option<String>,
+        delivery_method: Option<String>,
+        buyer: Option<Document>,
+        shipping_address: Option<Document>,
+        items: Document,
+    }
+}
+
+impl TryFrom<PartRow> for SellerOrder {
+    type Error = StoreError;
+
+    fn try_from(row: PartRow) -> Result<Self, StoreError> {
+        let key = (SellerId::from(row.seller_id), OrderId::from(row.order_id));
+        row.read()
+            .map_err(|reason| StoreError::corrupt("seller_orders", format!("{}, {}", key.0, key.1), reason))
+    }
+}
+
+impl PartRow {
+    fn read(mut self) -> Result<SellerOrder, String> {
+        let parcel = self.parcel()?;
+        Ok(SellerOrder {
+            seller: self.seller_id.into(),
+            id: self.order_id.into(),
+            state: self.state(parcel)?,
+            number: order_number(self.number)?,
+            is_test: self.is_test,
+            several_sellers: self.several_sellers,
+            payment_method: self.payment_method,
+            delivery_method: self.delivery_method,
+            placed_at: self.placed_at,
+            buyer: self.buyer.as_ref().map(Document::buyer).transpose()?,
+            shipping_address: self
+                .shipping_address
+                .as_ref()
+                .map(Document::address)
+                .transpose()?,
+            items: self.items.items()?,
+            updated_at: self.updated_at,
+        })
+    }
+
+    /// All of a shipment's first six columns are there, or none.
+    fn parcel(&mut self) -> Result<Option<Parcel>, String> {
+        let columns = (
+            self.shipment_id,
+            self.shipment_at,
+            self.delivered_already,
+            self.buyer_notified,
+            self.carrier.take(),
+            self.tracking_number.take(),
+        );
+        let status = self.tracking_status.take();
+        let (id, created_at, delivered_already, buyer_notified, carrier, number) = match columns {
+            (None, None, None, None, None, None) if status.is_none() => return Ok(None),
+            (Some(id), Some(at), Some(already), Some(notified), Some(carrier), Some(number)) => {
+                (id, at, already, notified, carrier, number)
+            }
+            _ => return Err("half a shipment".to_owned()),
+        };
+        let status = status
+            .map(|word| TrackingStatus::parse(&word).ok_or_else(|| format!("tracking_status {word:?}")));
+        Ok(Some(Parcel {
+            id: id.into(),
+            carrier: parse_carrier(&carrier)?,
+            tracking_number: parse_tracking_number(number)?,
+            tracking_status: status.transpose()?,
+            delivered_already,
+            buyer_notified,
+            created_at,
+        }))
+    }
+
+    fn state(&self, parcel: Option<Parcel>) -> Result<OrderState, String> {
+        let status = &self.status;
+        let known = OrderStatus::parse(status).ok_or_else(|| format!("status {status:?}"))?;
+        let instants = (
+            self.paid_at,
+            self.shipped_at,
+            self.delivered_at,
+            self.cancelled_at,
+        );
+        match (known, instants, parcel) {
+            (OrderStatus::Pending, (None, None, None, None), None) => Ok(OrderState::Pending),
+            (OrderStatus::Processing, (Some(paid_at), None, None, None), None) => {
+                Ok(OrderState::Processing { paid_at })
+            }
+            (OrderStatus::Shipped, (Some(paid_at), Some(shipped_at), None, None), Some(parcel)) => {
+                Ok(OrderState::Shipped {
+                    paid_at,
+                    shipped_at,
+                    parcel,
+                })
+            }
+            (OrderStatus::Delivered, (Some(paid_at), Some(shipped_at), Some(delivered_at), None), parcel) => {
+                Ok(OrderState::Delivered {
+                    paid_at,
+                    shipped_at,
+                    delivered_at,
+                    parcel,
+                })
+            }
+            (OrderStatus::Cancelled, (paid_at, None, None, Some(cancelled_at)), None) => {
+                Ok(OrderState::Cancelled {
+                    paid_at,
+                    cancelled_at,
+                })
+            }
+            _ => Err(format!("status {status:?} with the facts of another")),
+        }
+    }
+}
+
+/// When a part was paid, shipped, delivered and cancelled.
+pub(super) const fn instants(state: &OrderState) -> [Option<DateTime<Utc>>; 4] {
+    match *state {
+        OrderState::Pending => [None; 4],
+        OrderState::Processing { paid_at } => [Some(paid_at), None, None, None],
+        OrderState::Shipped {
+            paid_at, shipped_at, ..
+        } => [Some(paid_at), Some(shipped_at), None, None],
+        OrderState::Delivered {
+            paid_at,
+            shipped_at,
+            delivered_at,
+            ..
+        } => [Some(paid_at), Some(shipped_at), Some(delivered_at), None],
+        OrderState::Cancelled {
+            paid_at,
+            cancelled_at,
+        } => [paid_at, None, None, Some(cancelled_at)],
+    }
+}
+
+pub(crate) fn parse_carrier(word: &str) -> Result<Carrier, String> {
+    Carrier::parse(word).ok_or_else(|| format!("carrier {word:?}"))
+}
+
+pub(crate) fn parse_tracking_number(number: String) -> Result<TrackingNumber, String> {
+    TrackingNumber::new(number).map_err(|invalid| format!("tracking_number {invalid}"))
+}
+
+pub(crate) fn order_number(number: String) -> Result<OrderNumber, String> {
+    OrderNumber::new(number).map_err(|invalid| format!("number {invalid}"))
+}

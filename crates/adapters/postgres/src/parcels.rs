@@ -1,0 +1,124 @@
+//! Parcels that are followed: a row begins with a shipment, carriers are asked about it, and it ends with the delivery.
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{Change, SellerId, StoreError};
+use orders::{Carrier, DueParcel, Following, OrderEvent, OrderId, SellerOrder, TrackingQueue};
+use usecases::Transaction;
+use uuid::Uuid;
+
+use crate::{
+    connection::pool::Autocommit,
+    mails::{microseconds, readable},
+    orders::{parse_carrier, parse_tracking_number},
+    sql::{row, sql},
+    unit_of_work::{Tx, Write, changing, changing_any},
+};
+
+/// The write by which a shipped parcel is followed from now on, or a delivered one no longer.
+pub(crate) fn follow(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option<Box<dyn Write>> {
+    let part = &change.after;
+    let (seller, order) = (part.seller.uuid(), part.id.uuid());
+    match tx.tools().schedule.following(change, tx.now())? {
+        Following::Begins { due_at } => {
+            let (parcel, shipped_at) = (part.parcel()?, part.shipped_at()?);
+            let (carrier, number) = (
+                parcel.carrier.as_str(),
+                parcel.tracking_number.as_str().to_owned(),
+            );
+            let insert = sql!((): "insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number) \
+                values (", seller, ", ", order, ", ", shipped_at, ", ", due_at, ", ", carrier, ", ", number, ")");
+            Some(changing("parcels", 1, insert))
+        }
+        Following::Ends => {
+            let delete =
+                sql!((): "delete from parcels where seller_id = ", seller, " and order_id = ", order, "");
+            Some(changing_any(delete))
+        }
+    }
+}
+
+row! {
+    struct ParcelRow {
+        seller_id: Uuid,
+        order_id: Uuid,
+        carrier: String,
+        tracking_number: String,
+        shipped_at: DateTime<Utc>,
+    }
+}
+
+impl ParcelRow {
+    fn leased(self, fence: Uuid) -> Result<DueParcel, StoreError> {
+        let (seller, order) = (SellerId::from(self.seller_id), OrderId::from(self.order_id));
+        let corrupt = |reason| StoreError::corrupt("parcels", format!("{seller}, {order}"), reason);
+        Ok(DueParcel {
+            seller,
+            order,
+            carrier: parse_carrier(&self.carrier).map_err(corrupt)?,
+            tracking_number: parse_tracking_number(self.tracking_number).map_err(corrupt)?,
+            shipped_at: self.shipped_at,
+            fence,
+        })
+    }
+}
+
+/// Each call is one statement with its own transaction.
+pub(crate) struct ParcelQueue(pub(crate) Autocommit);
+
+#[async_trait]
+impl TrackingQueue for ParcelQueue {
+    /// Takes carrier after carrier in turn: the longest waiting of each, then the next of each. However much one of them leaves
+    /// undone, the others keep their share of every batch.
+    ///
+    /// The order is found without locks, over more parcels than are asked for, so that it reaches past those that other workers
+    /// take at this moment; what is locked is looked at once more.
+    async fn lease_parcels(
+        &self,
+        fence: Uuid,
+        limit: u16,
+        lease: TimeDelta,
+    ) -> Result<Vec<DueParcel>, StoreError> {
+        let carriers = Carrier::ALL
+            .into_iter()
+            .filter(|carrier| *carrier != Carrier::Other);
+        let carriers: Vec<_> = carriers.map(Carrier::as_str).collect();
+        let lease = sql!(ParcelRow:
+            "with clock as materialized (select api_now() as at), \
+             candidates as materialized (select p.* from unnest(", carriers,
+            ") as c (carrier) cross join lateral (select d.*, row_number() over (order by d.due_at) as turn \
+                 from (select seller_id, order_id, due_at from parcels \
+                   where carrier = c.carrier and due_at <= (select at from clock) order by due_at limit ",
+            4 * i64::from(limit), ") d) p), \
+             due as materialized (select p.seller_id, p.order_id from candidates c \
+               join parcels p on p.seller_id = c.seller_id and p.order_id = c.order_id where p.due_at <= (select at from clock) \
+               order by c.turn, c.due_at limit ", i64::from(limit), " for no key update of p skip locked) \
+             update parcels p set fence = ", fence, ", due_at = (select at from clock) + ", microseconds(lease),
+            " * interval '1 microsecond' from due d where p.seller_id = d.seller_id and p.order_id = d.order_id \
+             returning p.seller_id, p.order_id, p.carrier, p.tracking_number, p.shipped_at");
+        let rows = self.0.rows(lease).await?;
+        Ok(readable(rows.into_iter().map(|row| row.leased(fence))))
+    }
+
+    async fn schedule_parcel(
+        &self,
+        parcel: &DueParcel,
+        next: Option<DateTime<Utc>>,
+    ) -> Result<(), StoreError> {
+        let (seller, order, fence) = (parcel.seller.uuid(), parcel.order.uuid(), parcel.fence);
+        // No row: the lease was lost, or the parcel has arrived.
+        if let Some(next) = next {
+            self.0
+                .execute(sql!(():
+                    "update parcels set fence = null, due_at = ", next, " where seller_id = ", seller, " and order_id = ",
+                    order, " and fence = ", fence, ""))
+                .await?;
+        } else {
+            self.0
+                .execute(sql!(():
+                    "delete from parcels where seller_id = ", seller, " and order_id = ", order, " and fence = ", fence, ""))
+                .await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! Counting calls and deeds in windows of a clock minute.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::QueryResult;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::StoreError;
+use oauth::{Count, Limiter, RateCounter, Subject};
+use uuid::Uuid;
+
+use crate::{
+    batch::{BatchQuery, Batcher},
+    connection::Connector,
+    sql::sql,
+    unit_of_work::Tx,
+};
+
+/// The length of a window.
+pub(crate) const WINDOW: TimeDelta = TimeDelta::minutes(1);
+
+/// What a statement says of a count: the subject's last place, the window's start, and the time.
+type Counted = (i64, DateTime<Utc>, DateTime<Utc>);
+
+fn count((used, window_start, counted_at): Counted) -> Result<Count, StoreError> {
+    let place = u64::try_from(used).map_err(StoreError::unexpected)?;
+    Ok(Count {
+        place,
+        resets_at: window_start + WINDOW,
+        counted_at,
+    })
+}
+
+/// Counts one deed in the transaction that does it, which is as durable as it is.
+pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
+    let counted = sql!((i64, DateTime<Utc>, DateTime<Utc>):
+        "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start from (select api_now() as at) present), \
+         counted as (insert into rate_windows as w (window_start, kind, subject, used) \
+           select window_start, ", limiter.code(), ", ", subject.uuid(),
+        ", 1 from clock on conflict (window_start, kind, subject) do update set used = w.used + 1 returning used) \
+         select counted.used, clock.window_start, clock.at from counted cross join clock");
+    let counted = tx.row(counted).await?;
+    count(counted.ok_or_else(|| StoreError::unexpected("a count is missing"))?)
+}
+
+/// Counts calls of the OAuth endpoints: all in flight on one server thread in one statement.
+pub(crate) struct Rates(Batcher<Calls>);
+
+impl Rates {
+    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
+        Self(Batcher::new(Calls, Arc::clone(connector)))
+    }
+}
+
+#[async_trait]
+impl RateCounter for Rates {
+    async fn count(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
+        self.0.ask((limiter, subject)).await
+    }
+}
+
+/// Calls of any subjects in one statement.
+pub(crate) struct Calls;
+
+/// The row that a call is counted in, apart from its window.
+type Counter = (i16, Uuid);
+
+#[async_trait]
+impl BatchQuery for Calls {
+    const NAME: &'static str = "rate_limits";
+    type Question = (Limiter, Subject);
+    type Answer = Count;
+
+    /// Counts the calls in one window. Each limiter and subject has one row in it, and the rows are locked in order: two batches
+    /// with the same subjects in different orders would wait for each other in a circle. The commit does not wait for the disk:
+    /// a crash of the server may lose the counts of its last moment, and nothing else rests on them.
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        calls: &[(Limiter, Subject)],
+    ) -> QueryResult<Vec<Result<Count, StoreError>>> {
+        let calls: Vec<Counter> = calls
+            .iter()
+            .map(|(limiter, subject)| (limiter.code(), subject.uuid()))
+            .collect();
+        let mut number = BTreeMap::<Counter, i64>::new();
+        for call in &calls {
+            *number.entry(*call).or_default() += 1;
+        }
+        let kinds: Vec<_> = number.keys().map(|(kind, _)| *kind).collect();
+        let subjects: Vec<_> = number.keys().map(|(_, subject)| *subject).collect();
+        let times: Vec<_> = number.values().copied().collect();
+        let rows = sql!((i16, Uuid, i64, DateTime<Utc>, DateTime<Utc>):
+            "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
+               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
+             counted as (insert into rate_windows as w (window_start, kind, subject, used) \
+               select clock.window_start, k.kind, k.subject, k.times from unnest((select ", kinds,
+            "::smallint[]), (select ", subjects, "::uuid[]), (select ", times,
+            "::bigint[])) as k (kind, subject, times) cross join clock order by k.kind, k.subject \
+               on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning kind, subject, used) \
+             select counted.kind, counted.subject, counted.used, clock.window_start, clock.at from counted cross join clock");
+        let rows = rows
+            .get_results::<(i16, Uuid, i64, DateTime<Utc>, DateTime<Utc>)>(&mut connection)
+            .await?;
+        // From here on it is each counter's last place before the batch, and after each call the call's own.
+        let mut places: BTreeMap<Counter, Counted> = rows
+            .into_iter()
+            .map(|(kind, subject, used, start, at)| {
+                let own = number.get(&(kind, subject)).copied().unwrap_or_default();
+                ((kind, subject), (used - own, start, at))
+            })
+            .collect();
+        Ok(calls.iter().map(|call| next_place(&mut places, call)).collect())
+    }
+}
+
+/// The calls of a counter take their places in the order in which they came.
+fn next_place(places: &mut BTreeMap<Counter, Counted>, call: &Counter) -> Result<Count, StoreError> {
+    let counted = places
+        .get_mut(call)
+        .ok_or_else(|| StoreError::unexpected("a count is missing"))?;
+    counted.0 += 1;
+    count(*counted)
+}

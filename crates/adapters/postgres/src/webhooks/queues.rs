@@ -1,0 +1,418 @@
+//! Delivery queues, one for each subscription: leased, refilled, given back and woken. Each call is a statement or a transaction of its own over the
+//! pool.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use kernel::{SellerId, StoreError};
+use tokio::time::Instant;
+use uuid::Uuid;
+use webhooks::{
+    Claimed, Conclusion, DeliveryId, Due, Hold, Lane, LaneKey, Lanes, Release, Room, SubscriptionId, TopUp,
+    ToppedUp, UnderWay,
+};
+
+use super::{queue_state, settle::Settlement, subscriptions};
+use crate::{
+    connection::pool::Autocommit,
+    mails::readable,
+    sealing::Sealing,
+    sql::{column, row, sql},
+};
+
+/// How often queues that cannot be read are logged at most.
+const TELL_EVERY: Duration = Duration::from_mins(1);
+
+/// Up to `room` deliveries that are due in each queue `l`, without those that are `running`, as `place` orders them: three first
+/// attempts for each repeated one, beginning with a first one, and no more than its `repeats` of the latter. Each index is read
+/// no further than that, whatever waits behind. The fixed limits are for the planner, which knows no others.
+macro_rules! due_in_queue {
+    () => {
+        "(select u.* from (\
+      (select f.*, 2 * row_number() over (order by f.due_at) as place from (select d.id, d.event, d.body, d.attempt, d.lost, d.due_at \
+        from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id and d.due_at is not null and d.attempt = 0 \
+          and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.room) \
+      union all \
+      (select f.*, 6 * row_number() over (order by f.due_at) - 3 as place from (select d.id, d.event, d.body, d.attempt, d.lost, d.due_at \
+        from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id and d.due_at is not null and d.attempt > 0 \
+          and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.repeats)\
+    ) u order by u.place limit l.room)"
+    };
+}
+
+row! {
+    struct DueRow {
+        id: Uuid,
+        event: String,
+        body: Vec<u8>,
+        attempt: i16,
+        lost: i16,
+    }
+}
+
+impl TryFrom<DueRow> for Due {
+    type Error = StoreError;
+
+    fn try_from(row: DueRow) -> Result<Self, StoreError> {
+        let id = DeliveryId::from(row.id);
+        let count = |name: &str, value: i16| {
+            u8::try_from(value).map_err(|_| StoreError::corrupt("deliveries", id, format!("{name} {value}")))
+        };
+        Ok(Self {
+            id,
+            event: subscriptions::event(id, &row.event)?,
+            body: Arc::from(row.body),
+            attempt: count("attempt", row.attempt)?,
+            lost: count("lost", row.lost)?,
+        })
+    }
+}
+
+/// A delivery that cannot be read is left out: passed on as a failure, it would hold up all that came with it.
+fn due(row: Option<DueRow>) -> Vec<Due> {
+    readable(row.into_iter().map(Due::try_from))
+}
+
+row! {
+    /// A queue with one of its deliveries, or none.
+    struct ClaimRow {
+        seller_id: Uuid,
+        id: Uuid,
+        client_id: Uuid,
+        state: String,
+        /// There may be queues that were not looked at, or there was no room for one: the same in all rows of a claim.
+        more: bool,
+        url: String,
+        secret: Vec<u8>,
+        failing: bool,
+        due: Option<DueRow>,
+    }
+}
+
+/// The applications that have their part, and those whose queues that fail have theirs.
+fn full_applications(room: &Room) -> (Vec<Uuid>, Vec<Uuid>) {
+    let is_full = |of: &UnderWay| of.attempts >= room.per_application;
+    let is_full_of_failing = |of: &UnderWay| is_full(of) || of.failing >= room.failing_per_application;
+    let applications = |which: &dyn Fn(&UnderWay) -> bool| {
+        let chosen = room.under_way.iter().filter(|of| which(of));
+        chosen.map(|of| of.client_id.uuid()).collect()
+    };
+    (applications(&is_full), applications(&is_full_of_failing))
+}
+
+/// The delivery queues of all subscriptions.
+pub(crate) struct StoredQueues {
+    statements: Autocommit,
+    sealing: Sealing,
+    unreadable: Unreadable,
+}
+
+#[async_trait]
+impl Lanes for StoredQueues {
+    /// Leases queues that are due, those that have waited longest first, and reads what is due in them.
+    ///
+    /// - Queues that fail have an index of their own: however many wait, none of them is passed over on the way to the others.
+    /// - As many queues are locked as there is room for attempts. Those for which no room is left after that stay due.
+    /// - An application has a part of the room, and of that a smaller one for its queues that fail: those use up nothing of what
+    ///   its sound ones begin with.
+    /// - Queues of an application that has its part already are read over. That costs some microseconds of each, which is what
+    ///   bounds how much its silent receivers can hold up others by.
+    /// - A queue in which nothing is due is leased all the same: only its owner puts it to sleep.
+    /// - A queue that was leased was left by its worker; what that one had in hand, and has not been heard of since, is lost once
+    ///   more. What was given out was due 30 s before the end of the lease, and what an attempt of it has put off was not.
+    /// - Queues that are not live come back with what they are, untouched.
+    ///
+    /// Its commit does not wait for the disk: with the claim a crash loses the right to record what is sent under it, and the
+    /// queues are due again.
+    async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError> {
+        let (full, full_of_failing) = full_applications(&room);
+        let (attempts, failing_attempts) = (i32::from(room.attempts), i32::from(room.failing_attempts));
+        let under_way = &room.under_way;
+        let claim = sql!(ClaimRow:
+            "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
+             sound as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
+                 wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and not failing \
+                 and client_id <> all(", full, ") order by wake_at limit 128 for no key update skip locked) s limit ",
+            attempts,
+            "), troubled as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
+                 wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and failing \
+                 and client_id <> all(", full_of_failing,
+            ") order by wake_at limit 128 for no key update skip locked) s limit least(", failing_attempts, ", ",
+            attempts,
+            ")), lanes as materialized (select s.*, greatest(s.room - 1, 1) as repeats from (select s.*, '{}'::uuid[] as running, case when s.failing then ",
+            i32::from(room.per_failing_lane), " else ", i32::from(room.per_lane),
+            concat!(" end as room, ", queue_state!(), " as state from (select * from sound union all select * from troubled) s) s), \
+             due as materialized (select l.failing, l.wake_at, l.client_id, l.seller_id, l.id as lane, w.* \
+               from lanes l cross join lateral ", due_in_queue!(), " w where l.state = 'live'), \
+             bearable as materialized (select d.*, coalesce(u.number, 0) as under_way from (\
+                 select *, row_number() over (partition by client_id, failing order by wake_at, seller_id, lane, place) as turn from due) d \
+               left join unnest("), column(under_way, |of| of.client_id.uuid()), ", ",
+            column(under_way, |of| i32::from(of.attempts)), ", ", column(under_way, |of| i32::from(of.failing)),
+            ") u (client_id, number, failing) on u.client_id = d.client_id \
+               where not d.failing or d.turn + coalesce(u.failing, 0) <= ", i32::from(room.failing_per_application),
+            "), shared as materialized (select d.* from (select failing, wake_at, client_id, seller_id, lane, id, event, body, attempt, lost, place, \
+                   under_way, row_number() over (partition by client_id order by wake_at, seller_id, lane, place) as turn from bearable) d \
+               where d.turn + d.under_way <= ", i32::from(room.per_application),
+            "), fit as materialized (select *, row_number() over (order by wake_at, seller_id, lane, place) as n from (\
+                 select *, row_number() over (partition by failing order by wake_at, seller_id, lane, place) as nth from shared) d \
+               where not failing or nth <= ", failing_attempts,
+            "), given as materialized (select * from fit where n <= ", attempts,
+            "), taken as materialized (select l.*, g.ids from lanes l \
+               left join (select distinct seller_id, lane from due) d on d.seller_id = l.seller_id and d.lane = l.id \
+               left join (select seller_id, lane, array_agg(id) as ids from given group by seller_id, lane) g \
+                 on g.seller_id = l.seller_id and g.lane = l.id \
+               where l.state = 'live' and (d.lane is null or g.ids is not null)), \
+             leased as (update subscriptions s set leased = true, fence = ", fence,
+            ", wake_at = clock.at + interval '30 seconds', in_hand = coalesce(t.ids, '{}') from taken t, clock \
+               where s.seller_id = t.seller_id and s.id = t.id), \
+             lost as (update deliveries d set lost = d.lost + 1 from taken t where t.leased and d.seller_id = t.seller_id \
+                 and d.subscription_id = t.id and d.id = any(t.in_hand) and d.due_at <= t.wake_at - interval '30 seconds' \
+               returning d.seller_id, d.subscription_id, d.id, d.lost) \
+             select l.seller_id, l.id, l.client_id, l.state, (select count(*) from sound) >= least(128, ", attempts,
+            ") or (select count(*) from troubled) >= greatest(1, least(128, ", failing_attempts, ", ", attempts,
+            ")) or exists (select from due d where not exists (select from given g where g.seller_id = d.seller_id and g.lane = d.lane)), l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
+             from lanes l left join taken t on t.seller_id = l.seller_id and t.id = l.id \
+               left join given g on g.seller_id = l.seller_id and g.lane = l.id \
+               left join lost x on x.seller_id = l.seller_id and x.subscription_id = l.id and x.id = g.id \
+             where t.id is not null or l.state <> 'live' order by l.wake_at, l.seller_id, l.id, g.place");
+        let rows = self.statements.rows(claim).await?;
+        let more = rows.iter().any(|row| row.more);
+        let (live, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.state == "live");
+        let set_aside = if others.is_empty() {
+            0
+        } else {
+            self.set_aside(&others).await
+        };
+        Ok(Claimed {
+            lanes: self.queues(fence, live),
+            set_aside,
+            more,
+        })
+    }
+
+    /// Prolongs leases as a claim would begin them, and reads what else is due. What the worker has in hand from now on is what
+    /// it says, and what it is given. As with a claim, the commit does not wait for the disk.
+    async fn top_up(&self, queues: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError> {
+        let running: Vec<_> = queues
+            .iter()
+            .zip(1_i64..)
+            .flat_map(|(queue, n)| queue.running.iter().map(move |delivery| (n, delivery.uuid())))
+            .collect();
+        let prolong = sql!((Uuid, Uuid, Uuid, Option<DueRow>):
+            "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
+             held as materialized (select s.seller_id, s.id, s.fence, s.client_id, s.connection_generation, s.active, k.room, k.repeats, k.n \
+               from unnest(", column(queues, |queue| queue.hold.lane.seller.uuid()), ", ",
+            column(queues, |queue| queue.hold.lane.subscription.uuid()), ", ", column(queues, |queue| queue.hold.fence),
+            ", ", column(queues, |queue| i32::from(queue.room)), ", ", column(queues, |queue| i32::from(queue.repeats)),
+            ") with ordinality k (seller_id, id, fence, room, repeats, n) \
+               join subscriptions s on s.seller_id = k.seller_id and s.id = k.id where s.leased and s.fence = k.fence \
+               order by s.seller_id, s.id for no key update of s), \
+             lanes as materialized (select s.seller_id, s.id, s.fence, s.room, s.repeats, array(select r.id from unnest(",
+            column(&running, |(n, _)| *n), ", ", column(&running, |(_, delivery)| *delivery),
+            concat!(") r (n, id) where r.n = s.n) as running from held s where ", queue_state!(), " = 'live'), \
+             given as materialized (select l.seller_id, l.id as lane, w.* from lanes l cross join lateral ", due_in_queue!(), " w), \
+             leased as (update subscriptions s set wake_at = clock.at + interval '30 seconds', \
+                 in_hand = l.running || array(select g.id from given g where g.seller_id = l.seller_id and g.lane = l.id) \
+               from lanes l, clock where s.seller_id = l.seller_id and s.id = l.id) \
+             select l.seller_id, l.id, l.fence, g.id, g.event, g.body, g.attempt, g.lost \
+             from lanes l left join given g on g.seller_id = l.seller_id and g.lane = l.id order by l.seller_id, l.id, g.place"));
+        // Rows of one queue stand together.
+        let mut filled = Vec::<ToppedUp>::new();
+        for (seller, subscription, fence, row) in self.statements.rows(prolong).await? {
+            let hold = lease(seller, subscription, fence);
+            if filled.last().is_none_or(|queue| queue.hold != hold) {
+                let deliveries = Vec::new();
+                filled.push(ToppedUp { hold, deliveries });
+            }
+            if let Some(queue) = filled.last_mut() {
+                queue.deliveries.extend(due(row));
+            }
+        }
+        Ok(filled)
+    }
+
+    async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError> {
+        if conclusions.is_empty() && released.is_empty() {
+            return Ok(());
+        }
+        let settlement = Settlement::new(conclusions, released)?;
+        self.statements
+            .ask(|lent| async move { Box::pin(settlement.send(lent.connection())).await })
+            .await
+    }
+
+    /// Wakes queues that nobody holds and that are not due though one of their deliveries is. One that is due in a few seconds is
+    /// not forgotten: it rests, because its host had no place.
+    async fn reconcile(&self) -> Result<usize, StoreError> {
+        self.statements.execute(sql!(():
+            concat!("with clock as materialized (select api_now() as at), \
+             forgotten as materialized (select s.seller_id, s.id from subscriptions s, clock \
+               where s.active and not s.leased and (s.wake_at is null or s.wake_at > clock.at + interval '5 seconds') \
+                 and (exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+                     and d.due_at is not null and d.attempt = 0 and d.due_at <= clock.at) \
+                   or exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+                     and d.due_at is not null and d.attempt > 0 and d.due_at <= clock.at)) \
+                 and ", queue_state!(), " <> 'held' order by s.seller_id, s.id for no key update of s skip locked) \
+             update subscriptions s set wake_at = clock.at from forgotten f, clock where s.seller_id = f.seller_id and s.id = f.id"))).await
+    }
+}
+
+impl StoredQueues {
+    pub(crate) fn new(statements: Autocommit, sealing: Sealing) -> Self {
+        Self {
+            statements,
+            sealing,
+            unreadable: Unreadable::default(),
+        }
+    }
+
+    /// Puts queues of suspended applications to sleep until reinstatement wakes them, and stops those in which nothing is ever
+    /// delivered again, a limited number of deliveries at a time. Tells how many. What fails here is tried again with the next
+    /// claim, for the queues are still due.
+    ///
+    /// A queue is put to sleep under a lock on its application: one that is being reinstated is left alone, and one that has been
+    /// is not suspended any more. With the queues that were found go others of their applications that are awake and in nobody's
+    /// hands, so that however many an application has, few claims come upon them. Nobody is waited for: what is locked is looked
+    /// at the next time.
+    async fn set_aside(&self, rows: &[ClaimRow]) -> usize {
+        let aside = sql!((Uuid, Uuid):
+            "with clock as materialized (select api_now() as at), \
+             locked as materialized (select s.seller_id, s.id, s.client_id, s.active, s.connection_generation \
+               from unnest(", column(rows, |row| row.seller_id), ", ", column(rows, |row| row.id),
+            concat!(") k (seller_id, id) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
+               where s.wake_at <= (select at from clock) order by s.seller_id, s.id for no key update of s skip locked), \
+             lanes as materialized (select s.*, ", queue_state!(), " as state from locked s), \
+             resting as materialized (select a.client_id from applications a where a.status = 'suspended' \
+               and a.client_id = any(array(select client_id from lanes where state = 'held')) for share skip locked), \
+             held as materialized (select l.seller_id, l.id from lanes l join resting r on r.client_id = l.client_id where l.state = 'held' \
+               union select o.seller_id, o.id from (select s.seller_id, s.id from resting r join subscriptions s on s.client_id = r.client_id \
+                 where s.active and not s.leased and s.wake_at is not null limit 2000 for no key update of s skip locked) o), \
+             pending as materialized (select l.seller_id, l.id as lane, d.id from lanes l cross join lateral (\
+                 (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
+                    and d.due_at is not null and d.attempt = 0 limit 500) union all \
+                 (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
+                    and d.due_at is not null and d.attempt > 0 limit 500)) d where l.state = 'gone'), \
+             stopped as (update deliveries d set due_at = null from pending p \
+               where d.seller_id = p.seller_id and d.subscription_id = p.lane and d.id = p.id), \
+             asleep as (update subscriptions s set wake_at = null, leased = false, fence = null, in_hand = '{}' from held h \
+               where s.seller_id = h.seller_id and s.id = h.id returning s.seller_id, s.id), \
+             ended as (update subscriptions s set active = false, leased = false, fence = null, in_hand = '{}', \
+               wake_at = case when exists (select from pending p where p.seller_id = l.seller_id and p.lane = l.id) then clock.at end \
+             from lanes l, clock where l.state = 'gone' and s.seller_id = l.seller_id and s.id = l.id \
+               returning s.seller_id, s.id) \
+             select * from asleep union all select * from ended"));
+        match self.statements.rows(aside).await {
+            Ok(queues) => queues.len(),
+            Err(error) => {
+                tracing::warn!(error = %error, "delivery queues that may not be worked on could not be set aside");
+                0
+            }
+        }
+    }
+
+    /// Rows of one queue stand together. One whose address or secret cannot be read is logged and left to its lease.
+    fn queues(&self, fence: Uuid, rows: Vec<ClaimRow>) -> Vec<Lane> {
+        let mut queues = Vec::<Lane>::new();
+        let mut unreadable = None;
+        for row in rows {
+            let hold = lease(row.seller_id, row.id, fence);
+            if unreadable == Some(hold) {
+                continue;
+            }
+            if queues.last().is_none_or(|queue| queue.hold != hold) {
+                match self.queue(hold, &row) {
+                    Ok(queue) => queues.push(queue),
+                    Err(error) => {
+                        self.unreadable.note(&error);
+                        unreadable = Some(hold);
+                        continue;
+                    }
+                }
+            }
+            if let Some(queue) = queues.last_mut() {
+                queue.deliveries.extend(due(row.due));
+            }
+        }
+        queues
+    }
+
+    fn queue(&self, hold: Hold, row: &ClaimRow) -> Result<Lane, StoreError> {
+        let LaneKey { seller, subscription } = hold.lane;
+        Ok(Lane {
+            hold,
+            client_id: row.client_id.into(),
+            url: subscriptions::url(subscription, &row.url)?,
+            secret: subscriptions::open_secret(&self.sealing, seller, subscription, &row.secret)?,
+            failing: row.failing,
+            deliveries: Vec::new(),
+        })
+    }
+}
+
+fn lease(seller: Uuid, subscription: Uuid, fence: Uuid) -> Hold {
+    Hold {
+        lane: LaneKey {
+            seller: SellerId::from(seller),
+            subscription: SubscriptionId::from(subscription),
+        },
+        fence,
+    }
+}
+
+/// Queues that cannot be worked on because their address, or what they sign with, cannot be read: counted each time, and logged
+/// now and then. Such a queue comes up again with every lease, and with a wrong sealing key all of them do.
+#[derive(Default)]
+struct Unreadable(Mutex<Told>);
+
+#[derive(Default)]
+struct Told {
+    last: Option<Instant>,
+    since: u64,
+}
+
+impl Unreadable {
+    fn note(&self, error: &StoreError) {
+        metrics::counter!("webhook_lanes_unreadable_total").increment(1);
+        if let Some(left_out) = self.due(Instant::now()) {
+            tracing::error!(
+                error = %error,
+                left_out,
+                "webhooks wait: their address or their secret cannot be read. Is `keys.sealing` what it is elsewhere?"
+            );
+        }
+    }
+
+    /// How many were left out since the last log line, this one included, where it is time for another one.
+    fn due(&self, now: Instant) -> Option<u64> {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.since = told.since.saturating_add(1);
+        if told
+            .last
+            .is_some_and(|last| now.duration_since(last) < TELL_EVERY)
+        {
+            return None;
+        }
+        told.last = Some(now);
+        Some(std::mem::take(&mut told.since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_told_of_once_a_minute_with_their_number() {
+        let (unreadable, begin) = (Unreadable::default(), Instant::now());
+        let due = |after: u64| unreadable.due(begin + Duration::from_secs(after));
+        assert_eq!(due(0), Some(1));
+        for after in 0..50 {
+            assert_eq!(due(after), None, "{after} s");
+        }
+        assert_eq!(due(60), Some(51));
+        assert_eq!(due(61), None);
+    }
+}

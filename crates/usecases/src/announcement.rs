@@ -1,0 +1,111 @@
+//! What a change announces: an item of the marketplace's feed, an event to subscribers, both or nothing. A store writes it in
+//! the transaction of the change.
+
+use changes::ChangeItem;
+use chrono::{DateTime, Utc};
+use kernel::SellerId;
+use oauth::ApplicationEvent;
+use offers::OfferEvent;
+use orders::OrderEvent;
+use webhooks::Event;
+
+/// What one event of a change announces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announcement {
+    /// Whom it concerns.
+    pub seller: SellerId,
+    /// The marketplace reads this.
+    pub item: Option<ChangeItem>,
+    /// The seller's subscribers receive this.
+    pub event: Option<Event>,
+    pub at: DateTime<Utc>,
+}
+
+impl Announcement {
+    pub fn of_offer(seller: SellerId, event: &OfferEvent, at: DateTime<Utc>) -> Self {
+        Self {
+            seller,
+            item: ChangeItem::of_offer(seller, event, at),
+            event: Event::of_offer(event),
+            at,
+        }
+    }
+
+    pub fn of_order(seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) -> Self {
+        Self {
+            seller,
+            item: ChangeItem::of_order(seller, event, at),
+            event: Some(Event::of_order(event)),
+            at,
+        }
+    }
+
+    pub fn of_application(owner: SellerId, event: &ApplicationEvent, at: DateTime<Utc>) -> Self {
+        Self {
+            seller: owner,
+            item: Some(ChangeItem::of_application(owner, event, at)),
+            event: None,
+            at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::OfferId;
+    use offers::Stock;
+    use orders::{Cause, OrderEventKind, OrderId, OrderNumber};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::test_support::now;
+
+    #[test]
+    fn each_event_goes_to_those_whom_it_concerns() {
+        let seller = SellerId::from(Uuid::from_u128(1));
+        let offer = OfferId::from(Uuid::from_u128(2));
+        let stock = OfferEvent::StockChanged {
+            offer,
+            stock: Stock::new(3).unwrap(),
+        };
+        let order = |cause| OrderEvent {
+            order: OrderId::from(Uuid::from_u128(4)),
+            number: OrderNumber::new("A-1".to_owned()).unwrap(),
+            kind: OrderEventKind::Shipped,
+            cause,
+        };
+        let registered = ApplicationEvent::Registered {
+            client_id: Uuid::from_u128(5).into(),
+        };
+        for (announced, to_marketplace, to_subscribers) in [
+            (Announcement::of_offer(seller, &stock, now()), true, false),
+            (
+                Announcement::of_offer(seller, &OfferEvent::Rejected { offer }, now()),
+                false,
+                true,
+            ),
+            (
+                Announcement::of_order(seller, &order(Cause::Seller), now()),
+                true,
+                true,
+            ),
+            (
+                Announcement::of_order(seller, &order(Cause::Marketplace), now()),
+                false,
+                true,
+            ),
+            (
+                Announcement::of_application(seller, &registered, now()),
+                true,
+                false,
+            ),
+        ] {
+            assert_eq!((announced.seller, announced.at), (seller, now()));
+            assert_eq!(
+                (announced.item.is_some(), announced.event.is_some()),
+                (to_marketplace, to_subscribers),
+                "{announced:?}"
+            );
+        }
+    }
+}
