@@ -124,23 +124,6 @@ async fn a_second_use_waits_for_the_first() {
     one_has_it(&[one.unwrap(), other.unwrap()]);
 }
 
-/// The same where both lock it along with the begin.
-#[tokio::test]
-async fn a_second_use_waits_for_the_first_behind_its_begin() {
-    let fixture = &Fixture::new().await;
-    let seller = seller(fixture).await;
-    let client_id = application(fixture, super::fixture::seller(fixture).await).await;
-    let first = exchanged(fixture, consented(fixture, seller, client_id).await).await;
-    let (units, family) = (fixture.units(), first.access.key().family);
-    let refresh = || {
-        let pair = TokenPair::new(&Ids, family);
-        Refresh(first.refresh.key(), client_id, pair)
-    };
-    let (one, other) = (refresh(), refresh());
-    let (one, other) = join(transact(units.as_ref(), &one), transact(units.as_ref(), &other)).await;
-    one_has_it(&[one.unwrap(), other.unwrap()]);
-}
-
 fn one_has_it(granted: &[Granted]) {
     assert!(granted.contains(&Granted::FamilyEnded), "{granted:?}");
     assert!(
