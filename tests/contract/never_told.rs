@@ -105,8 +105,6 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
     for arguments in [
         ["config"].as_slice(),
         &["migrate"],
-        &["admin", "sellers", "list"],
-        &["admin", "applications", "list"],
         &["admin", "audit", "list"],
         &["admin", "operator-tokens", "list"],
         &["admin", "webhooks", "pending"],
@@ -142,7 +140,7 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
         ("DATABASE_URL", away.as_str()),
         ("SELLER_API__LOG__LEVEL", "trace"),
     ];
-    told += &run(PROGRAM, &["admin", "sellers", "list"], &away)
+    told += &run(PROGRAM, &["admin", "audit", "list"], &away)
         .await
         .failure()
         .output();

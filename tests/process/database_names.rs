@@ -148,7 +148,7 @@ async fn commands_say_which_name_they_cannot_find() {
     let (program, before) = words.split_first().unwrap();
     for fail in FAULTS {
         fail(&machine.server, NAME);
-        for command in [["migrate"].as_slice(), &["admin", "sellers", "list"]] {
+        for command in [["migrate"].as_slice(), &["admin", "audit", "list"]] {
             let arguments = [before, &[PROGRAM], command].concat();
             let begun = Instant::now();
             let refused = run(program, &arguments, &[("DATABASE_URL", url.as_str())]).await;

@@ -20,7 +20,7 @@ use crate::{
 async fn failures_have_codes_of_their_own() {
     let world = world().await;
     let none = [("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")];
-    let list = ["admin", "sellers", "list"];
+    let list = ["admin", "audit", "list"];
     run(PROGRAM, &list, &none).await.ended(4);
     run(PROGRAM, &["migrate"], &none).await.ended(4);
     let empty = testkit::TestDatabase::empty().await;
@@ -30,7 +30,7 @@ async fn failures_have_codes_of_their_own() {
     assert!(bare.stderr.contains("seller-api migrate"), "{}", bare.stderr);
 
     run(PROGRAM, &list, &[]).await.ended(1);
-    for wrong in [&["sellers", "lst"][..], &["sellers", "list", "--limit", "0"], &[]] {
+    for wrong in [&["audit", "lst"][..], &["audit", "list", "--limit", "0"], &[]] {
         admin(&world, wrong).await.ended(2);
     }
     admin(&world, &["operator-tokens", "revoke", &blackbox::offer_id(1)])
@@ -88,16 +88,16 @@ async fn typed(world: &World, command: &str, keys: &str) -> Finished {
 async fn what_cannot_be_taken_back_is_asked_about_at_a_terminal() {
     let world = world().await;
     let (seller, token) = world.reader().await;
-    let close = format!("admin sellers close {}", seller.id);
+    let revoke = format!("admin tokens revoke --seller {}", seller.id);
     for keys in ["n\n", "\n", "yo\n"] {
-        let kept = typed(&world, &close, keys).await.ended(1);
+        let kept = typed(&world, &revoke, keys).await.ended(1);
         for part in ["cannot be taken back. Go on? [y/N]", "nothing was changed"] {
             assert!(kept.stdout.contains(part), "{}", kept.stdout);
         }
         world.get(&token, "/v1/me").await.expect(200);
     }
-    let done = typed(&world, &close, "y\n").await.success();
-    assert!(done.stdout.contains("closed seller 1"), "{}", done.stdout);
+    let done = typed(&world, &revoke, "y\n").await.success();
+    assert!(done.stdout.contains("revoked all tokens of seller 1"), "{}", done.stdout);
     world.get(&token, "/v1/me").await.expect(401);
 }
 
@@ -137,18 +137,17 @@ async fn ctrl_c_is_an_answer_too() {
 #[tokio::test]
 async fn whoever_cannot_know_what_became_of_it_says_so() {
     let world = world().await;
-    let seller = world.seller().await;
+    let (seller, token) = world.reader().await;
     let link = Link::to(&world.database);
     let environment = [("DATABASE_URL", link.url())];
     for (loss, is_done) in [(LostCommit::Undone, false), (LostCommit::Done, true)] {
         link.lose(loss);
-        let close = ["admin", "sellers", "close", &seller.id, "--yes"];
-        let lost = run(PROGRAM, &close, &environment).await.ended(5);
+        let revoke = ["admin", "tokens", "revoke", "--seller", &seller.id, "--yes"];
+        let lost = run(PROGRAM, &revoke, &environment).await.ended(5);
         link.lost().await;
         assert_eq!(lost.stdout, "");
         assert!(lost.stderr.contains("look whether"), "{}", lost.stderr);
-        let shown = told(&world, &["sellers", "show", &seller.id]).await.remove(0);
-        assert_eq!(shown["closed_at"].is_string(), is_done, "{shown}");
+        assert_eq!(world.works(&token).await, !is_done);
     }
 }
 
@@ -172,10 +171,9 @@ async fn whoever_has_read_enough_is_not_complained_about() {
     let environment = [("DATABASE_URL", world.database.url())];
     for command in [
         &["metrics"][..],
-        &["commands"],
         &["completions", "bash"],
         &["--help"],
-        &["admin", "sellers", "list"],
+        &["admin", "audit", "list"],
         &["admin", "operator-tokens", "list", "--json"],
     ] {
         let ended = run_unread(PROGRAM, command, &environment).await.success();
@@ -187,7 +185,7 @@ async fn whoever_has_read_enough_is_not_complained_about() {
 async fn completions_know_the_commands_and_shells_take_them() {
     let script = async |shell: &str| {
         let printed = run(PROGRAM, &["completions", shell], &[]).await.success();
-        for word in ["applications", "set-limit", "deliver-again"] {
+        for word in ["operator-tokens", "reseal", "deliver-again"] {
             assert!(printed.stdout.contains(word), "{shell}: {word}");
         }
         printed.stdout
@@ -199,8 +197,8 @@ async fn completions_know_the_commands_and_shells_take_them() {
     assert!([&bash, &zsh].iter().all(|script| script.contains("--yes")));
     run(PROGRAM, &["completions", "tcsh"], &[]).await.ended(2);
     let asked = format!(
-        "{bash}\nCOMP_WORDS=(seller-api admin app) COMP_CWORD=2\n_seller__api seller-api app admin\necho \"${{COMPREPLY[@]}}\""
+        "{bash}\nCOMP_WORDS=(seller-api admin aud) COMP_CWORD=2\n_seller__api seller-api aud admin\necho \"${{COMPREPLY[@]}}\""
     );
     let answered = run("bash", &["--norc", "-c", &asked], &[]).await.success();
-    assert_eq!(answered.stdout.trim(), "applications");
+    assert_eq!(answered.stdout.trim(), "audit");
 }

@@ -8,8 +8,7 @@
 )]
 
 mod admin;
-mod admin_applications;
-mod admin_sellers;
+mod admin_connections;
 mod admin_tokens;
 mod admin_webhooks;
 mod any_bytes;

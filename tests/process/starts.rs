@@ -122,7 +122,7 @@ async fn a_database_that_cannot_hold_every_name_is_refused() {
         let create = format!("create database {other} template template0 encoding '{encoding}' locale 'C'");
         client.batch_execute(&create).await.unwrap();
         let url = database.url().replace(name, &other);
-        let commands: [&[&str]; 2] = [&["migrate"], &["admin", "sellers", "list"]];
+        let commands: [&[&str]; 2] = [&["migrate"], &["admin", "audit", "list"]];
         refused_everywhere(&url, &commands, &[encoding, "ENCODING 'UTF8'"]).await;
         let drop = format!("drop database {other} with (force)");
         client.batch_execute(&drop).await.unwrap();
@@ -134,7 +134,7 @@ async fn a_role_without_rights_is_told_what_it_lacks() {
     let database = TestDatabase::create().await;
     // A role that every server has, and that owns nothing.
     let url = |database: &TestDatabase| format!("{}?options=-c%20role%3Dpg_monitor", database.url());
-    let commands: [&[&str]; 2] = [&["migrate"], &["admin", "sellers", "list"]];
+    let commands: [&[&str]; 2] = [&["migrate"], &["admin", "audit", "list"]];
     refused_everywhere(&url(&database), &commands, &["the role may not read", "grant"]).await;
     let empty = TestDatabase::empty().await;
     let url = url(&empty);
@@ -153,7 +153,7 @@ async fn a_role_that_is_not_let_in_is_told_why() {
     let database = TestDatabase::create().await;
     let url = database.url().replacen("//postgres@", "//nobody_at_all@", 1);
     assert_ne!(url, database.url());
-    refused_everywhere(&url, &[&["admin", "sellers", "list"]], &["the role"]).await;
+    refused_everywhere(&url, &[&["admin", "audit", "list"]], &["the role"]).await;
 }
 
 #[tokio::test]

@@ -1,29 +1,27 @@
-//! The command line.
+//! The command line: every command but those of `admin`, with its flags.
 
-mod admin;
-mod commands;
-mod completions;
-mod config;
-mod exit;
 mod import;
-mod metrics;
-mod migrate;
-mod openapi;
 mod output;
-mod sandbox;
-mod schema;
-mod serve;
-mod values;
-mod worker;
 
-use std::{future::Future, path::PathBuf, process::ExitCode};
+use std::{future::Future, path::PathBuf, process::ExitCode, sync::Arc};
 
+use adapter_postgres::{Database, DatabaseSettings};
+use adapter_sealing::SystemClock;
+use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::Shell;
+use kernel::Clock;
 
-use self::{exit::Exit, output::Unread};
-use crate::config::{Layer, Loaded, Sources};
-
-pub(crate) use output::print;
+pub(crate) use self::output::{Exit, Failure, Unread, note, print};
+use crate::{
+    admin,
+    config::{Layer, Loaded, LogConfig, Sources, reference},
+    external_services::docs_url,
+    logging, prometheus,
+    readiness::require_schema,
+    sandbox, serve,
+    tls::Tls,
+};
 
 /// The API of an online marketplace's sellers.
 ///
@@ -48,30 +46,166 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Sandbox(sandbox::Args),
-    Serve(serve::Args),
-    Worker(worker::Args),
-    Migrate(migrate::Args),
-    Config(config::Args),
-    Metrics(metrics::Args),
-    Openapi(openapi::Args),
-    Commands(commands::Args),
-    Completions(completions::Args),
-    Import(import::Args),
-    Admin(admin::Args),
+    /// Try everything out: the whole service with data to play with
+    ///
+    /// Starts a PostgreSQL of its own in the data directory, from the server programs that are installed, migrates it, seeds it
+    /// once, and serves. Prints calls to copy, and writes all credentials to credentials.json in the data directory. The data
+    /// stay for the next start. Mails are laid into the folder mail there, and carriers are simulated: the tracking number
+    /// tells what they say (DELIVERED, TRANSIT, LATER, TIMEOUT, ERROR in it). Where `DATABASE_URL` is set, that database is used instead, if it is empty or a sandbox's already.
+    /// All configuration but that of mail servers and carriers is honoured. Ends on Ctrl-C, and its PostgreSQL with it.
+    #[command(after_long_help = "\
+Examples:
+  seller-api sandbox
+  seller-api sandbox --fresh
+  seller-api sandbox --webhook-addresses any
+  seller-api sandbox --port 0 --backoffice-port 0 --data-dir /tmp/sandbox
+  SELLER_API__RATE_LIMIT__DEFAULT=5 seller-api sandbox
+  SELLER_API__TRACKING__POLL_INTERVAL=1s seller-api sandbox
+  DATABASE_URL=postgres://localhost/empty seller-api sandbox")]
+    Sandbox {
+        #[command(flatten)]
+        options: sandbox::Options,
+        /// Which receivers webhooks may go to: those of the public internet by https, or any, for local development [default: public]
+        #[arg(long, value_parser = ["public", "any"])]
+        webhook_addresses: Option<String>,
+    },
+    /// Serve the API and the marketplace's interface
+    ///
+    /// Needs a database (`DATABASE_URL` or `database.url`) and a key (`keys.sealing`). Starts in any order: while the database
+    /// is away or its schema is missing or older, it listens, answers 503 at /readyz of the marketplace's listener, and waits.
+    /// On SIGTERM or SIGINT it is not ready any more, lets clients go (`server.drain`), then takes no new connections, finishes
+    /// what runs (`server.shutdown_timeout`) and exits with 0; a second signal ends it at once. The log goes to stderr, as text or JSON (`log.format`).
+    ///
+    /// The background workers (webhooks, mails, parcels on their way, clearing) run in the same process, or with --workers none
+    /// in processes of their own (`seller-api worker`).
+    #[command(after_long_help = "\
+Examples:
+  export DATABASE_URL=postgres://seller_api:secret@db.internal/seller_api
+  (umask 077; set -C; seller-api admin keys generate > sealing.key)   once; keep it
+  export SELLER_API__KEYS__SEALING=\"$(cat sealing.key)\"
+  seller-api migrate && seller-api serve
+  seller-api serve --bind 0.0.0.0:8080 --backoffice-bind 10.0.0.5:8081
+  seller-api serve --workers none")]
+    Serve {
+        /// Where /v1 and /oauth listen; port 0 takes a free one [default: 127.0.0.1:8080]
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        bind: Option<String>,
+        /// Where the marketplace's interface listens; port 0 takes a free one [default: 127.0.0.1:8081]
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        backoffice_bind: Option<String>,
+        /// Which background workers run in this process; with none, a `seller-api worker` does the work [default: all]
+        #[arg(long, value_parser = ["none", "all"])]
+        workers: Option<String>,
+    },
+    /// Do the work that goes on beside requests
+    ///
+    /// Delivers webhooks, sends mails, asks carriers about parcels on their way, and clears what has had its time: what `serve` does too
+    /// unless it is told not to (`serve --workers none`). Run as many as needed on one database; work is leased, so that none of
+    /// it is done twice. Needs the same configuration as `serve`. /healthz, /readyz and /metrics answer at `worker.bind`. Starts
+    /// in any order, and ends on SIGTERM or SIGINT as `serve` does.
+    #[command(after_long_help = "\
+Examples:
+  seller-api serve --workers none &
+  seller-api worker
+  seller-api worker --config /etc/seller-api.toml --bind 10.0.0.5:8082")]
+    Worker {
+        /// Where /healthz, /readyz and /metrics answer; port 0 takes a free one [default: 127.0.0.1:8082]
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        bind: Option<String>,
+    },
+    /// Bring the database's schema up to date
+    ///
+    /// Applies the migrations that this version has and the database lacks, each in a transaction of its own, under a lock:
+    /// two at once are harmless. Refuses a schema that needs a newer program. Uses `database.direct_url` where it is set, so that no pooler is between, else the database's
+    /// URL; needs no `keys.sealing`. A running `serve` of the version before goes on working. Ended half-way, by Ctrl-C or a lost
+    /// database, it may be run again: a migration is applied as a whole or not at all.
+    #[command(after_long_help = "\
+Examples:
+  DATABASE_URL=postgres://seller_api:secret@db.internal/seller_api seller-api migrate
+  SELLER_API__DATABASE__DIRECT_URL=postgres://… seller-api migrate --config /etc/seller-api.toml")]
+    Migrate,
+    /// Show the effective configuration, or what there is to configure
+    ///
+    /// Without a command, prints every key with its effective value as TOML, and where a value comes from unless it is the
+    /// default. Secrets are hidden. Fails, as every command does, where a key is unknown or a value cannot be, and as `serve` does
+    /// where the certificates that it names cannot be served. That a key is missing which only some commands need, such as
+    /// `database.url`, is told by those.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_long_help = "\
+Examples:
+  seller-api config
+  seller-api config --config /etc/seller-api.toml
+  SELLER_API__RATE_LIMIT__DEFAULT=1200 seller-api config | grep -A1 rate_limit
+  seller-api config reference"
+    )]
+    Config {
+        #[command(subcommand)]
+        command: Option<ConfigCommand>,
+    },
+    /// Print what the metrics are
+    ///
+    /// Every metric that /metrics can show, with its kind, its labels and their values, as Markdown.
+    #[command(after_long_help = "\
+Examples:
+  seller-api metrics | grep webhook_")]
+    Metrics,
+    /// Print the OpenAPI document of the public API
+    ///
+    /// It is OpenAPI 3.1, made of what the server routes and decodes by, and the same that is served at `/openapi.json`. Its
+    /// server is `server.public_url`, or the address of `server.bind` where that is not set.
+    #[command(after_long_help = "\
+Examples:
+  seller-api openapi > openapi.json
+  SELLER_API__SERVER__PUBLIC_URL=https://api.example.com seller-api openapi | jq '.paths | keys'")]
+    Openapi,
+    /// Print what completes commands and flags in a shell
+    #[command(after_long_help = "\
+Examples:
+  source <(seller-api completions bash)
+  seller-api completions bash > /etc/bash_completion.d/seller-api
+  seller-api completions zsh > /usr/local/share/zsh/site-functions/_seller-api
+  seller-api completions fish > ~/.config/fish/completions/seller-api.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Import data
+    #[command(subcommand)]
+    Import(import::Command),
+    /// Look after tokens, webhooks and keys, and read the audit log
+    ///
+    /// Works on the database itself and needs no running `serve`: `database.url` (or `DATABASE_URL`) is enough, but for `keys status` and
+    /// `keys reseal`, which need `keys.sealing` too, and `keys generate`, which needs nothing. What is changed is noted in the audit
+    /// log, and seen by the next request to every process. Sellers and applications are looked after by the marketplace's interface.
+    #[command(subcommand)]
+    Admin(admin::Command),
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Print what every key means
+    ///
+    /// Every key with its type, default, range and environment variable, what it does and which processes read it, as
+    /// Markdown. Needs no configuration.
+    #[command(after_long_help = "\
+Examples:
+  seller-api config reference | less
+  seller-api config reference | grep webhooks")]
+    Reference,
 }
 
 /// Runs the command that the process was started with.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::from_arg_matches(&definition().get_matches()).unwrap_or_else(|error| error.exit());
     cli.run().unwrap_or_else(|error| {
-        if error.downcast_ref::<Unread>().is_some_and(Unread::is_enough) {
+        if error.downcast_ref::<Unread>().is_some_and(Unread::is_broken_pipe) {
             return ExitCode::SUCCESS;
         }
         output::complain(&error);
         let exit = Exit::of(&error);
         if exit == Exit::Unknown {
-            output::note("it may be done and it may not: look whether it is before you repeat it");
+            note("it may be done and it may not: look whether it is before you repeat it");
         }
         exit.into()
     })
@@ -79,25 +213,62 @@ pub(crate) fn run() -> ExitCode {
 
 /// The commands and their flags.
 fn definition() -> clap::Command {
-    Cli::command().after_long_help(format!("{EXAMPLES}\n\n{}", exit::table()))
+    Cli::command().after_long_help(format!("{EXAMPLES}\n\n{}", output::exit_codes()))
 }
 
 impl Cli {
     fn run(self) -> anyhow::Result<ExitCode> {
         let sources = Sources::of_process(self.config)?;
         match self.command {
-            Command::Sandbox(args) => args.run(sources),
-            Command::Serve(args) => args.run(sources),
-            Command::Worker(args) => args.run(sources),
-            Command::Migrate(args) => args.run(&sources.load()?),
-            Command::Config(args) => args.run(sources),
-            Command::Metrics(args) => args.run(),
-            Command::Commands(args) => args.run(),
-            Command::Completions(args) => args.run(),
-            Command::Openapi(args) => args.run(&sources.load()?),
-            Command::Import(args) => args.run(&sources.load()?),
-            Command::Admin(args) => args.run(sources),
+            Command::Sandbox {
+                options,
+                webhook_addresses,
+            } => {
+                let flags = [("--webhook-addresses", "webhooks.addresses", webhook_addresses)];
+                let loaded = with_flags(sources, flags).load()?;
+                logging::start_traced(&loaded.config)?;
+                return block_on(sandbox::run(loaded, options));
+            }
+            Command::Serve {
+                bind,
+                backoffice_bind,
+                workers,
+            } => {
+                let flags = [
+                    ("--bind", "server.bind", bind),
+                    ("--backoffice-bind", "server.backoffice_bind", backoffice_bind),
+                    ("--workers", "server.workers", workers),
+                ];
+                let loaded = with_flags(sources, flags).load()?;
+                logging::start_traced(&loaded.config)?;
+                return block_on(serve::serve(&loaded));
+            }
+            Command::Worker { bind } => {
+                let loaded = with_flags(sources, [("--bind", "worker.bind", bind)]).load()?;
+                logging::start_traced(&loaded.config)?;
+                return block_on(serve::work(&loaded));
+            }
+            Command::Import(command) => return command.run(&started(sources)?),
+            Command::Migrate => migrate(&started(sources)?)?,
+            Command::Admin(command) => command.run(sources)?,
+            Command::Config { command: None } => {
+                let loaded = sources.load()?;
+                let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+                block_on(Tls::load(&loaded.config.server, &clock))?;
+                print(loaded.to_string().trim_end())?;
+            }
+            Command::Config {
+                command: Some(ConfigCommand::Reference),
+            } => print(reference::markdown()?.trim_end())?,
+            Command::Metrics => print(prometheus::PAGE.trim_end())?,
+            Command::Openapi => {
+                let config = sources.load()?.config;
+                let public_url = config.server.public_url_at(config.server.bind);
+                print(adapter_http::openapi(&public_url, &docs_url(&config, &public_url)).trim_end())?;
+            }
+            Command::Completions { shell } => print(completions(shell)?.trim_end())?,
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -108,20 +279,60 @@ fn with_flags<const N: usize>(sources: Sources, flags: [(&str, &str, Option<Stri
 }
 
 /// Runs a command that waits, on a runtime of its own. What it leaves behind when it is done is dropped.
-fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();
     outcome
 }
 
-/// Logging for commands that are over soon: warnings, unless a level was asked for.
-fn quiet(loaded: &Loaded) -> crate::config::LogConfig {
-    let mut log = loaded.config.log.clone();
-    if loaded.source("log.level").is_none() {
-        "warn".clone_into(&mut log.level);
-    }
-    log
+/// Loads the configuration of a command that is soon over, and logs warnings alone unless a level was asked for.
+pub(crate) fn started(sources: Sources) -> anyhow::Result<Loaded> {
+    let loaded = sources.load()?;
+    let level = match loaded.source("log.level") {
+        Some(_) => loaded.config.log.level.clone(),
+        None => "warn".to_owned(),
+    };
+    logging::start(&LogConfig {
+        level,
+        ..loaded.config.log
+    });
+    Ok(loaded)
+}
+
+/// Within the time of one question, so that a host which says nothing is named.
+const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
+
+fn migrate(loaded: &Loaded) -> anyhow::Result<()> {
+    let database = &loaded.config.database;
+    let url = database.direct_url.as_ref().or(database.url.as_ref()).context(
+        "no database is configured: set DATABASE_URL, or `database.direct_url` or `database.url`, to \
+         postgres://user:password@host:5432/name",
+    )?;
+    let settings = DatabaseSettings {
+        connect_timeout: CONNECT_TIMEOUT,
+        ..database.settings(url.expose(), loaded.config.rate_limit.default)
+    };
+    block_on(async { require_schema(&Database::new(settings)?, true).await })?;
+    let report = adapter_postgres::migrate(url.expose(), &mut |step| {
+        note(format_args!(
+            "applying {} ({} of {})",
+            step.name, step.number, step.of
+        ));
+    })?;
+    print(match report.applied.len() {
+        0 => "the schema was up to date already".to_owned(),
+        count => format!("the schema is up to date; applied {count}"),
+    })?;
+    Ok(())
+}
+
+fn completions(shell: Shell) -> anyhow::Result<String> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut definition(), "seller-api", &mut script);
+    let script = String::from_utf8(script).context("the script is no text")?;
+    // The generator for bash spells commands with a hyphen in two ways, which then do not find each other.
+    Ok(script.replace("__subcmd__", "__"))
 }
 
 #[cfg(test)]

@@ -1,50 +1,43 @@
 //! The configuration: defaults, over them a TOML file, over it the environment, over all the command line.
 //!
-//! Every key has a section and a name (`server.bind`). In the environment it is written `SELLER_API__SERVER__BIND`;
-//! lists are separated by commas there. `DATABASE_URL` stands for `database.url`. A key that nobody knows, or a value that
-//! cannot be, stops the start with a message that names the key and where it came from.
+//! A field below is the one declaration of a key: its name, type, default, range, the commands that read it, and what it means.
+//! Loading, checking and the reference (`docs/operations/CONFIGURATION.md`) derive from it. In the environment `server.bind` is
+//! `SELLER_API__SERVER__BIND`; lists are separated by commas there. An unknown key or an impossible value stops the start with a message
+//! that names the key and its source.
 
-mod carriers;
-mod database;
 mod error;
-mod jobs;
-mod keys;
-mod kinds;
-mod layer;
-mod limits;
+mod external;
 mod load;
-mod log;
-mod mail;
-mod panel;
-mod print;
 pub mod reference;
-mod server;
-mod tls;
-mod tracing;
 mod values;
-mod webhooks;
 
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    num::{NonZeroU16, NonZeroU32},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use adapter_postgres::{DatabaseSettings, check_url};
+use adapter_sealing::{HashingBounds, KeyError, KeyRing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
+use tracing_subscriber::EnvFilter;
+use usecases::sign_in::AttemptLimits;
 
 pub use self::{
-    carriers::{CarriersConfig, ClientConfig, DhlConfig, DpdConfig, InpostConfig, PocztaPolskaConfig},
-    database::DatabaseConfig,
     error::{ConfigError, Problem},
-    jobs::{IdempotencyConfig, RetentionConfig, TrackingConfig, WorkerConfig},
-    keys::KeysConfig,
-    layer::Layer,
-    limits::{OauthConfig, RateLimitConfig},
-    load::{Loaded, Sources},
-    log::{LogConfig, LogFormat},
-    mail::{MailConfig, MailSecurity},
-    panel::PanelConfig,
-    server::{PublicUrl, ServerConfig, WorkersMode, reachable},
-    tls::TlsConfig,
-    tracing::TracingConfig,
-    values::{List, Network, Period, Secret, ServiceUrl},
-    webhooks::{AddressesMode, NameServer, WebhooksConfig},
+    external::{
+        AddressesMode, CarriersConfig, ClientConfig, DhlConfig, DpdConfig, InpostConfig, MailConfig,
+        MailSecurity, PocztaPolskaConfig, TracingConfig, WebhooksConfig,
+    },
+    load::{Layer, Loaded, Sources},
+    values::{List, NameServer, Network, Period, PublicUrl, Secret, ServiceUrl},
 };
+
+/// What is wrong with a value: the key, and why.
+type Fault = (&'static str, String);
 
 /// The effective configuration.
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
@@ -98,23 +91,428 @@ pub struct Config {
 }
 
 impl Config {
-    /// What is wrong with values that each look right on their own: the key, and why.
-    fn problems(&self) -> Vec<(&'static str, String)> {
-        let mut problems = self.server.problems();
-        problems.extend(self.database.problems());
-        problems.extend(self.keys.problems());
-        problems.extend(self.oauth.problems());
-        problems.extend(self.rate_limit.problems());
-        problems.extend(self.panel.problems());
-        problems.extend(self.idempotency.problems());
-        problems.extend(self.mail.problems());
-        problems.extend(self.carriers.problems());
-        problems.extend(self.tracking.problems());
-        problems.extend(self.webhooks.problems());
-        problems.extend(self.retention.problems());
-        problems.extend(self.tracing.problems());
-        problems.extend(self.log.problems());
-        problems
+    /// What is wrong beyond types: values out of their range, then what the sections themselves find.
+    fn faults(&self) -> Vec<(String, String)> {
+        let mut faults = reference::out_of_range(self);
+        let sections = [
+            self.server.faults(),
+            self.database.faults(),
+            self.keys.faults(),
+            self.mail.faults(),
+            self.carriers.faults(),
+            self.webhooks.faults(),
+            self.tracing.faults(),
+            self.log.faults(),
+        ];
+        for (key, reason) in sections.into_iter().flatten() {
+            // An adapter may refuse a value that is out of range already.
+            if faults.iter().all(|(found, _)| found != key) {
+                faults.push((key.to_owned(), reason));
+            }
+        }
+        faults
+    }
+}
+
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerConfig {
+    /// Where `/v1` and `/oauth` listen; port 0 takes a free one.
+    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
+    #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
+    pub bind: SocketAddr,
+    /// Where the marketplace's interface listens; port 0 takes a free one.
+    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
+    #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)))]
+    pub backoffice_bind: SocketAddr,
+    /// The origin at which clients reach `bind`, without a path; also the OAuth issuer. Without it: `http://`, or with `server.tls` `https://`,
+    /// and the bound address.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
+    pub public_url: Option<PublicUrl>,
+    /// Where the documentation is read. Without it: `/docs` below `public_url`.
+    pub docs_url: Option<PublicUrl>,
+    /// The service's name: the realm of a 401, and the product in the `User-Agent` of what it sends.
+    #[schemars(extend("x-range" = "1 to 64 letters, digits, `.`, `_` or `-`"))]
+    #[default("seller-api")]
+    pub service_name: String,
+    /// Peers whose `X-Forwarded-For` is believed: addresses or networks.
+    #[schemars(extend("x-read-by" = "serve, sandbox"))]
+    pub trusted_proxies: List<Network>,
+    /// How long connections are still taken after SIGTERM, while `/readyz` says no and every answer closes its connection;
+    /// at most 1 h. The sandbox does without unless it is set.
+    #[schemars(extend("x-range" = "from 0s to 1h"))]
+    #[default(Period(Duration::from_secs(2)))]
+    pub drain: Period,
+    /// How long what runs may take to finish after that; at least 1 s.
+    #[schemars(extend("x-range" = "from 1s to 1h"))]
+    #[default(Period(Duration::from_secs(10)))]
+    pub shutdown_timeout: Period,
+    /// How long a client may take to send a request's head, and before that for the handshake of TLS; at least 1 s. The HTTP library measures it by a clock that ticks
+    /// twice a second, so that less would cut off clients that are in time.
+    #[schemars(extend("x-range" = "from 1s to 1h"))]
+    #[default(Period(Duration::from_secs(5)))]
+    pub header_timeout: Period,
+    /// How long a client may take to send a request's body, imports aside.
+    #[schemars(extend("x-range" = "from 100ms to 1h", "x-read-by" = "serve, sandbox"))]
+    #[default(Period(Duration::from_secs(10)))]
+    pub body_timeout: Period,
+    /// How long a connection may idle between two requests.
+    #[schemars(extend("x-range" = "from 1s to 1h"))]
+    #[default(Period(Duration::from_secs(75)))]
+    pub keep_alive: Period,
+    /// Connections at a time, over all threads; those beyond wait to be accepted.
+    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[default(16_000)]
+    pub max_connections: u32,
+    /// Threads that serve the public listener. Without it: one for each processor.
+    #[schemars(extend("x-range" = "from 1 to 512", "x-read-by" = "serve, sandbox"))]
+    pub threads: Option<NonZeroU16>,
+    /// Which of the background workers run beside the listeners.
+    #[schemars(extend("x-read-by" = "serve"))]
+    pub workers: WorkersMode,
+    /// TLS of the public listener's own. Without it TLS ends at a proxy in front.
+    pub tls: TlsConfig,
+    /// TLS of the marketplace's listener's own.
+    pub backoffice_tls: TlsConfig,
+}
+
+/// `server.workers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkersMode {
+    /// All of them.
+    #[default]
+    All,
+    /// None: processes of `seller-api worker` do the work.
+    None,
+}
+
+impl ServerConfig {
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if !is_product(&self.service_name) {
+            let rule =
+                "must be 1 to 64 ASCII letters, digits, '.', '_' or '-', the first one a letter or a digit";
+            faults.push(("server.service_name", rule.to_owned()));
+        }
+        if self.public_url.as_ref().is_some_and(|url| !url.is_origin()) {
+            let rule = "must be an origin such as https://api.example.com, without a path: what is served lies at its root";
+            faults.push(("server.public_url", rule.to_owned()));
+        }
+        let (own, other) = (self.bind.ip(), self.backoffice_bind.ip());
+        let overlap = own == other || own.is_unspecified() || other.is_unspecified();
+        if overlap && self.bind.port() != 0 && self.bind.port() == self.backoffice_bind.port() {
+            let reason = format!(
+                "must have another port than `server.bind`, which is {}",
+                self.bind
+            );
+            faults.push(("server.backoffice_bind", reason));
+        }
+        faults.extend(self.tls.fault(["server.tls.certificate", "server.tls.key"]));
+        let backoffice = ["server.backoffice_tls.certificate", "server.backoffice_tls.key"];
+        faults.extend(self.backoffice_tls.fault(backoffice));
+        faults
+    }
+
+    /// The public origin of a service that listens at `address`.
+    pub fn public_url_at(&self, address: SocketAddr) -> String {
+        let scheme = if self.tls.files().is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        match &self.public_url {
+            Some(url) => url.as_str().to_owned(),
+            None => format!("{scheme}://{}", reachable(address)),
+        }
+    }
+}
+
+/// The address at which a listener is reached from its own machine.
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        return (Ipv4Addr::LOCALHOST, address.port()).into();
+    }
+    address
+}
+
+/// A product of a `User-Agent` (contract: Request headers).
+fn is_product(name: &str) -> bool {
+    let part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    name.len() <= 64 && name.bytes().all(part) && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// `server.tls.*` and `server.backoffice_tls.*`.
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsConfig {
+    /// A file with the listener's certificate and, after it, the intermediate ones (PEM). With it the listener speaks TLS (1.2
+    /// and 1.3) and nothing else.
+    #[schemars(extend("x-read-by" = "serve"))]
+    pub certificate: Option<PathBuf>,
+    /// The file with the private key of that certificate (PEM, not encrypted).
+    #[schemars(extend("x-read-by" = "serve"))]
+    pub key: Option<PathBuf>,
+}
+
+impl TlsConfig {
+    /// Certificate and key, where the listener speaks TLS.
+    pub fn files(&self) -> Option<(&Path, &Path)> {
+        self.certificate.as_deref().zip(self.key.as_deref())
+    }
+
+    fn fault(&self, keys: [&'static str; 2]) -> Option<Fault> {
+        // An empty variable must not take TLS away.
+        for (key, file) in keys.into_iter().zip([&self.certificate, &self.key]) {
+            if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
+                return Some((key, "must be the path of a file".to_owned()));
+            }
+        }
+        missing_half(keys, [self.certificate.is_some(), self.key.is_some()])
+    }
+}
+
+/// Names the missing one of two keys that belong together.
+fn missing_half([one, other]: [&'static str; 2], set: [bool; 2]) -> Option<Fault> {
+    match set {
+        [true, false] => Some((other, format!("must be set where {one} is"))),
+        [false, true] => Some((one, format!("must be set where {other} is"))),
+        [true, true] | [false, false] => None,
+    }
+}
+
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DatabaseConfig {
+    /// The database, `postgres://user:password@host:port/name`; may lead through `PgBouncer` (1.21 or newer) in transaction
+    /// mode.
+    pub url: Option<Secret>,
+    /// The same database and role without a pooler between, for migrations. Without it: `url`.
+    #[schemars(extend("x-read-by" = "migrate"))]
+    pub direct_url: Option<Secret>,
+    /// Connections for transactions, 1 to 1000. Each server thread has eight more, for reads and for the token endpoint.
+    #[schemars(extend("x-range" = "from 1 to 1000"))]
+    #[default(16)]
+    pub pool_size: usize,
+    /// How long opening a connection may take.
+    #[schemars(extend("x-range" = "from 100ms to 1m"))]
+    #[default(Period(Duration::from_millis(1_500)))]
+    pub connect_timeout: Period,
+    /// How long a transaction may wait for a connection.
+    #[schemars(extend("x-range" = "from 100ms to 1m"))]
+    #[default(Period(Duration::from_millis(2_500)))]
+    pub acquire_timeout: Period,
+    /// How long one statement may take. A server that is silent is given half a second more; with the default every request
+    /// is answered within 3 s all the same, but for one whose COMMIT got no answer, which waits for its outcome: up to 17.5 s with an
+    /// idempotency key, half a minute at the token endpoint.
+    #[schemars(extend("x-range" = "from 100ms to 1m"))]
+    #[default(Period(Duration::from_secs(2)))]
+    pub statement_timeout: Period,
+}
+
+impl DatabaseConfig {
+    fn faults(&self) -> Vec<Fault> {
+        let urls = [
+            ("database.url", &self.url),
+            ("database.direct_url", &self.direct_url),
+        ];
+        let checked = urls.into_iter().filter_map(|(key, url)| {
+            let error = check_url(url.as_ref()?.expose()).err()?;
+            Some((key, error.to_string()))
+        });
+        checked.collect()
+    }
+
+    /// What the adapter needs to reach the database at `url`.
+    pub fn settings(&self, url: &str, default_rate_limit: NonZeroU32) -> DatabaseSettings {
+        DatabaseSettings {
+            url: url.to_owned(),
+            pool_size: self.pool_size,
+            connect_timeout: self.connect_timeout.0,
+            acquire_timeout: self.acquire_timeout.0,
+            statement_timeout: self.statement_timeout.0,
+            default_rate_limit,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KeysConfig {
+    /// What seals values that leave the service's hands, each written `<id>:<base64 of 32 bytes>`. The first one seals, all
+    /// of them open, so that keys can be replaced.
+    pub sealing: List<Secret>,
+}
+
+impl KeysConfig {
+    fn faults(&self) -> Vec<Fault> {
+        match self.ring() {
+            // Not every command needs keys: those that do say so.
+            Ok(_) | Err(KeyError::None) => Vec::new(),
+            Err(error) => vec![("keys.sealing", format!("cannot be used: {error}"))],
+        }
+    }
+
+    /// The ring of these keys.
+    pub fn ring(&self) -> Result<KeyRing, KeyError> {
+        let keys = self.sealing.0.iter().map(|key| key.0.clone());
+        KeyRing::parse(&keys.collect::<Vec<_>>())
+    }
+}
+
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OauthConfig {
+    /// How long an access token lives.
+    #[schemars(extend("x-range" = "from 1s to 366d"))]
+    #[default(Period(Duration::from_hours(12)))]
+    pub access_token_ttl: Period,
+    /// How long a refresh token lives.
+    #[schemars(extend("x-range" = "from 1s to 366d"))]
+    #[default(Period(Duration::from_hours(90 * 24)))]
+    pub refresh_token_ttl: Period,
+    /// How long an authorization code lives.
+    #[schemars(extend("x-range" = "from 1s to 366d"))]
+    #[default(Period(Duration::from_mins(10)))]
+    pub code_ttl: Period,
+    /// Calls a minute of `/oauth/token` and `/oauth/revoke` from one address.
+    #[schemars(extend("x-range" = "from 1 to 10000000"))]
+    #[default(30)]
+    pub token_limit_per_ip: u32,
+    /// Authenticated calls a minute of `/oauth/token` and `/oauth/revoke` by one client.
+    #[schemars(extend("x-range" = "from 1 to 10000000"))]
+    #[default(60)]
+    pub token_limit_per_client: u32,
+    /// Calls a minute of `/oauth/authorize` from one address.
+    #[schemars(extend("x-range" = "from 1 to 10000000"))]
+    #[default(60)]
+    pub authorize_limit_per_ip: u32,
+}
+
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RateLimitConfig {
+    /// Requests a minute on `/v1` of an application that has no limit of its own.
+    #[schemars(extend("x-range" = "from 1 to 10000000"))]
+    #[default(NonZeroU32::MIN.saturating_add(599))]
+    pub default: NonZeroU32,
+}
+
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PanelConfig {
+    /// Attempts a minute, from one address, to sign in, to change a password or to have one reset. Those beyond are refused.
+    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[default(30)]
+    pub sign_in_limit_per_ip: u32,
+    /// The same for one account: those beyond are not refused, but wait, each a second longer than the one before it. So an
+    /// account that is attacked is slow, and its owner is never locked out.
+    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[default(5)]
+    pub sign_in_undelayed_per_account: u32,
+    /// The longest that such an attempt waits.
+    #[schemars(extend("x-range" = "from 0s to 30s"))]
+    #[default(Period(Duration::from_secs(10)))]
+    pub sign_in_longest_delay: Period,
+    /// Passwords that one process hashes at a time; each takes 19 MiB and a core for tens of milliseconds.
+    #[schemars(extend("x-range" = "from 1 to 512"))]
+    #[default(2)]
+    pub password_hashes_at_a_time: u16,
+    /// Passwords that wait to be hashed. Whoever comes when as many wait is told at once to try again in a moment (503).
+    #[schemars(extend("x-range" = "from 0 to 65535"))]
+    #[default(64)]
+    pub password_hashes_waiting: u16,
+}
+
+impl PanelConfig {
+    pub(crate) fn attempts(&self) -> AttemptLimits {
+        AttemptLimits {
+            per_address: self.sign_in_limit_per_ip,
+            undelayed_per_account: self.sign_in_undelayed_per_account,
+            longest_delay: self.sign_in_longest_delay.0,
+        }
+    }
+
+    pub(crate) fn hashing(&self) -> HashingBounds {
+        HashingBounds {
+            at_a_time: self.password_hashes_at_a_time.into(),
+            waiting: self.password_hashes_waiting.into(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct IdempotencyConfig {
+    /// How long a request holds its key when the process that runs it dies.
+    #[schemars(extend("x-range" = "from 100ms to 1h"))]
+    #[default(Period(Duration::from_mins(1)))]
+    pub lease: Period,
+}
+
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrackingConfig {
+    /// The shortest time between two questions about a parcel: out for delivery it is asked about after this, while it is
+    /// young after twice, later after 6 and 24 times as long.
+    #[schemars(extend("x-range" = "from 100ms to 1d"))]
+    #[default(Period(Duration::from_mins(15)))]
+    pub poll_interval: Period,
+}
+
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetentionConfig {
+    /// How long after an order was placed its buyer's personal data are kept. Without it: until they are erased.
+    #[schemars(extend("x-range" = "from 1d to 36600d"))]
+    pub buyer_data: Option<Period>,
+}
+
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkerConfig {
+    /// Where `seller-api worker` answers `/healthz`, `/readyz` and `/metrics`; port 0 takes a free one.
+    #[schemars(extend("x-kind" = "an address with its port"))]
+    #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8082)))]
+    pub bind: SocketAddr,
+}
+
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogConfig {
+    /// How events are written to stderr.
+    pub format: LogFormat,
+    /// The least level, or a list of directives such as `info,usecases=debug` (tracing's `EnvFilter`).
+    #[default("info")]
+    pub level: String,
+}
+
+/// `log.format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// One JSON object a line.
+    Json,
+    /// For people.
+    #[default]
+    Text,
+}
+
+impl LogConfig {
+    fn faults(&self) -> Vec<Fault> {
+        const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+        // The filter takes a lone word for a part of the program, and nothing else is logged then.
+        let is_lone_word = |directive: &str| {
+            let directive = directive.trim();
+            let is_level = LEVELS.iter().any(|level| directive.eq_ignore_ascii_case(level));
+            !is_level && !directive.contains(['=', '[', ']', '{', '}'])
+        };
+        if EnvFilter::try_new(&self.level).is_ok() && !self.level.split(',').any(is_lone_word) {
+            return Vec::new();
+        }
+        let rule =
+            "must be error, warn, info, debug, trace, off, or directives such as `info,usecases=debug`";
+        vec![("log.level", rule.to_owned())]
     }
 }
 

@@ -1,20 +1,19 @@
 //! The program: configuration, wiring, servers, workers, command line. The only place that names concrete adapters.
 
+mod admin;
 mod cli;
 pub mod config;
-mod error_chain;
 mod external_services;
 mod http_server;
 mod logging;
-pub mod meters;
 mod probes;
 mod process;
+pub mod prometheus;
 mod readiness;
 mod sandbox;
 mod sealing_keys;
 mod serve;
 mod tls;
-mod traces;
 mod wiring;
 mod workers;
 

@@ -1,65 +1,104 @@
-//! The log: events of the program on stderr, one a line.
-
-mod ids;
-mod lines;
+//! The log on stderr, one event a line, written by a thread of its own; and spans for a collector of traces beside it.
 
 use std::{
-    io::{self, Stderr},
+    error::Error,
+    io::{self, BufWriter, IsTerminal as _},
     panic,
-    sync::OnceLock,
+    sync::{Mutex, OnceLock, PoisonError},
+    time::Duration,
 };
 
 use adapter_telemetry::Telemetry;
+use anyhow::Context as _;
+use tokio::task::spawn_blocking;
+use tracing::{Event, Subscriber};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
-    EnvFilter, Layer as _, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+    EnvFilter, Layer as _,
+    fmt::{self, FmtContext, FormatEvent, FormatFields, format::Writer},
+    layer::SubscriberExt as _,
+    registry::LookupSpan,
+    util::SubscriberInitExt as _,
 };
 use web::request_span::SPANS;
 
-use self::{ids::WithIds, lines::Lines};
-use crate::config::{LogConfig, LogFormat};
+use crate::config::{Config, LogConfig, LogFormat};
 
-/// Where everything that is logged goes, from the first [`start`] on.
-static LINES: OnceLock<Lines<Stderr>> = OnceLock::new();
-
-/// What the HTTP libraries say too loudly, by the part of them that says it: each thread at each start, and as an error each
-/// malformed request, of which anybody can send any number.
+/// What the HTTP libraries say too loudly: each thread at each start, and as an error each malformed request, of which anybody can send
+/// any number.
 const QUIET: [(&str, &str); 2] = [
     ("actix_server", "actix_server=warn"),
     ("actix_http", "actix_http::h1::dispatcher=off"),
 ];
 
-/// Sends all that is logged to stderr from now on, panics too. Only the first call has an effect.
+/// What a pipe takes as a whole (`PIPE_BUF`): with no more at a time, lines of processes that share a pipe are never torn.
+const PIPE_BUF: usize = 4096;
+/// Lines that wait to be written; beyond, whoever logs waits.
+const WAITING_LINES: usize = 1024;
+
+/// Writes the last lines when it is dropped.
+static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
+/// The way to the collector of traces, from [`start_traced`] on.
+static TELEMETRY: OnceLock<Telemetry> = OnceLock::new();
+
+/// Logs to stderr from now on, panics too. Only the first call has an effect.
 pub(crate) fn start(config: &LogConfig) {
-    let log = fmt().with_env_filter(filter(config)).with_writer(lines());
-    let started = match config.format {
-        LogFormat::Json => log.json().try_init(),
-        LogFormat::Text => log.with_ansi(for_people()).try_init(),
-    };
-    if started.is_ok() {
+    let log = tracing_subscriber::registry()
+        .with(filter(config))
+        .with(layer(config));
+    if log.try_init().is_ok() {
         log_panics();
     }
 }
 
-/// As [`start`], with spans for a collector beside the log, whose lines then name their spans. The log's own filter is asked
-/// by the log alone.
-pub(crate) fn start_traced(config: &LogConfig, telemetry: &Telemetry) {
-    let format = config.format;
-    let log = fmt::layer().with_writer(lines()).with_ansi(false);
-    let spans = tracing_subscriber::registry().with(telemetry.layer());
-    let started = match format {
-        LogFormat::Json => {
-            let log = log.json().map_event_format(|lines| WithIds { lines, format });
-            spans.with(log.with_filter(filter(config))).try_init()
-        }
-        LogFormat::Text => {
-            let log = log.with_ansi(for_people());
-            let log = log.map_event_format(|lines| WithIds { lines, format });
-            spans.with(log.with_filter(filter(config))).try_init()
-        }
+/// As [`start`], with spans for the collector that the configuration names; lines then name their spans. Not to be called on a
+/// thread of a runtime.
+pub(crate) fn start_traced(config: &Config) -> anyhow::Result<()> {
+    let Some(settings) = config.tracing.settings(&config.server.service_name) else {
+        start(&config.log);
+        return Ok(());
     };
-    if started.is_ok() {
+    let (endpoint, ratio) = (settings.endpoint.clone(), settings.sample_ratio);
+    let telemetry = Telemetry::begin(settings).context("configuration section `tracing` cannot be used")?;
+    let telemetry = TELEMETRY.get_or_init(|| telemetry);
+    let spans = tracing_subscriber::registry().with(telemetry.layer());
+    // The filter is the log's alone: it turns spans off.
+    let log = spans.with(layer(&config.log).with_filter(filter(&config.log)));
+    if log.try_init().is_ok() {
         log_panics();
     }
+    tracing::info!(%endpoint, ratio, "requests are traced");
+    Ok(())
+}
+
+/// Writes the lines of the log.
+fn layer<S>(config: &LogConfig) -> Box<dyn tracing_subscriber::Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let layer = fmt::layer().with_writer(writer());
+    let format = config.format;
+    match format {
+        LogFormat::Json => layer
+            .json()
+            .map_event_format(|lines| WithIds { lines, format })
+            .boxed(),
+        LogFormat::Text => layer
+            .with_ansi(io::stderr().is_terminal())
+            .map_event_format(|lines| WithIds { lines, format })
+            .boxed(),
+    }
+}
+
+/// The buffer holds whole lines and is flushed when no line waits: one system call writes many lines where there are many.
+fn writer() -> NonBlocking {
+    let (writer, guard) = NonBlockingBuilder::default()
+        .lossy(false)
+        .buffered_lines_limit(WAITING_LINES)
+        .thread_name("log")
+        .finish(BufWriter::with_capacity(PIPE_BUF, io::stderr()));
+    *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+    writer
 }
 
 /// Text that cannot be parsed was refused with the configuration.
@@ -67,12 +106,12 @@ fn filter(config: &LogConfig) -> EnvFilter {
     EnvFilter::try_new(directives(&config.level)).unwrap_or_default()
 }
 
-fn lines() -> Lines<Stderr> {
-    LINES.get_or_init(|| Lines::to(io::stderr())).clone()
-}
-
-fn for_people() -> bool {
-    io::IsTerminal::is_terminal(&io::stderr())
+/// The log ignores the spans of traces, and would otherwise keep each of them.
+fn directives(level: &str) -> String {
+    let unnamed = QUIET.iter().filter(|(name, _)| !level.contains(name));
+    let quiet = unnamed.map(|(_, directive)| *directive);
+    let all = quiet.chain([level]).collect::<Vec<_>>().join(",");
+    format!("{all},{SPANS}=off")
 }
 
 fn log_panics() {
@@ -83,35 +122,100 @@ fn log_panics() {
     }));
 }
 
-/// Writes what still waits to be written. For the end of the program: its last lines are not to be lost.
+/// Writes the lines that still wait. For the end of the program.
 pub(crate) fn finish() {
-    if let Some(lines) = LINES.get() {
-        // There is nobody left to be told.
-        drop(lines.write_out());
+    drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
+
+/// Sends the last spans, for at most so long, and none from then on.
+pub(crate) async fn finish_spans(within: Duration) {
+    if let Some(telemetry) = TELEMETRY.get()
+        && spawn_blocking(move || telemetry.end(within)).await.is_err()
+    {
+        tracing::warn!("the last spans may be missing at the collector");
     }
 }
 
-/// Spans for traces are nothing to the log, which would otherwise keep each of them.
-fn directives(level: &str) -> String {
-    let unnamed = QUIET.iter().filter(|(name, _)| !level.contains(name));
-    let quiet = unnamed.map(|(_, directive)| *directive);
-    let all = quiet.chain([level]).collect::<Vec<_>>().join(",");
-    format!("{all},{SPANS}=off")
+/// The messages of an error and its causes in one line, without those that an outer message repeats.
+pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// A format of lines that adds `otel_trace_id` and `otel_span_id` to those within a span.
+struct WithIds<F> {
+    lines: F,
+    format: LogFormat,
+}
+
+impl<S, N, F> FormatEvent<S, N> for WithIds<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let Some(span) = adapter_telemetry::current() else {
+            return self.lines.format_event(context, writer, event);
+        };
+        let mut line = String::new();
+        self.lines.format_event(context, Writer::new(&mut line), event)?;
+        let line = line.trim_end_matches('\n');
+        let (trace, span) = (span.trace_id(), span.span_id());
+        match (self.format, line.strip_suffix('}')) {
+            (LogFormat::Json, Some(open)) => {
+                writeln!(
+                    writer,
+                    r#"{open},"otel_trace_id":"{trace}","otel_span_id":"{span}"}}"#
+                )
+            }
+            _ => writeln!(writer, "{line} otel_trace_id={trace} otel_span_id={span}"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tracing::{Level, subscriber::with_default};
+    use std::sync::Arc;
+
+    use adapter_telemetry::Settings;
+    use tracing::{Level, info, info_span, subscriber::with_default};
 
     use super::*;
 
     #[test]
-    fn to_the_log_spans_of_traces_are_nothing_however_much_is_asked_of_it() {
+    fn causes_are_named_once() {
+        let error = anyhow::anyhow!("refused")
+            .context("cannot connect: refused")
+            .context("cannot look");
+        assert_eq!(
+            error_chain(error.as_ref()),
+            "cannot look: cannot connect: refused"
+        );
+    }
+
+    #[test]
+    fn the_log_ignores_spans_of_traces_at_any_level() {
         let config = LogConfig {
             level: "trace,spans=trace".to_owned(),
             ..LogConfig::default()
         };
-        let log = fmt().with_env_filter(filter(&config)).with_writer(io::sink);
+        let log = tracing_subscriber::fmt()
+            .with_env_filter(filter(&config))
+            .with_writer(io::sink);
         with_default(log.finish(), || {
             assert!(tracing::enabled!(target: "access", Level::TRACE));
             assert!(tracing::info_span!(target: SPANS, "request").is_disabled());
@@ -128,5 +232,60 @@ mod tests {
         );
         let parsed = EnvFilter::new(quiet).to_string();
         assert!(parsed.contains("actix_http::h1::dispatcher=off"), "{parsed}");
+    }
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Kept {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(text);
+            Ok(text.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_within_a_span_ends_with_the_spans_ids_and_any_other_is_as_it_was() {
+        let kept = Kept::default();
+        let written = kept.clone();
+        let telemetry = Telemetry::begin(Settings {
+            endpoint: "http://127.0.0.1:9/v1/traces".parse().unwrap(),
+            headers: Vec::new(),
+            sample_ratio: 0.0,
+            service_name: "test".to_owned(),
+            service_version: "0",
+            attributes: Vec::new(),
+        })
+        .unwrap();
+        let format = LogFormat::Text;
+        let log = fmt::layer()
+            .with_ansi(false)
+            .with_writer(move || written.clone())
+            .map_event_format(|lines| WithIds { lines, format });
+        let mut ids = None;
+        with_default(
+            tracing_subscriber::registry().with(telemetry.layer()).with(log),
+            || {
+                info!("outside");
+                info_span!(target: SPANS, "request").in_scope(|| {
+                    ids = adapter_telemetry::current();
+                    info!("inside");
+                });
+            },
+        );
+        let ids = ids.unwrap();
+        let written = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let lines = written.lines().collect::<Vec<_>>();
+        let (trace, span) = (ids.trace_id(), ids.span_id());
+        let ending = format!("inside otel_trace_id={trace} otel_span_id={span}");
+        assert!(
+            lines[0].ends_with("outside") && lines[1].ends_with(&ending),
+            "{written}"
+        );
+        assert_eq!(lines.len(), 2);
     }
 }

@@ -10,6 +10,8 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::logging;
+
 /// SIGTERM and SIGINT, listened for from the creation of the value.
 pub(crate) struct Signals {
     terminate: Signal,
@@ -38,6 +40,7 @@ impl Signals {
         tokio::spawn(async move {
             let name = self.next().await;
             tracing::warn!(signal = name, "ending at once, without waiting for what runs");
+            logging::finish();
             process::exit(if name == "SIGINT" { 130 } else { 143 });
         });
     }

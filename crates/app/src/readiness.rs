@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{error_chain, meters::note_readiness, process, sealing_keys};
+use crate::{cli::Failure, logging::error_chain, process, prometheus::set_ready, sealing_keys};
 
 /// Longest wait for the database's answer: whoever asks is to be answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_900);
@@ -39,32 +39,54 @@ pub(crate) struct Readiness {
     reached: Arc<watch::Sender<bool>>,
 }
 
-/// What to do about a pooler that a program with prepared statements cannot work through.
-pub(crate) const STATEMENTS_FORGOTTEN: &str = "the pooler before the database forgets prepared statements: set \
-    `max_prepared_statements` (1000, say) in PgBouncer 1.21 or newer, or let it pool sessions";
-
-/// What to do about a server that a program which writes cannot work with.
-pub(crate) const READ_ONLY: &str = "the database takes no writes, as a standby does: let its URL lead to the primary, or name all \
-    hosts in it with `target_session_attrs=read-write`";
-
-/// What to do about a role that may not read the tables.
-pub(crate) const FORBIDDEN: &str = "the role may not read the database's tables: migrate as the role that serves \
-    (`database.direct_url` and `database.url` name the same one), or grant it the tables";
-
-/// What to do about a database that cannot hold every name.
-pub(crate) fn not_unicode(encoding: &str) -> String {
-    format!(
-        "the database has the encoding {encoding} and not UTF8, so that it cannot hold every name: create one with TEMPLATE template0 \
-         ENCODING 'UTF8'"
-    )
+/// Why this program cannot work with a schema, and what to do about it; `None` where it can.
+fn unfit(state: &SchemaState) -> Option<String> {
+    Some(match state {
+        SchemaState::Ready => return None,
+        SchemaState::StatementsForgotten => {
+            "the pooler before the database forgets prepared statements: set `max_prepared_statements` (1000, say) in PgBouncer \
+             1.21 or newer, or let it pool sessions"
+                .to_owned()
+        }
+        SchemaState::ReadOnly => {
+            "the database takes no writes, as a standby does: let its URL lead to the primary, or name all hosts in it with \
+             `target_session_attrs=read-write`"
+                .to_owned()
+        }
+        SchemaState::NotUnicode { encoding } => format!(
+            "the database has the encoding {encoding} and not UTF8, so that it cannot hold every name: create one with TEMPLATE \
+             template0 ENCODING 'UTF8'"
+        ),
+        SchemaState::NotEnglish { locale } => format!(
+            "the server's messages are in {locale:?} and have to be in English, since some failures are told apart by them: set \
+             lc_messages to 'C' for the role (ALTER ROLE … SET lc_messages = 'C'), then restart this process and any pooler"
+        ),
+        SchemaState::Forbidden => {
+            "the role may not read the database's tables: migrate as the role that serves (`database.direct_url` and \
+             `database.url` name the same one), or grant it the tables"
+                .to_owned()
+        }
+        SchemaState::Missing => "the database has no schema yet: run `seller-api migrate`".to_owned(),
+        SchemaState::Behind { pending } => {
+            format!("the database lacks {pending} migrations: run `seller-api migrate`")
+        }
+        SchemaState::NeedsNewerBinary { oldest } => {
+            format!("the database's schema needs seller-api {oldest} or newer")
+        }
+    })
 }
 
-/// What to do about a server that speaks another language.
-pub(crate) fn not_english(locale: &str) -> String {
-    format!(
-        "the server's messages are in {locale:?} and have to be in English, since some failures are told apart by them: set lc_messages \
-         to 'C' for the role (ALTER ROLE … SET lc_messages = 'C'), then restart this process and any pooler"
-    )
+/// Fails where this program cannot work with the database's schema; with `migrates` only where no migration mends that. For commands,
+/// which do not wait as `serve` does.
+pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyhow::Result<()> {
+    match (database.schema_state().await?, migrates) {
+        (SchemaState::Missing | SchemaState::Behind { .. }, true) => Ok(()),
+        (SchemaState::NeedsNewerBinary { oldest }, _) => Err(TooOld { oldest }.into()),
+        (state, _) => match unfit(&state) {
+            Some(reason) => Err(Failure::Schema(reason).into()),
+            None => Ok(()),
+        },
+    }
 }
 
 /// The schema can only be used by a newer version of the program.
@@ -92,7 +114,7 @@ impl Readiness {
     /// From now on the service is not ready.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        note_readiness(false);
+        set_ready(false);
     }
 
     /// Waits until whoever watches has found the schema fit for the first time.
@@ -121,13 +143,14 @@ impl Readiness {
             // By its reason: the causes of an outage may differ from look to look.
             let reason = Some(state.not_ready());
             if last != reason {
-                if let (State::TooOld { oldest }, false) = (&state, was_ready) {
+                if let (State::Schema(SchemaState::NeedsNewerBinary { oldest }), false) = (&state, was_ready)
+                {
                     return TooOld {
                         oldest: oldest.clone(),
                     };
                 }
-                state.tell();
-                if state == State::Ready {
+                state.report();
+                if state == READY {
                     was_ready = true;
                     self.reached.send_replace(true);
                 }
@@ -140,14 +163,14 @@ impl Readiness {
     async fn look(&self) -> State {
         match timeout(PATIENCE, self.look_at_leisure()).await {
             Ok(Ok(state)) => state,
-            Ok(Err(error)) => self.away(error_chain::describe(&error)),
-            Err(_) => self.away("no answer".to_owned()),
+            Ok(Err(error)) => self.unreachable(error_chain(&error)),
+            Err(_) => self.unreachable("no answer".to_owned()),
         }
     }
 
     async fn look_at_leisure(&self) -> Result<State, StoreError> {
-        let state = State::from(self.database.schema_state().await?);
-        if state != State::Ready {
+        let state = State::Schema(self.database.schema_state().await?);
+        if state != READY {
             return Ok(state);
         }
         let compared = self.compared.get_or_try_init(|| self.compare_keys()).await;
@@ -165,15 +188,15 @@ impl Readiness {
             );
             return Ok(());
         };
-        let compared = compared.map_err(|error| self.away(error_chain::describe(&error)))?;
+        let compared = compared.map_err(|error| self.unreachable(error_chain(&error)))?;
         let refused = compared.refuse_sealing(&self.sealer);
         refused.map_err(|other| State::OtherKey(other.to_string()))?;
         compared.tell();
         Ok(())
     }
 
-    fn away(&self, cause: String) -> State {
-        State::Away {
+    fn unreachable(&self, cause: String) -> State {
+        State::Unreachable {
             cause,
             advice: self.database.advice(),
         }
@@ -193,83 +216,43 @@ impl Health for Readiness {
     }
 }
 
-/// What the last look has found.
+const READY: State = State::Schema(SchemaState::Ready);
+
+/// What the last look at the database found.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    Ready,
-    StatementsForgotten,
-    ReadOnly,
-    NotUnicode {
-        encoding: String,
-    },
-    NotEnglish {
-        locale: String,
-    },
-    Forbidden,
-    Missing,
-    Behind {
-        pending: usize,
-    },
-    TooOld {
-        oldest: String,
-    },
+    Schema(SchemaState),
     OtherKey(String),
-    Away {
+    Unreachable {
         cause: String,
         advice: Option<&'static str>,
     },
-}
-
-impl From<SchemaState> for State {
-    fn from(state: SchemaState) -> Self {
-        match state {
-            SchemaState::Ready => Self::Ready,
-            SchemaState::StatementsForgotten => Self::StatementsForgotten,
-            SchemaState::ReadOnly => Self::ReadOnly,
-            SchemaState::NotUnicode { encoding } => Self::NotUnicode { encoding },
-            SchemaState::NotEnglish { locale } => Self::NotEnglish { locale },
-            SchemaState::Forbidden => Self::Forbidden,
-            SchemaState::Missing => Self::Missing,
-            SchemaState::Behind { pending } => Self::Behind { pending },
-            SchemaState::NeedsNewerBinary { oldest } => Self::TooOld { oldest },
-        }
-    }
 }
 
 impl State {
     /// Why the service is not ready; never the database's address.
     fn not_ready(&self) -> Option<String> {
         match self {
-            Self::Ready => None,
-            Self::StatementsForgotten => Some(STATEMENTS_FORGOTTEN.to_owned()),
-            Self::ReadOnly => Some(READ_ONLY.to_owned()),
-            Self::NotUnicode { encoding } => Some(not_unicode(encoding)),
-            Self::NotEnglish { locale } => Some(not_english(locale)),
-            Self::Forbidden => Some(FORBIDDEN.to_owned()),
-            Self::Missing => Some("the database has no schema yet: run `seller-api migrate`".to_owned()),
-            Self::Behind { pending } => Some(format!(
-                "the database lacks {pending} migrations: run `seller-api migrate`"
-            )),
-            Self::TooOld { oldest } => Some(format!(
-                "the database's schema needs seller-api {oldest} or newer"
-            )),
-            Self::OtherKey(why) => Some(why.clone()),
-            Self::Away { advice: None, .. } => Some("the database cannot be reached".to_owned()),
-            Self::Away {
+            Self::Schema(state) => unfit(state),
+            Self::OtherKey(reason) => Some(reason.clone()),
+            Self::Unreachable { advice: None, .. } => Some("the database cannot be reached".to_owned()),
+            Self::Unreachable {
                 advice: Some(advice), ..
             } => Some(format!("the database cannot be reached: {advice}")),
         }
     }
 
-    /// Tells the log, the meters and the service manager.
-    fn tell(&self) {
+    /// Logs it, and shows it in the metrics and to systemd.
+    fn report(&self) {
         let reason = self.not_ready();
-        note_readiness(reason.is_none());
+        set_ready(reason.is_none());
         let status = reason.as_ref().map(|reason| format!("waiting: {reason}"));
         process::notify_status(status.as_deref().unwrap_or("ready"));
         match (self, reason) {
             (_, None) => tracing::info!("ready"),
-            (Self::Away { cause, .. }, Some(reason)) => tracing::warn!(reason, cause, "not ready: waiting"),
+            (Self::Unreachable { cause, .. }, Some(reason)) => {
+                tracing::warn!(reason, cause, "not ready: waiting");
+            }
             (_, Some(reason)) => tracing::warn!(reason, "not ready: waiting"),
         }
     }
@@ -303,35 +286,40 @@ mod tests {
 
     #[test]
     fn what_is_not_ready_says_what_to_do() {
-        assert_eq!(State::from(SchemaState::Ready).not_ready(), None);
-        let behind = State::from(SchemaState::Behind { pending: 2 })
+        assert_eq!(READY.not_ready(), None);
+        let behind = State::Schema(SchemaState::Behind { pending: 2 })
             .not_ready()
             .unwrap();
         assert!(
             behind.contains("2 migrations") && behind.contains("seller-api migrate"),
             "{behind}"
         );
-        let forgotten = State::from(SchemaState::StatementsForgotten);
+        let forgotten = State::Schema(SchemaState::StatementsForgotten);
         let forgotten = forgotten.not_ready().unwrap();
         assert!(forgotten.contains("`max_prepared_statements`"), "{forgotten}");
-        let read_only = State::from(SchemaState::ReadOnly).not_ready().unwrap();
+        let read_only = State::Schema(SchemaState::ReadOnly).not_ready().unwrap();
         assert!(read_only.contains("target_session_attrs"), "{read_only}");
         let locale = "pl_PL.UTF-8".to_owned();
-        let polish = State::from(SchemaState::NotEnglish { locale })
+        let polish = State::Schema(SchemaState::NotEnglish { locale })
             .not_ready()
             .unwrap();
         assert!(
             polish.contains("pl_PL.UTF-8") && polish.contains("lc_messages"),
             "{polish}"
         );
-        assert!(State::Missing.not_ready().unwrap().contains("seller-api migrate"));
+        assert!(
+            State::Schema(SchemaState::Missing)
+                .not_ready()
+                .unwrap()
+                .contains("seller-api migrate")
+        );
     }
 
     #[test]
     fn the_causes_of_an_outage_are_for_the_log_alone() {
-        let cause = error_chain::describe(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
+        let cause = error_chain(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
         assert!(cause.ends_with("connection to 10.0.0.7 refused"), "{cause}");
-        let away = |advice| State::Away {
+        let away = |advice| State::Unreachable {
             cause: cause.clone(),
             advice,
         };

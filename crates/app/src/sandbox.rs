@@ -1,11 +1,8 @@
 //! The sandbox: the main job over a database of its own, with data to play with.
 
-mod catalogue;
-mod credentials;
 mod data_dir;
 mod database;
 mod guide;
-mod orders;
 mod plan;
 mod seed;
 mod trade;
@@ -14,7 +11,12 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
 use adapter_sealing::SystemRandomness;
 
-use self::{credentials::Credentials, data_dir::DataDir, database::Home, seed::Seeder};
+use self::{
+    data_dir::{Credentials, DataDir},
+    database::Home,
+    plan::Plan,
+    seed::Seeder,
+};
 use crate::{
     cli::print,
     config::{AddressesMode, Config, List, Loaded, Period, TlsConfig},
@@ -25,16 +27,20 @@ use crate::{
     wiring,
 };
 
-/// What the flags choose.
+#[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Where everything is kept.
-    pub(crate) data_dir: PathBuf,
-    /// Replaces the port of `server.bind`.
-    pub(crate) port: Option<u16>,
-    /// Replaces the port of `server.backoffice_bind`.
-    pub(crate) backoffice_port: Option<u16>,
-    /// Whether to delete what there was.
-    pub(crate) fresh: bool,
+    /// The port of /v1 and /oauth; 0 takes a free one [default: 8080]
+    #[arg(long)]
+    port: Option<u16>,
+    /// The port of the marketplace's interface; 0 takes a free one [default: 8081]
+    #[arg(long)]
+    backoffice_port: Option<u16>,
+    /// Where everything is kept
+    #[arg(long, value_name = "FOLDER", default_value = ".sandbox")]
+    data_dir: PathBuf,
+    /// Begin anew: delete what earlier sandboxes have left in the data directory
+    #[arg(long)]
+    fresh: bool,
 }
 
 /// A sandbox that is ready to serve.
@@ -91,13 +97,15 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
     config.database.url = Some(home.url().to_owned().into());
     let database = wiring::database(&config)?;
     home.make_ready(&database, &data_dir).await?;
+    let plan = Plan::read()?;
     let seeder = Seeder {
+        plan: &plan,
         database: &database,
         data_dir: &data_dir,
         randomness: Arc::new(SystemRandomness::new()),
     };
     let mut known = seeder.seed_once().await?;
-    trade::trade_once(&database, &mut known).await?;
+    trade::trade_once(&database, &plan, &mut known).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),
         backoffice_url: format!("http://{}", crate::config::reachable(backoffice.address())),

@@ -17,10 +17,10 @@ use crate::{
     config::{Config, Loaded, ServerConfig, WorkersMode},
     external_services::ExternalServices,
     http_server::BoundSocket,
-    meters::watch_queues,
+    logging,
     process::{self, Signals},
+    prometheus::measure_queues,
     tls::Tls,
-    traces,
     wiring::Shared,
     workers,
 };
@@ -156,10 +156,10 @@ async fn run_until_stopped(
     }
     listening()?;
     process::notify_ready();
-    let queues = watch_queues(shared.database.clone(), shared.readiness.clone());
+    let queues = measure_queues(shared.database.clone(), shared.readiness.clone());
     let beside = (
         process::feed_watchdog(),
-        AbortOnDropHandle::new(tokio::spawn(shared.meters.clone().keep_up())),
+        AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().keep_up())),
         AbortOnDropHandle::new(tokio::spawn(queues)),
     );
     let outcome = tokio::select! {
@@ -200,7 +200,7 @@ async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
     };
     let (patience, begun) = (shared.config.server.shutdown_timeout, Instant::now());
     let is_finished = timeout(patience.0, finished).await.is_ok();
-    traces::end(patience.0.saturating_sub(begun.elapsed()).min(LAST_SPANS)).await;
+    logging::finish_spans(patience.0.saturating_sub(begun.elapsed()).min(LAST_SPANS)).await;
     if is_finished {
         tracing::info!("stopped");
     } else {

@@ -29,7 +29,7 @@ use x509_cert::der::Decode as _;
 
 use crate::{
     config::{ServerConfig as Listeners, TlsConfig},
-    error_chain,
+    logging::error_chain,
 };
 
 /// How often the files are read without a signal.
@@ -236,7 +236,7 @@ impl Certificate {
                 }
             }
             Err(error) => {
-                let error = error_chain::describe(error.as_ref());
+                let error = error_chain(error.as_ref());
                 if asked || self.refused.as_ref() != Some(&error) {
                     tracing::error!(section, %error, "the new certificate cannot be used: the one before is served on");
                 }

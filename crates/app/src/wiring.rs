@@ -24,8 +24,8 @@ use crate::{
     config::Config,
     external_services::{ExternalServices, docs_url},
     http_server::{self, HttpSettings},
-    meters::Meters,
     probes::{self, Probes},
+    prometheus::Metrics,
     readiness::Readiness,
 };
 
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) usage: UsageMeter,
     pub(crate) readiness: Readiness,
     pub(crate) draining: Arc<AtomicBool>,
-    pub(crate) meters: Meters,
+    pub(crate) metrics: Metrics,
     pub(crate) external: ExternalServices,
 }
 
@@ -81,8 +81,8 @@ impl Shared {
         external: ExternalServices,
     ) -> anyhow::Result<Self> {
         let sealer = sealer(config)?;
-        // Before the database, which looks its meters up.
-        let meters = Meters::install()?;
+        // Before the database, which looks its metrics up.
+        let metrics = Metrics::install()?;
         let database = database(config)?.with_sealer(sealer.clone());
         Ok(Self {
             public_url,
@@ -93,7 +93,7 @@ impl Shared {
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),
             draining: Arc::default(),
-            meters: meters.of(&database),
+            metrics: metrics.with_pool_of(&database),
             config: Arc::new(config.clone()),
             external,
             database,
@@ -158,8 +158,8 @@ impl Shared {
 
     /// Renders all metrics.
     fn metrics(&self) -> Arc<dyn Fn() -> String + Send + Sync> {
-        let meters = self.meters.clone();
-        Arc::new(move || meters.render())
+        let metrics = self.metrics.clone();
+        Arc::new(move || metrics.render())
     }
 
     fn http(&self, threads: usize) -> HttpSettings {

@@ -3,14 +3,11 @@
 //! Any number of processes may do so at once: work is leased in the database, so that none of it is done twice, and what
 //! a process leaves behind when it dies is taken over once its lease has run out.
 
-mod cleaning;
-mod daily_quota;
 mod deliveries;
+mod housekeeping;
 mod mails;
 mod parcels;
 mod routine;
-mod spans;
-mod usage;
 
 use std::sync::Arc;
 
@@ -20,18 +17,16 @@ use orders::ShipmentMail;
 use tokio::select;
 
 use self::{
-    cleaning::Cleaning,
-    daily_quota::QuotaLimitedCarriers,
     deliveries::{Deliveries, Reconciliation},
+    housekeeping::{Cleaning, Usage},
     mails::{Mails, Watched},
-    parcels::Parcels,
+    parcels::{Parcels, QuotaLimitedCarriers},
     routine::{Routine, keep_doing},
-    usage::Usage,
 };
 use crate::{
     config::Period,
-    error_chain,
     external_services::{ExternalServices, Mailers},
+    logging::error_chain,
     wiring::{Shared, poll_schedule},
 };
 
@@ -58,7 +53,7 @@ pub(crate) fn start_counting(shared: &Shared) {
 /// Keeps the last calls of a process that serves no more.
 pub(crate) async fn end_counting(shared: &Shared) {
     if let Err(error) = shared.usage_counts().keep().await {
-        let cause = error_chain::describe(&error);
+        let cause = error_chain(&error);
         tracing::warn!(cause, "the last seconds' calls are missing from what sellers see");
     }
 }

@@ -17,18 +17,14 @@ use tokio::{
 };
 use web::Tasks;
 
-use super::{admin::office::Office, block_on, output, quiet, values::SellerName};
-use crate::{config::Loaded, logging};
-
-/// Import data
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
+use super::{block_on, note, print};
+use crate::{
+    admin::{self, SellerName},
+    config::Loaded,
+};
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Feed offers from a file
     ///
     /// Reads one JSON object a line, as the marketplace's interface takes them (`POST /sellers/{seller}/offers:import`), at
@@ -53,18 +49,17 @@ const PIECE: usize = 256 * 1024;
 const BAR: &str = "{bar:40} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left";
 const COUNTER: &str = "{spinner} {bytes}  {msg}  {bytes_per_sec}";
 
-impl Args {
+impl Command {
     pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
-        logging::start(&quiet(loaded));
-        let Command::Offers { file, seller } = self.command;
+        let Self::Offers { file, seller } = self;
         let report = block_on(offers(loaded, &file, &seller))?;
         for rejected in &report.rejected {
             for entry in &rejected.errors {
                 let path = entry.path().map(|path| format!("{path}: ")).unwrap_or_default();
-                output::note(format_args!("line {}: {path}{}", rejected.line, entry.message()));
+                note(format_args!("line {}: {path}{}", rejected.line, entry.message()));
             }
         }
-        output::print(summary(&report))?;
+        print(summary(&report))?;
         Ok(if report.rejected_total == 0 {
             ExitCode::SUCCESS
         } else {
@@ -74,9 +69,9 @@ impl Args {
 }
 
 async fn offers(loaded: &Loaded, file: &Path, seller: &SellerName) -> anyhow::Result<ImportReport> {
-    let office = Office::open(&loaded.config).await?;
-    let seller = office.seller(seller).await?.id;
-    let importer = Importer::new(office.database.units(), Tasks::new(Handle::current()), seller);
+    let database = admin::open_database(&loaded.config).await?;
+    let seller = admin::find_seller(&database, seller).await?.id;
+    let importer = Importer::new(database.units(), Tasks::new(Handle::current()), seller);
     if file == Path::new("-") {
         return feed(importer, tokio::io::stdin(), progress(None)).await;
     }
@@ -121,7 +116,6 @@ fn progress(size: Option<u64>) -> ProgressBar {
         None => (ProgressBar::no_length(), COUNTER),
     };
     bar.enable_steady_tick(Duration::from_millis(100));
-    // The templates are fixed; were one wrong, the usual style would do.
     bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 

@@ -1,11 +1,16 @@
-//! What a command prints: its result on stdout, what went wrong on stderr.
+//! What a command prints, and how it ends: results on stdout, the rest on stderr, and the exit codes in one table.
 
 use std::{
     fmt::Display,
     io::{self, Write as _},
+    process::ExitCode,
 };
 
-use crate::error_chain;
+use adapter_postgres::MigrateError;
+use kernel::StoreError;
+use usecases::UnitOfWorkError;
+
+use crate::{logging::error_chain, readiness::TooOld};
 
 /// The result could not be printed.
 #[derive(Debug, thiserror::Error)]
@@ -13,8 +18,8 @@ use crate::error_chain;
 pub(crate) struct Unread(#[source] io::Error);
 
 impl Unread {
-    /// True when whoever read it has had enough, as `head` does: that is no failure.
-    pub(super) fn is_enough(&self) -> bool {
+    /// Whether the reader went away, as `head` does. That is no failure.
+    pub(super) fn is_broken_pipe(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
 }
@@ -25,15 +30,140 @@ pub(crate) fn print(text: impl Display) -> Result<(), Unread> {
     writeln!(out, "{text}").and_then(|()| out.flush()).map_err(Unread)
 }
 
-/// Says on stderr how a long command is coming along. That nobody reads it is no reason to fail.
+/// Prints on stderr. That nobody reads it is no failure.
 pub(crate) fn note(text: impl Display) {
     drop(writeln!(io::stderr(), "{text}"));
 }
 
-/// Says on stderr why a command failed, with the causes.
-pub(crate) fn complain(error: &anyhow::Error) {
-    note(format_args!(
-        "seller-api: {}",
-        error_chain::describe(error.as_ref())
-    ));
+/// Prints on stderr why a command failed.
+pub(super) fn complain(error: &anyhow::Error) {
+    note(format_args!("seller-api: {}", error_chain(error.as_ref())));
+}
+
+/// A failure with an exit code of its own.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    NotFound(String),
+    /// The schema is not what the program needs.
+    #[error("{0}")]
+    Schema(String),
+}
+
+/// How a command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done,
+    Failed,
+    Usage,
+    NotFound,
+    Unavailable,
+    Unknown,
+}
+
+/// The exit codes with their meanings.
+const EXITS: [(Exit, u8, &str); 6] = [
+    (Exit::Done, 0, "done"),
+    (
+        Exit::Failed,
+        1,
+        "failed or refused, by a wrong configuration too; nothing was changed by a command that changes one thing",
+    ),
+    (
+        Exit::Usage,
+        2,
+        "the command line is wrong, or --yes is missing where there is nobody to ask",
+    ),
+    (Exit::NotFound, 3, "what the command is about is not there"),
+    (
+        Exit::Unavailable,
+        4,
+        "the database cannot be reached, takes no writes, refuses the role, or does not fit this program",
+    ),
+    (
+        Exit::Unknown,
+        5,
+        "the database was lost at the very end: look whether it was done before repeating it",
+    ),
+];
+
+impl Exit {
+    /// How a command with this error ends.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        error.chain().find_map(Self::of_cause).unwrap_or(Self::Failed)
+    }
+
+    fn of_cause(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        if let Some(failure) = error.downcast_ref::<Failure>() {
+            return Some(match failure {
+                Failure::Usage(_) => Self::Usage,
+                Failure::NotFound(_) => Self::NotFound,
+                Failure::Schema(_) => Self::Unavailable,
+            });
+        }
+        let migration = error.downcast_ref::<MigrateError>();
+        if error.is::<TooOld>()
+            || matches!(
+                migration,
+                Some(MigrateError::Unreachable(_) | MigrateError::Forbidden(_))
+            )
+        {
+            return Some(Self::Unavailable);
+        }
+        let store = match error.downcast_ref::<UnitOfWorkError>() {
+            Some(UnitOfWorkError::Unknown(_)) => return Some(Self::Unknown),
+            Some(UnitOfWorkError::Store(store)) => Some(store),
+            None => error.downcast_ref::<StoreError>(),
+        };
+        matches!(store, Some(StoreError::Unavailable(_))).then_some(Self::Unavailable)
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        let row = EXITS.iter().find(|(of, ..)| *of == exit);
+        row.map_or(Self::FAILURE, |(_, code, _)| (*code).into())
+    }
+}
+
+/// The exit codes as the help shows them.
+pub(super) fn exit_codes() -> String {
+    let codes = EXITS.map(|(_, code, meaning)| format!("  {code:<3}  {meaning}\n"));
+    format!(
+        "Exit codes:\n{}  128 and more: ended by the signal of that number less 128, such as 130 by Ctrl-C",
+        codes.concat()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn failures_are_told_apart_through_any_context() {
+        let away = || StoreError::Unavailable("gone".into());
+        for (error, exit) in [
+            (anyhow::anyhow!("no"), Exit::Failed),
+            (Failure::Usage("x".into()).into(), Exit::Usage),
+            (Failure::NotFound("x".into()).into(), Exit::NotFound),
+            (Failure::Schema("x".into()).into(), Exit::Unavailable),
+            (away().into(), Exit::Unavailable),
+            (UnitOfWorkError::Store(away()).into(), Exit::Unavailable),
+            (UnitOfWorkError::Unknown(away()).into(), Exit::Unknown),
+            (MigrateError::Unreachable("x".into()).into(), Exit::Unavailable),
+            (MigrateError::Forbidden("x".into()).into(), Exit::Unavailable),
+        ] {
+            let error = Err::<(), anyhow::Error>(error).context("cannot").unwrap_err();
+            assert_eq!(Exit::of(&error), exit, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn each_code_has_one_row() {
+        assert_eq!(EXITS.map(|(_, code, _)| code), [0, 1, 2, 3, 4, 5]);
+    }
 }

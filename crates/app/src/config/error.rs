@@ -8,27 +8,18 @@ use figment::{
     value::Value,
 };
 
-use super::reference::sections;
+use super::reference::{Key, keys};
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file cannot be read, or is no TOML.
+    /// The file cannot be read, or is no TOML. The reason never quotes it: it may hold a secret.
     #[error("the configuration file {} cannot be used: {reason}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why not. Never a line of the file: it may hold a secret.
-        reason: String,
-    },
-    /// An environment variable that is no Unicode.
+    File { path: PathBuf, reason: String },
     #[error("the environment variable {name} is not valid UTF-8")]
-    NotText {
-        /// Its name.
-        name: String,
-    },
+    NotText { name: String },
     /// Unknown keys or impossible values.
-    #[error("{}", joined(.0))]
+    #[error("{}", .0.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n"))]
     Problems(Vec<Problem>),
 }
 
@@ -53,14 +44,6 @@ impl fmt::Display for Problem {
     }
 }
 
-fn joined(problems: &[Problem]) -> String {
-    problems
-        .iter()
-        .map(Problem::to_string)
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
 impl ConfigError {
     /// Why the layers make no configuration.
     pub(super) fn refused(errors: figment::Error, layers: &Figment) -> Self {
@@ -69,54 +52,74 @@ impl ConfigError {
 }
 
 fn problem(error: figment::Error, layers: &Figment) -> Problem {
-    let key = error.path.join(".");
-    let secret = is_secret(&key);
+    let name = error.path.join(".");
+    let key = key_at(&name);
+    let wanted = key
+        .as_ref()
+        .map_or_else(|| "a section with keys in it".to_owned(), Key::wanted);
+    let secret = key.is_some_and(|key| key.is_secret());
     let reason = match error.kind {
-        Kind::Message(reason) if reason.contains("socket address") => format!("must be {ADDRESS}"),
+        Kind::Message(reason) if reason.contains("socket address") => format!("must be {wanted}"),
         Kind::Message(reason) => reason,
-        Kind::UnknownField(_, known) => unknown(&key, known),
+        Kind::UnknownField(_, known) => unknown(&name, known),
         Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
-        Kind::InvalidType(_, expected) | Kind::InvalidValue(_, expected) if secret => {
-            format!("must be {}", wanted(&expected))
+        Kind::InvalidType(found, _) | Kind::InvalidValue(found, _) if !secret => {
+            format!("must be {wanted}, not {}", given(&found))
         }
-        Kind::InvalidType(found, expected) | Kind::InvalidValue(found, expected) => {
-            format!("must be {}, not {}", wanted(&expected), given(&found))
-        }
+        Kind::InvalidType(..) | Kind::InvalidValue(..) => format!("must be {wanted}"),
         _ if secret => "cannot be used".to_owned(),
         other => format!("cannot be used: {other}"),
     };
     Problem {
-        reason: with_given(layers, &key, reason),
-        key,
+        reason: with_given(layers, &name, reason),
+        key: name,
         source: error.metadata.map(|metadata| metadata.name.into_owned()),
     }
 }
 
+/// The key of this name, or the one that this is a part of.
+fn key_at(name: &str) -> Option<Key> {
+    keys().find(|key| {
+        name.strip_prefix(&key.name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
+}
+
+fn given(found: &Actual) -> String {
+    match found {
+        Actual::Unsigned(number) => number.to_string(),
+        Actual::Signed(number) => number.to_string(),
+        Actual::Float(number) => number.to_string(),
+        Actual::Str(text) if text.is_empty() => "an empty text".to_owned(),
+        Actual::Str(text) => format!("`{text}`"),
+        other => other.to_string(),
+    }
+}
+
 /// The longest value that is repeated.
-const SHOWN: usize = 80;
+const LONGEST_SHOWN: usize = 80;
 
 /// The reason with the value that was given, where it says what there must be and not what there is. Never a secret, nor what
 /// may hold one, as addresses of services do before their `@`.
 pub(super) fn with_given(layers: &Figment, key: &str, reason: String) -> String {
     let asks =
         reason.starts_with("must be ") && !reason.starts_with("must be set") && !reason.contains(", not ");
-    if !asks || is_secret(key) {
+    if !asks || key_at(key).is_some_and(|key| key.is_secret()) {
         return reason;
     }
-    let shown = match layers.find_value(key) {
-        Ok(Value::String(_, text)) if text.is_empty() => "an empty text".to_owned(),
-        Ok(Value::String(_, text)) if text.len() <= SHOWN && !text.contains(['@', '\n']) => {
-            format!("`{text}`")
+    match layers.find_value(key) {
+        Ok(Value::String(_, text)) if text.is_empty() => format!("{reason}, not an empty text"),
+        Ok(Value::String(_, text)) if text.len() <= LONGEST_SHOWN && !text.contains(['@', '\n']) => {
+            format!("{reason}, not `{text}`")
         }
-        _ => return reason,
-    };
-    format!("{reason}, not {shown}")
+        _ => reason,
+    }
 }
 
 /// How alike an unknown name and a known one have to be, from 0 to 1, for the known one to have been meant.
 const ALIKE: f64 = 0.6;
 
-/// What is said of a key that nobody knows: the one that was probably meant, and all that are known in its section.
+/// What is said of an unknown key: the one that was probably meant, and all that are known in its section.
 fn unknown(key: &str, known: &[&str]) -> String {
     let known_here = known.join(", ");
     match meant(key, known) {
@@ -131,52 +134,8 @@ fn meant(key: &str, known: &[&str]) -> Option<String> {
     let likeness = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
     let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
     if likeness(nearest) >= ALIKE {
-        let full = [section, nearest];
-        let parts = full.into_iter().filter(|part| !part.is_empty());
-        return Some(parts.collect::<Vec<_>>().join("."));
+        return Some(format!("{section}.{nearest}").trim_start_matches('.').to_owned());
     }
-    let keys = sections().into_iter().flat_map(|section| section.keys);
     let ends = format!(".{name}");
-    keys.map(|key| key.name).find(|key| key.ends_with(&ends))
-}
-
-/// Whether a key's value must never be repeated.
-fn is_secret(key: &str) -> bool {
-    let (section, name) = key.rsplit_once('.').unwrap_or((key, ""));
-    section.starts_with("keys")
-        || key.starts_with("tracing.headers")
-        || matches!(key, "database.url" | "database.direct_url")
-        || matches!(
-            name,
-            "password" | "login" | "token" | "api_key" | "client_id" | "client_secret"
-        )
-}
-
-const ADDRESS: &str = "an address with a port such as 127.0.0.1:8080";
-
-/// What to give, where the decoder has a type's name for it.
-fn wanted(expected: &str) -> &str {
-    match expected {
-        "a nonzero u16" => "a whole number from 1 to 65535",
-        "a boolean" => "true or false",
-        "a string" => "a text",
-        section if section.starts_with("struct ") => "a section with keys in it",
-        "a nonzero u32" => "a whole number from 1 to 4294967295",
-        "u16" => "a whole number from 0 to 65535",
-        "u32" => "a whole number from 0 to 4294967295",
-        "usize" => "a whole number from 0 on",
-        "socket address" => ADDRESS,
-        other => other,
-    }
-}
-
-fn given(found: &Actual) -> String {
-    match found {
-        Actual::Unsigned(number) => number.to_string(),
-        Actual::Signed(number) => number.to_string(),
-        Actual::Float(number) => number.to_string(),
-        Actual::Str(text) if text.is_empty() => "an empty text".to_owned(),
-        Actual::Str(text) => format!("`{text}`"),
-        other => other.to_string(),
-    }
+    keys().map(|key| key.name).find(|key| key.ends_with(&ends))
 }

@@ -1,10 +1,89 @@
-//! Putting the layers over each other.
+//! Layers of values over each other, and the effective configuration with where each value comes from.
 
-use std::{env, fmt, path::PathBuf};
+use std::{
+    env, fmt,
+    path::{Path, PathBuf},
+};
 
-use figment::Figment;
+use figment::{
+    Error, Figment, Metadata, Profile, Provider,
+    providers::{Format as _, Toml},
+    value::{Dict, Map, Value},
+};
 
-use super::{Config, ConfigError, Layer, Problem, error::with_given};
+use super::{
+    Config, ConfigError, Problem,
+    error::with_given,
+    reference::{Key, keys},
+};
+
+/// What the variables of the environment begin with.
+const PREFIX: &str = "SELLER_API__";
+
+/// Values of one source: a file, an environment variable, a flag.
+#[derive(Clone)]
+pub struct Layer {
+    source: String,
+    values: Dict,
+}
+
+impl Layer {
+    /// The values of a TOML file.
+    pub fn file(path: &Path) -> Result<Self, ConfigError> {
+        let refused = |reason| ConfigError::File {
+            path: path.to_owned(),
+            reason,
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+        let values = Toml::from_str(&text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+            refused(format!("line {line}: {}", error.message().replace('\n', ", ")))
+        })?;
+        Ok(Self {
+            source: format!("the file {}", path.display()),
+            values,
+        })
+    }
+
+    /// The value of an environment variable, if it is one of ours.
+    pub fn variable(name: &str, value: &str) -> Option<Self> {
+        let key = match name.strip_prefix(PREFIX) {
+            Some(key) => key.to_lowercase().replace("__", "."),
+            None if name == "DATABASE_URL" && !value.is_empty() => "database.url".to_owned(),
+            None => return None,
+        };
+        Some(Self::one(
+            format!("the environment variable {name}"),
+            &key,
+            value.into(),
+        ))
+    }
+
+    /// The value of the flag `name` for a key such as `server.bind`.
+    pub fn flag(name: &str, key: &str, value: impl Into<Value>) -> Self {
+        Self::one(format!("the flag {name}"), key, value.into())
+    }
+
+    fn one(source: String, key: &str, value: Value) -> Self {
+        let nest = |inner, part: &str| Dict::from([(part.to_owned(), inner)]).into();
+        let values = key.split('.').rev().fold(value, nest);
+        Self {
+            source,
+            values: values.into_dict().unwrap_or_default(),
+        }
+    }
+}
+
+impl Provider for Layer {
+    fn metadata(&self) -> Metadata {
+        Metadata::named(self.source.clone())
+    }
+
+    fn data(&self) -> Result<Map<Profile, Dict>, Error> {
+        Ok(Map::from([(Profile::Default, self.values.clone())]))
+    }
+}
 
 /// Where a configuration comes from, from the lowest layer to the highest.
 #[derive(Clone, Default)]
@@ -15,14 +94,6 @@ pub struct Sources {
     pub environment: Vec<(String, String)>,
     /// The flags that set a key.
     pub flags: Vec<Layer>,
-}
-
-/// A configuration that knows where its values come from.
-#[derive(Clone)]
-pub struct Loaded {
-    /// The effective values.
-    pub config: Config,
-    figment: Figment,
 }
 
 impl Sources {
@@ -60,35 +131,44 @@ impl Sources {
         // `DATABASE_URL` first: the key's own variable is the more particular of the two.
         self.environment
             .sort_by_key(|(name, _)| (name != "DATABASE_URL", name.clone()));
-        let variables = self
-            .environment
-            .iter()
-            .filter_map(|(name, value)| Layer::variable(name, value));
+        let environment = self.environment.iter();
+        let variables = environment.filter_map(|(name, value)| Layer::variable(name, value));
         for layer in variables.chain(self.flags) {
             figment = figment.merge(layer);
         }
-        let loaded = Loaded {
-            config: figment
-                .extract_lossy()
-                .map_err(|errors| ConfigError::refused(errors, &figment))?,
-            figment,
+        let config: Config = figment
+            .extract_lossy()
+            .map_err(|errors| ConfigError::refused(errors, &figment))?;
+        let mut faults = config.faults();
+        let names = self.environment.iter().map(|(name, _)| name.as_str());
+        faults.extend(config.tracing.foreign_variables(names));
+        let problem = |(key, reason): (String, String)| Problem {
+            reason: with_given(&figment, &key, reason),
+            source: source(&figment, &key),
+            key,
         };
-        let mut problems = loaded.config.problems();
-        let variables = self.environment.iter().map(|(name, _)| name.as_str());
-        problems.extend(loaded.config.tracing.foreign(variables));
-        let named = |(key, reason): (&str, String)| loaded.problem(key, reason);
-        let mut problems = problems.into_iter().map(named).collect::<Vec<_>>();
+        let mut problems = faults.into_iter().map(problem).collect::<Vec<_>>();
         problems.extend(self.environment.iter().filter_map(misspelled));
         if problems.is_empty() {
-            return Ok(loaded);
+            return Ok(Loaded { config, figment });
         }
         Err(ConfigError::Problems(problems))
     }
 }
 
-/// A variable that would be passed over, though it was meant for us.
+/// A variable that was meant for a key, but has too few underscores, or small letters. Those that an orchestrator sets for a service of
+/// this name are others.
 fn misspelled((name, value): &(String, String)) -> Option<Problem> {
-    let key = Layer::meant_variable(name, value)?;
+    let bare = |name: &str| {
+        let upper = name.to_uppercase();
+        let parts = upper.split('_').filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("_")
+    };
+    let named = bare(name);
+    if !named.starts_with("SELLER_API_") || value.contains("://") || Layer::variable(name, value).is_some() {
+        return None;
+    }
+    let key = keys().find(|key: &Key| bare(&key.variable()) == named)?;
     Some(Problem {
         reason: format!("is set by {}", key.variable()),
         key: key.name,
@@ -96,21 +176,62 @@ fn misspelled((name, value): &(String, String)) -> Option<Problem> {
     })
 }
 
-impl Loaded {
-    /// What is wrong with a key, with its value and the place that this comes from.
-    pub fn problem(&self, key: &str, reason: impl Into<String>) -> Problem {
-        Problem {
-            key: key.to_owned(),
-            reason: with_given(&self.figment, key, reason.into()),
-            source: self.source(key),
-        }
-    }
+/// Where the value of a key comes from; none for a default.
+fn source(figment: &Figment, key: &str) -> Option<String> {
+    let metadata = figment.find_metadata(key);
+    metadata.map(|metadata| metadata.name.to_string())
+}
 
+/// A configuration that knows where its values come from.
+#[derive(Clone)]
+pub struct Loaded {
+    /// The effective values.
+    pub config: Config,
+    figment: Figment,
+}
+
+impl Loaded {
     /// Where the value of a key comes from; none for a default.
     pub fn source(&self, key: &str) -> Option<String> {
-        self.figment
-            .find_metadata(key)
-            .map(|metadata| metadata.name.to_string())
+        source(&self.figment, key)
+    }
+
+    /// Writes a section's own keys, then the sections in it.
+    fn write_section(&self, f: &mut fmt::Formatter<'_>, section: &str, values: Dict) -> fmt::Result {
+        let (inner, own): (Vec<_>, Vec<_>) = values
+            .into_iter()
+            .partition(|(_, value)| matches!(value, Value::Dict(..)));
+        if !own.is_empty() {
+            writeln!(f, "[{section}]")?;
+            for (name, value) in own {
+                let source = self.source(&format!("{section}.{name}"));
+                let source = source.map(|source| format!("  # {source}")).unwrap_or_default();
+                if matches!(value, Value::Empty(..)) {
+                    writeln!(f, "# {name} is not set{source}")?;
+                } else {
+                    // A JSON text, number or array of these is written alike in TOML.
+                    let value = serde_json::to_string(&value).map_err(|_| fmt::Error)?;
+                    writeln!(f, "{name} = {value}{source}")?;
+                }
+            }
+            writeln!(f)?;
+        }
+        for (name, values) in inner {
+            let values = values.into_dict().ok_or(fmt::Error)?;
+            self.write_section(f, &format!("{section}.{name}"), values)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Loaded {
+    /// Valid TOML: each key with its effective value and, where that is not the default, its source. Secrets are hidden.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = Value::serialize(&self.config).map_err(|_| fmt::Error)?;
+        for (section, values) in whole.into_dict().ok_or(fmt::Error)? {
+            self.write_section(f, &section, values.into_dict().ok_or(fmt::Error)?)?;
+        }
+        Ok(())
     }
 }
 

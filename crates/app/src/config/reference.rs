@@ -1,12 +1,11 @@
-//! What every key of the configuration means, made of the structs that it is read into: their comments, their defaults, and
-//! the ranges and readers that stand beside the keys.
+//! What every key means, from the fields of [`Config`]: their comments and defaults, and the ranges and readers beside them.
 
 use std::fmt::Write as _;
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{Config, kinds::KIND};
+use super::{Config, Period};
 
 /// One key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +18,6 @@ pub struct Key {
     pub default: Option<String>,
     /// What values may be, where that is less than the kind.
     pub range: Option<String>,
-    /// What it does.
     pub meaning: String,
     /// The commands that read it.
     pub read_by: String,
@@ -30,16 +28,35 @@ impl Key {
     pub fn variable(&self) -> String {
         format!("SELLER_API__{}", self.name.replace('.', "__").to_uppercase())
     }
+
+    /// Whether its value must never be shown.
+    pub(super) fn is_secret(&self) -> bool {
+        self.kind.contains("secret")
+    }
+
+    /// What a value of another type is told that it must be.
+    pub(super) fn wanted(&self) -> String {
+        let range = self.range.as_deref().filter(|range| range.starts_with("from "));
+        match (self.kind.as_str(), range) {
+            ("duration", _) => "a duration such as 500ms, 1m or 12h",
+            ("an address with its port", _) => "an address with a port such as 127.0.0.1:8080",
+            ("`true` or `false`", _) => "true or false",
+            ("number", Some(range)) => range,
+            ("number", None) => "a whole number from 0 on",
+            (kind, _) if kind.starts_with("list") => {
+                "a list (an array in TOML, separated by commas in the environment)"
+            }
+            _ => "a text",
+        }
+        .to_owned()
+    }
 }
 
-/// A section and its keys.
+/// A section, such as `server` or `carriers.dhl`, and its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// Its name, such as `server` or `carriers.dhl`.
     pub name: String,
-    /// What it is about.
     pub about: String,
-    /// Its keys, by name.
     pub keys: Vec<Key>,
 }
 
@@ -50,27 +67,35 @@ pub fn sections() -> Vec<Section> {
     let schema = settings.into_generator().into_root_schema_for::<Config>();
     let mut sections = Vec::new();
     for (name, section) in properties(schema.as_value()) {
-        collect(&name, section, text(section, "x-read-by"), &mut sections);
+        collect(name, section, text(section, "x-read-by"), &mut sections);
     }
     sections
 }
 
+/// Every key.
+pub fn keys() -> impl Iterator<Item = Key> {
+    sections().into_iter().flat_map(|section| section.keys)
+}
+
+/// Adds a section and those within it.
 fn collect(name: &str, schema: &Value, read_by: &str, sections: &mut Vec<Section>) {
-    let (inner, own): (Vec<_>, Vec<_>) = properties(schema)
-        .into_iter()
-        .partition(|(_, value)| value.get("properties").is_some());
+    let (inner, own): (Vec<_>, Vec<_>) =
+        properties(schema).partition(|(_, value)| value.get("properties").is_some());
+    let key = |(key, schema): &(&str, &Value)| Key {
+        name: format!("{name}.{key}"),
+        kind: kind(schema),
+        default: schema
+            .get("default")
+            .filter(|default| !default.is_null())
+            .map(Value::to_string),
+        range: schema.get("x-range").and_then(Value::as_str).map(str::to_owned),
+        meaning: meaning(schema),
+        read_by: match text(schema, "x-read-by") {
+            "" => read_by.to_owned(),
+            own => own.to_owned(),
+        },
+    };
     if !own.is_empty() {
-        let key = |(key, schema): &(String, &Value)| Key {
-            name: format!("{name}.{key}"),
-            kind: kind(schema),
-            default: schema.get("default").and_then(written),
-            range: schema.get("x-range").and_then(Value::as_str).map(str::to_owned),
-            meaning: meaning(schema),
-            read_by: match text(schema, "x-read-by") {
-                "" => read_by.to_owned(),
-                own => own.to_owned(),
-            },
-        };
         sections.push(Section {
             name: name.to_owned(),
             about: meaning(schema),
@@ -83,14 +108,15 @@ fn collect(name: &str, schema: &Value, read_by: &str, sections: &mut Vec<Section
 }
 
 /// The members of a section, by name.
-fn properties(schema: &Value) -> Vec<(String, &Value)> {
+fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let pairs = properties.into_iter().flatten();
-    let mut pairs = pairs
-        .map(|(name, schema)| (name.clone(), schema))
+    let mut properties = properties
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| (name.as_str(), schema))
         .collect::<Vec<_>>();
-    pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
-    pairs
+    properties.sort_by_key(|(name, _)| *name);
+    properties.into_iter()
 }
 
 fn text<'a>(schema: &'a Value, member: &str) -> &'a str {
@@ -99,14 +125,12 @@ fn text<'a>(schema: &'a Value, member: &str) -> &'a str {
 
 /// A comment in one line.
 fn meaning(schema: &Value) -> String {
-    text(schema, "description")
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    let words = text(schema, "description").split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn kind(schema: &Value) -> String {
-    if let Some(kind) = schema.get(KIND).and_then(Value::as_str) {
+    if let Some(kind) = schema.get("x-kind").and_then(Value::as_str) {
         return kind.to_owned();
     }
     if let Some(choices) = schema.get("oneOf").and_then(Value::as_array) {
@@ -115,7 +139,7 @@ fn kind(schema: &Value) -> String {
             .map(|choice| format!("`{}`: {}", text(choice, "const"), meaning(choice)));
         return choices.collect::<Vec<_>>().join(" ");
     }
-    // What may be left out is a list of types, `null` among them.
+    // The type of what may be left out is a list, `null` among them.
     let of_type = schema.get("type");
     let of_type = of_type.and_then(|of| of.as_str().or_else(|| of.get(0)?.as_str()));
     match of_type {
@@ -126,12 +150,25 @@ fn kind(schema: &Value) -> String {
     .to_owned()
 }
 
-/// A default as TOML has it; none for a key that is not set.
-fn written(default: &Value) -> Option<String> {
-    match default {
-        Value::Null => None,
-        value => Some(value.to_string()),
-    }
+/// The keys whose values are out of their ranges (`from A to B`), with the range.
+pub(super) fn out_of_range(config: &Config) -> Vec<(String, String)> {
+    let Ok(values) = serde_json::to_value(config) else {
+        return Vec::new();
+    };
+    let fault = |key: Key| {
+        let range = key.range.as_deref()?.strip_prefix("from ")?;
+        let (least, most) = range.split_once(" to ")?;
+        let value = values.pointer(&format!("/{}", key.name.replace('.', "/")))?;
+        let fits = if key.kind == "duration" {
+            let period = |text: &str| Period::try_from(text.to_owned()).ok();
+            (period(least)?..=period(most)?).contains(&period(value.as_str()?)?)
+        } else {
+            let bound = |text: &str| text.parse::<f64>().ok();
+            (bound(least)?..=bound(most)?).contains(&value.as_f64()?)
+        };
+        (!fits).then(|| (key.name.clone(), format!("must be from {range}")))
+    };
+    keys().filter_map(fault).collect()
 }
 
 const HEAD: &str = "\

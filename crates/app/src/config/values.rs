@@ -1,8 +1,14 @@
-//! The kinds of value that configuration keys have, each read from a text or from TOML's own types.
+//! The kinds of value that configuration keys have. Each is read from a text, and written as one.
 
-use std::{fmt, marker::PhantomData, net::IpAddr, str::FromStr, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use ipnet::IpNet;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -10,73 +16,30 @@ use serde::{
 };
 use url::Url;
 
-/// What a secret is shown as.
-pub(crate) const HIDDEN: &str = "(hidden)";
-
 /// A duration, written `500ms`, `1m`, `12h`, `90d`, or several of them in a row (`1h 30m`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(inline, extend("x-kind" = "duration"))]
 pub struct Period(pub Duration);
 
 impl Period {
-    /// The duration as the database and tokens count it; at most about 290 000 years.
+    /// At most about 290 000 years.
     pub fn time_delta(self) -> chrono::TimeDelta {
         chrono::TimeDelta::from_std(self.0).unwrap_or(chrono::TimeDelta::MAX)
     }
 }
 
-const DURATION: &str = "a duration such as 500ms, 1m or 12h";
-
-impl TryFrom<&str> for Period {
+impl TryFrom<String> for Period {
     type Error = String;
 
-    fn try_from(text: &str) -> Result<Self, String> {
-        let read = humantime::parse_duration(text);
+    fn try_from(text: String) -> Result<Self, String> {
+        let read = humantime::parse_duration(&text);
         read.map(Self)
-            .map_err(|reason| format!("must be {DURATION} ({reason})"))
+            .map_err(|reason| format!("must be a duration such as 500ms, 1m or 12h ({reason})"))
     }
 }
 
-impl<'de> Deserialize<'de> for Period {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(PeriodVisitor)
-    }
-}
-
-/// Says of a number without a unit what it should be.
-struct PeriodVisitor;
-
-impl Visitor<'_> for PeriodVisitor {
-    type Value = Period;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(DURATION)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Period, E> {
-        Period::try_from(text).map_err(E::custom)
-    }
-}
-
-impl fmt::Display for Period {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut left = self.0.as_nanos();
-        let mut separator = "";
-        for (unit, nanoseconds) in UNITS {
-            if left >= nanoseconds {
-                write!(f, "{separator}{}{unit}", left / nanoseconds)?;
-                separator = " ";
-            }
-            left %= nanoseconds;
-        }
-        if separator.is_empty() {
-            f.write_str("0s")
-        } else {
-            Ok(())
-        }
-    }
-}
-
-/// The units that a duration is shown in, in nanoseconds. Months and years, which have no fixed length, are not among them.
+/// The units that a duration is shown in, in nanoseconds; humantime's own formatter would show months.
 const UNITS: [(&str, u128); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -87,16 +50,38 @@ const UNITS: [(&str, u128); 7] = [
     ("ns", 1),
 ];
 
-impl Serialize for Period {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = self.0.as_nanos();
+        let mut parts = Vec::new();
+        for (unit, nanoseconds) in UNITS {
+            if left >= nanoseconds {
+                parts.push(format!("{}{unit}", left / nanoseconds));
+            }
+            left %= nanoseconds;
+        }
+        f.write_str(
+            if parts.is_empty() {
+                "0s".to_owned()
+            } else {
+                parts.join(" ")
+            }
+            .as_str(),
+        )
+    }
+}
+
+impl From<Period> for String {
+    fn from(period: Period) -> Self {
+        period.to_string()
     }
 }
 
 /// A text that is never shown.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, JsonSchema, Deserialize)]
 #[serde(from = "String")]
-pub struct Secret(pub SecretString);
+#[schemars(inline, extend("x-kind" = "secret text"))]
+pub struct Secret(#[schemars(with = "String")] pub SecretString);
 
 impl Secret {
     /// The secret in clear.
@@ -111,6 +96,8 @@ impl From<String> for Secret {
     }
 }
 
+const HIDDEN: &str = "(hidden)";
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(HIDDEN)
@@ -124,52 +111,109 @@ impl Serialize for Secret {
 }
 
 /// A network as `10.0.0.0/8`, or one address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(inline, extend("x-kind" = "address or network"))]
 pub struct Network(pub IpNet);
 
 impl TryFrom<String> for Network {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let address = IpAddr::from_str(&text).map(IpNet::from);
-        let network = address.or_else(|_| IpNet::from_str(&text));
-        let refusal =
-            |_| format!("`{text}` must be an address such as 10.1.2.3 or a network such as 10.0.0.0/8");
-        network.map(|network| Self(network.trunc())).map_err(refusal)
+        let network = text.parse::<IpAddr>().map(IpNet::from).or_else(|_| text.parse());
+        network.map(|network| Self(network.trunc())).map_err(|_| {
+            format!("`{text}` must be an address such as 10.1.2.3 or a network such as 10.0.0.0/8")
+        })
     }
 }
 
-impl Serialize for Network {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
+impl From<Network> for String {
+    fn from(network: Network) -> Self {
+        network.0.to_string()
+    }
+}
+
+/// A name server: an address, with a port where it is not 53.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(inline, extend("x-kind" = "address, with a port where it is not 53"))]
+pub struct NameServer(pub SocketAddr);
+
+impl TryFrom<String> for NameServer {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let bare = |_| text.parse().map(|address: IpAddr| SocketAddr::new(address, 53));
+        let server = text.parse().or_else(bare);
+        server
+            .map(Self)
+            .map_err(|_| format!("`{text}` must be an address such as 10.0.0.2 or 10.0.0.2:5353"))
+    }
+}
+
+impl From<NameServer> for String {
+    fn from(server: NameServer) -> Self {
+        server.0.to_string()
     }
 }
 
 /// The address of a service: absolute, `http` or `https`, without user information, query and fragment.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(inline, extend("x-kind" = "URL"))]
 pub struct ServiceUrl(pub Url);
 
 impl TryFrom<String> for ServiceUrl {
-    type Error = String;
+    type Error = &'static str;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, Self::Error> {
         let is_service = |url: &Url| {
             let anonymous = url.username().is_empty() && url.password().is_none();
             let bare = url.query().is_none() && url.fragment().is_none();
             matches!(url.scheme(), "http" | "https") && url.has_host() && bare && anonymous
         };
         let url = Url::parse(&text).ok().filter(is_service);
-        url.map(Self).ok_or_else(|| {
-            "must be an address such as https://api.example.com, without query and fragment".to_owned()
-        })
+        url.map(Self)
+            .ok_or("must be an address such as https://api.example.com, without query and fragment")
     }
 }
 
-impl Serialize for ServiceUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
+impl From<ServiceUrl> for String {
+    fn from(url: ServiceUrl) -> Self {
+        url.0.into()
+    }
+}
+
+/// A [`ServiceUrl`] that is kept without a trailing slash.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(inline, extend("x-kind" = "URL"))]
+pub struct PublicUrl(String);
+
+impl PublicUrl {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// True for a scheme with a host and a port at most.
+    pub(super) fn is_origin(&self) -> bool {
+        let place = self.0.split_once("://").map_or("", |(_, place)| place);
+        !place.contains('/')
+    }
+}
+
+impl TryFrom<String> for PublicUrl {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let ServiceUrl(url) = text.try_into()?;
+        Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
+    }
+}
+
+impl From<PublicUrl> for String {
+    fn from(url: PublicUrl) -> Self {
+        url.0
     }
 }
 
@@ -201,10 +245,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<List<T>, E> {
         let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-        items
-            .map(|item| T::deserialize(item.to_owned().into_deserializer()))
-            .collect::<Result<_, _>>()
-            .map(List)
+        let items = items.map(|item| T::deserialize(item.to_owned().into_deserializer()));
+        items.collect::<Result<_, _>>().map(List)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
@@ -213,6 +255,22 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
             list.push(item);
         }
         Ok(List(list))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for List<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("List_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let of = generator.subschema_for::<T>();
+        let of = of.get("x-kind").and_then(|kind| kind.as_str()).unwrap_or("text");
+        json_schema!({ "type": "array", "x-kind": format!("list: {of}") })
     }
 }
 
@@ -231,7 +289,7 @@ mod tests {
             "1d 1h 1m 1s 1ms 1us 1ns",
             "0s",
         ] {
-            let period = Period::try_from(text).unwrap();
+            let period = Period::try_from(text.to_owned()).unwrap();
             assert_eq!(period.to_string(), text);
         }
     }

@@ -2,95 +2,57 @@
 
 use std::path::Path;
 
-use super::credentials::Credentials;
+use super::data_dir::{ApplicationCredentials, Credentials, Examples};
 use crate::config::AddressesMode;
 
-/// The text. Its calls work as they stand in a POSIX shell with curl.
+/// The text, from `guide.txt`. Its calls work as they stand in a POSIX shell with curl.
 pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: AddressesMode) -> String {
-    let Credentials {
-        base_url,
-        backoffice_url,
-        backoffice_token,
-        ..
-    } = credentials;
     let seller = credentials.sellers.first();
     let application = seller.and_then(|seller| seller.applications.first());
-    let token = seller.map_or("", |seller| &seller.personal_token);
-    let client_id = application.map_or("", |application| &application.client_id);
-    let secret = application
-        .and_then(|application| application.client_secret.as_deref())
-        .unwrap_or_default();
-    let offer = seller
-        .and_then(|seller| seller.examples.offer.as_deref())
-        .unwrap_or_default();
-    let order = seller
-        .and_then(|seller| seller.examples.order.as_deref())
-        .unwrap_or_default();
-    let (file, mails) = (data_dir.join("credentials.json"), data_dir.join("mail"));
-    let agent = "FirstSteps/1.0";
-    let receivers = match addresses {
-        AddressesMode::Public => LIKE_PRODUCTION,
-        AddressesMode::Any => LOCAL_RECEIVERS,
+    let of_application = |value: fn(&ApplicationCredentials) -> &str| application.map_or("", value);
+    let example = |value: fn(&Examples) -> Option<&String>| {
+        seller
+            .and_then(|seller| value(&seller.examples))
+            .map_or("", String::as_str)
     };
-    let receiver = match addresses {
-        AddressesMode::Public => "https://example.com/hooks",
-        AddressesMode::Any => "http://127.0.0.1:9000/hooks",
+    let (receivers, receiver) = match addresses {
+        AddressesMode::Public => (
+            "Receivers have to be public and https;\n  # start with `--webhook-addresses any` to try one on this machine",
+            "https://example.com/hooks",
+        ),
+        AddressesMode::Any => (
+            "ANY address may be a receiver here,\n  # this machine included: never run a real service so",
+            "http://127.0.0.1:9000/hooks",
+        ),
     };
-    format!(
-        "
-The sandbox is ready.
-
-  API           {base_url}
-  docs          {base_url}/docs
-  panel         {base_url}/panel   (sign in with an e-mail and password of the credentials)
-  back office   {backoffice_url}
-  credentials   {file}
-  mail          {mails}
-
-Try next:
-
-  # Who am I?
-  curl -s {base_url}/v1/me -A {agent} -H 'Authorization: Bearer {token}'
-
-  # My offers, newest first; pass `next` as `after` to read on
-  curl -s '{base_url}/v1/offers?limit=5' -A {agent} -H 'Authorization: Bearer {token}'
-
-  # One offer
-  curl -s {base_url}/v1/offers/{offer} -A {agent} -H 'Authorization: Bearer {token}'
-
-  # Orders that are paid and wait to be shipped
-  curl -s '{base_url}/v1/orders?status=processing&limit=5' -A {agent} -H 'Authorization: Bearer {token}'
-
-  # Ship one of them. Say it again: the key makes it happen once, and the answer is the same. The buyer's mail is a file
-  curl -si {base_url}/v1/orders/{order}/shipments -A {agent} -H 'Authorization: Bearer {token}' \\
-    -H 'Content-Type: application/json' -H 'Idempotency-Key: my-first-shipment' \\
-    -d '{{\"carrier\":\"inpost\",\"tracking_number\":\"LATER0001\"}}'
-
-  # An access token for an application, as a program obtains it
-  curl -s {base_url}/oauth/token -u {client_id}:{secret} -d grant_type=client_credentials
-
-  # Events as they happen, pushed to a receiver. The answer has the secret that signs them, once. {receivers}
-  curl -s {base_url}/v1/webhooks -A {agent} -H 'Authorization: Bearer {token}' \\
-    -H 'Content-Type: application/json' -d '{{\"url\":\"{receiver}\",\"events\":[\"order.paid\",\"order.shipped\"]}}'
-
-  # The marketplace's side: its sellers
-  curl -s {backoffice_url}/sellers -H 'Authorization: Bearer {backoffice_token}'
-
-  # What sellers and carriers did, to keep a shop in step
-  curl -s {backoffice_url}/changes -H 'Authorization: Bearer {backoffice_token}'
-
-Ctrl-C ends the sandbox; its data stay for the next start (--fresh begins anew).
-",
-        file = file.display(),
-        mails = mails.display(),
-    )
+    let path = |name: &str| data_dir.join(name).display().to_string();
+    let (file, mails) = (path("credentials.json"), path("mail"));
+    let values = [
+        ("{base_url}", credentials.base_url.as_str()),
+        ("{backoffice_url}", &credentials.backoffice_url),
+        ("{backoffice_token}", &credentials.backoffice_token),
+        ("{token}", seller.map_or("", |seller| &seller.personal_token)),
+        (
+            "{client_id}",
+            of_application(|application| &application.client_id),
+        ),
+        (
+            "{secret}",
+            of_application(|application| application.client_secret.as_deref().unwrap_or_default()),
+        ),
+        ("{offer}", example(|examples| examples.offer.as_ref())),
+        ("{order}", example(|examples| examples.order.as_ref())),
+        ("{agent}", "FirstSteps/1.0"),
+        ("{receivers}", receivers),
+        ("{receiver}", receiver),
+        ("{file}", &file),
+        ("{mails}", &mails),
+    ];
+    let template = include_str!("guide.txt").to_owned();
+    values
+        .iter()
+        .fold(template, |text, (name, value)| text.replace(name, value))
 }
-
-/// What is said of receivers where the contract's rule holds.
-const LIKE_PRODUCTION: &str = "Receivers have to be public and https;\n  # start with `--webhook-addresses any` to try one on this machine";
-/// What is said of them where anything goes.
-const LOCAL_RECEIVERS: &str =
-    "ANY address may be a receiver here,\n  # this machine included: never run a real service so";
 
 #[cfg(test)]
 mod tests {
@@ -108,6 +70,7 @@ mod tests {
             usual.contains("http://127.0.0.1:1/v1/me") && usual.contains("/tmp/x/credentials.json"),
             "{usual}"
         );
+        assert!(!usual.contains("{a") && !usual.contains("_url}"), "{usual}");
         assert!(!usual.contains("ANY") && text(AddressesMode::Any).contains("ANY address"));
     }
 }

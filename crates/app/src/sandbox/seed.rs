@@ -10,12 +10,12 @@ use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Randomness as _, SellerId, StoreError};
+use kernel::{Randomness as _, SellerId};
 use oauth::{
     Email, PasswordHash, PasswordHasher as _, PersonalTokenRequest, RawRegistration, Scope, SellerName,
 };
 use usecases::{
-    ActingOperator, Failure, Repeatable, Transaction, UnitOfWorkError, Work,
+    ActingOperator, Failure, Transaction, Work,
     feed_offer::feed_offer,
     manage_application::{self, move_application},
     operator_tokens::OperatorTokenCreation,
@@ -26,13 +26,13 @@ use usecases::{
 };
 
 use super::{
-    credentials::{ApplicationCredentials, Credentials, Examples, SellerCredentials},
-    data_dir::DataDir,
-    plan::{ApplicationPlan, SELLERS, SellerPlan},
+    data_dir::{ApplicationCredentials, Credentials, DataDir, Examples, SellerCredentials},
+    plan::{ApplicationPlan, Plan, SellerPlan},
 };
 
 /// What seeding needs.
 pub(super) struct Seeder<'a> {
+    pub(super) plan: &'a Plan,
     pub(super) database: &'a Database,
     pub(super) data_dir: &'a DataDir,
     pub(super) randomness: Arc<SystemRandomness>,
@@ -67,15 +67,14 @@ impl Seeder<'_> {
         // Names are unique in a database: another data directory may have been seeded into this one before.
         let taken = !self.database.sellers().sellers(0, 1).await?.is_empty();
         let work = Seeding {
+            plan: self.plan,
             data_dir: self.data_dir,
             randomness: &self.randomness,
             operator: operator.reveal().to_owned(),
             passwords: self.passwords().await?,
             suffix: taken.then(|| self.suffix()),
         };
-        transact(&*self.database.units(), &work)
-            .await
-            .map_err(SeedError::into)
+        Ok(transact(&*self.database.units(), &work).await?)
     }
 
     async fn passwords(&self) -> anyhow::Result<Vec<(String, PasswordHash)>> {
@@ -85,7 +84,7 @@ impl Seeder<'_> {
             waiting: 0,
         });
         let mut passwords = Vec::new();
-        for _ in &SELLERS {
+        for _ in &self.plan.sellers {
             let password = readable(&self.randomness.secret());
             let hash = hasher.hash(&password).await?;
             passwords.push((password, hash));
@@ -106,42 +105,23 @@ fn readable(random: &[u8; 32]) -> String {
     random.iter().take(20).filter_map(letter).collect()
 }
 
-/// How seeding fails.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SeedError {
-    #[error(transparent)]
-    Store(#[from] UnitOfWorkError),
-    #[error(transparent)]
-    Refused(#[from] anyhow::Error),
-}
+/// A refusal means that the plan breaks a rule.
+pub(super) type SeedError = Failure<anyhow::Error>;
 
-impl Repeatable for SeedError {
-    fn is_repeatable(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_repeatable())
-    }
-
-    fn is_unknown(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_unknown())
+pub(super) fn refused<R: Display>(failure: Failure<R>) -> SeedError {
+    match failure {
+        Failure::Refused(refusal) => Failure::Refused(anyhow!("{refusal}")),
+        Failure::Store(error) => Failure::Store(error),
     }
 }
 
-impl From<StoreError> for SeedError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error.into())
-    }
-}
-
-impl<R: Display> From<Failure<R>> for SeedError {
-    fn from(failure: Failure<R>) -> Self {
-        match failure {
-            Failure::Store(error) => Self::Store(error),
-            Failure::Refused(refusal) => Self::Refused(anyhow!("{refusal}")),
-        }
-    }
+pub(super) fn invalid(error: impl Into<anyhow::Error>) -> SeedError {
+    Failure::Refused(error.into())
 }
 
 /// The one transaction.
 struct Seeding<'a> {
+    plan: &'a Plan,
     data_dir: &'a DataDir,
     randomness: &'a SystemRandomness,
     operator: String,
@@ -157,7 +137,7 @@ impl Work for Seeding<'_> {
 
     async fn run(&self, transaction: &dyn Transaction) -> Result<Credentials, SeedError> {
         let mut sellers = Vec::new();
-        for (plan, password) in SELLERS.iter().zip(&self.passwords) {
+        for (plan, password) in self.plan.sellers.iter().zip(&self.passwords) {
             sellers.push(self.seller(transaction, plan, password).await?);
         }
         let credentials = Credentials {
@@ -165,7 +145,7 @@ impl Work for Seeding<'_> {
             sellers,
             ..Credentials::default()
         };
-        self.data_dir.prepare(&credentials)?;
+        self.data_dir.prepare(&credentials).map_err(invalid)?;
         Ok(credentials)
     }
 }
@@ -185,8 +165,8 @@ impl Seeding<'_> {
             .unwrap_or_default();
         let email = format!("{}{suffix}@{}", plan.mailbox, plan.domain);
         let request = register_seller::Request {
-            name: SellerName::new(plan.name.to_owned()).map_err(anyhow::Error::new)?,
-            email: Email::new(email.clone()).map_err(anyhow::Error::new)?,
+            name: SellerName::new(plan.name.clone()).map_err(invalid)?,
+            email: Email::new(email.clone()).map_err(invalid)?,
             password: Some(hash.clone()),
         };
         let stores = register_seller::Stores {
@@ -196,9 +176,11 @@ impl Seeding<'_> {
         };
         let request = (ActingOperator::CommandLine, &request);
         // Nobody is invited: all have a password.
-        let seller = register_seller(stores, self.randomness, request, "", now).await?;
+        let seller = register_seller(stores, self.randomness, request, "", now)
+            .await
+            .map_err(refused)?;
         let mut applications = Vec::new();
-        for application in plan.applications {
+        for application in &plan.applications {
             applications.push(self.application(transaction, seller.id, application, now).await?);
         }
         Ok(SellerCredentials {
@@ -229,15 +211,15 @@ impl Seeding<'_> {
             .unwrap_or_default();
         let registration = RawRegistration {
             name: format!("{}{suffix}", plan.name),
-            description: Some(plan.description.to_owned()),
+            description: Some(plan.description.clone()),
             documentation_url: format!("https://{}/docs", plan.domain),
-            purpose: plan.purpose.as_str().to_owned(),
-            client_type: plan.client_type.as_str().to_owned(),
+            purpose: plan.purpose.clone(),
+            client_type: plan.client_type.clone(),
             redirect_uris: vec![format!("https://{}/oauth/callback", plan.domain)],
-            scopes: names(plan.scopes),
+            scopes: plan.scopes.clone(),
             accept_terms: true,
         };
-        let registration = registration.check().map_err(anyhow::Error::new)?;
+        let registration = registration.check().map_err(invalid)?;
         let (name, redirect_uris) = (registration.name.clone(), registration.redirect_uris.clone());
         let registered = register_application(
             transaction,
@@ -247,16 +229,18 @@ impl Seeding<'_> {
             registration,
             now,
         )
-        .await?;
+        .await
+        .map_err(refused)?;
         let mut status = registered.status;
-        for step in plan.moves {
+        for step in &plan.moves {
             let stores = manage_application::Stores {
                 applications: transaction,
                 panel: transaction,
             };
             let by = ActingOperator::CommandLine;
-            status = move_application(stores, by, registered.client_id, *step)
-                .await?
+            status = move_application(stores, by, registered.client_id, (*step).into())
+                .await
+                .map_err(refused)?
                 .status;
         }
         Ok(ApplicationCredentials {
@@ -264,7 +248,7 @@ impl Seeding<'_> {
             client_secret: registered.client_secret.map(|secret| secret.reveal().to_owned()),
             name,
             status: status.as_str().to_owned(),
-            scopes: names(plan.scopes),
+            scopes: plan.scopes.clone(),
             redirect_uris,
         })
     }
@@ -282,11 +266,12 @@ impl Seeding<'_> {
         };
         let request = PersonalTokenRequest {
             name: "sandbox".to_owned(),
-            scopes: names(&Scope::IN_USE),
+            scopes: Scope::IN_USE.map(|scope| scope.as_str().to_owned()).into(),
             expires_at: None,
         };
         let issued =
-            personal_tokens::issue_personal_token(stores, self.randomness, seller, request, now).await?;
+            personal_tokens::issue_personal_token(stores, self.randomness, seller, request, now).await;
+        let issued = issued.map_err(refused)?;
         Ok(issued.token.token.reveal().to_owned())
     }
 
@@ -297,17 +282,13 @@ impl Seeding<'_> {
         seller: SellerId,
         plan: &SellerPlan,
     ) -> Result<Option<String>, SeedError> {
-        let offers = plan.offers.offers(plan.domain, || self.randomness.uuid().into());
+        let offers = plan.offers(|| self.randomness.uuid().into());
         let newest = offers.first().map(|offer| offer.feed.id.to_string());
         for offer in offers {
             feed_offer(transaction, seller, offer.feed, transaction.now() - offer.age).await?;
         }
         Ok(newest)
     }
-}
-
-fn names(scopes: &[Scope]) -> Vec<String> {
-    scopes.iter().map(|scope| scope.as_str().to_owned()).collect()
 }
 
 #[cfg(test)]

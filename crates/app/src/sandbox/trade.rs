@@ -22,9 +22,9 @@ use usecases::{
 };
 
 use super::{
-    credentials::Credentials,
-    orders::{Kind, OrderPlan, Stage, plans},
-    seed::SeedError,
+    data_dir::Credentials,
+    plan::{Kind, OrderPlan, Plan, Stage},
+    seed::{SeedError, invalid, refused},
 };
 
 /// A seller, as far as orders concern it.
@@ -36,8 +36,12 @@ struct Shop {
 }
 
 /// Makes sure that there are orders, and names some in the credentials.
-pub(super) async fn trade_once(database: &Database, credentials: &mut Credentials) -> anyhow::Result<()> {
-    let plans = plans(credentials.sellers.len());
+pub(super) async fn trade_once(
+    database: &Database,
+    plan: &Plan,
+    credentials: &mut Credentials,
+) -> anyhow::Result<()> {
+    let plans = plan.orders();
     let directory = database.order_directory();
     let numbers = |plan: &OrderPlan| Some(plan.number(credentials.sellers.get(plan.seller)?.seller_no));
     let mut is_there = false;
@@ -49,7 +53,8 @@ pub(super) async fn trade_once(database: &Database, credentials: &mut Credential
     }
     if !is_there {
         let trade = Trade {
-            plans: &plans,
+            plan,
+            orders: &plans,
             shops: shops(database, credentials).await?,
             randomness: &SystemRandomness::new(),
         };
@@ -107,8 +112,7 @@ async fn name_examples(
             continue;
         };
         let concerned = credentials.sellers.iter_mut().skip(plan.seller);
-        let sellers_in_it = if plan.kind == Kind::TwoSellers { 2 } else { 1 };
-        for seller in concerned.take(sellers_in_it) {
+        for seller in concerned.take(plan.sellers()) {
             let example = match plan.kind {
                 Kind::Ordinary => &mut seller.examples.order,
                 Kind::TwoSellers => &mut seller.examples.multi_seller_order,
@@ -122,7 +126,8 @@ async fn name_examples(
 
 /// The one transaction.
 struct Trade<'a> {
-    plans: &'a [OrderPlan],
+    plan: &'a Plan,
+    orders: &'a [OrderPlan],
     shops: Vec<Shop>,
     randomness: &'a SystemRandomness,
 }
@@ -138,7 +143,7 @@ impl Work for Trade<'_> {
 
     async fn run(&self, transaction: &dyn Transaction) -> Result<(), SeedError> {
         let mut shelves = self.shelves();
-        for plan in self.plans {
+        for plan in self.orders {
             if let Some(request) = self.request(plan, transaction.now() - plan.age, &mut shelves) {
                 self.order(transaction, plan, &request, &mut shelves).await?;
             }
@@ -167,13 +172,8 @@ impl Trade<'_> {
         at: DateTime<Utc>,
         shelves: &mut Shelves,
     ) -> Option<place_order::Request> {
-        let sellers = if plan.kind == Kind::TwoSellers { 2 } else { 1 };
-        let shops = self
-            .shops
-            .iter()
-            .skip(plan.seller)
-            .take(sellers)
-            .collect::<Vec<_>>();
+        let shops = self.shops.iter().skip(plan.seller).take(plan.sellers());
+        let shops = shops.collect::<Vec<_>>();
         let mut items = Vec::new();
         for shop in &shops {
             items.extend(lines(plan, shop, at, shelves)?);
@@ -184,8 +184,8 @@ impl Trade<'_> {
             is_test: plan.kind == Kind::Test,
             payment_method: Some(payment.to_owned()),
             delivery_method: Some(delivery.to_owned()),
-            buyer: Some(plan.buyer()),
-            shipping_address: Some(plan.address()),
+            buyer: Some(self.plan.buyer(plan)),
+            shipping_address: Some(self.plan.address(plan)),
             items,
         })
     }
@@ -200,16 +200,18 @@ impl Trade<'_> {
     ) -> Result<(), SeedError> {
         let placed_at = transaction.now() - plan.age;
         let after = |eighths| placed_at + plan.age * eighths / 8;
-        let placed = place_order(transaction, transaction, self.randomness, request, placed_at).await?;
+        let placed = place_order(transaction, transaction, self.randomness, request, placed_at)
+            .await
+            .map_err(refused)?;
         let order = OrderRef::Id(placed.id);
         let settle = |step, at| settle_order(transaction, transaction, &order, step, at);
         if !matches!(plan.stage, Stage::Placed | Stage::CalledOff) {
-            settle(Settlement::Pay, after(1)).await?;
+            settle(Settlement::Pay, after(1)).await.map_err(refused)?;
         }
         match plan.stage {
             Stage::Placed | Stage::Paid => {}
             Stage::CalledOff | Stage::PaidAndCalledOff => {
-                settle(Settlement::Cancel, after(2)).await?;
+                settle(Settlement::Cancel, after(2)).await.map_err(refused)?;
                 for item in &request.items {
                     if let Some((changed, _)) = shelves.get_mut(&(item.seller, item.offer)) {
                         *changed = after(2);
@@ -219,7 +221,7 @@ impl Trade<'_> {
             Stage::Shipped => self.ship(transaction, plan, placed.id, after(3)).await?,
             Stage::Delivered => {
                 self.ship(transaction, plan, placed.id, after(3)).await?;
-                settle(Settlement::Deliver, after(6)).await?;
+                settle(Settlement::Deliver, after(6)).await.map_err(refused)?;
             }
         }
         Ok(())
@@ -239,7 +241,7 @@ impl Trade<'_> {
         let report = Report {
             order: OrderRef::Id(order),
             carrier,
-            tracking_number: TrackingNumber::new(number).map_err(anyhow::Error::new)?,
+            tracking_number: TrackingNumber::new(number).map_err(invalid)?,
             item_ids: Vec::new(),
         };
         let sighting = is_known.then(|| Sighting {
@@ -257,7 +259,8 @@ impl Trade<'_> {
             sighting,
             at,
         )
-        .await?;
+        .await
+        .map_err(refused)?;
         // That was days ago, and so was the mail.
         Ok(transaction.forget_mails(order).await?)
     }

@@ -1,21 +1,31 @@
-//! Delivers webhooks, and looks now and then whether any lane was forgotten.
+//! Delivers webhooks, measures how that goes, and wakes lanes that were forgotten.
 
-mod watch;
-
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
-use kernel::{Clock, Randomness};
-use tokio::{sync::Notify, time::timeout};
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{Clock, Randomness, StoreError};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{Instrument, Span, field::Empty};
 use usecases::{
     UnitOfWorkError,
-    deliver_webhooks::{Dispatch, Pulse, Slots, deliver_webhooks},
+    deliver_webhooks::{Dispatch, Observer, Pulse, Slots, deliver_webhooks},
 };
-use web::Tasks;
-use webhooks::{Lanes, RetrySchedule, WebhookSender};
+use uuid::Uuid;
+use web::{Tasks, request_span::SPANS};
+use webhooks::{
+    Attempted, Claimed, Conclusion, DeliveryId, Failure, Fate, Lanes, Message, Outcome, Release,
+    RetrySchedule, Room, Sent, TopUp, ToppedUp, WebhookSender,
+};
 
-use self::watch::{SpreadSender, WatchedLanes};
-use super::routine::Routine;
+use super::routine::{Routine, Trouble};
 
 /// How long a delivery that another process has queued waits at most before this one looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -85,5 +95,219 @@ impl Routine for Reconciliation {
             );
         }
         Ok(RECONCILE_EVERY)
+    }
+}
+
+const DELIVERIES: &str = "webhook_deliveries_total";
+const LANES: &str = "webhook_lanes_claimed_total";
+const FIRST_DELAY: &str = "webhook_first_attempt_delay_seconds";
+const IN_FLIGHT: &str = "webhook_attempts_in_flight";
+
+/// Lanes whose calls are measured, and whose failures are logged: the first of several in a row, and the end of them.
+struct WatchedLanes {
+    lanes: Arc<dyn Lanes>,
+    clock: Arc<dyn Clock>,
+    trouble: Mutex<Trouble>,
+}
+
+impl WatchedLanes {
+    fn new(lanes: Arc<dyn Lanes>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            lanes,
+            clock,
+            trouble: Mutex::default(),
+        }
+    }
+
+    /// Failures are told by whoever hears of them as [`Observer`].
+    fn seen<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+        if answer.is_ok() {
+            self.with_trouble(|trouble| trouble.is_over(Deliveries::NAME));
+        }
+        answer
+    }
+
+    fn with_trouble(&self, tell: impl FnOnce(&mut Trouble)) {
+        tell(&mut self.trouble.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// What was postponed, or lost with its worker, has its first attempt later; the end of one tells when it began.
+    fn first_attempt(&self, conclusion: &Conclusion) {
+        let was_made = conclusion.outcome != Outcome::Failed(Failure::WorkerLost);
+        if conclusion.attempt == 0 && was_made {
+            let took = TimeDelta::milliseconds(conclusion.duration_ms.into());
+            let begun = self.clock.now() - took;
+            let delay = queued_at(conclusion.delivery).map(|at| (begun - at).to_std().unwrap_or_default());
+            metrics::histogram!(FIRST_DELAY).record(delay.unwrap_or_default().as_secs_f64());
+        }
+    }
+}
+
+/// When a delivery was queued: its id is a `UUIDv7`.
+fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
+    let (seconds, nanoseconds) = delivery.uuid().get_timestamp()?.to_unix();
+    DateTime::from_timestamp(seconds.try_into().ok()?, nanoseconds)
+}
+
+#[async_trait]
+impl Lanes for WatchedLanes {
+    async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError> {
+        let claimed = self.seen(self.lanes.claim(fence, room).await)?;
+        let lanes = u64::try_from(claimed.lanes.len()).unwrap_or_default();
+        metrics::counter!(LANES).increment(lanes);
+        Ok(claimed)
+    }
+
+    async fn top_up(&self, held: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError> {
+        self.seen(self.lanes.top_up(held).await)
+    }
+
+    async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError> {
+        self.seen(self.lanes.settle(conclusions, released).await)
+    }
+
+    async fn reconcile(&self) -> Result<usize, StoreError> {
+        self.seen(self.lanes.reconcile().await)
+    }
+}
+
+impl Observer for WatchedLanes {
+    fn ended(&self, conclusion: &Conclusion) {
+        let fate = match conclusion.fate {
+            Fate::Delivered => "delivered",
+            Fate::Retry(_) => "put_off",
+            Fate::Exhausted => "given_up",
+        };
+        metrics::counter!(DELIVERIES, "fate" => fate).increment(1);
+        self.first_attempt(conclusion);
+        let (subscription, delivery) = (conclusion.hold.lane.subscription, conclusion.delivery);
+        let (attempt, milliseconds) = (conclusion.attempt.saturating_add(1), conclusion.duration_ms);
+        let outcome = &conclusion.outcome;
+        tracing::debug!(%subscription, %delivery, attempt, ?outcome, milliseconds, fate, "an attempt has ended");
+    }
+
+    fn failed(&self, error: StoreError) {
+        let error = error.into();
+        self.with_trouble(|trouble| {
+            // The worker has a pause of its own.
+            let _: Duration = trouble.is_told(Deliveries::NAME, &error);
+        });
+    }
+}
+
+/// Sends each message in a task of its own, so that the work is spread over all cores, and a panic costs one attempt.
+struct SpreadSender(Arc<dyn WebhookSender>);
+
+#[async_trait]
+impl WebhookSender for SpreadSender {
+    async fn send(&self, message: &Message) -> Sent {
+        let (sender, message, begun) = (Arc::clone(&self.0), message.clone(), Instant::now());
+        let span = attempt_span(&message);
+        let attempt = span.clone();
+        let sending = async move {
+            let _in_flight = InFlight::begin();
+            let sent = sender.send(&message).await;
+            record_outcome(&attempt, &sent);
+            sent
+        };
+        let sending = tokio::spawn(sending.instrument(span));
+        let lost = |_| {
+            Sent::Attempted(Attempted {
+                outcome: Outcome::Failed(Failure::WorkerLost),
+                duration: begun.elapsed(),
+            })
+        };
+        AbortOnDropHandle::new(sending).await.unwrap_or_else(lost)
+    }
+}
+
+/// An attempt that is counted while it lasts.
+struct InFlight;
+
+impl InFlight {
+    fn begin() -> Self {
+        metrics::gauge!(IN_FLIGHT).increment(1.0);
+        Self
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        metrics::gauge!(IN_FLIGHT).decrement(1.0);
+    }
+}
+
+/// The span of an attempt of a delivery. Of the address it has the host alone: the rest may be the receiver's secret.
+fn attempt_span(message: &Message) -> Span {
+    tracing::info_span!(
+        target: SPANS,
+        "webhook",
+        otel.name = format!("webhook {}", message.event.as_str()),
+        otel.kind = "client",
+        otel.status_code = Empty,
+        event = message.event.as_str(),
+        delivery = %message.delivery,
+        client_id = %message.application,
+        server.address = message.url.authority(),
+        http.response.status_code = Empty,
+        outcome = Empty,
+    )
+}
+
+fn record_outcome(span: &Span, sent: &Sent) {
+    match sent {
+        Sent::Postponed => {
+            span.record("outcome", "postponed");
+        }
+        Sent::Attempted(Attempted { outcome, .. }) => {
+            if let Outcome::Answered(status) = outcome {
+                span.record("http.response.status_code", i64::from(*status));
+            }
+            if outcome.is_success() {
+                span.record("outcome", "delivered");
+            } else {
+                span.record("outcome", "failed");
+                span.record("otel.status_code", "ERROR");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use webhooks::{WebhookEvent, WebhookUrl};
+
+    use super::*;
+
+    struct Clumsy;
+
+    #[async_trait]
+    impl WebhookSender for Clumsy {
+        async fn send(&self, _: &Message) -> Sent {
+            panic!("clumsy")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_attempt() {
+        let message = Message {
+            application: Uuid::nil().into(),
+            delivery: Uuid::nil().into(),
+            event: WebhookEvent::OrderPaid,
+            url: WebhookUrl::parse("https://example.com/", webhooks::AddressPolicy::Public).unwrap(),
+            body: Arc::from(*b"{}"),
+            signature: String::new(),
+        };
+        let sent = SpreadSender(Arc::new(Clumsy)).send(&message).await;
+        let lost = Outcome::Failed(Failure::WorkerLost);
+        assert!(matches!(sent, Sent::Attempted(Attempted { outcome, .. }) if outcome == lost));
+    }
+
+    #[test]
+    fn a_delivery_tells_when_it_was_queued() {
+        let id = "0197a5d0-1c2d-7e3f-8a4b-5c6d7e8f9a0b".parse::<Uuid>().unwrap();
+        let at = queued_at(id.into()).unwrap();
+        assert_eq!(at.timestamp_millis(), 0x0197_a5d0_1c2d);
+        assert_eq!(queued_at(Uuid::nil().into()), None);
     }
 }

@@ -9,17 +9,18 @@ use std::{
 };
 
 use async_trait::async_trait;
-use kernel::{Mail, MailFate, MailQueue, Mailer, Randomness, SendError};
+use kernel::{Mail, MailFate, MailId, MailQueue, Mailer, Randomness, SendError};
 use oauth::AccountMail;
 use orders::ShipmentMail;
-use tracing::Instrument;
+use tracing::{Instrument, Span, field::Empty};
 use usecases::{
     UnitOfWorkError,
     send_mails::{Post, send_mails},
 };
+use web::request_span::SPANS;
 
-use super::{routine::Routine, spans};
-use crate::error_chain;
+use super::routine::Routine;
+use crate::logging::error_chain;
 
 /// How long a mail waits at most before somebody looks, on average half of it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -101,9 +102,9 @@ impl<M: Kind> Watched<M> {
 #[async_trait]
 impl<M: Kind> Mailer<M> for Watched<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
-        let span = spans::mail(M::ABOUT, mail.id());
+        let span = mail_span(M::ABOUT, mail.id());
         let outcome = self.mailer.send(mail).instrument(span.clone()).await;
-        spans::mailed(&span, &outcome);
+        record_outcome(&span, &outcome);
         match &outcome {
             Ok(()) => {
                 if self.in_trouble.swap(false, Ordering::Relaxed) {
@@ -111,10 +112,10 @@ impl<M: Kind> Mailer<M> for Watched<M> {
                 }
             }
             Err(error @ SendError::Permanent(_)) => {
-                tracing::warn!(mail = %mail.id(), about = M::ABOUT, cause = error_chain::describe(error), "a mail was refused");
+                tracing::warn!(mail = %mail.id(), about = M::ABOUT, cause = error_chain(error), "a mail was refused");
             }
             Err(error @ SendError::Transient(_)) => {
-                let cause = error_chain::describe(error);
+                let cause = error_chain(error);
                 if self.in_trouble.swap(true, Ordering::Relaxed) {
                     tracing::debug!(mail = %mail.id(), cause, "a mail cannot be sent for now either");
                 } else {
@@ -123,5 +124,31 @@ impl<M: Kind> Mailer<M> for Watched<M> {
             }
         }
         outcome
+    }
+}
+
+/// The span of a mail that is sent. It begins a trace: what is queued does not know the request that caused it.
+fn mail_span(about: &'static str, id: MailId) -> Span {
+    tracing::info_span!(
+        target: SPANS,
+        "mail",
+        otel.name = format!("mail {about}"),
+        otel.kind = "client",
+        otel.status_code = Empty,
+        about,
+        mail = %id,
+        outcome = Empty,
+    )
+}
+
+fn record_outcome(span: &Span, outcome: &Result<(), SendError>) {
+    let outcome = match outcome {
+        Ok(()) => "sent",
+        Err(SendError::Transient(_)) => "put_off",
+        Err(SendError::Permanent(_)) => "refused",
+    };
+    span.record("outcome", outcome);
+    if outcome != "sent" {
+        span.record("otel.status_code", "ERROR");
     }
 }

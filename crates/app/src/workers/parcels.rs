@@ -1,10 +1,17 @@
-//! Asks carriers about the parcels that are due.
+//! Asks carriers about the parcels that are due, within each carrier's daily limit. Sellers' requests ask the carriers too, and go
+//! first.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
-use kernel::Randomness;
-use orders::{CarrierLookup, PollSchedule, TrackingQueue};
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{Clock, Randomness};
+use orders::{Carrier, CarrierLookup, Lookup, PollSchedule, TrackingNumber, TrackingQueue};
+use tokio::sync::Semaphore;
 use usecases::{
     UnitOfWork, UnitOfWorkError,
     track_parcels::{Tracking, track_parcels},
@@ -49,5 +56,208 @@ impl Routine for Parcels {
         } else {
             Duration::ZERO
         })
+    }
+}
+
+/// The worker's concurrent look-ups with one carrier: half of what the carrier's client allows.
+const MAX_IN_FLIGHT: usize = 2;
+/// DHL allows ten look-ups per parcel and day. One is left for the seller's request that reports the shipment.
+const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
+
+/// Asks carriers within their daily limits, counted in this process alone.
+pub(super) struct QuotaLimitedCarriers {
+    carriers: Arc<dyn CarrierLookup>,
+    clock: Arc<dyn Clock>,
+    budgets: BTreeMap<Carrier, CarrierBudget>,
+}
+
+/// What the worker may ask one carrier.
+struct CarrierBudget {
+    in_flight: Semaphore,
+    quota: Mutex<DailyQuota>,
+}
+
+impl QuotaLimitedCarriers {
+    /// `daily_limit`: look-ups per day that a carrier's account allows; none where no limit is known.
+    pub(super) fn new(
+        carriers: Arc<dyn CarrierLookup>,
+        clock: Arc<dyn Clock>,
+        daily_limit: impl Fn(Carrier) -> Option<u32>,
+    ) -> Self {
+        let budget = |carrier| {
+            let quota = DailyQuota {
+                share: daily_limit(carrier).map(EvenShare::new),
+                interval: (carrier == Carrier::Dhl).then_some(DHL_INTERVAL),
+                last_asked: HashMap::new(),
+            };
+            let budget = CarrierBudget {
+                in_flight: Semaphore::new(MAX_IN_FLIGHT),
+                quota: Mutex::new(quota),
+            };
+            (carrier, budget)
+        };
+        Self {
+            carriers,
+            clock,
+            budgets: Carrier::ALL.into_iter().map(budget).collect(),
+        }
+    }
+}
+
+#[async_trait]
+impl CarrierLookup for QuotaLimitedCarriers {
+    async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
+        let Some(budget) = self.budgets.get(&carrier) else {
+            return Lookup::Unavailable("not asked: nobody knows this carrier".to_owned());
+        };
+        // Fails only if the semaphore is closed, and nothing closes it.
+        let _slot = budget.in_flight.acquire().await;
+        let is_allowed = {
+            let mut quota = budget.quota.lock().unwrap_or_else(PoisonError::into_inner);
+            quota.take(number, self.clock.now())
+        };
+        if !is_allowed {
+            return Lookup::Unavailable("not asked: the carrier's limit leaves no room now".to_owned());
+        }
+        self.carriers.look_up(carrier, number).await
+    }
+}
+
+struct DailyQuota {
+    share: Option<EvenShare>,
+    /// The shortest time between two look-ups of one parcel.
+    interval: Option<TimeDelta>,
+    /// Per parcel, within the interval.
+    last_asked: HashMap<TrackingNumber, DateTime<Utc>>,
+}
+
+impl DailyQuota {
+    /// Whether to ask now. Counts the look-up if so.
+    fn take(&mut self, number: &TrackingNumber, now: DateTime<Utc>) -> bool {
+        if let Some(interval) = self.interval {
+            self.last_asked.retain(|_, at| now - *at < interval);
+            if self.last_asked.contains_key(number) {
+                return false;
+            }
+        }
+        let is_allowed = self.share.as_mut().is_none_or(|share| share.take(now));
+        if is_allowed && self.interval.is_some() {
+            self.last_asked.insert(number.clone(), now);
+        }
+        is_allowed
+    }
+}
+
+/// Four fifths of a carrier's daily limit, spread evenly over the day (GCRA), with bursts of up to a tenth. The rest is for
+/// sellers' requests.
+struct EvenShare {
+    spacing: TimeDelta,
+    /// How far look-ups may run ahead of the even spacing.
+    burst: TimeDelta,
+    /// When the next look-up would be due at even spacing.
+    next: DateTime<Utc>,
+    is_none: bool,
+}
+
+impl EvenShare {
+    fn new(daily_limit: u32) -> Self {
+        let share = i32::try_from(u64::from(daily_limit) * 4 / 5)
+            .unwrap_or(i32::MAX)
+            .max(1);
+        let burst = (share / 10).max(1);
+        let spacing = TimeDelta::days(1) / (share - burst).max(1);
+        Self {
+            spacing,
+            burst: spacing * (burst - 1),
+            next: DateTime::UNIX_EPOCH,
+            is_none: daily_limit == 0,
+        }
+    }
+
+    fn take(&mut self, now: DateTime<Utc>) -> bool {
+        // The upper bound keeps a clock that was set back from stopping all look-ups until it has caught up.
+        self.next = self.next.clamp(now, now + self.burst + self.spacing);
+        let is_allowed = !self.is_none && self.next <= now + self.burst;
+        if is_allowed {
+            self.next += self.spacing;
+        }
+        is_allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::MockClock;
+    use orders::MockCarrierLookup;
+
+    use super::*;
+
+    fn at(minutes: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::minutes(minutes)
+    }
+
+    fn number(n: i64) -> TrackingNumber {
+        TrackingNumber::new(format!("NUMBER{n}")).unwrap()
+    }
+
+    fn taken_in_a_day(share: &mut EvenShare, day: i64) -> i64 {
+        (0..24 * 60)
+            .map(|minute| i64::from(share.take(at(day * 24 * 60 + minute))))
+            .sum()
+    }
+
+    #[test]
+    fn a_day_uses_nearly_four_fifths_of_the_limit() {
+        for limit in [0, 10_u32, 250, 500] {
+            let most = i64::from(limit) * 4 / 5;
+            let mut share = EvenShare::new(limit);
+            for day in 0..3 {
+                let taken = taken_in_a_day(&mut share, day);
+                assert!(
+                    (most * 8 / 10..=most).contains(&taken),
+                    "{limit}: {taken} on day {day}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_stop_look_ups_for_long() {
+        let mut share = EvenShare::new(250);
+        assert!(share.take(at(60 * 24 * 365)));
+        let taken = taken_in_a_day(&mut share, 0);
+        assert!(taken > 150, "{taken}");
+    }
+
+    #[test]
+    fn a_dhl_parcel_is_looked_up_nine_times_a_day() {
+        let mut quota = DailyQuota {
+            share: None,
+            interval: Some(DHL_INTERVAL),
+            last_asked: HashMap::new(),
+        };
+        let taken = (0..24 * 60)
+            .filter(|minute| quota.take(&number(1), at(*minute)))
+            .count();
+        assert_eq!(taken, 9);
+        assert!((2..500).all(|n| quota.take(&number(n), at(24 * 60))));
+        assert!(quota.take(&number(1), at(3 * 24 * 60)));
+        assert_eq!(quota.last_asked.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_carrier_over_its_limit_is_not_asked() {
+        let (mut carriers, mut clock) = (MockCarrierLookup::new(), MockClock::new());
+        carriers
+            .expect_look_up()
+            .times(2)
+            .returning(|_, _| Lookup::NotFound);
+        clock.expect_now().returning(|| at(0));
+        let limit = |carrier| (carrier == Carrier::Gls).then_some(1);
+        let carriers = QuotaLimitedCarriers::new(Arc::new(carriers), Arc::new(clock), limit);
+        assert_eq!(carriers.look_up(Carrier::Gls, &number(1)).await, Lookup::NotFound);
+        let refused = carriers.look_up(Carrier::Gls, &number(1)).await;
+        assert!(matches!(refused, Lookup::Unavailable(_)), "{refused:?}");
+        assert_eq!(carriers.look_up(Carrier::Ups, &number(1)).await, Lookup::NotFound);
     }
 }

@@ -8,7 +8,7 @@ use tokio::{select, time::sleep};
 use usecases::UnitOfWorkError;
 use web::Tasks;
 
-use crate::error_chain;
+use crate::logging::error_chain;
 
 /// The pause after a first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ pub(super) struct Trouble {
 impl Trouble {
     /// Logs a failure, unless one before it was, and gives the pause after it.
     pub(super) fn is_told(&mut self, worker: &'static str, error: &UnitOfWorkError) -> Duration {
-        let cause = error_chain::describe(error);
+        let cause = error_chain(error);
         match error {
             // An outage is told by whoever watches the database.
             UnitOfWorkError::Store(StoreError::Unavailable(_)) => {

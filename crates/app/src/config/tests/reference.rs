@@ -5,11 +5,7 @@ use std::collections::BTreeSet;
 use figment::value::Value;
 
 use super::*;
-use crate::config::reference::{Key, markdown, sections};
-
-fn keys() -> Vec<Key> {
-    sections().into_iter().flat_map(|section| section.keys).collect()
-}
+use crate::config::reference::{keys, markdown, sections};
 
 fn key_names(path: &str, value: &Value, names: &mut BTreeSet<String>) {
     match value.as_dict() {
@@ -38,7 +34,7 @@ fn the_page_is_current() {
 fn every_key_is_told_with_all_that_there_is_to_it() {
     let mut read = BTreeSet::new();
     key_names("", &Value::serialize(Config::default()).unwrap(), &mut read);
-    let told = keys().iter().map(|key| key.name.clone()).collect::<BTreeSet<_>>();
+    let told = keys().map(|key| key.name).collect::<BTreeSet<_>>();
     assert_eq!(told, read);
     for key in keys() {
         assert!(key.meaning.ends_with('.'), "{key:?}");
@@ -84,7 +80,7 @@ fn beyond(bound: &str, greater: bool) -> Option<String> {
         };
         return beyond.map(|number| number.to_string());
     }
-    let Period(duration) = Period::try_from(bound).unwrap();
+    let Period(duration) = Period::try_from(bound.to_owned()).unwrap();
     let little = std::time::Duration::from_nanos(1);
     let beyond = if greater {
         duration.checked_add(little)
@@ -96,9 +92,7 @@ fn beyond(bound: &str, greater: bool) -> Option<String> {
 
 #[test]
 fn ranges_are_those_that_are_kept() {
-    let ranged = keys()
-        .into_iter()
-        .filter_map(|key| Some((key.range.clone()?, key)));
+    let ranged = keys().filter_map(|key| Some((key.range.clone()?, key)));
     let mut tried = 0;
     for (range, key) in ranged {
         let Some((least, most)) = range

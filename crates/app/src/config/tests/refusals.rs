@@ -134,20 +134,16 @@ fn a_number_that_is_out_of_range_is_answered_with_the_range() {
             "many",
             "must be from 1 to 10000000",
         ),
-        (
-            "SELLER_API__SERVER__THREADS",
-            "0",
-            "must be a whole number from 1 to 65535, not 0",
-        ),
+        ("SELLER_API__SERVER__THREADS", "0", "must be from 1 to 512, not 0"),
         (
             "SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP",
             "-1",
-            "must be a whole number from 0 to 4294967295, not -1",
+            "must be from 1 to 10000000, not -1",
         ),
         (
             "SELLER_API__DATABASE__POOL_SIZE",
             "many",
-            "must be a whole number from 0 on, not `many`",
+            "must be from 1 to 1000, not `many`",
         ),
         ("SELLER_API__SERVER__BIND", "localhost", "such as 127.0.0.1:8080"),
     ] {

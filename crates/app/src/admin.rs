@@ -1,0 +1,481 @@
+//! `seller-api admin`: what operators do on the database itself, without a running `serve`.
+
+mod keys;
+mod listing;
+mod tokens;
+mod webhooks;
+
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal as _, Write as _},
+    str::FromStr,
+};
+
+use adapter_postgres::Database;
+use adapter_sealing::SystemRandomness;
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use oauth::{Application, AuditEntry, ClientId, ConnectedApplication, OperatorTokenRow, Scope, Seller};
+use serde_json::{Value, json};
+use usecases::{
+    operator_tokens::{OperatorTokenCreation, OperatorTokenRevocation, operator_token_name},
+    transact,
+};
+use uuid::Uuid;
+
+use self::listing::{Format, Listed, to_microsecond, to_second};
+use crate::{
+    cli::{Failure, block_on, note, started},
+    config::{Config, Sources},
+    readiness::require_schema,
+    wiring,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Tokens of applications and sellers
+    #[command(subcommand)]
+    Tokens(tokens::Command),
+    /// Which applications sellers have let in
+    #[command(subcommand)]
+    Connections(Connections),
+    /// Subscriptions, and deliveries that have not arrived
+    #[command(subcommand)]
+    Webhooks(webhooks::Command),
+    /// Tokens for the marketplace's interface
+    #[command(subcommand)]
+    OperatorTokens(OperatorTokens),
+    /// What sellers did in the panel and operators did anywhere
+    #[command(subcommand)]
+    Audit(Audit),
+    /// Keys of the service's own
+    #[command(subcommand)]
+    Keys(keys::Command),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OperatorTokens {
+    /// Make a token
+    ///
+    /// Prints the token on stdout, this one time; only its hash is kept. Its id goes to stderr.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin operator-tokens create 'catalogue feed'
+  TOKEN=$(seller-api admin operator-tokens create ci)
+  seller-api admin operator-tokens create ci --json | jq -r .token")]
+    Create {
+        #[command(flatten)]
+        name: Name,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// List all tokens, oldest first
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin operator-tokens list
+  seller-api admin operator-tokens list --json | jq -r 'select(.revoked_at == null).name'")]
+    List {
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Revoke a token, from the next request on
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin operator-tokens revoke 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
+    Revoke {
+        /// The token's id, as `list` shows it
+        #[arg(value_parser = id)]
+        id: Uuid,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// A name, with or without its flag.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Name {
+    /// 1 to 100 characters, to recognise the token by
+    #[arg(value_name = "NAME")]
+    positional: Option<String>,
+    /// The same as a flag
+    #[arg(long = "name", value_name = "NAME")]
+    flag: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Connections {
+    /// List the applications that a seller has let in, by name
+    ///
+    /// Only those that hold something they could still use. To end all that one holds, revoke its tokens
+    /// (`seller-api admin tokens revoke`).
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin connections list 17
+  seller-api admin connections list shop@example.com --json")]
+    List {
+        /// The seller's id, number or e-mail address
+        seller: SellerName,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// List what was done, newest first
+    ///
+    /// Sellers' moves in the panel, operators' over accounts, applications, tokens and buyers' data, and those of this
+    /// command line. Everything is named by its id: there are no names, addresses of e-mail or secrets in the log.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin audit list --limit 20
+  seller-api admin audit list --about 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e    a seller
+  seller-api admin audit list --about psa_0197a5c48b1e7c3a9d2f4e5b6a7c8d9e    an application
+  seller-api admin audit list --before 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e   the next page
+  seller-api admin audit list --json | jq -r 'select(.action == \"session.refused\").address'")]
+    List {
+        /// Only what this one did, or what was done to it: the id of a seller, token, application, order or sealing key
+        #[arg(long, value_name = "ID", value_parser = audit_subject)]
+        about: Option<String>,
+        /// How many entries at most, 1 to 1000
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        limit: u16,
+        /// Only entries older than the one with this id
+        #[arg(long, value_name = "ID", value_parser = id)]
+        before: Option<Uuid>,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+impl Command {
+    pub(crate) fn run(self, sources: Sources) -> anyhow::Result<()> {
+        if let Self::Keys(command) = self {
+            return command.run(sources);
+        }
+        let loaded = started(sources)?;
+        block_on(async {
+            let database = open_database(&loaded.config).await?;
+            match self {
+                Self::Tokens(command) => command.run(&database).await,
+                Self::OperatorTokens(command) => command.run(&database).await,
+                Self::Connections(command) => command.run(&database).await,
+                Self::Webhooks(command) => command.run(&database).await,
+                Self::Audit(command) => command.run(&database).await,
+                Self::Keys(_) => Ok(()),
+            }
+        })
+    }
+}
+
+/// The configured database, if its schema fits.
+pub(crate) async fn open_database(config: &Config) -> anyhow::Result<Database> {
+    let database = wiring::database(config)?;
+    require_schema(&database, false).await?;
+    Ok(database)
+}
+
+impl OperatorTokens {
+    async fn run(self, database: &Database) -> anyhow::Result<()> {
+        let units = database.units();
+        match self {
+            Self::Create { name, format } => {
+                let name = name.positional.or(name.flag).unwrap_or_default();
+                let name =
+                    operator_token_name(name).map_err(|error| Failure::Usage(format!("the name {error}")))?;
+                let creation = OperatorTokenCreation {
+                    randomness: &SystemRandomness::new(),
+                    name: &name,
+                };
+                let (id, token) = transact(&*units, &creation).await?;
+                note(format_args!(
+                    "made the operator token {id}; it is shown this one time:"
+                ));
+                let object = json!({ "id": id.to_string(), "name": name, "token": token.reveal() });
+                format.changed(&object, token.reveal())?;
+            }
+            Self::List { format } => {
+                let tokens = database.operator_tokens().operator_tokens().await?;
+                format.list(&tokens)?;
+            }
+            Self::Revoke { id, format } => {
+                if !transact(&*units, &OperatorTokenRevocation(id)).await? {
+                    bail!(Failure::NotFound(format!(
+                        "there is no operator token {id} that could be revoked: `seller-api admin operator-tokens list` shows all"
+                    )));
+                }
+                let object = json!({ "id": id.to_string(), "revoked": true });
+                format.changed(&object, format_args!("revoked {id}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Listed for OperatorTokenRow {
+    const HEAD: &'static [&'static str] = &["ID", "CREATED", "REVOKED", "NAME"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.id.to_string(),
+            to_second(self.created_at),
+            self.revoked_at.map_or_else(|| "-".to_owned(), to_second),
+            self.name.clone(),
+        ]
+    }
+
+    fn object(&self) -> Value {
+        json!({
+            "id": self.id.to_string(),
+            "name": self.name,
+            "created_at": to_microsecond(self.created_at),
+            "revoked_at": self.revoked_at.map(to_microsecond),
+        })
+    }
+}
+
+impl Audit {
+    async fn run(self, database: &Database) -> anyhow::Result<()> {
+        let Self::List {
+            about,
+            limit,
+            before,
+            format,
+        } = self;
+        let entries = database.audit().entries(about.clone(), before, limit).await?;
+        // An id of something in the database may be right, though nothing was done to it.
+        let is_unknown =
+            |about: &String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
+        if let Some(about) = about.filter(is_unknown)
+            && entries.is_empty()
+            && before.is_none()
+        {
+            bail!(Failure::NotFound(format!(
+                "the audit log tells of no {about:?}: sellers, tokens and orders are named by ids such as \
+                 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, applications by their client_id, sealing keys by what stands before their colon"
+            )));
+        }
+        Ok(format.list(&entries)?)
+    }
+}
+
+impl Listed for AuditEntry {
+    const HEAD: &'static [&'static str] = &["TIME", "ACTOR", "FROM", "ACTION", "SUBJECT", "ID"];
+
+    fn cells(&self) -> Vec<String> {
+        let actor = self.actor.id().map(|id| format!(" {id}")).unwrap_or_default();
+        vec![
+            to_second(self.at),
+            format!("{}{actor}", self.actor.kind()),
+            self.address
+                .map_or_else(|| "-".to_owned(), |address| address.to_string()),
+            self.action.as_str().to_owned(),
+            self.subject.clone(),
+            self.id.to_string(),
+        ]
+    }
+
+    fn object(&self) -> Value {
+        json!({
+            "id": self.id.to_string(),
+            "at": to_microsecond(self.at),
+            "actor": { "kind": self.actor.kind(), "id": self.actor.id().map(|id| id.to_string()) },
+            "address": self.address.map(|address| address.to_string()),
+            "action": self.action.as_str(),
+            "subject": self.subject,
+        })
+    }
+}
+
+impl Connections {
+    async fn run(self, database: &Database) -> anyhow::Result<()> {
+        let Self::List { seller, format } = self;
+        let seller = find_seller(database, &seller).await?;
+        let connections = database.grants().connections(seller.id).await?;
+        Ok(format.list(&connections)?)
+    }
+}
+
+impl Listed for ConnectedApplication {
+    const HEAD: &'static [&'static str] = &["CLIENT ID", "CONNECTED", "USED", "NAME", "BY"];
+
+    fn cells(&self) -> Vec<String> {
+        let used = self.used_at.map(to_second);
+        vec![
+            self.client_id.to_string(),
+            to_second(self.connected_at),
+            used.unwrap_or_else(|| "-".to_owned()),
+            self.name.clone(),
+            self.owner_name.clone(),
+        ]
+    }
+
+    fn object(&self) -> Value {
+        json!({
+            "client_id": self.client_id.to_string(),
+            "name": self.name,
+            "owner_id": self.owner.to_string(),
+            "owner_name": self.owner_name,
+            "scopes": self.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
+            "connected_at": to_microsecond(self.connected_at),
+            "used_at": self.used_at.map(to_microsecond),
+        })
+    }
+}
+
+fn id(text: &str) -> Result<Uuid, String> {
+    text.parse()
+        .map_err(|_| "must be an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e".to_owned())
+}
+
+/// The audit log has ids of several forms, none with white space.
+fn audit_subject(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if text.is_empty() || !text.bytes().all(fits) {
+        return Err(
+            "must be an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, a client_id such as \
+             psa_0197a5c48b1e7c3a9d2f4e5b6a7c8d9e, or the id of a sealing key"
+                .to_owned(),
+        );
+    }
+    Ok(text.to_owned())
+}
+
+/// A seller, as people name one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SellerName {
+    Id(Uuid),
+    Number(i32),
+    Email(String),
+}
+
+impl FromStr for SellerName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(id) = text.parse() {
+            return Ok(Self::Id(id));
+        }
+        match text.parse::<i32>() {
+            Ok(number) if number > 0 => Ok(Self::Number(number)),
+            _ if text.contains('@') => Ok(Self::Email(text.to_owned())),
+            _ => Err(
+                "must be a seller's id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, number such as 17, or e-mail address",
+            ),
+        }
+    }
+}
+
+impl Display for SellerName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Id(id) => write!(f, "{id}"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Email(email) => f.write_str(email),
+        }
+    }
+}
+
+/// Finds a seller; closed ones too.
+pub(crate) async fn find_seller(database: &Database, name: &SellerName) -> anyhow::Result<Seller> {
+    let found = match name {
+        SellerName::Id(id) => database.sellers().seller((*id).into()).await?,
+        SellerName::Number(number) => {
+            let next = database
+                .sellers()
+                .sellers(number.saturating_sub(1), 1)
+                .await?
+                .pop();
+            next.filter(|seller| seller.seller_no == *number)
+        }
+        SellerName::Email(email) => database
+            .panel()
+            .account(email)
+            .await?
+            .map(|account| account.seller),
+    };
+    let unknown =
+        || format!("there is no seller {name}: `GET /sellers` of the marketplace's interface lists all");
+    Ok(found.ok_or_else(|| Failure::NotFound(unknown()))?)
+}
+
+/// Finds an application by its `client_id` or name.
+async fn find_application(database: &Database, name: &str) -> anyhow::Result<Application> {
+    let directory = database.application_directory();
+    let found = match name.parse::<ClientId>() {
+        Ok(client_id) => directory.application(client_id).await?,
+        Err(_) => directory.application_named(name).await?,
+    };
+    let unknown = || format!("there is no application {name:?}");
+    Ok(found.ok_or_else(|| Failure::NotFound(unknown()))?)
+}
+
+/// Whether to ask before something that cannot be taken back.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct Confirmation {
+    /// Do it without asking; needed where there is no terminal to ask on
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Confirmation {
+    fn ask(self, what: impl Display) -> anyhow::Result<()> {
+        if self.yes {
+            return Ok(());
+        }
+        let (input, mut output) = (io::stdin(), io::stderr());
+        if !input.is_terminal() || !output.is_terminal() {
+            bail!(Failure::Usage(format!(
+                "{what}: that cannot be taken back, so say --yes where there is no terminal to ask on"
+            )));
+        }
+        write!(output, "{what}: that cannot be taken back. Go on? [y/N] ").context("cannot ask")?;
+        let mut answer = String::new();
+        input.read_line(&mut answer).context("cannot read the answer")?;
+        match answer.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => bail!("nothing was changed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use oauth::{Action, Actor};
+
+    use super::*;
+
+    #[test]
+    fn sellers_are_known_by_id_number_and_address() {
+        let id = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
+        for (text, name) in [
+            (id, SellerName::Id(id.parse().unwrap())),
+            ("17", SellerName::Number(17)),
+            ("a@b.example", SellerName::Email("a@b.example".to_owned())),
+        ] {
+            assert_eq!(text.parse::<SellerName>(), Ok(name.clone()));
+            assert_eq!(name.to_string(), text);
+        }
+        for text in ["", "0", "-1", "Kettles", "99999999999"] {
+            assert!(text.parse::<SellerName>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn json_tells_nobody_as_null() {
+        let entry = AuditEntry {
+            id: Uuid::from_u128(1),
+            at: DateTime::from_timestamp(1_700_000_000, 5_000).unwrap(),
+            actor: Actor::CommandLine,
+            address: None,
+            action: Action::SellerClosed,
+            subject: Uuid::from_u128(2).to_string(),
+        };
+        let object = entry.object();
+        assert_eq!(object["actor"], json!({ "kind": "command_line", "id": null }));
+        assert_eq!(object["address"], Value::Null);
+        assert_eq!(object["at"], "2023-11-14T22:13:20.000005Z");
+    }
+}

@@ -1,0 +1,262 @@
+//! `seller-api admin keys`: keys that seal what is stored, what each of them seals, and sealing it anew.
+
+use std::sync::Arc;
+
+use adapter_postgres::{Resealed, SealedValues, WEBHOOK_SECRETS};
+use adapter_sealing::{KeyRing, SystemRandomness};
+use anyhow::bail;
+use async_trait::async_trait;
+use clap::Subcommand;
+use oauth::Action;
+use serde_json::json;
+use usecases::{ActingOperator, Transaction, UnitOfWorkError, Work, transact};
+
+use crate::{
+    cli::{block_on, print, started},
+    config::{Loaded, Sources},
+    readiness::require_schema,
+    sealing_keys::{Comparison, compare},
+    wiring::{database, sealer},
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a key for `keys.sealing`
+    ///
+    /// The key is printed and kept nowhere: save it, readable by the service alone, and apart from the database and its backups.
+    /// What was sealed by a key that is lost stays unreadable.
+    ///
+    /// To replace a key: put the new one behind the old one and restart every process, so that all can open what it seals; put
+    /// it in front and restart them again; then `reseal`. Once `status` shows nothing under the old one, and a day has passed
+    /// for what clients carry (cursors), take that out.
+    #[command(after_long_help = "\
+Examples:
+  (umask 077; set -C; seller-api admin keys generate > sealing.key)       save a key; -C spares one that is there
+  SELLER_API__KEYS__SEALING=\"$(cat sealing.key)\" seller-api serve
+
+  (umask 077; set -C; seller-api admin keys generate > sealing.key.new)   a second one, behind the first
+  SELLER_API__KEYS__SEALING=\"$(cat sealing.key),$(cat sealing.key.new)\" seller-api serve")]
+    Generate,
+    /// Tell how many stored values each key still seals
+    ///
+    /// A key that seals none may be taken out, once what clients carry for us is not needed any more either: cursors have no
+    /// end of their own, a day is enough for a client that goes through a list.
+    ///
+    /// What a key is to this configuration: `seals` is the first of `keys.sealing`, `opens` another one of it, `missing` is not in
+    /// it, and `wrong` is the id of one in it that opens nothing of what was looked at under this id. Needs the database and
+    /// `keys.sealing`.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin keys status
+  seller-api admin keys status --json | jq -r 'select(.state == \"missing\").key'")]
+    Status {
+        /// One JSON object a line instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Seal the secrets of webhooks anew, under the first key
+    ///
+    /// They alone outlive a key: remembered answers, links in mails and what the panel is to show end by themselves.
+    ///
+    /// Runs beside processes that serve: a value is replaced only where it is still the same. Restart all of them with the
+    /// new key in front before, or they go on sealing with the old one. Interrupted, it may simply be run again. Fails where
+    /// values are left that do not open, or that others kept in their hands, and does nothing where the first key is another
+    /// one than its id says. Needs the database and `keys.sealing`.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin keys reseal --dry-run
+  seller-api admin keys reseal && seller-api admin keys status")]
+    Reseal {
+        /// Open everything and tell what would be done, but change nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// One JSON object a line instead of a sentence
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl Command {
+    pub(super) fn run(self, sources: Sources) -> anyhow::Result<()> {
+        match self {
+            Self::Generate => Ok(print(KeyRing::generate(&SystemRandomness::new()))?),
+            Self::Status { json } => block_on(status(&started(sources)?, json)),
+            Self::Reseal { dry_run, json } => block_on(reseal(&started(sources)?, dry_run, json)),
+        }
+    }
+}
+
+/// The database, with the configured keys and what is wrong with them.
+async fn opened(loaded: &Loaded) -> anyhow::Result<(Arc<KeyRing>, SealedValues, Comparison)> {
+    let ring = sealer(&loaded.config)?;
+    let database = database(&loaded.config)?.with_sealer(ring.clone());
+    require_schema(&database, false).await?;
+    let values = database.sealed_values();
+    let compared = compare(&values, &ring).await?;
+    Ok((ring, values, compared))
+}
+
+async fn status(loaded: &Loaded, json: bool) -> anyhow::Result<()> {
+    let (ring, values, compared) = opened(loaded).await?;
+    let mut counts = values.keys().await?;
+    for id in ring.ids() {
+        counts.entry(id.to_owned()).or_default();
+    }
+    if !json {
+        print(row("KEY", "STATE", "COLUMN", "VALUES"))?;
+    }
+    for (key, by_column) in counts {
+        let state = if compared.others.contains(&key) {
+            "wrong"
+        } else {
+            state(&ring, &key)
+        };
+        for column in SealedValues::columns() {
+            let count = by_column.get(column).copied().unwrap_or_default();
+            print(if json {
+                json!({ "key": key, "state": state, "column": column, "values": count }).to_string()
+            } else {
+                row(&key, state, column, &count.to_string())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// What a key is to this configuration.
+fn state(ring: &KeyRing, key: &str) -> &'static str {
+    if key == ring.first_id() {
+        "seals"
+    } else if ring.ids().any(|id| id == key) {
+        "opens"
+    } else {
+        "missing"
+    }
+}
+
+/// Columns of one width; the longest id of a key has 16 characters.
+fn row(key: &str, state: &str, column: &str, values: &str) -> String {
+    format!("{key:<16}  {state:<7}  {column:<20}  {values:>10}")
+}
+
+async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
+    let (ring, values, compared) = opened(loaded).await?;
+    compared.refuse_sealing(&ring)?;
+    if !dry {
+        let database = database(&loaded.config)?;
+        transact(database.units().as_ref(), &Begin(ring.first_id().to_owned())).await?;
+    }
+    let outcome = values.reseal(ring.first_id(), dry).await?;
+    print(told(&outcome, ring.first_id(), dry, json))?;
+    refuse_rest(&ring, &outcome)
+}
+
+/// What became of the secrets: an object for programs, a sentence for people.
+fn told(outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
+    let (column, resealed, current) = (WEBHOOK_SECRETS, outcome.resealed, outcome.current);
+    if json {
+        let object = json!({
+            "column": column, "key": key, "resealed": resealed, "current": current, "dry_run": dry,
+        });
+        return object.to_string();
+    }
+    let done = if dry { "would be sealed" } else { "sealed" };
+    format!("{column}: {resealed} {done} anew under {key}, {current} under it already")
+}
+
+/// Notes in the audit log that sealing anew begins, under the key with this id: it may be interrupted, and goes on from there
+/// when it is run again.
+struct Begin(String);
+
+#[async_trait]
+impl Work for Begin {
+    type Done = ();
+    type Error = UnitOfWorkError;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<(), Self::Error> {
+        let by = ActingOperator::CommandLine;
+        Ok(by.note(tx, Action::ResealingBegun, &self.0).await?)
+    }
+}
+
+/// Fails where something was left under another key.
+fn refuse_rest(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> {
+    let (mut reasons, busy) = (Vec::new(), outcome.busy);
+    for (key, count) in &outcome.unopened {
+        let why = if state(ring, key) == "missing" {
+            "which is not in `keys.sealing`: put it there, or they stay unreadable"
+        } else {
+            "though it is in `keys.sealing`: they were changed, or the id is that of another key"
+        };
+        reasons.push(format!("{count} values do not open under the key {key:?}, {why}"));
+    }
+    if busy > 0 {
+        reasons.push(format!(
+            "{busy} values were in the hands of others: run this again"
+        ));
+    }
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    bail!(reasons.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_stand_under_their_headings() {
+        let head = row("KEY", "STATE", "COLUMN", "VALUES");
+        for column in SealedValues::columns() {
+            let line = row(&"k".repeat(16), "missing", column, "9999999999");
+            assert_eq!(head.find("COLUMN"), line.find(column), "{line}");
+            assert_eq!(head.len(), line.len(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_became_of_the_secrets_is_told_to_people_and_programs() {
+        let outcome = Resealed {
+            resealed: 2,
+            current: 3,
+            ..Resealed::default()
+        };
+        let sentence = told(&outcome, "k1", true, false);
+        assert!(
+            sentence.ends_with(": 2 would be sealed anew under k1, 3 under it already"),
+            "{sentence}"
+        );
+        let object: serde_json::Value = serde_json::from_str(&told(&outcome, "k1", false, true)).unwrap();
+        let expected = json!({
+            "column": WEBHOOK_SECRETS, "key": "k1", "resealed": 2, "current": 3, "dry_run": false,
+        });
+        assert_eq!(object, expected);
+    }
+
+    #[test]
+    fn what_is_left_is_told_by_its_reason() {
+        let keys = [KeyRing::generate(&SystemRandomness::new()).into()];
+        let ring = KeyRing::parse(&keys).unwrap();
+        let first = ring.first_id().to_owned();
+        let refusal = |unopened: &[(&str, u64)], busy| {
+            let outcome = Resealed {
+                unopened: unopened.iter().map(|(key, n)| ((*key).to_owned(), *n)).collect(),
+                busy,
+                ..Resealed::default()
+            };
+            refuse_rest(&ring, &outcome).map_err(|error| error.to_string())
+        };
+        assert_eq!(refusal(&[], 0), Ok(()));
+        let error = refusal(&[("gone", 3), (first.as_str(), 2)], 1).unwrap_err();
+        for part in [
+            "3 values",
+            "\"gone\", which is not in",
+            "2 values",
+            "though it is",
+            "1 values were",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Lists: tables for people, JSON lines for programs.
+
+use std::fmt::Display;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::Value;
+
+use crate::cli::{Unread, note, print};
+
+/// What can be shown.
+pub(super) trait Listed {
+    /// The headings of the columns.
+    const HEAD: &'static [&'static str];
+
+    /// The columns.
+    fn cells(&self) -> Vec<String>;
+
+    /// Everything, for programs.
+    fn object(&self) -> Value;
+}
+
+/// For whom the result is.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Format {
+    /// One JSON object a line instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much of a list is shown.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Limit {
+    /// How many at most, 1 to 1000
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) limit: u16,
+}
+
+impl Format {
+    /// Prints a list.
+    pub(super) fn list<T: Listed>(self, rows: &[T]) -> Result<(), Unread> {
+        if self.json {
+            return rows.iter().try_for_each(|row| print(row.object()));
+        }
+        let cells = rows.iter().map(Listed::cells);
+        let head = T::HEAD.iter().map(ToString::to_string).collect();
+        let lines: Vec<_> = std::iter::once(head).chain(cells).collect();
+        aligned(&lines).iter().try_for_each(print)
+    }
+
+    /// Prints a page of a list, and for people how to get the next one.
+    pub(super) fn page<T: Listed>(
+        self,
+        rows: &[T],
+        limit: Limit,
+        next: impl FnOnce(&T) -> String,
+    ) -> Result<(), Unread> {
+        self.list(rows)?;
+        let last = rows.last().filter(|_| rows.len() == usize::from(limit.limit));
+        if let Some(last) = last.filter(|_| !self.json) {
+            note(format_args!("there may be more: {}", next(last)));
+        }
+        Ok(())
+    }
+
+    /// Prints what was changed: the object for programs, a sentence for people.
+    pub(super) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), Unread> {
+        if self.json { print(object) } else { print(sentence) }
+    }
+}
+
+/// Lines whose columns stand under each other.
+fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+    let visible = |row: &Vec<String>| row.iter().map(|cell| visible(cell)).collect::<Vec<_>>();
+    let rows = rows.iter().map(visible).collect::<Vec<_>>();
+    let mut widths = Vec::new();
+    for row in &rows {
+        widths.resize(row.len().max(widths.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |row: &Vec<String>| {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, &width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A text without what a terminal would obey, and what cannot be seen but changes what is: names are others' to choose.
+fn visible(text: &str) -> String {
+    text.chars()
+        .map(|c| if is_visible(c) { c } else { '?' })
+        .collect()
+}
+
+/// False for control and format characters (what turns the direction of writing among them), separators of lines and what
+/// has no meaning: the standard library escapes those, and, to be read back, quotes and `\`. Accents that stand behind their
+/// letter are seen with it.
+fn is_visible(c: char) -> bool {
+    let after_a_letter = ['x', c].iter().collect::<String>();
+    matches!(c, '"' | '\'' | '\\') || after_a_letter.escape_debug().count() == 2
+}
+
+/// A point in time for people.
+pub(super) fn to_second(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// A point in time for programs.
+pub(super) fn to_microsecond(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(cells: &[&[&str]]) -> Vec<Vec<String>> {
+        let row = |row: &&[&str]| row.iter().map(ToString::to_string).collect();
+        cells.iter().map(row).collect()
+    }
+
+    #[test]
+    fn columns_stand_under_each_other_whatever_letters_are_in_them() {
+        let lines = aligned(&rows(&[
+            &["NO", "NAME", "ID"],
+            &["1", "Żółć", "a"],
+            &["100", "K", "b"],
+        ]));
+        assert_eq!(lines, ["NO   NAME  ID", "1    Żółć  a", "100  K     b"]);
+        assert_eq!(aligned(&rows(&[&["A", "B"], &["a", ""]])), ["A  B", "a"]);
+    }
+
+    #[test]
+    fn a_name_cannot_speak_to_the_terminal() {
+        assert_eq!(aligned(&rows(&[&["\u{1b}[2J\nx"]])), ["?[2J?x"]);
+        for hidden in "\u{202e}\u{2066}\u{61c}\u{200b}\u{200f}\u{feff}\u{ad}\u{2028}\u{e0041}\u{fff9}".chars()
+        {
+            assert_eq!(visible(&format!("a{hidden}b")), "a?b", "{hidden:?}");
+        }
+        for seen in ["Żółć e\u{301}", "O'Neil \"K\" \\", "日本 \u{5d0}\u{627}", "🫖"] {
+            assert_eq!(visible(seen), seen);
+        }
+    }
+}

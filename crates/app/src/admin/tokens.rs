@@ -1,0 +1,279 @@
+//! `seller-api admin tokens`.
+
+use std::io::{self, BufRead, IsTerminal as _, Read as _};
+
+use adapter_postgres::Database;
+use anyhow::{Context as _, bail};
+use async_trait::async_trait;
+use clap::Subcommand;
+use oauth::{FamiliesOf, FamilyId};
+use serde_json::{Value, json};
+use usecases::{
+    ActingOperator, Failure, Transaction, Work,
+    revoke_tokens::{Found, Refusal, revoke_all, revoke_found},
+    transact,
+};
+
+use super::{Confirmation, Format, SellerName, find_application, find_seller};
+use crate::cli::{self, Unread, note};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Revoke tokens that were found, or all of an application or a seller
+    ///
+    /// From the next request on. Tokens that were found are read from stdin, one a line, so that they stand in no list of
+    /// processes and no history of a shell; a refresh token takes its whole family with it. Each line is told of by its
+    /// number, never by what it holds. One that holds no token, or one that is not there, keeps no other from being revoked;
+    /// the exit code is 2 then where a line holds no token, else 3.
+    ///
+    /// Of an application all tokens are meant, whichever sellers' they are, of a seller all, whichever applications',
+    /// personal ones too. New ones can be had afterwards: to stop that, suspend the application or close the account.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin tokens revoke --stdin < leaked.txt
+  seller-api admin tokens revoke --application 'Stock Sync'
+  seller-api admin tokens revoke --seller 17 --yes")]
+    Revoke(Revoke),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Revoke {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    confirmation: Confirmation,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Which {
+    /// The tokens that stdin holds, one a line
+    #[arg(long)]
+    stdin: bool,
+    /// All tokens of this application: `client_id` or name
+    #[arg(long)]
+    application: Option<String>,
+    /// All tokens that act for this seller: id, number or e-mail address
+    #[arg(long)]
+    seller: Option<SellerName>,
+}
+
+/// Longer than any token, in bytes: of a line no more is read.
+const LONGEST: u64 = 1024;
+
+impl Command {
+    pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
+        let Self::Revoke(Revoke {
+            which,
+            confirmation,
+            format,
+        }) = self;
+        let (of, whose) = match (which.application, which.seller, which.stdin) {
+            (Some(name), ..) => {
+                let application = find_application(database, &name).await?;
+                let whose = format!("the application {} ({})", application.name, application.client_id);
+                (FamiliesOf::Application(application.client_id), whose)
+            }
+            (None, Some(name), _) => {
+                let seller = find_seller(database, &name).await?;
+                let whose = format!("seller {} ({})", seller.seller_no, seller.id);
+                (FamiliesOf::Seller(seller.id), whose)
+            }
+            (None, None, _) => return revoke_from_stdin(database, format).await,
+        };
+        confirmation.ask(format_args!("revoking all tokens of {whose}"))?;
+        let ended = match transact(&*database.units(), &RevokeAll(of)).await {
+            Ok(ended) => ended,
+            Err(Failure::Refused(refusal)) => return Err(refusal.into()),
+            Err(Failure::Store(error)) => return Err(error.into()),
+        };
+        let object = json!({ "of": of.to_string(), "grants_ended": ended });
+        Ok(format.changed(
+            &object,
+            format_args!("revoked all tokens of {whose}; {ended} grants ended"),
+        )?)
+    }
+}
+
+/// Revokes the tokens on stdin, each in a transaction of its own.
+async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Result<()> {
+    if io::stdin().is_terminal() {
+        note("the tokens, one a line, and Ctrl-D at the end:");
+    }
+    let next = || next_line(&mut io::stdin().lock()).context("cannot read the tokens from stdin");
+    let mut report = Report::default();
+    while let Some(line) = next()? {
+        report.lines += 1;
+        if line.is_empty() {
+            continue;
+        }
+        let token = match parse_token(&line) {
+            Ok(token) => token,
+            Err(reason) => {
+                report.malformed += 1;
+                report.not_revoked(format, reason);
+                continue;
+            }
+        };
+        match transact(&*database.units(), &RevokeOne(token)).await {
+            Ok(family) => report.revoked(format, family),
+            Err(Failure::Refused(refusal)) => {
+                report.unknown += 1;
+                report.not_revoked(format, &refusal.to_string());
+            }
+            Err(Failure::Store(error)) => {
+                let at = format!("at line {}; those after it were not looked at", report.lines);
+                return Err(anyhow::Error::new(error).context(at));
+            }
+        }
+    }
+    report.end()
+}
+
+/// What became of the lines so far.
+#[derive(Debug, Default)]
+struct Report {
+    /// All of them, empty ones too.
+    lines: u64,
+    revoked: u64,
+    /// Lines without a token.
+    malformed: u64,
+    /// Lines whose token is not in the database.
+    unknown: u64,
+    /// Why a line could not be printed. The others are revoked nevertheless.
+    unread: Option<Unread>,
+}
+
+impl Report {
+    fn revoked(&mut self, format: Format, family: FamilyId) {
+        self.revoked += 1;
+        let line = self.lines;
+        let object = json!({ "line": line, "family": family.to_string(), "revoked": true });
+        let sentence = format_args!("line {line}: revoked; the token's family is {family}");
+        let printed = format.changed(&object, sentence);
+        self.unread = self.unread.take().or(printed.err());
+    }
+
+    fn not_revoked(&mut self, format: Format, reason: &str) {
+        let line = self.lines;
+        let object = json!({ "line": line, "family": Value::Null, "revoked": false, "error": reason });
+        let printed = format.changed(&object, format_args!("line {line}: not revoked; {reason}"));
+        self.unread = self.unread.take().or(printed.err());
+    }
+
+    /// A line without a token weighs more than a token that is not there, which does no harm any more.
+    fn end(self) -> anyhow::Result<()> {
+        let left = self.malformed + self.unknown;
+        if left == 0 && self.revoked > 0 {
+            return self.unread.map_or(Ok(()), |unread| Err(unread.into()));
+        }
+        if left == 0 {
+            let none = "stdin holds no token: one begins with ps_at_, ps_rt_ or ps_pt_";
+            bail!(cli::Failure::Usage(none.to_owned()));
+        }
+        let reason = format!(
+            "revoked {}, not revoked {left}: {} of the lines hold no token, {} hold one that is not there",
+            self.revoked, self.malformed, self.unknown
+        );
+        bail!(if self.malformed > 0 {
+            cli::Failure::Usage(reason)
+        } else {
+            cli::Failure::NotFound(reason)
+        })
+    }
+}
+
+/// The next line, without white space around it; nothing at the end. Of one that is longer than any token the beginning is
+/// enough, and what is no text is no token either.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    if input.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if !line.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+    }
+    Ok(Some(String::from_utf8_lossy(&line).trim().to_owned()))
+}
+
+/// The token on this line. Invalid input is not echoed: it may be a secret.
+fn parse_token(line: &str) -> Result<Found, &'static str> {
+    if line.starts_with("ps_op_") {
+        return Err(
+            "it is an operator's token: `seller-api admin operator-tokens revoke` ends those, by their id",
+        );
+    }
+    Found::parse(line).ok_or("the line holds no token: one begins with ps_at_, ps_rt_ or ps_pt_")
+}
+
+struct RevokeOne(Found);
+
+#[async_trait]
+impl Work for RevokeOne {
+    type Done = FamilyId;
+    type Error = Failure<Refusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<FamilyId, Self::Error> {
+        revoke_found((tx, tx), ActingOperator::CommandLine, self.0).await
+    }
+}
+
+struct RevokeAll(FamiliesOf);
+
+#[async_trait]
+impl Work for RevokeAll {
+    type Done = usize;
+    type Error = Failure<Refusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<usize, Self::Error> {
+        revoke_all((tx, tx), ActingOperator::CommandLine, self.0).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Exit;
+
+    #[test]
+    fn stdin_is_read_line_by_line_whatever_it_holds() {
+        let long = "x".repeat(5_000);
+        let text = [b"a\r\n\n \xff b\n".as_slice(), long.as_bytes(), b"\nlast"].concat();
+        let mut input = text.as_slice();
+        let lines: Vec<_> = std::iter::from_fn(|| next_line(&mut input).unwrap()).collect();
+        assert_eq!(lines, ["a", "", "\u{fffd} b", &long[..1_024], "last"]);
+    }
+
+    #[test]
+    fn an_operators_token_is_told_from_no_token() {
+        assert!(
+            parse_token("ps_op_x")
+                .unwrap_err()
+                .contains("operator-tokens revoke")
+        );
+        assert!(parse_token("x").unwrap_err().contains("ps_at_"));
+    }
+
+    #[test]
+    fn a_line_that_holds_no_token_weighs_more_than_one_that_is_not_there() {
+        for ((revoked, malformed, unknown), exit) in [
+            ((0, 0, 0), Some(Exit::Usage)),
+            ((2, 0, 0), None),
+            ((2, 1, 0), Some(Exit::Usage)),
+            ((2, 0, 1), Some(Exit::NotFound)),
+            ((2, 1, 1), Some(Exit::Usage)),
+        ] {
+            let report = Report {
+                lines: 9,
+                revoked,
+                malformed,
+                unknown,
+                unread: None,
+            };
+            let ended = report.end().err().as_ref().map(Exit::of);
+            assert_eq!(ended, exit, "{revoked} {malformed} {unknown}");
+        }
+    }
+}

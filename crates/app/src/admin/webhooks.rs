@@ -1,0 +1,275 @@
+//! `seller-api admin webhooks`.
+
+use adapter_postgres::Database;
+use adapter_sealing::SystemRandomness;
+use anyhow::bail;
+use async_trait::async_trait;
+use clap::Subcommand;
+use kernel::SellerId;
+use serde_json::{Value, json};
+use usecases::{
+    ActingOperator, Failure, Transaction, Work, operator_deliveries::deliver_again, own_deliveries::Stores,
+    redeliver::Refusal, transact,
+};
+use uuid::Uuid;
+use webhooks::{
+    Attempted, DeliveryId, DeliveryOfAny, DeliveryState, Outcome, SubscriptionId, SubscriptionOfSeller,
+    Undelivered, UndeliveredFilter,
+};
+
+use super::{
+    SellerName, find_seller, id,
+    listing::{Format, Limit, Listed, to_microsecond, to_second},
+};
+use crate::cli;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the subscriptions to a seller's events, oldest first, ended ones too
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin webhooks subscriptions 17
+  seller-api admin webhooks subscriptions 17 --json | jq -r 'select(.active).url'")]
+    Subscriptions {
+        /// The seller's id, number or e-mail address
+        seller: SellerName,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// List deliveries that are due, now or later, newest first
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin webhooks pending
+  seller-api admin webhooks pending --seller 17 --limit 20
+  seller-api admin webhooks pending --before 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e    the next page")]
+    Pending(List),
+    /// List deliveries all of whose attempts failed, newest first
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin webhooks exhausted --json
+  seller-api admin webhooks exhausted --subscription 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
+    Exhausted(List),
+    /// Have the event of an earlier delivery delivered again
+    ///
+    /// As a new delivery, with an id and attempts of its own; prints the id. The lists show what names a delivery.
+    #[command(after_long_help = "\
+Examples:
+  seller-api admin webhooks deliver-again 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e --seller 17 \\
+    --subscription 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
+    DeliverAgain(DeliverAgain),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    /// Only those to this seller's subscriptions: id, number or e-mail address
+    #[arg(long)]
+    seller: Option<SellerName>,
+    /// Only those to the subscription with this id
+    #[arg(long, value_name = "ID", value_parser = id)]
+    subscription: Option<Uuid>,
+    #[command(flatten)]
+    limit: Limit,
+    /// Only those older than the one with this id
+    #[arg(long, value_name = "ID", value_parser = id)]
+    before: Option<Uuid>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DeliverAgain {
+    /// The earlier delivery's id
+    #[arg(value_parser = id)]
+    delivery: Uuid,
+    /// Whose subscription it was: the seller's id, number or e-mail address
+    #[arg(long)]
+    seller: SellerName,
+    /// The subscription's id
+    #[arg(long, value_name = "ID", value_parser = id)]
+    subscription: Uuid,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Command {
+    pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
+        match self {
+            Self::Subscriptions { seller, format } => {
+                let seller = find_seller(database, &seller).await?;
+                let subscriptions = database.subscriptions();
+                let found = subscriptions.subscriptions_of_seller(seller.id).await?;
+                Ok(format.list(&found)?)
+            }
+            Self::Pending(list) => list.run(database, Undelivered::Pending).await,
+            Self::Exhausted(list) => list.run(database, Undelivered::Exhausted).await,
+            Self::DeliverAgain(again) => again.run(database).await,
+        }
+    }
+}
+
+impl List {
+    async fn run(self, database: &Database, why: Undelivered) -> anyhow::Result<()> {
+        let seller = match &self.seller {
+            Some(seller) => Some(find_seller(database, seller).await?.id),
+            None => None,
+        };
+        let filter = UndeliveredFilter {
+            why,
+            seller,
+            subscription: self.subscription.map(SubscriptionId::from),
+        };
+        let before = self.before.map(DeliveryId::from);
+        let directory = database.delivery_directory();
+        if let Some(id) = filter.subscription
+            && !directory.has_subscription(seller, id).await?
+        {
+            let whose = if seller.is_some() { " of this seller" } else { "" };
+            let unknown = format!(
+                "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
+            );
+            bail!(cli::Failure::NotFound(unknown));
+        }
+        let found = directory.undelivered(filter, before, self.limit.limit).await?;
+        let next = |last: &DeliveryOfAny| format!("--before {}", last.delivery.id);
+        Ok(self.format.page(&found, self.limit, next)?)
+    }
+}
+
+impl DeliverAgain {
+    async fn run(self, database: &Database) -> anyhow::Result<()> {
+        let again = Again {
+            seller: find_seller(database, &self.seller).await?.id,
+            subscription: self.subscription.into(),
+            delivery: self.delivery.into(),
+        };
+        let id = match transact(&*database.units(), &again).await {
+            Ok(id) => id,
+            Err(Failure::Refused(refusal @ Refusal::NotFound)) => {
+                bail!(cli::Failure::NotFound(refusal.to_string()))
+            }
+            Err(Failure::Refused(refusal)) => bail!("{refusal}"),
+            Err(Failure::Store(error)) => return Err(error.into()),
+        };
+        Ok(self
+            .format
+            .changed(&json!({ "delivery_id": id.to_string() }), id)?)
+    }
+}
+
+struct Again {
+    seller: SellerId,
+    subscription: SubscriptionId,
+    delivery: DeliveryId,
+}
+
+#[async_trait]
+impl Work for Again {
+    type Done = DeliveryId;
+    type Error = Failure<Refusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<DeliveryId, Self::Error> {
+        let stores = Stores {
+            subscriptions: tx,
+            panel: tx,
+        };
+        let by = (ActingOperator::CommandLine, self.seller);
+        let which = (self.subscription, self.delivery);
+        deliver_again(stores, &SystemRandomness::new(), by, which, tx.now()).await
+    }
+}
+
+impl Listed for SubscriptionOfSeller {
+    const HEAD: &'static [&'static str] = &["ID", "CREATED", "ACTIVE", "APPLICATION", "URL"];
+
+    fn cells(&self) -> Vec<String> {
+        let subscription = &self.subscription;
+        vec![
+            subscription.id.to_string(),
+            to_second(subscription.created_at),
+            if subscription.active { "yes" } else { "no" }.to_owned(),
+            self.app_name.clone(),
+            subscription.url.as_str().to_owned(),
+        ]
+    }
+
+    fn object(&self) -> Value {
+        let subscription = &self.subscription;
+        let events = subscription.events.iter().map(|event| event.as_str());
+        json!({
+            "id": subscription.id.to_string(),
+            "client_id": subscription.client_id.to_string(),
+            "application": self.app_name,
+            "url": subscription.url.as_str(),
+            "events": events.collect::<Vec<_>>(),
+            "active": subscription.active,
+            "created_at": to_microsecond(subscription.created_at),
+        })
+    }
+}
+
+impl Listed for DeliveryOfAny {
+    const HEAD: &'static [&'static str] = &[
+        "ID",
+        "CREATED",
+        "EVENT",
+        "ATTEMPTS",
+        "DUE",
+        "LAST",
+        "SELLER",
+        "SUBSCRIPTION",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let (delivery, state) = (&self.delivery, &self.delivery.state);
+        vec![
+            delivery.id.to_string(),
+            to_second(delivery.created_at),
+            delivery.event.as_str().to_owned(),
+            state.attempt().to_string(),
+            due(state),
+            state.last().map_or_else(|| "-".to_owned(), outcome),
+            self.seller.to_string(),
+            self.subscription.to_string(),
+        ]
+    }
+
+    fn object(&self) -> Value {
+        let (delivery, state) = (&self.delivery, &self.delivery.state);
+        json!({
+            "id": delivery.id.to_string(),
+            "seller_id": self.seller.to_string(),
+            "subscription_id": self.subscription.to_string(),
+            "event": delivery.event.as_str(),
+            "created_at": to_microsecond(delivery.created_at),
+            "attempts": state.attempt(),
+            "next_retry_at": state.next_retry_at().map(to_microsecond),
+            "response_status": state.last().and_then(Attempted::response_status),
+            "error": state.last().and_then(failure),
+        })
+    }
+}
+
+/// When the next attempt is.
+fn due(state: &DeliveryState) -> String {
+    match state {
+        DeliveryState::Queued => "now".to_owned(),
+        DeliveryState::Waiting { due_at, .. } => to_second(*due_at),
+        DeliveryState::Delivered { .. } | DeliveryState::Exhausted { .. } | DeliveryState::Stopped { .. } => {
+            "-".to_owned()
+        }
+    }
+}
+
+fn outcome(last: &Attempted) -> String {
+    match &last.outcome {
+        Outcome::Answered(status) => status.to_string(),
+        Outcome::Failed(failure) => failure.as_code().to_owned(),
+    }
+}
+
+fn failure(last: &Attempted) -> Option<String> {
+    match &last.outcome {
+        Outcome::Answered(_) => None,
+        Outcome::Failed(failure) => Some(failure.to_string()),
+    }
+}

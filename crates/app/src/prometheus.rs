@@ -1,0 +1,257 @@
+//! What `/metrics` shows: the table of metrics, the recorder, and the gauges that are read when somebody asks.
+//!
+//! The table is `docs/operations/METRICS.md`. The program reads it at the start: it describes each metric, and names the counters that
+//! begin at 0.
+
+use std::{sync::LazyLock, time::Duration};
+
+use adapter_postgres::{Backlog, Database, Queues};
+use anyhow::Context as _;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use metrics_process::Collector;
+use orders::Carrier;
+use rustix::process::{Resource, getrlimit};
+use tokio::time::sleep;
+
+use crate::readiness::Readiness;
+
+/// The page that holds the table.
+pub const PAGE: &str = include_str!("../../../docs/operations/METRICS.md");
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Metric {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub help: &'static str,
+    pub labels: Vec<Label>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// A label of a metric.
+#[derive(Debug)]
+pub struct Label {
+    pub name: &'static str,
+    /// All values that it can have; `None` where there are too many to list, such as routes.
+    pub values: Option<Vec<&'static str>>,
+}
+
+/// Every metric.
+pub fn table() -> &'static [Metric] {
+    static TABLE: LazyLock<Vec<Metric>> = LazyLock::new(|| PAGE.lines().filter_map(Metric::parse).collect());
+    &TABLE
+}
+
+impl Metric {
+    /// Reads a row: `name`, kind, labels, help. `None` for any other line of the page.
+    fn parse(line: &'static str) -> Option<Self> {
+        let row = line.strip_prefix("| `")?.strip_suffix(" |")?;
+        let [name, kind, labels, help] = row.split(" | ").collect::<Vec<_>>().try_into().ok()?;
+        let kind = match kind {
+            "counter" => Kind::Counter,
+            "gauge" => Kind::Gauge,
+            "histogram" => Kind::Histogram,
+            _ => return None,
+        };
+        Some(Self {
+            name: name.strip_suffix('`')?,
+            kind,
+            help,
+            labels: labels.split("; ").filter_map(Label::parse).collect(),
+        })
+    }
+
+    fn describe(&self) {
+        match self.kind {
+            Kind::Counter => metrics::describe_counter!(self.name, self.help),
+            Kind::Gauge => metrics::describe_gauge!(self.name, self.help),
+            Kind::Histogram => metrics::describe_histogram!(self.name, self.help),
+        }
+    }
+
+    /// Starts a counter at 0 for every combination of its labels: Prometheus sees no increase where a series begins with its first
+    /// event.
+    fn start_at_zero(&self) {
+        if self.kind == Kind::Counter && !self.name.starts_with("process_") {
+            for labels in self.label_sets() {
+                metrics::counter!(self.name, labels).increment(0);
+            }
+        }
+    }
+
+    /// Every combination of label values; none where the values of a label are not listed.
+    fn label_sets(&self) -> Vec<Vec<metrics::Label>> {
+        self.labels.iter().fold(vec![Vec::new()], |sets, label| {
+            let with = |set: &Vec<_>, value| {
+                let label = metrics::Label::from_static_parts(label.name, value);
+                set.iter().cloned().chain([label]).collect()
+            };
+            let values = label.values.iter().flatten();
+            values
+                .flat_map(|value| sets.iter().map(move |set| with(set, value)))
+                .collect()
+        })
+    }
+}
+
+impl Label {
+    /// Reads "`name`: `value`, `value`".
+    fn parse(text: &'static str) -> Option<Self> {
+        let (name, values) = text.strip_prefix('`')?.split_once("`: ")?;
+        let values = values.split(", ");
+        let values = values
+            .map(|value| value.strip_prefix('`')?.strip_suffix('`'))
+            .collect();
+        Some(Self { name, values })
+    }
+}
+
+/// How often samples of histograms move to where they are rendered from. Without it they pile up while nobody asks.
+const UPKEEP: Duration = Duration::from_secs(5);
+/// Bounds of the histograms, in seconds.
+const BUCKETS: [f64; 12] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
+];
+/// Bounds for webhooks, whose receivers take their time.
+const WEBHOOK_BUCKETS: [f64; 12] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 10.0, 30.0, 120.0,
+];
+const GROUP_SIZE_BUCKETS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+
+/// The recorder of this process. Clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Metrics {
+    recorder: PrometheusHandle,
+    process: Collector,
+    database: Option<Database>,
+}
+
+impl Metrics {
+    /// Installs the recorder. Metrics that are looked up before this count nowhere.
+    pub(crate) fn install() -> anyhow::Result<Self> {
+        let recorder = recorder()?.install_recorder();
+        let recorder = recorder.context("the recorder of metrics")?;
+        for metric in table() {
+            metric.describe();
+            metric.start_at_zero();
+        }
+        metrics::gauge!("build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+        Ok(Self {
+            recorder,
+            process: Collector::default(),
+            database: None,
+        })
+    }
+
+    /// Also shows the pool of this database.
+    pub(crate) fn with_pool_of(self, database: &Database) -> Self {
+        Self {
+            database: Some(database.clone()),
+            ..self
+        }
+    }
+
+    /// All metrics in the text format of Prometheus.
+    pub(crate) fn render(&self) -> String {
+        self.process.collect();
+        // The collector shows a missing limit as 0.
+        if getrlimit(Resource::As).current.is_none() {
+            metrics::gauge!("process_virtual_memory_max_bytes").set(f64::INFINITY);
+        }
+        if let Some(database) = &self.database {
+            measure_pool(database);
+        }
+        self.recorder.render()
+    }
+
+    /// Keeps the memory of histograms bounded. Never ends.
+    pub(crate) async fn keep_up(self) {
+        loop {
+            sleep(UPKEEP).await;
+            self.recorder.run_upkeep();
+        }
+    }
+}
+
+fn recorder() -> anyhow::Result<PrometheusBuilder> {
+    let webhooks = Matcher::Prefix("webhook_".to_owned());
+    let sizes = Matcher::Full("database_group_size".to_owned());
+    Ok(PrometheusBuilder::new()
+        .set_buckets(&BUCKETS)?
+        .set_buckets_for_metric(webhooks, &WEBHOOK_BUCKETS)?
+        .set_buckets_for_metric(sizes, &GROUP_SIZE_BUCKETS)?)
+}
+
+fn measure_pool(database: &Database) {
+    let number = |count: usize| u32::try_from(count).map_or(f64::INFINITY, f64::from);
+    let pool = database.pool_state();
+    metrics::gauge!("database_pool_connections_max").set(number(pool.most));
+    metrics::gauge!("database_pool_connections", "state" => "in_use").set(number(pool.in_use));
+    metrics::gauge!("database_pool_connections", "state" => "idle").set(number(pool.idle));
+    metrics::gauge!("database_pool_waiting").set(number(pool.waiting));
+}
+
+/// Shows whether the process can do its work.
+pub(crate) fn set_ready(ready: bool) {
+    metrics::gauge!("ready").set(if ready { 1.0 } else { 0.0 });
+}
+
+/// How often the queues are measured.
+const QUEUES_EVERY: Duration = Duration::from_secs(10);
+
+/// Measures the queues of work beside requests, once the schema is there; never ends. Every process does so, also one without
+/// workers: somebody has to see that nobody works. An unreadable queue is NaN.
+pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
+    readiness.reached().await;
+    loop {
+        let queues = database.queues().await;
+        if let Err(error) = &queues {
+            tracing::debug!(%error, "the queues cannot be looked at");
+        }
+        set_queues(queues.ok().as_ref());
+        sleep(QUEUES_EVERY).await;
+    }
+}
+
+fn set_queues(queues: Option<&Queues>) {
+    let numbers = |backlog: Option<Backlog>| {
+        backlog.map_or((f64::NAN, f64::NAN), |backlog| {
+            (f64::from(backlog.waiting), backlog.overdue.as_secs_f64())
+        })
+    };
+    for (attempt, backlog) in [
+        ("first", queues.map(|queues| queues.first_deliveries)),
+        ("repeated", queues.map(|queues| queues.repeated_deliveries)),
+    ] {
+        let (length, overdue) = numbers(backlog);
+        metrics::gauge!("webhook_queue_deliveries", "attempt" => attempt).set(length);
+        metrics::gauge!("webhook_queue_oldest_due_seconds", "attempt" => attempt).set(overdue);
+    }
+    for (about, backlog) in [
+        ("shipment", queues.map(|queues| queues.shipment_mails)),
+        ("account", queues.map(|queues| queues.account_mails)),
+    ] {
+        let (length, overdue) = numbers(backlog);
+        metrics::gauge!("mail_queue_mails", "about" => about).set(length);
+        metrics::gauge!("mail_queue_oldest_due_seconds", "about" => about).set(overdue);
+    }
+    for carrier in Carrier::ALL
+        .into_iter()
+        .filter(|carrier| *carrier != Carrier::Other)
+    {
+        let mut parcels = queues.into_iter().flat_map(|queues| &queues.parcels);
+        let found = parcels.find(|(of, _)| *of == carrier);
+        let (length, overdue) = numbers(found.map(|(_, backlog)| *backlog));
+        metrics::gauge!("tracking_queue_parcels", "carrier" => carrier.as_str()).set(length);
+        metrics::gauge!("tracking_queue_oldest_due_seconds", "carrier" => carrier.as_str()).set(overdue);
+    }
+}
+
+#[cfg(test)]
+mod tests;
