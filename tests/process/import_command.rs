@@ -132,7 +132,7 @@ async fn a_missing_file_and_an_unknown_seller_are_named() {
         &environment,
     )
     .await;
-    assert!(unknown.ended(3).stderr.contains("sellers list"));
+    assert!(unknown.ended(3).stderr.contains("`GET /sellers`"));
 }
 
 #[tokio::test]
