@@ -97,7 +97,11 @@ async fn what_cannot_be_taken_back_is_asked_about_at_a_terminal() {
         world.get(&token, "/v1/me").await.expect(200);
     }
     let done = typed(&world, &revoke, "y\n").await.success();
-    assert!(done.stdout.contains("revoked all tokens of seller 1"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("revoked all tokens of seller 1"),
+        "{}",
+        done.stdout
+    );
     world.get(&token, "/v1/me").await.expect(401);
 }
 

@@ -71,7 +71,9 @@ fn allows(label: &Label, value: &str) -> bool {
     match (&label.values, label.name) {
         (Some(values), _) => values.contains(&value),
         (None, "route") => value == "-" || value.starts_with('/'),
-        (None, "status") => value.parse().is_ok_and(|status: u16| (100..=599).contains(&status)),
+        (None, "status") => value
+            .parse()
+            .is_ok_and(|status: u16| (100..=599).contains(&status)),
         (None, "version") => value.starts_with(|first: char| first.is_ascii_digit()),
         (None, _) => false,
     }

@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use self::listing::{Format, Listed, to_microsecond, to_second};
 use crate::{
-    cli::{Failure, block_on, note, started},
+    command::{Failure, block_on, note, started},
     config::{Config, Sources},
     readiness::require_schema,
     wiring,

@@ -1,9 +1,8 @@
 //! The command line: every command but those of `admin`, with its flags.
 
 mod import;
-mod output;
 
-use std::{future::Future, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::SystemClock;
@@ -12,10 +11,10 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 use kernel::Clock;
 
-pub(crate) use self::output::{Exit, Failure, Unread, note, print};
 use crate::{
     admin,
-    config::{Layer, Loaded, LogConfig, Sources, reference},
+    command::{self, Exit, Unread, block_on, note, print, started},
+    config::{Layer, Loaded, Sources, reference},
     external_services::docs_url,
     logging, prometheus,
     readiness::require_schema,
@@ -202,7 +201,7 @@ pub(crate) fn run() -> ExitCode {
         if error.downcast_ref::<Unread>().is_some_and(Unread::is_broken_pipe) {
             return ExitCode::SUCCESS;
         }
-        output::complain(&error);
+        command::complain(&error);
         let exit = Exit::of(&error);
         if exit == Exit::Unknown {
             note("it may be done and it may not: look whether it is before you repeat it");
@@ -213,7 +212,7 @@ pub(crate) fn run() -> ExitCode {
 
 /// The commands and their flags.
 fn definition() -> clap::Command {
-    Cli::command().after_long_help(format!("{EXAMPLES}\n\n{}", output::exit_codes()))
+    Cli::command().after_long_help(format!("{EXAMPLES}\n\n{}", command::exit_codes()))
 }
 
 impl Cli {
@@ -276,28 +275,6 @@ impl Cli {
 fn with_flags<const N: usize>(sources: Sources, flags: [(&str, &str, Option<String>); N]) -> Sources {
     let layers = flags.map(|(flag, key, value)| value.map(|value| Layer::flag(flag, key, value)));
     layers.into_iter().fold(sources, Sources::with)
-}
-
-/// Runs a command that waits, on a runtime of its own. What it leaves behind when it is done is dropped.
-pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(work);
-    runtime.shutdown_background();
-    outcome
-}
-
-/// Loads the configuration of a command that is soon over, and logs warnings alone unless a level was asked for.
-pub(crate) fn started(sources: Sources) -> anyhow::Result<Loaded> {
-    let loaded = sources.load()?;
-    let level = match loaded.source("log.level") {
-        Some(_) => loaded.config.log.level.clone(),
-        None => "warn".to_owned(),
-    };
-    logging::start(&LogConfig {
-        level,
-        ..loaded.config.log
-    });
-    Ok(loaded)
 }
 
 /// Within the time of one question, so that a host which says nothing is named.

@@ -2,6 +2,7 @@
 
 mod admin;
 mod cli;
+mod command;
 pub mod config;
 mod external_services;
 mod http_server;

@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{cli::Failure, logging::error_chain, process, prometheus::set_ready, sealing_keys};
+use crate::{command::Failure, logging::error_chain, process, prometheus::set_ready, sealing_keys};
 
 /// Longest wait for the database's answer: whoever asks is to be answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_900);

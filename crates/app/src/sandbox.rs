@@ -18,7 +18,7 @@ use self::{
     seed::Seeder,
 };
 use crate::{
-    cli::print,
+    command::print,
     config::{AddressesMode, Config, List, Loaded, Period, TlsConfig},
     external_services::ExternalServices,
     http_server::BoundSocket,

@@ -12,7 +12,7 @@ use serde_json::json;
 use usecases::{ActingOperator, Transaction, UnitOfWorkError, Work, transact};
 
 use crate::{
-    cli::{block_on, print, started},
+    command::{block_on, print, started},
     config::{Loaded, Sources},
     readiness::require_schema,
     sealing_keys::{Comparison, compare},

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
-use crate::cli::{Unread, note, print};
+use crate::command::{Unread, note, print};
 
 /// What can be shown.
 pub(super) trait Listed {

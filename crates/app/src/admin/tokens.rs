@@ -15,7 +15,7 @@ use usecases::{
 };
 
 use super::{Confirmation, Format, SellerName, find_application, find_seller};
-use crate::cli::{self, Unread, note};
+use crate::command::{self, Unread, note};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -171,16 +171,16 @@ impl Report {
         }
         if left == 0 {
             let none = "stdin holds no token: one begins with ps_at_, ps_rt_ or ps_pt_";
-            bail!(cli::Failure::Usage(none.to_owned()));
+            bail!(command::Failure::Usage(none.to_owned()));
         }
         let reason = format!(
             "revoked {}, not revoked {left}: {} of the lines hold no token, {} hold one that is not there",
             self.revoked, self.malformed, self.unknown
         );
         bail!(if self.malformed > 0 {
-            cli::Failure::Usage(reason)
+            command::Failure::Usage(reason)
         } else {
-            cli::Failure::NotFound(reason)
+            command::Failure::NotFound(reason)
         })
     }
 }
@@ -235,7 +235,7 @@ impl Work for RevokeAll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::Exit;
+    use crate::command::Exit;
 
     #[test]
     fn stdin_is_read_line_by_line_whatever_it_holds() {

@@ -21,7 +21,7 @@ use super::{
     SellerName, find_seller, id,
     listing::{Format, Limit, Listed, to_microsecond, to_second},
 };
-use crate::cli;
+use crate::command;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -127,7 +127,7 @@ impl List {
             let unknown = format!(
                 "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
             );
-            bail!(cli::Failure::NotFound(unknown));
+            bail!(command::Failure::NotFound(unknown));
         }
         let found = directory.undelivered(filter, before, self.limit.limit).await?;
         let next = |last: &DeliveryOfAny| format!("--before {}", last.delivery.id);
@@ -145,7 +145,7 @@ impl DeliverAgain {
         let id = match transact(&*database.units(), &again).await {
             Ok(id) => id,
             Err(Failure::Refused(refusal @ Refusal::NotFound)) => {
-                bail!(cli::Failure::NotFound(refusal.to_string()))
+                bail!(command::Failure::NotFound(refusal.to_string()))
             }
             Err(Failure::Refused(refusal)) => bail!("{refusal}"),
             Err(Failure::Store(error)) => return Err(error.into()),

@@ -17,9 +17,9 @@ use tokio::{
 };
 use web::Tasks;
 
-use super::{block_on, note, print};
 use crate::{
     admin::{self, SellerName},
+    command::{block_on, note, print},
     config::Loaded,
 };
 

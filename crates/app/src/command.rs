@@ -1,4 +1,4 @@
-//! What a command prints, and how it ends: results on stdout, the rest on stderr, and the exit codes in one table.
+//! What every command shares: its start, what it prints (results on stdout, the rest on stderr), and the table of exit codes.
 
 use std::{
     fmt::Display,
@@ -10,7 +10,11 @@ use adapter_postgres::MigrateError;
 use kernel::StoreError;
 use usecases::UnitOfWorkError;
 
-use crate::{logging::error_chain, readiness::TooOld};
+use crate::{
+    config::{Loaded, LogConfig, Sources},
+    logging::{self, error_chain},
+    readiness::TooOld,
+};
 
 /// The result could not be printed.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +23,7 @@ pub(crate) struct Unread(#[source] io::Error);
 
 impl Unread {
     /// Whether the reader went away, as `head` does. That is no failure.
-    pub(super) fn is_broken_pipe(&self) -> bool {
+    pub(crate) fn is_broken_pipe(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
 }
@@ -36,7 +40,7 @@ pub(crate) fn note(text: impl Display) {
 }
 
 /// Prints on stderr why a command failed.
-pub(super) fn complain(error: &anyhow::Error) {
+pub(crate) fn complain(error: &anyhow::Error) {
     note(format_args!("seller-api: {}", error_chain(error.as_ref())));
 }
 
@@ -129,12 +133,34 @@ impl From<Exit> for ExitCode {
 }
 
 /// The exit codes as the help shows them.
-pub(super) fn exit_codes() -> String {
+pub(crate) fn exit_codes() -> String {
     let codes = EXITS.map(|(_, code, meaning)| format!("  {code:<3}  {meaning}\n"));
     format!(
         "Exit codes:\n{}  128 and more: ended by the signal of that number less 128, such as 130 by Ctrl-C",
         codes.concat()
     )
+}
+
+/// Runs a command that waits, on a runtime of its own. What it leaves behind when it is done is dropped.
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Loads the configuration of a command that is soon over, and logs warnings alone unless a level was asked for.
+pub(crate) fn started(sources: Sources) -> anyhow::Result<Loaded> {
+    let loaded = sources.load()?;
+    let level = match loaded.source("log.level") {
+        Some(_) => loaded.config.log.level.clone(),
+        None => "warn".to_owned(),
+    };
+    logging::start(&LogConfig {
+        level,
+        ..loaded.config.log
+    });
+    Ok(loaded)
 }
 
 #[cfg(test)]
