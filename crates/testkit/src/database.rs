@@ -3,6 +3,8 @@
 use std::{path::PathBuf, sync::OnceLock};
 
 use private_postgres::{Binaries, Cluster, Error, Options};
+use tempfile::TempDir;
+use tokio::net::UnixListener;
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
@@ -138,6 +140,39 @@ impl Drop for TestDatabase {
         });
         // A database that stays behind ends with its cluster.
         drop(dropped.join());
+    }
+}
+
+/// A socket in front of that of a test's database.
+pub(crate) struct ProxySocket {
+    pub(crate) url: String,
+    pub(crate) listener: UnixListener,
+    pub(crate) target: PathBuf,
+    pub(crate) folder: TempDir,
+}
+
+impl ProxySocket {
+    pub(crate) fn of(database: &TestDatabase) -> Self {
+        let config: tokio_postgres::Config = database.url().parse().expect("the URL of a test's database");
+        let Some(tokio_postgres::config::Host::Unix(target)) = config.get_hosts().first() else {
+            panic!("the test's cluster listens on a unix socket");
+        };
+        let folder = tempfile::tempdir().expect("a folder for the socket");
+        let host = folder
+            .path()
+            .to_str()
+            .expect("a path in UTF-8")
+            .replace('/', "%2F");
+        let (user, name) = (
+            config.get_user().expect("a user"),
+            config.get_dbname().expect("a name"),
+        );
+        Self {
+            url: format!("postgres://{user}@{host}/{name}"),
+            listener: UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("the socket is bound"),
+            target: target.join(".s.PGSQL.5432"),
+            folder,
+        }
     }
 }
 

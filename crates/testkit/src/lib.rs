@@ -23,6 +23,7 @@ mod own_postgres;
 mod pgbouncer;
 mod server;
 mod small_disk;
+mod statement_proxy;
 mod worker;
 
 pub use balancer::Balancer;
@@ -34,4 +35,5 @@ pub use own_postgres::OwnPostgres;
 pub use pgbouncer::PgBouncer;
 pub use server::{ServerOptions, TestServer, sealing_key};
 pub use small_disk::{SmallDisk, may_lack_mounts, mounts_are_refused};
+pub use statement_proxy::{Fault, Flaw, Statement, StatementProxy};
 pub use worker::TestWorker;

@@ -19,7 +19,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::TestDatabase;
+use crate::{TestDatabase, database::ProxySocket};
 
 /// What one direction of a connection holds at most before somebody has to wait.
 const UNDER_WAY: usize = 1 << 20;
@@ -69,33 +69,18 @@ struct Losing {
 impl Link {
     /// An open way to the database.
     pub fn to(database: &TestDatabase) -> Self {
-        let config: tokio_postgres::Config = database.url().parse().expect("the URL of a test's database");
-        let Some(tokio_postgres::config::Host::Unix(target)) = config.get_hosts().first() else {
-            panic!("the test's cluster listens on a unix socket");
-        };
-        let target = target.join(".s.PGSQL.5432");
-        let folder = tempfile::tempdir().expect("a folder for the socket");
-        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("the socket is bound");
-        let host = folder
-            .path()
-            .to_str()
-            .expect("a path in UTF-8")
-            .replace('/', "%2F");
-        let (user, name) = (
-            config.get_user().expect("a user"),
-            config.get_dbname().expect("a name"),
-        );
-        let url = format!("postgres://{user}@{host}/{name}");
+        let socket = ProxySocket::of(database);
+        let (url, target) = (socket.url.clone(), socket.target.clone());
         let way = Way {
             open: Arc::new(watch::Sender::new(true)),
             losing: Arc::new(watch::Sender::new(None)),
             pace: Arc::default(),
         };
-        tokio::spawn(accept(listener, target, way.clone()));
+        tokio::spawn(accept(socket.listener, target, way.clone()));
         Self {
             url,
             way,
-            _folder: folder,
+            _folder: socket.folder,
         }
     }
 

@@ -1,0 +1,428 @@
+//! A proxy between the program and PostgreSQL that sees statements: it records them, breaks the one that a test names, and can
+//! plant a flaw into what passes.
+//!
+//! It carries out one statement of a connection after another, also where the client sends several without waiting, so a
+//! statement has ended at the server when its fault happens.
+
+use std::{
+    collections::HashMap,
+    io,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::UnixStream,
+    sync::watch,
+};
+
+use crate::{TestDatabase, database::ProxySocket};
+
+/// The code of a request for TLS.
+const TLS_REQUEST: [u8; 4] = 80_877_103_u32.to_be_bytes();
+
+/// What happens at a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// PostgreSQL refuses it as a serialization failure.
+    FailsBefore,
+    /// It is carried out, and its transaction fails then.
+    FailsAfter,
+    /// The connection breaks before the statement arrives.
+    NeverArrives,
+    /// It is carried out, and the connection breaks before the answer.
+    AnswerLost,
+    /// It is carried out, and the process is killed before the answer.
+    ProcessDies,
+    /// It is carried out, and its answer waits for [`StatementProxy::resume`].
+    Waits,
+}
+
+/// Something wrong with what passes, at every statement whose text contains the given piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// The statement says this instead of that.
+    Says {
+        this: &'static str,
+        instead_of: &'static str,
+    },
+    /// The transaction is committed and another one begun before the statement.
+    CommitsBefore(&'static str),
+    /// The transaction is committed and another one begun after the statement.
+    CommitsAfter(&'static str),
+    /// The statement is sent again where its answer is lost.
+    SentAgain(&'static str),
+    /// The first answer to the statement with the same parameters is given again.
+    Cached(&'static str),
+}
+
+/// A statement in the order of its text's appearance: the `nth` that says `sql`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    pub sql: String,
+    pub nth: usize,
+    /// It was in a transaction when it had been carried out.
+    pub in_transaction: bool,
+}
+
+/// The proxy. It ends with the runtime of its test.
+#[derive(Debug)]
+pub struct StatementProxy {
+    url: String,
+    shared: Arc<Shared>,
+    _folder: TempDir,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    target: PathBuf,
+    flaws: Vec<Flaw>,
+    planted: AtomicBool,
+    state: Mutex<State>,
+    reached: watch::Sender<bool>,
+    resumed: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    recorded: Vec<Statement>,
+    armed: Option<(String, usize, Fault)>,
+    process: Option<u32>,
+    cached: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl StatementProxy {
+    pub fn to(database: &TestDatabase, flaws: &[Flaw]) -> Self {
+        let ProxySocket {
+            url,
+            listener,
+            target,
+            folder,
+        } = ProxySocket::of(database);
+        let shared = Arc::new(Shared {
+            target,
+            flaws: flaws.to_vec(),
+            ..Shared::default()
+        });
+        let accepting = Arc::clone(&shared);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let shared = Arc::clone(&accepting);
+                // A broken connection is what this is for.
+                tokio::spawn(async move { drop(forward(client, &shared).await) });
+            }
+        });
+        Self {
+            url,
+            shared,
+            _folder: folder,
+        }
+    }
+
+    /// The URL to connect to.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Forgets what it has recorded, and breaks this statement of those that follow.
+    pub fn arm(&self, statement: &Statement, fault: Fault) {
+        self.shared.reached.send_replace(false);
+        self.shared.resumed.send_replace(false);
+        let mut state = self.shared.state();
+        state.recorded.clear();
+        state.armed = Some((statement.sql.clone(), statement.nth, fault));
+    }
+
+    /// Forgets what it has recorded.
+    pub fn record(&self) {
+        self.shared.state().recorded.clear();
+    }
+
+    /// The statements since.
+    pub fn recorded(&self) -> Vec<Statement> {
+        self.shared.state().recorded.clone()
+    }
+
+    /// The process that dies at [`Fault::ProcessDies`].
+    pub fn kills(&self, process: u32) {
+        self.shared.state().process = Some(process);
+    }
+
+    /// Waits until the fault has happened.
+    pub async fn reached(&self) {
+        until(&self.shared.reached).await;
+    }
+
+    /// Lets a statement go on that waits.
+    pub fn resume(&self) {
+        self.shared.resumed.send_replace(true);
+    }
+
+    /// Disarms; true where the fault had not happened.
+    pub fn disarm(&self) -> bool {
+        self.shared.state().armed.take().is_some()
+    }
+
+    /// True when a statement with the flaw has passed.
+    pub fn is_planted(&self) -> bool {
+        self.shared.planted.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("the state is whole")
+    }
+
+    /// The text as the server gets it.
+    fn rewritten(&self, sql: &str) -> Option<String> {
+        let mut text = sql.to_owned();
+        for flaw in &self.flaws {
+            if let Flaw::Says { this, instead_of } = flaw {
+                text = text.replace(instead_of, this);
+            }
+        }
+        (text != sql).then(|| {
+            self.planted.store(true, Ordering::Relaxed);
+            text
+        })
+    }
+
+    /// The flaw of a statement, apart from its text.
+    fn flaw(&self, sql: &str) -> Option<Flaw> {
+        let found = self.flaws.iter().copied().find(|flaw| match flaw {
+            Flaw::Says { .. } => false,
+            Flaw::CommitsBefore(piece)
+            | Flaw::CommitsAfter(piece)
+            | Flaw::SentAgain(piece)
+            | Flaw::Cached(piece) => sql.contains(piece),
+        });
+        if found.is_some() {
+            self.planted.store(true, Ordering::Relaxed);
+        }
+        found
+    }
+
+    /// Records a statement, and takes the fault that is to happen to it.
+    fn next(&self, sql: &str) -> (usize, Option<Fault>) {
+        let mut state = self.state();
+        let index = state.recorded.len();
+        let nth = state.recorded.iter().filter(|earlier| earlier.sql == sql).count();
+        state.recorded.push(Statement {
+            sql: sql.to_owned(),
+            nth,
+            in_transaction: false,
+        });
+        let hit = matches!(&state.armed, Some((text, number, _)) if text == sql && *number == nth);
+        let fault = if hit {
+            state.armed.take().map(|(.., fault)| fault)
+        } else {
+            None
+        };
+        (index, fault)
+    }
+}
+
+async fn until(flag: &watch::Sender<bool>) {
+    // It cannot fail while its sender is there.
+    drop(flag.subscribe().wait_for(|is_so| *is_so).await);
+}
+
+/// What a client sends up to the next point at which it expects an answer.
+struct Batch {
+    bytes: Vec<u8>,
+    /// The statement that is carried out, if any is.
+    sql: Option<String>,
+}
+
+/// What the server answers to a batch.
+struct Reply {
+    bytes: Vec<u8>,
+    in_transaction: bool,
+}
+
+async fn forward(mut client: UnixStream, shared: &Shared) -> io::Result<()> {
+    let mut server = UnixStream::connect(&shared.target).await?;
+    // The tests' server trusts everybody on its socket: it is ready after the startup message.
+    let startup = startup(&mut client).await?;
+    server.write_all(&startup).await?;
+    client.write_all(&answer(&mut server).await?.bytes).await?;
+    let mut prepared = HashMap::new();
+    loop {
+        let batch = batch(&mut client, shared, &mut prepared).await?;
+        let Some(sql) = batch.sql else {
+            server.write_all(&batch.bytes).await?;
+            client.write_all(&answer(&mut server).await?.bytes).await?;
+            continue;
+        };
+        let (index, fault) = shared.next(&sql);
+        let flaw = shared.flaw(&sql);
+        if matches!(flaw, Some(Flaw::CommitsBefore(_))) {
+            ask(&mut server, "commit; begin").await?;
+        }
+        let reply = match fault {
+            Some(Fault::FailsBefore) => fail(&mut server, &sql).await?,
+            Some(Fault::NeverArrives) => {
+                shared.reached.send_replace(true);
+                return Ok(());
+            }
+            _ => carry_out(&mut server, &batch.bytes, flaw, shared).await?,
+        };
+        if let Some(statement) = shared.state().recorded.get_mut(index) {
+            statement.in_transaction = reply.in_transaction;
+        }
+        if fault.is_some() {
+            shared.reached.send_replace(true);
+        }
+        let reply = match fault {
+            Some(Fault::FailsAfter) => fail(&mut server, &sql).await?,
+            Some(Fault::AnswerLost) if matches!(flaw, Some(Flaw::SentAgain(_))) => {
+                carry_out(&mut server, &batch.bytes, flaw, shared).await?
+            }
+            Some(Fault::AnswerLost) => return Ok(()),
+            Some(Fault::ProcessDies) => {
+                let process = shared
+                    .state()
+                    .process
+                    .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+                return Ok(kill_process(process.expect("a process"), Signal::KILL)?);
+            }
+            Some(Fault::Waits) => {
+                until(&shared.resumed).await;
+                reply
+            }
+            _ => reply,
+        };
+        client.write_all(&reply.bytes).await?;
+    }
+}
+
+/// The startup message, which has no type. An offer of TLS before it is declined.
+async fn startup(client: &mut UnixStream) -> io::Result<Vec<u8>> {
+    loop {
+        let length = client.read_u32().await?;
+        let mut body = vec![0; usize::try_from(length).map_err(io::Error::other)? - 4];
+        client.read_exact(&mut body).await?;
+        if body != TLS_REQUEST {
+            return Ok([&length.to_be_bytes()[..], &body].concat());
+        }
+        client.write_all(b"N").await?;
+    }
+}
+
+async fn carry_out(
+    server: &mut UnixStream,
+    batch: &[u8],
+    flaw: Option<Flaw>,
+    shared: &Shared,
+) -> io::Result<Reply> {
+    if matches!(flaw, Some(Flaw::Cached(_)))
+        && let Some(bytes) = shared.state().cached.get(batch).cloned()
+    {
+        return Ok(Reply {
+            bytes,
+            in_transaction: false,
+        });
+    }
+    server.write_all(batch).await?;
+    let reply = answer(server).await?;
+    if matches!(flaw, Some(Flaw::Cached(_))) {
+        shared.state().cached.insert(batch.to_vec(), reply.bytes.clone());
+    }
+    if matches!(flaw, Some(Flaw::CommitsAfter(_))) {
+        ask(server, "commit; begin").await?;
+    }
+    Ok(reply)
+}
+
+/// Has the server fail; a COMMIT that fails has ended its transaction.
+async fn fail(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
+    if sql.eq_ignore_ascii_case("commit") {
+        ask(server, "rollback").await?;
+    }
+    ask(
+        server,
+        "do $$ begin raise exception 'a planted failure' using errcode = 'serialization_failure'; end $$",
+    )
+    .await
+}
+
+async fn ask(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
+    server
+        .write_all(&message(b'Q', &[sql.as_bytes(), &[0]].concat())?)
+        .await?;
+    answer(server).await
+}
+
+/// Reads what the server says until it is ready for the next query.
+async fn answer(server: &mut UnixStream) -> io::Result<Reply> {
+    let mut bytes = Vec::new();
+    loop {
+        let (kind, body) = read(server).await?;
+        bytes.extend(message(kind, &body)?);
+        if kind == b'Z' {
+            return Ok(Reply {
+                bytes,
+                in_transaction: body.first() != Some(&b'I'),
+            });
+        }
+    }
+}
+
+/// Reads what the client says until it expects an answer.
+async fn batch(
+    client: &mut UnixStream,
+    shared: &Shared,
+    prepared: &mut HashMap<Vec<u8>, String>,
+) -> io::Result<Batch> {
+    let mut batch = Batch {
+        bytes: Vec::new(),
+        sql: None,
+    };
+    let mut bound = None;
+    loop {
+        let (kind, mut body) = read(client).await?;
+        let texts = body
+            .split(|byte| *byte == 0)
+            .map(<[u8]>::to_vec)
+            .take(2)
+            .collect::<Vec<_>>();
+        match (kind, texts.as_slice()) {
+            (b'P', [name, sql]) => {
+                let text = String::from_utf8(sql.clone()).map_err(io::Error::other)?;
+                if let Some(rewritten) = shared.rewritten(&text) {
+                    let rest = body.split_off(name.len() + sql.len() + 2);
+                    body = [name, &[0][..], rewritten.as_bytes(), &[0], &rest].concat();
+                }
+                prepared.insert(name.clone(), text);
+            }
+            (b'B', [_, name]) => bound = prepared.get(name).cloned(),
+            (b'E', _) => batch.sql = bound.take(),
+            (b'Q', [sql, ..]) => batch.sql = Some(String::from_utf8(sql.clone()).map_err(io::Error::other)?),
+            _ => {}
+        }
+        batch.bytes.extend(message(kind, &body)?);
+        if matches!(kind, b'S' | b'Q') {
+            return Ok(batch);
+        }
+    }
+}
+
+async fn read(from: &mut UnixStream) -> io::Result<(u8, Vec<u8>)> {
+    let kind = from.read_u8().await?;
+    let length = from.read_u32().await?;
+    let mut body = vec![0; usize::try_from(length).map_err(io::Error::other)? - 4];
+    from.read_exact(&mut body).await?;
+    Ok((kind, body))
+}
+
+fn message(kind: u8, body: &[u8]) -> io::Result<Vec<u8>> {
+    let length = u32::try_from(body.len() + 4).map_err(io::Error::other)?;
+    Ok([&[kind], &length.to_be_bytes()[..], body].concat())
+}

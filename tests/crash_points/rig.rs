@@ -1,0 +1,499 @@
+//! Plays a case at each statement with each fault, and judges what it leaves.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use blackbox::{World, listen, local_receivers};
+use chrono::TimeDelta;
+use testkit::{
+    Answer, Fault, Flaw, Request, ServerOptions, Statement, StatementProxy, TestClock, TestServer,
+};
+use tokio::{
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+use crate::PROGRAM;
+
+/// The faults of a request. What is done within them by others is [`Fault::Waits`].
+pub(crate) const FAULTS: [Fault; 6] = [
+    Fault::FailsBefore,
+    Fault::FailsAfter,
+    Fault::NeverArrives,
+    Fault::AnswerLost,
+    Fault::ProcessDies,
+    Fault::Waits,
+];
+/// Longer than any lease.
+pub(crate) const LEASE: TimeDelta = TimeDelta::seconds(61);
+/// How long somebody else goes on at most while a statement's answer waits.
+const OVERTAKING: Duration = Duration::from_secs(2);
+/// Within this a request has come to each of its statements.
+const REACHED: Duration = Duration::from_secs(5);
+/// How often a play is tried whose statement does not come.
+const TRIES: usize = 3;
+/// The readiness probe reads this beside every request.
+const PROBED: &str = "__diesel_schema_migrations";
+/// How often a client repeats a request.
+const REPEATS: usize = 8;
+
+/// What a violation is told as.
+pub(crate) type Held = Result<(), String>;
+
+/// How often there is what, by name.
+pub(crate) type Footprint = BTreeMap<String, i64>;
+
+/// Everything that a change leaves behind, counted.
+const FOOTPRINT: &str = "
+    select 'changes ' || kind, count(*) from changes group by kind
+    union all select 'deliveries of ' || event, count(*) from deliveries group by event
+    union all select 'codes', count(*) from authorization_codes
+    union all select 'mails', count(*) from mails
+    union all select 'orders ' || status, count(*) from seller_orders group by status
+    union all select 'orders with a buyer', count(*) from seller_orders where buyer is not null
+    union all select 'offers', count(*) from offers
+    union all select 'pieces', coalesce(sum(stock), 0)::bigint from offers
+    union all select 'parcels', count(*) from parcels
+    union all select 'subscriptions', count(*) from subscriptions where active
+    union all select 'places', coalesce(sum(used), 0)::bigint from subscription_quota";
+
+/// What never is, whatever happens.
+const NEVER: [(&str, &str); 3] = [
+    (
+        "a delivery is due in a queue that sleeps",
+        "select count(*) from deliveries d join subscriptions s on s.seller_id = d.seller_id and s.id = d.subscription_id \
+         where d.due_at is not null and s.active and s.wake_at is null and not s.leased",
+    ),
+    (
+        "stock is below zero",
+        "select count(*) from offers where stock < 0",
+    ),
+    (
+        "a family has two refresh tokens that are not used",
+        "select count(*) from (select from refresh_tokens t join families f on f.id = t.family_id \
+         where t.used_at is null and f.revoked_at is null group by t.family_id having count(*) > 1) families",
+    ),
+];
+
+/// A request with what has to hold after it.
+pub(crate) trait Case {
+    /// What the request is about, fresh for each play.
+    type Subject;
+
+    /// Whether the request has an idempotency key.
+    fn is_keyed(&self) -> bool {
+        true
+    }
+
+    async fn prepare(&self, world: &World) -> Self::Subject;
+
+    /// The request to the world's server. A client sends it again until it has an answer.
+    fn request(&self, world: &World, subject: &Self::Subject) -> Request;
+
+    /// What has to hold beside the footprint.
+    async fn judge(&self, world: &World, played: &Played<'_, Self::Subject>) -> Held {
+        let _ = world;
+        match played.answer.status {
+            200..=204 => Ok(()),
+            _ => Err(format!("the last answer is {:?}", played.answer)),
+        }
+    }
+}
+
+/// What was played.
+pub(crate) struct Played<'a, S> {
+    pub(crate) subject: &'a S,
+    /// None in a run without.
+    pub(crate) fault: Option<Fault>,
+    /// The answer at which the client was content.
+    pub(crate) answer: Answer,
+    /// How often the request was sent until then.
+    pub(crate) sent: usize,
+}
+
+/// A request in the making, with the key that it has.
+struct Run<S> {
+    subject: S,
+    key: Option<String>,
+}
+
+impl<S> Run<S> {
+    fn keyed(&self, request: Request) -> Request {
+        match &self.key {
+            Some(key) => request.header("idempotency-key", key),
+            None => request,
+        }
+    }
+}
+
+/// A process that things happen to.
+pub(crate) struct Doomed {
+    pub(crate) proxy: StatementProxy,
+    pub(crate) server: TestServer,
+}
+
+/// Two servers over one database: one that things happen to, and the world's own.
+pub(crate) struct Rig {
+    pub(crate) world: World,
+    pub(crate) clock: TestClock,
+    doomed: Doomed,
+    /// Takes the doomed one's place.
+    spare: JoinHandle<Doomed>,
+    flaws: Vec<Flaw>,
+    /// The way of the world's own server.
+    pub(crate) aside: StatementProxy,
+    looking: tokio_postgres::Client,
+    keys: AtomicU32,
+}
+
+fn settings(options: ServerOptions) -> ServerOptions {
+    local_receivers(options)
+        .set("SELLER_API__SERVER__WORKERS", "none")
+        .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
+        .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
+}
+
+impl Rig {
+    pub(crate) async fn new(flaws: &[Flaw]) -> Self {
+        Self::with(flaws, |options| options).await
+    }
+
+    pub(crate) async fn with(flaws: &[Flaw], more: impl FnOnce(ServerOptions) -> ServerOptions) -> Self {
+        let mut world = World::with(PROGRAM, |options| more(settings(options))).await;
+        let clock = world.database.control_clock().await;
+        let aside = StatementProxy::to(&world.database, flaws);
+        if !flaws.is_empty() {
+            let operator_token = world.server.operator_token.clone();
+            world.server = listen(&world.options, aside.url()).await;
+            world.server.operator_token = operator_token;
+            world.server.ready().await;
+        }
+        let doomed = doomed(&world, flaws).await.unwrap();
+        Self {
+            spare: self::doomed(&world, flaws),
+            looking: world.database.connect().await,
+            flaws: flaws.to_vec(),
+            keys: AtomicU32::new(0),
+            world,
+            clock,
+            doomed,
+            aside,
+        }
+    }
+
+    /// Whether a flaw has passed on either way.
+    pub(crate) fn is_flawed(&self) -> bool {
+        self.doomed.proxy.is_planted() || self.aside.is_planted()
+    }
+
+    /// Plays a case at each of its statements with each fault.
+    pub(crate) async fn hold<C: Case>(&mut self, case: &C) -> Held {
+        self.hold_against(case, &FAULTS).await
+    }
+
+    /// Plays a case at each of its statements with these faults.
+    pub(crate) async fn hold_against<C: Case>(&mut self, case: &C, faults: &[Fault]) -> Held {
+        let (footprint, statements) = self.statements(case).await?;
+        for statement in &statements {
+            for fault in faults {
+                // Outside of a transaction, what was carried out cannot fail any more.
+                if *fault == Fault::FailsAfter && !statement.in_transaction {
+                    continue;
+                }
+                let mut happened = false;
+                // A machine that is busy elsewhere may fail a request before its statement.
+                for _ in 0..TRIES {
+                    let held = self.play(case, statement, *fault, &footprint).await;
+                    happened =
+                        held.map_err(|violation| format!("{fault:?} at {statement:?}: {violation}"))?;
+                    if happened {
+                        break;
+                    }
+                }
+                if !happened {
+                    return Err(format!("{statement:?} does not come again"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a run without a fault leaves, and its statements.
+    async fn statements<C: Case>(&mut self, case: &C) -> Result<(Footprint, Vec<Statement>), String> {
+        // The first run prepares statements and opens connections.
+        self.undisturbed(case).await?;
+        let (footprint, once) = self.undisturbed(case).await?;
+        let (_, again) = self.undisturbed(case).await?;
+        // What the process does beside the request is not of the case.
+        let is_of_it = |one: &Statement| again.contains(one) && !one.sql.contains(PROBED);
+        let statements: Vec<_> = once.into_iter().filter(is_of_it).collect();
+        assert!(!statements.is_empty(), "the case asks nothing of the database");
+        Ok((footprint, statements))
+    }
+
+    async fn undisturbed<C: Case>(&mut self, case: &C) -> Result<(Footprint, Vec<Statement>), String> {
+        let (run, before) = (self.run(case).await, self.footprint().await);
+        self.doomed.proxy.record();
+        let answer = run.keyed(self.request(case, &run.subject)).try_send().await;
+        let statements = self.doomed.proxy.recorded();
+        let played = Played {
+            subject: &run.subject,
+            fault: None,
+            answer: answer.map_err(|error| error.to_string())?,
+            sent: 1,
+        };
+        case.judge(&self.world, &played).await?;
+        Ok((difference(&before, &self.footprint().await), statements))
+    }
+
+    /// Plays a case once; false where the statement did not come.
+    async fn play<C: Case>(
+        &mut self,
+        case: &C,
+        statement: &Statement,
+        fault: Fault,
+        expected: &Footprint,
+    ) -> Result<bool, String> {
+        let (run, before) = (self.run(case).await, self.footprint().await);
+        self.doomed.proxy.arm(statement, fault);
+        let first = run.keyed(self.request(case, &run.subject));
+        let answers = if fault == Fault::Waits {
+            let again = run.keyed(case.request(&self.world, &run.subject));
+            self.overtaken(first, again, LEASE).await
+        } else {
+            first.try_send().await.into_iter().collect()
+        };
+        if self.doomed.proxy.disarm() {
+            return Ok(false);
+        }
+        if fault == Fault::ProcessDies {
+            self.revive().await;
+        }
+        self.content(case, run, fault, answers).await?;
+        self.leaves(&before, expected).await?;
+        Ok(true)
+    }
+
+    /// Plays a case, and something else while each of its statements waits for its answer.
+    pub(crate) async fn hold_meanwhile<C: Case, T>(
+        &mut self,
+        case: &C,
+        meanwhile: impl AsyncFn(&World) -> T,
+        after: impl AsyncFn(&World, T) -> Held,
+    ) -> Held {
+        let (_, statements) = self.statements(case).await?;
+        for statement in &statements {
+            let run = self.run(case).await;
+            self.doomed.proxy.arm(statement, Fault::Waits);
+            let first = tokio::spawn(run.keyed(self.request(case, &run.subject)).try_send());
+            if timeout(REACHED, self.doomed.proxy.reached()).await.is_err() {
+                return Err(format!("{statement:?} does not come again"));
+            }
+            let meanwhile = meanwhile(&self.world).await;
+            self.doomed.proxy.resume();
+            let answer = first.await.unwrap().map_err(|error| error.to_string())?;
+            let played = Played {
+                subject: &run.subject,
+                fault: Some(Fault::Waits),
+                answer,
+                sent: 1,
+            };
+            case.judge(&self.world, &played).await?;
+            let held = after(&self.world, meanwhile)
+                .await
+                .and(self.nothing_wrong().await);
+            held.map_err(|violation| format!("meanwhile at {statement:?}: {violation}"))?;
+        }
+        Ok(())
+    }
+
+    /// Plays a case with a process that is killed at a moment that is none of a statement.
+    pub(crate) async fn hold_when_killed<C: Case>(&mut self, case: &C, moment: impl AsyncFnOnce()) -> Held {
+        let (expected, _) = self.undisturbed(case).await?;
+        let (run, before) = (self.run(case).await, self.footprint().await);
+        let first = tokio::spawn(run.keyed(self.request(case, &run.subject)).try_send());
+        moment().await;
+        self.doomed.server.kill();
+        self.revive().await;
+        let answers = first.await.unwrap().into_iter().collect();
+        self.content(case, run, Fault::ProcessDies, answers).await?;
+        self.leaves(&before, &expected).await
+    }
+
+    async fn run<C: Case>(&self, case: &C) -> Run<C::Subject> {
+        let number = self.keys.fetch_add(1, Ordering::Relaxed);
+        Run {
+            subject: case.prepare(&self.world).await,
+            key: case.is_keyed().then(|| format!("key-{number}")),
+        }
+    }
+
+    /// Repeats a request until the client is content, and judges its answers.
+    async fn content<C: Case>(
+        &self,
+        case: &C,
+        run: Run<C::Subject>,
+        fault: Fault,
+        mut answers: Vec<Answer>,
+    ) -> Held {
+        let again = || run.keyed(case.request(&self.world, &run.subject));
+        let mut sent = if fault == Fault::Waits { 2 } else { 1 };
+        while !answers.iter().any(is_final) && sent < REPEATS {
+            if answers.last().is_some_and(is_undecided) {
+                self.clock.advance(LEASE).await;
+            }
+            sent += 1;
+            answers.extend(again().try_send().await);
+        }
+        if run.key.is_some() {
+            answers.push(again().send().await);
+        }
+        answers.retain(is_final);
+        // A refusal is not remembered: one who was late may be refused what was done meanwhile.
+        let good: Vec<_> = answers.iter().filter(|answer| answer.status < 400).collect();
+        if run.key.is_some() && good.windows(2).any(|two| two[0].bytes != two[1].bytes) {
+            return Err(format!("several answers to one key: {good:?}"));
+        }
+        let last = good.last().copied().or(answers.last());
+        let answer = last.ok_or("nobody answers")?.clone();
+        let played = Played {
+            subject: &run.subject,
+            fault: Some(fault),
+            answer,
+            sent,
+        };
+        case.judge(&self.world, &played).await
+    }
+
+    /// Plays a case against its rival, which comes in at each of the statements: one of the two gets what both want.
+    pub(crate) async fn hold_against_rivals<C: Case>(&mut self, case: &C) -> Held {
+        let (expected, statements) = self.statements(case).await?;
+        for statement in &statements {
+            let (run, before) = (self.run(case).await, self.footprint().await);
+            self.doomed.proxy.arm(statement, Fault::Waits);
+            let first = run.keyed(self.request(case, &run.subject));
+            let rival = case.request(&self.world, &run.subject);
+            let answers = self.overtaken(first, rival, TimeDelta::zero()).await;
+            if self.doomed.proxy.disarm() {
+                return Err(format!("{statement:?} does not come again"));
+            }
+            let got_it = answers.iter().filter(|answer| answer.status < 300).count();
+            let held = match (got_it, answers.iter().all(is_final)) {
+                (1, true) => self.leaves(&before, &expected).await,
+                _ => Err(format!("{answers:?}")),
+            };
+            held.map_err(|violation| format!("a rival at {statement:?}: {violation}"))?;
+        }
+        Ok(())
+    }
+
+    /// The request to the doomed server.
+    fn request<C: Case>(&mut self, case: &C, subject: &C::Subject) -> Request {
+        std::mem::swap(&mut self.world.server, &mut self.doomed.server);
+        let request = case.request(&self.world, subject);
+        std::mem::swap(&mut self.world.server, &mut self.doomed.server);
+        request
+    }
+
+    /// Sends a request whose statement waits, and meanwhile, when so much time has passed, another one elsewhere.
+    async fn overtaken(&self, first: Request, other: Request, later: TimeDelta) -> Vec<Answer> {
+        let mut first = tokio::spawn(first.try_send());
+        tokio::select! {
+            () = self.doomed.proxy.reached() => {}
+            answer = &mut first => return answer.unwrap().into_iter().collect(),
+        }
+        self.clock.advance(later).await;
+        let other = tokio::spawn(other.try_send());
+        // It has its answer, or waits for a lock.
+        eventually_or(OVERTAKING, async || {
+            other.is_finished() || self.is_blocked().await
+        })
+        .await;
+        self.doomed.proxy.resume();
+        let answers = [first.await.unwrap(), other.await.unwrap()];
+        answers.into_iter().flatten().collect()
+    }
+
+    /// Whether somebody waits for a lock.
+    async fn is_blocked(&self) -> bool {
+        let waiting = "select exists (select from pg_stat_activity where wait_event_type = 'Lock' \
+            and datname = current_database())";
+        self.looking.query_one(waiting, &[]).await.unwrap().get(0)
+    }
+
+    /// Puts the spare process into the place of the one that has died.
+    async fn revive(&mut self) {
+        let next = doomed(&self.world, &self.flaws);
+        self.doomed = std::mem::replace(&mut self.spare, next).await.unwrap();
+    }
+
+    /// What there is.
+    pub(crate) async fn footprint(&self) -> Footprint {
+        let rows = self.looking.query(FOOTPRINT, &[]).await.unwrap();
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+    }
+
+    /// Looks whether there is as much more as there has to be, and nothing that never is.
+    pub(crate) async fn leaves(&self, before: &Footprint, expected: &Footprint) -> Held {
+        let left = difference(before, &self.footprint().await);
+        if left != *expected {
+            return Err(format!("it leaves {left:?} instead of {expected:?}"));
+        }
+        self.nothing_wrong().await
+    }
+
+    async fn nothing_wrong(&self) -> Held {
+        for (what, statement) in NEVER {
+            let found: i64 = self.looking.query_one(statement, &[]).await.unwrap().get(0);
+            if found > 0 {
+                return Err(what.to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One more process on its own way to the world's database.
+pub(crate) fn doomed(world: &World, flaws: &[Flaw]) -> JoinHandle<Doomed> {
+    let proxy = StatementProxy::to(&world.database, flaws);
+    let (options, operator_token) = (world.options.clone(), world.server.operator_token.clone());
+    tokio::spawn(async move {
+        let mut server = listen(&options, proxy.url()).await;
+        server.operator_token = operator_token;
+        server.ready().await;
+        proxy.kills(server.id());
+        Doomed { proxy, server }
+    })
+}
+
+/// Whether the request of the same key still runs.
+fn is_undecided(answer: &Answer) -> bool {
+    answer.status == 409 && answer.code() == "idempotency_in_progress"
+}
+
+/// Whether the client need not ask again.
+fn is_final(answer: &Answer) -> bool {
+    answer.status < 500 && !is_undecided(answer)
+}
+
+pub(crate) fn difference(before: &Footprint, after: &Footprint) -> Footprint {
+    let mut difference = after.clone();
+    for (what, number) in before {
+        *difference.entry(what.clone()).or_default() -= number;
+    }
+    difference.retain(|_, number| *number != 0);
+    difference
+}
+
+/// Whether something comes about within a time.
+pub(crate) async fn eventually_or(limit: Duration, mut look: impl AsyncFnMut() -> bool) -> bool {
+    let waiting = async {
+        while !look().await {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(limit, waiting).await.is_ok()
+}

@@ -1,0 +1,284 @@
+//! Tokens: what is issued, used up and revoked, and what the gate counts. Nothing here has a key.
+
+use blackbox::{Application, Asking, Callback, Form, Member, Pair, World, encoded};
+use reqwest::Method;
+use testkit::{Fault, Request};
+use tokio::sync::Mutex;
+
+use crate::rig::{Case, Held, Played, Rig};
+
+/// A seller and an application of somebody else's.
+pub(crate) struct Connected {
+    member: Mutex<Member>,
+    application: Application,
+}
+
+impl Connected {
+    async fn new(rig: &Rig) -> Self {
+        Self {
+            application: rig
+                .world
+                .partner(&rig.world.seller().await, &["offers:read"])
+                .await,
+            member: Mutex::new(rig.world.member().await),
+        }
+    }
+
+    fn oauth(&self, world: &World, endpoint: &str, fields: &[(&str, &str)]) -> Request {
+        let mut fields = fields.to_vec();
+        fields.push(("client_id", &self.application.client_id));
+        fields.push(("client_secret", &self.application.client_secret));
+        world
+            .client
+            .post(&world.url(&format!("/oauth/{endpoint}")))
+            .form(&encoded(&fields))
+    }
+}
+
+/// Somebody else has used up what was presented: an earlier request of the same client, whose process has died or which was
+/// overtaken. Only then may a client that presents nothing twice on purpose lose its family.
+fn was_used<S>(played: &Played<'_, S>) -> bool {
+    played.answer.status == 400 && matches!(played.fault, Some(Fault::ProcessDies | Fault::Waits))
+}
+
+/// The pair of an answer works, where nobody else has used up what it was given for.
+async fn pair_works<S>(world: &World, played: &Played<'_, S>) -> Held {
+    if was_used(played) || played.fault == Some(Fault::Waits) {
+        return Ok(());
+    }
+    if played.answer.status != 200 {
+        return Err(format!("the family is lost: {:?}", played.answer));
+    }
+    works(world, &Pair::of(played.answer.clone()).access, true).await
+}
+
+async fn works(world: &World, access: &str, expected: bool) -> Held {
+    match world.works(access).await {
+        works if works == expected => Ok(()),
+        works => Err(format!("that the token works is {works}")),
+    }
+}
+
+pub(crate) struct Refresh(Connected);
+
+impl Refresh {
+    pub(crate) async fn new(rig: &Rig) -> Self {
+        Self(Connected::new(rig).await)
+    }
+}
+
+impl Case for Refresh {
+    type Subject = Pair;
+
+    fn is_keyed(&self) -> bool {
+        false
+    }
+
+    async fn prepare(&self, world: &World) -> Pair {
+        let mut member = self.0.member.lock().await;
+        world
+            .pair(&mut member.browser, &self.0.application, "offers:read")
+            .await
+    }
+
+    fn request(&self, world: &World, pair: &Pair) -> Request {
+        self.0.oauth(
+            world,
+            "token",
+            &[("grant_type", "refresh_token"), ("refresh_token", &pair.refresh)],
+        )
+    }
+
+    async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Held {
+        if was_used(played) {
+            // Used up twice, it has ended its family.
+            works(world, &played.subject.access, false).await?;
+        }
+        pair_works(world, played).await
+    }
+}
+
+struct Consent(Connected);
+
+impl Case for Consent {
+    type Subject = (Asking, Form, Member);
+
+    fn is_keyed(&self) -> bool {
+        false
+    }
+
+    async fn prepare(&self, world: &World) -> (Asking, Form, Member) {
+        let asking = world.asking(&self.0.application, "offers:read");
+        let mut member = self.0.member.lock().await;
+        let page = world.screen(&mut member.browser, &asking).await;
+        (
+            asking,
+            page.form("/panel/consent").press("decision", "approve"),
+            member.clone(),
+        )
+    }
+
+    fn request(&self, world: &World, (_, form, member): &(Asking, Form, Member)) -> Request {
+        let mut browser = world.visitor();
+        browser.cookies.clone_from(&member.browser.cookies);
+        browser.request(Method::POST, &form.action).form(&form.body())
+    }
+
+    async fn judge(&self, world: &World, played: &Played<'_, (Asking, Form, Member)>) -> Held {
+        let died = matches!(played.fault, Some(Fault::ProcessDies | Fault::Waits));
+        if played.answer.status == 410 && died {
+            // The first decision stands; the code went with the process.
+            return Ok(());
+        }
+        let code = Callback::of(&played.answer).code();
+        match world
+            .exchange(&self.0.application, &played.subject.0, &code)
+            .await
+            .status
+        {
+            200 => Ok(()),
+            status => Err(format!("the code is worth {status}")),
+        }
+    }
+}
+
+/// The end of an access token that has been used before.
+pub(crate) struct Revocation(Connected);
+
+impl Revocation {
+    pub(crate) async fn new(rig: &Rig) -> Self {
+        Self(Connected::new(rig).await)
+    }
+}
+
+impl Case for Revocation {
+    type Subject = Pair;
+
+    fn is_keyed(&self) -> bool {
+        false
+    }
+
+    async fn prepare(&self, world: &World) -> Pair {
+        let mut member = self.0.member.lock().await;
+        let pair = world
+            .pair(&mut member.browser, &self.0.application, "offers:read")
+            .await;
+        assert!(world.works(&pair.access).await);
+        pair
+    }
+
+    fn request(&self, world: &World, pair: &Pair) -> Request {
+        self.0.oauth(world, "revoke", &[("token", &pair.access)])
+    }
+
+    async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Held {
+        match played.answer.status {
+            200 => works(world, &played.subject.access, false).await,
+            _ => Err(format!("{:?}", played.answer)),
+        }
+    }
+}
+
+struct ClientToken;
+
+impl Case for ClientToken {
+    type Subject = Application;
+
+    fn is_keyed(&self) -> bool {
+        false
+    }
+
+    async fn prepare(&self, world: &World) -> Application {
+        world.application(&world.seller().await, &["offers:read"]).await
+    }
+
+    fn request(&self, world: &World, application: &Application) -> Request {
+        let fields = [
+            ("grant_type", "client_credentials"),
+            ("client_id", &*application.client_id),
+            ("client_secret", &*application.client_secret),
+        ];
+        world
+            .client
+            .post(&world.url("/oauth/token"))
+            .form(&encoded(&fields))
+    }
+
+    async fn judge(&self, world: &World, played: &Played<'_, Application>) -> Held {
+        if played.answer.status != 200 {
+            return Err(format!("{:?}", played.answer));
+        }
+        let access = played.answer.json()["access_token"].as_str().unwrap().to_owned();
+        works(world, &access, true).await
+    }
+}
+
+/// Requests of an application that nobody else counts for.
+pub(crate) struct Counting;
+
+/// A token of its own, the application, and how many requests it has had counted.
+pub(crate) struct Counted {
+    token: String,
+    application: Application,
+    before: i64,
+}
+
+async fn counted(world: &World, application: &Application) -> i64 {
+    let used = "select coalesce(sum(used), 0)::bigint from rate_windows where replace(subject::text, '-', '') = \
+                split_part($1, '_', 2)";
+    world.count(used, &application.client_id).await
+}
+
+impl Case for Counting {
+    type Subject = Counted;
+
+    fn is_keyed(&self) -> bool {
+        false
+    }
+
+    async fn prepare(&self, world: &World) -> Counted {
+        let application = world.application(&world.seller().await, &["offers:read"]).await;
+        let (token, before) = (
+            world.token(&application).await,
+            counted(world, &application).await,
+        );
+        Counted {
+            token,
+            application,
+            before,
+        }
+    }
+
+    fn request(&self, world: &World, subject: &Counted) -> Request {
+        world.client.get(&world.url("/v1/me")).bearer(&subject.token)
+    }
+
+    async fn judge(&self, world: &World, played: &Played<'_, Counted>) -> Held {
+        let counted = counted(world, &played.subject.application).await - played.subject.before;
+        let sent = i64::try_from(played.sent).unwrap();
+        if played.answer.status == 200 && (1..=sent).contains(&counted) {
+            return Ok(());
+        }
+        Err(format!(
+            "{counted} of {sent} requests are counted: {:?}",
+            played.answer
+        ))
+    }
+}
+
+#[tokio::test]
+async fn a_consent_gives_one_code() {
+    let mut rig = Rig::new(&[]).await;
+    let case = Consent(Connected::new(&rig).await);
+    rig.hold(&case).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_gets_a_token_that_works() {
+    Rig::new(&[]).await.hold(&ClientToken).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_request_is_counted_once() {
+    Rig::new(&[]).await.hold(&Counting).await.unwrap();
+}
