@@ -326,7 +326,12 @@ async fn sealing_anew_that_was_interrupted_is_run_again() {
     .await;
     interrupted(resealing).await;
     held.rollback().await.unwrap();
-    assert_eq!(sealed_by(&world, &both, &old).await.0, before);
+    // The server may still carry out the one statement that was under way.
+    let after = sealed_by(&world, &both, &old).await.0;
+    assert!(
+        after[0] <= before[0] && after[1..] == before[1..],
+        "{before:?}, {after:?}"
+    );
     admin(&world, &both, &["reseal"]).await.success();
     assert_eq!(sealed_by(&world, &both, &old).await.0[0], 0);
 }
