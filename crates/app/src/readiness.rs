@@ -117,7 +117,7 @@ impl Readiness {
         set_ready(false);
     }
 
-    /// Waits until whoever watches has found the schema fit for the first time.
+    /// Waits until the database was found ready for the first time, by whoever looked.
     pub(crate) async fn reached(&self) {
         // The sender lives as long as this value, so the wait ends only so.
         let _ = self.reached.subscribe().wait_for(|reached| *reached).await;
@@ -137,8 +137,9 @@ impl Readiness {
     }
 
     async fn watch_once(&self) -> TooOld {
-        let (mut last, mut was_ready) = (None, false);
+        let mut last = None;
         loop {
+            let was_ready = *self.reached.borrow();
             let state = self.look().await;
             // By its reason: the causes of an outage may differ from look to look.
             let reason = Some(state.not_ready());
@@ -150,10 +151,6 @@ impl Readiness {
                     };
                 }
                 state.report();
-                if state == READY {
-                    was_ready = true;
-                    self.reached.send_replace(true);
-                }
                 last = reason;
             }
             sleep(INTERVAL).await;
@@ -174,7 +171,11 @@ impl Readiness {
             return Ok(state);
         }
         let compared = self.compared.get_or_try_init(|| self.compare_keys()).await;
-        Ok(compared.err().unwrap_or(state))
+        let state = compared.err().unwrap_or(state);
+        if state == READY {
+            self.reached.send_replace(true);
+        }
+        Ok(state)
     }
 
     /// Holds the keys against a few of the values that are stored, at the start and never again: what others seal later, with
