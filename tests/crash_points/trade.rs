@@ -24,7 +24,7 @@ fn call(request: impl Fn(&World) -> Request + 'static) -> Call {
     Box::new(request)
 }
 
-/// A request of an integration that is told of every event.
+/// A request of an integration that subscribes to every event.
 pub(crate) struct Trade<F> {
     own: Integration,
     prepare: F,

@@ -33,7 +33,7 @@ const QUIT_TIMEOUT: Duration = Duration::from_millis(250);
 /// Sends mails over a few pooled connections.
 ///
 /// Each mail ends within [`SmtpSettings::timeout`] and a quarter of a second, whatever the server does. A connection whose mail
-/// failed or was cancelled is not reused, so that a late answer is never taken for that to another mail.
+/// failed or was cancelled is not reused, so that a late answer is never read as the answer to another mail.
 pub struct SmtpMailer {
     renderer: Renderer,
     pool: Pool<Dialer>,

@@ -120,7 +120,7 @@ impl Lanes for StoredQueues {
     ///   its sound ones begin with.
     /// - Queues of an application that has its part already are read over. That costs some microseconds of each, which is what
     ///   bounds how much its silent receivers can hold up others by.
-    /// - A queue in which nothing is due is leased all the same: only its owner puts it to sleep.
+    /// - A queue in which nothing is due is leased too: only its owner puts it to sleep.
     /// - A queue that was leased was left by its worker; what that one had in hand, and has not been heard of since, is lost once
     ///   more. What was given out was due 30 s before the end of the lease, and what an attempt of it has put off was not.
     /// - Queues that are not live come back with what they are, untouched.
