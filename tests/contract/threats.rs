@@ -60,5 +60,5 @@ fn every_test_that_the_page_names_exists() {
 
 fn page() -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    std::fs::read_to_string(docs.join("SECURITY.md")).unwrap()
+    std::fs::read_to_string(docs.join("development/security.md")).unwrap()
 }

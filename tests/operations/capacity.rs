@@ -1,4 +1,4 @@
-//! The table of capacity in OPERATIONS against the figures of the last measurement in PERFORMANCE.
+//! The table of capacity in `docs/operations/README.md` against the figures of `docs/development/performance.md`.
 
 use std::fs;
 
@@ -28,8 +28,8 @@ fn rows(page: &str, heading: &str, count: usize) -> Vec<(String, Vec<f64>)> {
 
 #[test]
 fn capacity_is_as_measured() {
-    let measured = rows("PERFORMANCE.md", "## Figures", 6);
-    let planned = rows("OPERATIONS.md", "## Capacity", 3);
+    let measured = rows("development/performance.md", "## Figures", 6);
+    let planned = rows("operations/README.md", "## Capacity", 3);
     assert_eq!(planned.len(), 9, "{planned:?}");
     for (name, planned) in planned {
         let (_, figures) = measured.iter().find(|(other, _)| *other == name).expect(&name);

@@ -1,4 +1,4 @@
-//! The commands of `docs/OPERATIONS.md` for the first start and for each kind of deployment, executed: the program stands in for what
+//! The commands of `docs/operations/README.md` for the first start and for each kind of deployment, executed: the program stands in for what
 //! is installed, and shell functions for what leads to it.
 
 use std::{os::unix::fs::PermissionsExt as _, process::Command};
@@ -10,7 +10,7 @@ use yaml_rust2::YamlLoader;
 use crate::{PROGRAM, configured::ConfigFile, operations, root, text, tools::run};
 
 fn page() -> String {
-    std::fs::read_to_string(root().join("docs/OPERATIONS.md")).unwrap()
+    std::fs::read_to_string(root().join("docs/operations/README.md")).unwrap()
 }
 
 /// For each kind of deployment what runs the migrations, and what runs any other command.

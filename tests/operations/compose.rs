@@ -124,7 +124,7 @@ fn the_cluster_is_made_as_the_page_has_it() {
         arguments.as_str(),
         Some("--encoding=UTF8 --locale=C.UTF-8 --lc-collate=C")
     );
-    let page = std::fs::read_to_string(crate::root().join("docs/OPERATIONS.md")).unwrap();
+    let page = std::fs::read_to_string(crate::root().join("docs/operations/README.md")).unwrap();
     assert!(page.contains("ENCODING 'UTF8'\n  LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C.UTF-8';"));
 }
 

@@ -14,7 +14,7 @@ fn files() -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if !path.ends_with("CONFIGURATION.md") {
+            } else if !path.ends_with("configuration.md") {
                 found.push(path);
             }
         }

@@ -23,7 +23,7 @@ use crate::{
     runbook::{Runbook, path_with},
 };
 
-const PAGE: &str = "BACKUP.md";
+const PAGE: &str = "backup.md";
 const DATABASE: &str = "seller_api";
 
 /// A cluster whose WAL is archived as the runbook says.

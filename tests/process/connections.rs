@@ -2,7 +2,7 @@
 //!
 //! What a process has resident is its own memory and the pages of its program. Those of a program that was built for tests are four
 //! times as many as of the one that is shipped, and no connection adds to them: they are not counted here. The shipped
-//! one as a whole is measured by the bench (`docs/PERFORMANCE.md`).
+//! one as a whole is measured by the bench (`docs/development/performance.md`).
 
 use blackbox::{Wire, request, resident_kib};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The tests that docs/RELIABILITY.md names.
+//! The tests that docs/development/reliability.md names.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 #[test]
 fn every_test_that_the_table_of_faults_names_is_there() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(tests.join("../docs/RELIABILITY.md")).unwrap();
+    let page = fs::read_to_string(tests.join("../docs/development/reliability.md")).unwrap();
     let (_, table) = page.split_once("| fault | promise | tests |").unwrap();
     let rows = table.lines().skip(2).take_while(|line| line.starts_with("| "));
     let mut number = 0;

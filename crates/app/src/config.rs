@@ -1,7 +1,7 @@
 //! The configuration: defaults, over them a TOML file, over it the environment, over all the command line.
 //!
 //! A field below is the one declaration of a key: its name, type, default, range, the commands that read it, and what it means.
-//! Loading, checking and the reference (`docs/operations/CONFIGURATION.md`) derive from it. In the environment `server.bind` is
+//! Loading, checking and the reference (`docs/operations/configuration.md`) derive from it. In the environment `server.bind` is
 //! `SELLER_API__SERVER__BIND`; lists are separated by commas there. An unknown key or an impossible value stops the start with a message
 //! that names the key and its source.
 

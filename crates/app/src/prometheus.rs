@@ -1,6 +1,6 @@
 //! What `/metrics` shows: the table of metrics, the recorder, and the gauges that are read when somebody asks.
 //!
-//! The table is `docs/operations/METRICS.md`. The program reads it at the start: it describes each metric, and names the counters that
+//! The table is `docs/operations/metrics.md`. The program reads it at the start: it describes each metric, and names the counters that
 //! begin at 0.
 
 use std::{sync::LazyLock, time::Duration};
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use crate::readiness::Readiness;
 
 /// The page that holds the table.
-pub const PAGE: &str = include_str!("../../../docs/operations/METRICS.md");
+pub const PAGE: &str = include_str!("../../../docs/operations/metrics.md");
 
 /// A row of the table.
 #[derive(Debug)]

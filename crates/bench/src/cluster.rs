@@ -80,7 +80,7 @@ impl Cluster {
     }
 }
 
-/// A quarter of the machine's memory, as `docs/OPERATIONS.md` advises.
+/// A quarter of the machine's memory, as `docs/operations/README.md` advises.
 fn shared_buffers() -> anyhow::Result<String> {
     let total = procfs::Meminfo::current()?.mem_total;
     Ok(format!("{}MB", total / 4 / 1_048_576))

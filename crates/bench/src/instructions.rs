@@ -42,7 +42,7 @@ pub(crate) struct InstructionsOptions {
     #[arg(long)]
     record: bool,
     /// The recorded counts
-    #[arg(long, default_value = "docs/performance/instructions.json")]
+    #[arg(long, default_value = "docs/development/instructions.json")]
     recorded: PathBuf,
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_path_is_recorded() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/performance/instructions.json");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/development/instructions.json");
         let recorded: Vec<_> = read(&file).unwrap().into_keys().collect();
         let mut paths = PATHS.map(|(path, _)| path);
         paths.sort_unstable();

@@ -1,4 +1,4 @@
-//! Measures the program beside PostgreSQL alone, in one run on one machine. `docs/PERFORMANCE.md` says how to read it.
+//! Measures the program beside PostgreSQL alone, in one run on one machine. `docs/development/performance.md` says how to read it.
 //!
 //! Every part derives from the scenarios (`scenario.rs`): what is requested, and what pgbench does instead.
 

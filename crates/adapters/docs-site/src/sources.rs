@@ -18,23 +18,28 @@ pub(crate) const ERRORS_PAGE: &str = "/docs/errors";
 pub(crate) const CHANGELOG_PAGE: &str = "/docs/changelog";
 pub(crate) const CHANGELOG_FILE: &str = "docs/CHANGELOG.md";
 
-/// Pages with an address of their own: section, file, address, and label unless it is the first heading.
+/// Pages with an address of their own: section, file, name below `/docs`, and label unless it is the first heading.
 /// A file that moves changes its line here, a folder its constant below.
 const PAGES: [(&str, &str, &str, &str); 12] = [
-    (GUIDES, README, "/docs/first-steps", "First steps"),
-    (ERRORS, "docs/ERRORS.md", ERRORS_PAGE, "All codes"),
-    (CHANGELOG, CHANGELOG_FILE, CHANGELOG_PAGE, "What changed"),
-    (OPERATIONS, "docs/OPERATIONS.md", "/docs/operations", ""),
-    (OPERATIONS, "docs/BACK_OFFICE.md", "/docs/back-office", ""),
-    (OPERATIONS, "docs/MAIL.md", "/docs/mail", ""),
-    (OPERATIONS, "docs/PERFORMANCE.md", "/docs/performance", ""),
-    (BACKGROUND, "docs/DECISIONS.md", "/docs/decisions", ""),
-    (BACKGROUND, "docs/ARCHITECTURE.md", "/docs/architecture", ""),
-    (BACKGROUND, "docs/RELIABILITY.md", "/docs/reliability", ""),
-    (BACKGROUND, "docs/SECURITY.md", "/docs/security-measures", ""),
-    (BACKGROUND, SECURITY, "/docs/security", "Reporting a weakness"),
+    (GUIDES, README, "first-steps", "First steps"),
+    (ERRORS, "docs/guide/errors.md", "errors", "All codes"),
+    (CHANGELOG, CHANGELOG_FILE, "changelog", "What changed"),
+    (OPERATIONS, "docs/operations/README.md", "operations", ""),
+    (OPERATIONS, "docs/marketplace/back-office.md", "back-office", ""),
+    (OPERATIONS, "docs/marketplace/mail.md", "mail", ""),
+    (OPERATIONS, "docs/development/performance.md", "performance", ""),
+    (BACKGROUND, "docs/development/decisions.md", "decisions", ""),
+    (BACKGROUND, "docs/development/architecture.md", "architecture", ""),
+    (BACKGROUND, "docs/development/reliability.md", "reliability", ""),
+    (
+        BACKGROUND,
+        "docs/development/security.md",
+        "security-measures",
+        "",
+    ),
+    (BACKGROUND, SECURITY, "security", "Reporting a weakness"),
 ];
-/// Every Markdown file below these folders is a page among the guides; the address is the path.
+/// Every other Markdown file below these folders is a page among the guides; the address is the path.
 const GUIDE: &str = "docs/guide/";
 const EXAMPLES: &str = "docs/examples/";
 /// The navigation has the guides in the order in which this page lists them.
@@ -51,7 +56,6 @@ const SECURITY: &str = "SECURITY.md";
 #[include = "examples/*.ts"]
 #[include = "examples/*/package.json"]
 #[include = "examples/*/tsconfig.json"]
-#[include = "performance/*.svg"]
 #[include = "released/*.json"]
 #[exclude = "*/node_modules/*"]
 #[exclude = "*/dist/*"]
@@ -101,7 +105,6 @@ pub(crate) fn plain_files() -> impl Iterator<Item = (String, &'static str, Strin
     known.filter_map(|(address, file)| {
         let media_type = match file.rsplit_once('.')?.1 {
             "md" => return None,
-            "svg" => "image/svg+xml",
             "json" if !file.starts_with(EXAMPLES) => "application/json",
             _ => "text/plain; charset=utf-8",
         };
@@ -134,8 +137,8 @@ pub(crate) fn follow(from: &str, link: &str) -> Option<String> {
 
 /// Where a file of the repository is on the site.
 fn address(file: &str) -> Option<String> {
-    if let Some((_, _, address, _)) = PAGES.iter().find(|(_, page, ..)| *page == file) {
-        return Some((*address).to_owned());
+    if let Some((_, _, name, _)) = own_page(file) {
+        return Some(format!("/docs/{name}"));
     }
     if let Some(page) = file.strip_suffix(".md") {
         return is_guide(file).then(|| format!("/{}", page.trim_end_matches("/README")));
@@ -146,8 +149,14 @@ fn address(file: &str) -> Option<String> {
     }
 }
 
+/// The line of a file among the pages with an address of their own.
+fn own_page(file: &str) -> Option<&'static (&'static str, &'static str, &'static str, &'static str)> {
+    PAGES.iter().find(|(_, page, ..)| *page == file)
+}
+
 fn is_guide(file: &str) -> bool {
-    file.strip_suffix(".md").is_some() && (file.starts_with(GUIDE) || file.starts_with(EXAMPLES))
+    let is_below = file.starts_with(GUIDE) || file.starts_with(EXAMPLES);
+    is_below && file.strip_suffix(".md").is_some() && own_page(file).is_none()
 }
 
 /// Every embedded file, by its path in the repository.

@@ -206,8 +206,10 @@ fn rendered(text: &str) -> Rendered {
 
 #[test]
 fn links_lead_to_pages_or_are_text() {
-    let html =
-        rendered("[a](offers.md#x) [b](../ERRORS.md) [c](../FUZZING.md) [d](https://a.example/) <b>\n").html;
+    let html = rendered(
+        "[a](offers.md#x) [b](errors.md) [c](../development/testing.md) [d](https://a.example/) <b>\n",
+    )
+    .html;
     assert_eq!(
         html,
         "<p><a href=\"/docs/guide/offers#x\">a</a> <a href=\"/docs/errors\">b</a> <span>c</span> \

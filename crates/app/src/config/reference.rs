@@ -174,7 +174,7 @@ pub(super) fn out_of_range(config: &Config) -> Vec<(String, String)> {
 const HEAD: &str = "\
 # Configuration
 
-<!-- Made of the program's own structs: `seller-api config reference > docs/operations/CONFIGURATION.md`. -->
+<!-- Made of the program's own structs: `seller-api config reference > docs/operations/configuration.md`. -->
 
 Later ones win: defaults, the TOML file given by `--config`, environment variables, flags. In the file a key `server.bind` is `bind` in the
 section `[server]`; in the environment it is `SELLER_API__SERVER__BIND`, which each table names. `DATABASE_URL` stands for `database.url`. Lists

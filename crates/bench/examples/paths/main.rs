@@ -1,5 +1,5 @@
 //! Hot paths in one process, without sockets and without a database, for counting their instructions:
-//! `paths <path> <times>`. `bench instructions` runs it under valgrind (`docs/PERFORMANCE.md`).
+//! `paths <path> <times>`. `bench instructions` runs it under valgrind (`docs/development/performance.md`).
 
 mod ports;
 

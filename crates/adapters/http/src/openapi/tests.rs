@@ -365,7 +365,7 @@ fn judge(document: &Value, schema: &Value) -> jsonschema::Validator {
 /// The page about errors has a section for each code, with an example that has its status, words and shape.
 #[test]
 fn the_page_of_errors_is_complete() {
-    let page = include_str!("../../../../../docs/ERRORS.md");
+    let page = include_str!("../../../../../docs/guide/errors.md");
     for code in Code::ALL {
         let (name, status) = (code.as_str(), code.status().as_u16());
         let section = section(page, &format!("### `{name}` ({status})\n"));
@@ -392,7 +392,7 @@ fn the_page_of_errors_is_complete() {
 /// Likewise for the authorization server: its examples are the document's, or redirects.
 #[test]
 fn the_page_of_errors_is_complete_for_oauth() {
-    let page = include_str!("../../../../../docs/ERRORS.md");
+    let page = include_str!("../../../../../docs/guide/errors.md");
     let document = json();
     let mut told: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for error in RedirectError::ALL {
@@ -427,7 +427,7 @@ fn the_page_of_errors_is_complete_for_oauth() {
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let (_, rest) = page
         .split_once(heading)
-        .unwrap_or_else(|| panic!("docs/ERRORS.md has no {heading}"));
+        .unwrap_or_else(|| panic!("docs/guide/errors.md has no {heading}"));
     let section = rest.split("\n#").next().unwrap();
     assert!(
         section.contains("**When.**") && section.contains("**What to do.**"),

@@ -23,10 +23,10 @@ fn key_names(path: &str, value: &Value, names: &mut BTreeSet<String>) {
 
 #[test]
 fn the_page_is_current() {
-    let page = include_str!("../../../../../docs/operations/CONFIGURATION.md");
+    let page = include_str!("../../../../../docs/operations/configuration.md");
     assert!(
         page.trim_end() == markdown().unwrap().trim_end(),
-        "run `seller-api config reference > docs/operations/CONFIGURATION.md`"
+        "run `seller-api config reference > docs/operations/configuration.md`"
     );
 }
 

@@ -7,7 +7,7 @@ use crate::prometheus::{Kind, Metric, table};
 
 const DASHBOARD: &str = include_str!("../../../../../docs/operations/grafana-dashboard.json");
 const ALERTS: &str = include_str!("../../../../../docs/operations/alerts.yml");
-const RUNBOOK: &str = include_str!("../../../../../docs/OPERATIONS.md");
+const RUNBOOK: &str = include_str!("../../../../../docs/operations/README.md");
 
 /// Labels that Prometheus gives to whatever it collects.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
@@ -257,7 +257,7 @@ fn every_alert_asks_for_what_there_is_and_has_a_line_in_the_runbook() {
         assert!(rule["annotations"]["summary"].as_str().is_some(), "{name}");
         assert!(
             RUNBOOK.contains(&format!("| `{name}` |")),
-            "{name} is not in docs/OPERATIONS.md"
+            "{name} is not in docs/operations/README.md"
         );
     }
 }
