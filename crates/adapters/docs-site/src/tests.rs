@@ -258,7 +258,7 @@ fn the_feed_has_releases_and_announcements() {
     let text = "# C\n\n## [Unreleased]\n\n- later\n\n### Changed\n\n\
                 - **Incompatible**, announced 2027-01-15, effective 2027-07-15, both\n  until 2028-01-15: `Offer.brand`: it is gone.\n\n\
                 ### Deprecated\n\n- `Offer.ean`, since 2027-02-01.\n\n\
-                ## [1.1.0] - 2026-12-01 [YANKED]\n\n- b < [e](ERRORS.md)\n\n## [1.0.0] - soon\n";
+                ## [1.1.0] - 2026-12-01 [YANKED]\n\n- b < [e](guide/errors.md)\n\n## [1.0.0] - soon\n";
     let feed = changelog::feed("https://a.example", "A & B", text).unwrap();
     let feed = atom_syndication::Feed::read_from(feed.as_slice()).unwrap();
     assert_eq!(feed.title.as_str(), "A & B: changelog");
