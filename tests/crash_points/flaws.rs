@@ -6,7 +6,7 @@ use crate::{
     rig::{Case, Held, Rig},
     tokens::{Counting, Refresh, Revocation},
     trade::{case, changes_an_offer, follows_the_feed, orders_one_of_many, orders_the_last},
-    workers::queues_while_a_worker_gives_back,
+    workers::{Deliveries, Workers, queues_while_a_worker_gives_back},
 };
 
 /// The lock of one offer.
@@ -41,6 +41,16 @@ async fn shows_between_rivals<C: Case>(flaw: Flaw, case: impl AsyncFnOnce(&Rig) 
     let case = case(&rig).await;
     let held = rig.hold_against_rivals(&case).await;
     shows(&rig, held, "a rival at");
+}
+
+async fn shows_in_deliveries(flaws: &[Flaw], fault: Fault, as_this: &str) {
+    let rig = Rig::with(&[], blackbox::soon_again).await;
+    let work = Deliveries::new(&rig).await;
+    let workers = Workers::new(rig, flaws);
+    let held = workers.hold(&work, &[fault]).await;
+    assert!(workers.is_flawed(), "no statement has the flaw");
+    let violation = held.expect_err("the flaw does not show");
+    assert!(violation.contains(as_this), "{violation}");
 }
 
 #[tokio::test]
@@ -82,6 +92,30 @@ async fn a_queue_put_to_sleep_while_somebody_queues_is_found() {
     let mut rig = Rig::with(&[flaw], blackbox::local_receivers).await;
     let held = queues_while_a_worker_gives_back(&mut rig).await;
     shows(&rig, held, "a queue that sleeps");
+}
+
+#[tokio::test]
+async fn an_end_recorded_twice_is_found() {
+    let flaw = Flaw::Says {
+        this: "and d.id = c.id ",
+        instead_of: "and d.id = c.id and d.attempt = c.attempt ",
+    };
+    shows_in_deliveries(&[flaw], Fault::AnswerLost, "are recorded").await;
+}
+
+#[tokio::test]
+async fn a_worker_that_gives_back_another_ones_queue_is_found() {
+    let flaws = [
+        Flaw::Says {
+            this: "where s.leased order",
+            instead_of: "where s.leased and s.fence = k.fence order",
+        },
+        Flaw::Says {
+            this: "and s.leased",
+            instead_of: "and s.leased and s.fence = n.fence",
+        },
+    ];
+    shows_in_deliveries(&flaws, Fault::Waits, "has become").await;
 }
 
 #[tokio::test]

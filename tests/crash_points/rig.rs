@@ -197,28 +197,10 @@ impl Rig {
     /// Plays a case at each of its statements with these faults.
     pub(crate) async fn hold_against<C: Case>(&mut self, case: &C, faults: &[Fault]) -> Held {
         let (footprint, statements) = self.statements(case).await?;
-        for statement in &statements {
-            for fault in faults {
-                // Outside of a transaction, what was carried out cannot fail any more.
-                if *fault == Fault::FailsAfter && !statement.in_transaction {
-                    continue;
-                }
-                let mut happened = false;
-                // A machine that is busy elsewhere may fail a request before its statement.
-                for _ in 0..TRIES {
-                    let held = self.play(case, statement, *fault, &footprint).await;
-                    happened =
-                        held.map_err(|violation| format!("{fault:?} at {statement:?}: {violation}"))?;
-                    if happened {
-                        break;
-                    }
-                }
-                if !happened {
-                    return Err(format!("{statement:?} does not come again"));
-                }
-            }
-        }
-        Ok(())
+        at_each(&statements, faults, async |statement, fault| {
+            self.play(case, statement, fault, &footprint).await
+        })
+        .await
     }
 
     /// What a run without a fault leaves, and its statements.
@@ -430,6 +412,12 @@ impl Rig {
         self.doomed = std::mem::replace(&mut self.spare, next).await.unwrap();
     }
 
+    /// The texts that a statement finds.
+    pub(crate) async fn list(&self, statement: &str) -> Vec<String> {
+        let rows = self.looking.query(statement, &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
     /// What there is.
     pub(crate) async fn footprint(&self) -> Footprint {
         let rows = self.looking.query(FOOTPRINT, &[]).await.unwrap();
@@ -453,6 +441,48 @@ impl Rig {
             }
         }
         Ok(())
+    }
+}
+
+/// Plays something at each of these statements with each fault. A play says whether its statement came.
+pub(crate) async fn at_each(
+    statements: &[Statement],
+    faults: &[Fault],
+    mut play: impl AsyncFnMut(&Statement, Fault) -> Result<bool, String>,
+) -> Held {
+    for statement in statements {
+        for fault in faults {
+            // Outside of a transaction, what was carried out cannot fail any more.
+            if *fault == Fault::FailsAfter && !statement.in_transaction {
+                continue;
+            }
+            let mut came = false;
+            // A machine that is busy elsewhere may fail a request before its statement.
+            for _ in 0..TRIES {
+                let played = play(statement, *fault).await;
+                came =
+                    came || played.map_err(|violation| format!("{fault:?} at {statement:?}: {violation}"))?;
+                if came {
+                    break;
+                }
+            }
+            if !came {
+                return Err(format!("{statement:?} does not come again"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "of a test that has failed")]
+impl Drop for Rig {
+    /// A request that fails without a fault is explained by the log.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = self.world.server.log();
+            let told: Vec<_> = log.lines().filter(|line| line.contains("\"ERROR\"")).collect();
+            eprintln!("the log of the undisturbed server: {told:#?}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tokens: what is issued, used up and revoked, and what the gate counts. Nothing here has a key.
 
-use blackbox::{Application, Asking, Callback, Form, Member, Pair, World, encoded};
+use blackbox::{Application, Asking, CALLBACK, Callback, Form, Member, Pair, World, encoded};
 use reqwest::Method;
 use testkit::{Fault, Request};
 use tokio::sync::Mutex;
@@ -94,6 +94,36 @@ impl Case for Refresh {
             // Used up twice, it has ended its family.
             works(world, &played.subject.access, false).await?;
         }
+        pair_works(world, played).await
+    }
+}
+
+struct Exchange(Connected);
+
+impl Case for Exchange {
+    type Subject = (Asking, String);
+
+    fn is_keyed(&self) -> bool {
+        false
+    }
+
+    async fn prepare(&self, world: &World) -> (Asking, String) {
+        let asking = world.asking(&self.0.application, "offers:read");
+        let code = world.code(&mut self.0.member.lock().await.browser, &asking).await;
+        (asking, code)
+    }
+
+    fn request(&self, world: &World, (asking, code): &(Asking, String)) -> Request {
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", &asking.verifier),
+        ];
+        self.0.oauth(world, "token", &fields)
+    }
+
+    async fn judge(&self, world: &World, played: &Played<'_, (Asking, String)>) -> Held {
         pair_works(world, played).await
     }
 }
@@ -264,6 +294,29 @@ impl Case for Counting {
             played.answer
         ))
     }
+}
+
+#[tokio::test]
+async fn a_refresh_token_gives_one_pair() {
+    let mut rig = Rig::new(&[]).await;
+    let case = Refresh::new(&rig).await;
+    rig.hold(&case).await.unwrap();
+    rig.hold_against_rivals(&case).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_code_gives_one_pair() {
+    let mut rig = Rig::new(&[]).await;
+    let case = Exchange(Connected::new(&rig).await);
+    rig.hold(&case).await.unwrap();
+    rig.hold_against_rivals(&case).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_dead_at_once() {
+    let mut rig = Rig::new(&[]).await;
+    let case = Revocation::new(&rig).await;
+    rig.hold(&case).await.unwrap();
 }
 
 #[tokio::test]

@@ -109,6 +109,13 @@ pub(crate) async fn pays(world: &World, own: &Integration) -> Call {
 }
 
 #[tokio::test]
+async fn an_offer_is_changed_once() {
+    let mut rig = Rig::new(&[]).await;
+    let case = case(&rig, changes_an_offer).await;
+    rig.hold(&case).await.unwrap();
+}
+
+#[tokio::test]
 async fn an_order_is_placed_once_and_takes_its_stock_once() {
     let mut rig = Rig::new(&[]).await;
     let one = case(&rig, orders_one_of_many).await;
@@ -130,6 +137,16 @@ async fn an_order_is_cancelled_once_and_gives_its_stock_back_once() {
     let case = case(&rig, async |world, own| {
         let order = world.any_order(&own.seller).await;
         office(format!("/orders/{}/cancellation", order.id), None)
+    });
+    rig.hold(&case.await).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_buyer_is_erased_once() {
+    let mut rig = Rig::new(&[]).await;
+    let case = case(&rig, async |world, own| {
+        let order = world.paid_order(&own.trader()).await;
+        office(format!("/orders/{}/buyer-erasure", order.id), None)
     });
     rig.hold(&case.await).await.unwrap();
 }
@@ -164,6 +181,26 @@ async fn an_order_is_shipped_once() {
         carrier.says("PARCEL", Says::State("adopted_at_source_branch"));
     });
     killed.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_subscription_is_made_once_and_the_twentieth_is_the_last() {
+    let mut rig = Rig::new(&[]).await;
+    let prepare = async |world: &World, own: &Integration| {
+        let listed = world.get(&own.token, "/v1/webhooks").await.expect(200).json();
+        for hook in listed["items"].as_array().unwrap().iter().skip(19) {
+            world
+                .unsubscribe(&own.token, hook["id"].as_str().unwrap())
+                .await
+                .expect(204);
+        }
+        let token = own.token.clone();
+        let body = json!({"url": "http://127.0.0.1:9/", "events": EVENTS});
+        call(move |world| world.subscribing(&token, &body))
+    };
+    let case = Trade::of(integration(&rig, 19).await, prepare);
+    rig.hold(&case).await.unwrap();
+    rig.hold_against_rivals(&case).await.unwrap();
 }
 
 #[tokio::test]

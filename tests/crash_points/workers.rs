@@ -1,28 +1,254 @@
-//! A worker beside a request: deliveries that are queued while their queue is given back.
+//! What workers do: deliveries, parcels and mails. A worker that something happens to is followed by one that nothing does.
 
-use std::time::Duration;
-
-use blackbox::{Integration, Receiver, Reply, World};
-use testkit::TestWorker;
-
-use crate::{
-    rig::{Held, Rig, eventually_or},
-    trade::{Trade, pays},
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
-/// How long a worker takes at most to give a queue back.
-const GIVEN_BACK: Duration = Duration::from_secs(1);
+use blackbox::{CarrierStub, Integration, Receiver, Reply, Says, World, eventually, soon_again};
+use chrono::TimeDelta;
+use rustix::process::Signal;
+use serde_json::json;
+use testkit::{Fault, Flaw, ServerOptions, Statement, StatementProxy, TestWorker};
+use tokio::time::timeout;
+
+use crate::{
+    rig::{Footprint, Held, Rig, at_each, difference, eventually_or},
+    trade::{Trade, asks, pays},
+};
+
+/// The faults of a worker; nobody waits for its answers, so the others are like one of these.
+const FAULTS: [Fault; 4] = [
+    Fault::FailsBefore,
+    Fault::AnswerLost,
+    Fault::ProcessDies,
+    Fault::Waits,
+];
+/// A worker looks for work again and again: what finds something is among the first of its kind.
+const LOOKS: usize = 3;
+/// How long a worker that has heard of a failure may take to go on by itself.
+const GOES_ON: Duration = Duration::from_millis(400);
+/// After so long without an end the clock goes on, this often at most.
+const PUT_OFF: Duration = Duration::from_secs(3);
+const TRIES: usize = 8;
+/// Within this a worker has come to each of its statements.
+const REACHED: Duration = Duration::from_secs(2);
+/// How long the other worker goes on at most while a statement's answer waits.
+const OVERTAKING: Duration = Duration::from_secs(1);
+/// Longer than any lease of work.
+const WORK_LEASE: TimeDelta = TimeDelta::minutes(6);
+
+/// Work that is due, and what tells that it is done.
+pub(crate) trait Work {
+    /// Each statement of it contains one of these.
+    const STATEMENTS: &'static [&'static str];
+    /// Counts what is still to be done.
+    const OPEN: &'static str;
+    /// Lists what a worker has in hand, under its claim.
+    const IN_HAND: &'static str = "select '' where false";
+
+    /// Makes something due.
+    async fn prepare(&self, world: &World);
+
+    /// What has to hold beside the footprint.
+    async fn judge(&self, world: &World) -> Held;
+}
+
+/// Workers over a rig's database.
+pub(crate) struct Workers {
+    rig: Rig,
+    flaws: Vec<Flaw>,
+    /// The one that nothing happens to; it is stopped while another one works.
+    other: TestWorker,
+    planted: AtomicBool,
+}
+
+impl Workers {
+    pub(crate) fn new(rig: Rig, flaws: &[Flaw]) -> Self {
+        let other = TestWorker::start(&rig.world.options, &rig.world.database);
+        Self {
+            other,
+            rig,
+            flaws: flaws.to_vec(),
+            planted: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the flaw has passed.
+    pub(crate) fn is_flawed(&self) -> bool {
+        self.planted.load(Ordering::Relaxed)
+    }
+
+    fn doomed(&self, proxy: &StatementProxy) -> TestWorker {
+        let options = self.rig.world.options.clone();
+        let options = options.set("SELLER_API__DATABASE__URL", proxy.url());
+        let worker = TestWorker::start(&options, &self.rig.world.database);
+        proxy.kills(worker.id());
+        worker
+    }
+
+    pub(crate) async fn hold<W: Work>(&self, work: &W, faults: &[Fault]) -> Held {
+        self.other.signal(Signal::STOP);
+        let (once, _) = self.undisturbed(work).await?;
+        let (again, expected) = self.undisturbed(work).await?;
+        let is_of_it = |one: &Statement| {
+            let is_work = W::STATEMENTS.iter().any(|piece| one.sql.contains(piece));
+            is_work && one.nth < LOOKS && again.contains(one)
+        };
+        let statements: Vec<_> = once.into_iter().filter(is_of_it).collect();
+        assert!(!statements.is_empty(), "no statement is of the work");
+        at_each(&statements, faults, async |statement, fault| {
+            self.play(work, statement, fault, &expected).await
+        })
+        .await
+    }
+
+    async fn undisturbed<W: Work>(&self, work: &W) -> Result<(Vec<Statement>, Footprint), String> {
+        let proxy = StatementProxy::to(&self.rig.world.database, &self.flaws);
+        work.prepare(&self.rig.world).await;
+        let before = self.rig.footprint().await;
+        let _worker = self.doomed(&proxy);
+        self.done::<W>().await;
+        work.judge(&self.rig.world).await?;
+        let expected = difference(&before, &self.rig.footprint().await);
+        Ok((proxy.recorded(), expected))
+    }
+
+    async fn play<W: Work>(
+        &self,
+        work: &W,
+        statement: &Statement,
+        fault: Fault,
+        expected: &Footprint,
+    ) -> Result<bool, String> {
+        work.prepare(&self.rig.world).await;
+        let before = self.rig.footprint().await;
+        let proxy = StatementProxy::to(&self.rig.world.database, &self.flaws);
+        proxy.arm(statement, fault);
+        let worker = self.doomed(&proxy);
+        let reached = timeout(REACHED, proxy.reached()).await.is_ok();
+        let held = self.follow::<W>(fault, &proxy, reached).await;
+        drop(worker);
+        self.other.signal(Signal::STOP);
+        self.planted.fetch_or(proxy.is_planted(), Ordering::Relaxed);
+        held?;
+        work.judge(&self.rig.world).await?;
+        self.rig.leaves(&before, expected).await?;
+        // What a worker asks when nothing is left to do need not come again.
+        Ok(reached || statement.nth > 0)
+    }
+
+    /// Follows the work from the fault to its end.
+    async fn follow<W: Work>(&self, fault: Fault, proxy: &StatementProxy, reached: bool) -> Held {
+        // A worker that has heard of a failure goes on by itself.
+        let goes_on = matches!(fault, Fault::FailsBefore | Fault::AnswerLost);
+        if reached && !(goes_on && timeout(GOES_ON, self.done::<W>()).await.is_ok()) {
+            let before = self.rig.list(W::IN_HAND).await;
+            self.rig.clock.advance(WORK_LEASE).await;
+            self.other.signal(Signal::CONT);
+            if fault == Fault::Waits {
+                self.overtaken::<W>(proxy, &before).await?;
+            }
+        }
+        self.comes_to_its_end::<W>().await
+    }
+
+    /// What has been put off is due soon by the database's clock.
+    async fn comes_to_its_end<W: Work>(&self) -> Held {
+        for _ in 0..TRIES {
+            if timeout(PUT_OFF, self.done::<W>()).await.is_ok() {
+                return Ok(());
+            }
+            self.rig.clock.advance(WORK_LEASE).await;
+        }
+        Err("it does not come to its end".to_owned())
+    }
+
+    /// Lets a statement go on that waits, once another worker has the work in hand, which has to be left to it.
+    async fn overtaken<W: Work>(&self, proxy: &StatementProxy, before: &[String]) -> Held {
+        let is_in_others_hand = async || {
+            let now = self.rig.list(W::IN_HAND).await;
+            !now.is_empty() && now != before
+        };
+        eventually_or(OVERTAKING, async || {
+            is_in_others_hand().await || self.rig.world.count(W::OPEN, "").await == 0
+        })
+        .await;
+        self.other.signal(Signal::STOP);
+        let others = self.rig.list(W::IN_HAND).await;
+        let asked = proxy.recorded().len();
+        proxy.resume();
+        eventually_or(OVERTAKING, async || proxy.recorded().len() > asked + 2).await;
+        let after = self.rig.list(W::IN_HAND).await;
+        self.other.signal(Signal::CONT);
+        match others {
+            others if others.is_empty() || others == before || others == after => Ok(()),
+            others => Err(format!("another one's {others:?} has become {after:?}")),
+        }
+    }
+
+    async fn done<W: Work>(&self) {
+        eventually(W::OPEN, async || {
+            (self.rig.world.count(W::OPEN, "").await == 0).then_some(())
+        })
+        .await;
+    }
+}
+
+/// Two deliveries of a queue. The receiver refuses the first attempt, and takes its time for each further one.
+pub(crate) struct Deliveries {
+    own: Integration,
+    receiver: Receiver,
+}
+
+impl Deliveries {
+    pub(crate) async fn new(rig: &Rig) -> Self {
+        let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
+        rig.world.hook(&own.token, &receiver).await;
+        receiver.answers(Reply::Late(204, Duration::from_millis(50)));
+        Self { own, receiver }
+    }
+}
+
+impl Work for Deliveries {
+    const STATEMENTS: &'static [&'static str] = &["in_hand", "recorded as (update deliveries"];
+    const OPEN: &'static str = "select (select count(*) from deliveries where due_at is not null and $1 = '') + \
+         (select count(*) from subscriptions where leased)";
+    const IN_HAND: &'static str = "select id || ' ' || fence from subscriptions where leased";
+
+    async fn prepare(&self, world: &World) {
+        self.receiver.answers_first(&[Reply::Status(500)]);
+        let order = world.any_order(&self.own.seller).await;
+        world.settle(&order.id, "payment").await.expect(200);
+    }
+
+    /// Every attempt that is recorded was made, and all but the one that was lost are recorded.
+    async fn judge(&self, world: &World) -> Held {
+        let mut arrived = BTreeMap::<String, i64>::new();
+        for one in self.receiver.received() {
+            *arrived.entry(one.delivery().to_owned()).or_default() += 1;
+        }
+        for (id, arrived) in arrived {
+            let recorded = "select attempt::bigint from deliveries where id::text = $1 and delivered_at is not null \
+                            union all select 0 limit 1";
+            let attempts = world.count(recorded, &id).await;
+            if attempts == 0 || !(attempts..=attempts + 1).contains(&arrived) {
+                return Err(format!("of {arrived} attempts {attempts} are recorded"));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Pays orders while a worker has the queue in hand that the payments are told by, and gives it back.
 pub(crate) async fn queues_while_a_worker_gives_back(rig: &mut Rig) -> Held {
     let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
     rig.world.hook(&own.token, &receiver).await;
     receiver.answers(Reply::Late(204, Duration::from_millis(150)));
-    let options = rig
-        .world
-        .options
-        .clone()
-        .set("SELLER_API__DATABASE__URL", rig.aside.url());
+    let options = rig.world.options.clone();
+    let options = options.set("SELLER_API__DATABASE__URL", rig.aside.url());
     let _worker = TestWorker::start(&options, &rig.world.database);
     let case = Trade::of(own, async |world: &World, own: &Integration| {
         let arrived = receiver.count();
@@ -32,9 +258,113 @@ pub(crate) async fn queues_while_a_worker_gives_back(rig: &mut Rig) -> Held {
     });
     let given_back = async |world: &World| {
         let leased = "select count(*) from subscriptions where leased and $1 = ''";
-        eventually_or(GIVEN_BACK, async || world.count(leased, "").await == 0).await
+        eventually_or(OVERTAKING, async || world.count(leased, "").await == 0).await
     };
     rig.hold_meanwhile(&case, given_back, async |_, _| Ok(())).await
+}
+
+/// A parcel that has arrived.
+struct Parcels {
+    own: Integration,
+    carrier: CarrierStub,
+}
+
+impl Work for Parcels {
+    const STATEMENTS: &'static [&'static str] = &[
+        "candidates",
+        "parcels where",
+        "seller_orders",
+        "insert into changes",
+        "commit",
+    ];
+    const OPEN: &'static str = "select count(*) from parcels where $1 = ''";
+
+    async fn prepare(&self, world: &World) {
+        self.carrier
+            .says("PARCEL", Says::State("adopted_at_source_branch"));
+        let order = world.paid_order(&self.own.trader()).await;
+        let parcel = json!({"carrier": "inpost", "tracking_number": "PARCEL"});
+        world.ship(&self.own.token, &order.id, &parcel).await.expect(201);
+        self.carrier
+            .says("PARCEL", Says::Delivered("2015-09-17T11:28:00.000+02:00"));
+    }
+
+    async fn judge(&self, world: &World) -> Held {
+        let shipped = "select count(*) from seller_orders where status = 'shipped' and $1 = ''";
+        match world.count(shipped, "").await {
+            0 => Ok(()),
+            left => Err(format!("{left} orders are shipped and not delivered")),
+        }
+    }
+}
+
+/// A mail to a buyer.
+struct Mails {
+    own: Integration,
+    folder: PathBuf,
+}
+
+impl Work for Mails {
+    const STATEMENTS: &'static [&'static str] = &["due as materialized", "update mails"];
+    const OPEN: &'static str = "select count(*) from mails where due_at is not null and $1 = ''";
+
+    async fn prepare(&self, world: &World) {
+        let order = world.paid_order(&self.own.trader()).await;
+        let parcel = json!({"carrier": "dpd", "tracking_number": order.number});
+        world.ship(&self.own.token, &order.id, &parcel).await.expect(201);
+    }
+
+    /// A mail that is sent again has the same id, and so the same file.
+    async fn judge(&self, world: &World) -> Held {
+        let sent = "select count(*) from mails where sent_at is not null and $1 = ''";
+        let sent = usize::try_from(world.count(sent, "").await).unwrap();
+        let files = std::fs::read_dir(&self.folder).unwrap();
+        let texts = files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok());
+        match texts.filter(|text| text.contains("ewa@buyer.example")).count() {
+            there if there == sent => Ok(()),
+            there => Err(format!("{sent} mails are recorded as sent, {there} are there")),
+        }
+    }
+}
+
+async fn deliveries() -> Held {
+    let rig = Rig::with(&[], soon_again).await;
+    let work = Deliveries::new(&rig).await;
+    Workers::new(rig, &[]).hold(&work, &FAULTS).await
+}
+
+async fn parcels() -> Held {
+    let carrier = CarrierStub::start().await;
+    let rig = Rig::with(&[], |options| asks(&carrier, options)).await;
+    let work = Parcels {
+        own: rig.world.integration().await,
+        carrier,
+    };
+    Workers::new(rig, &[]).hold(&work, &FAULTS).await
+}
+
+async fn mails() -> Held {
+    let folder = tempfile::tempdir().unwrap();
+    let mail = folder.path().join("mail");
+    let settings = |options: ServerOptions| {
+        options
+            .set("SELLER_API__MAIL__FOLDER", mail.display())
+            .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
+            .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
+    };
+    let rig = Rig::with(&[], settings).await;
+    let work = Mails {
+        own: rig.world.integration().await,
+        folder: mail.clone(),
+    };
+    Workers::new(rig, &[]).hold(&work, &FAULTS).await
+}
+
+/// Side by side, since each waits for its workers most of the time.
+#[tokio::test]
+async fn a_delivery_a_parcel_and_a_mail_are_done_once() {
+    let (deliveries, parcels, mails) = tokio::join!(deliveries(), parcels(), mails());
+    deliveries.and(parcels).and(mails).unwrap();
 }
 
 #[tokio::test]
