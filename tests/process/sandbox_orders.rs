@@ -1,4 +1,4 @@
-//! The sandbox's orders: what the examples name, and who gets orders when.
+//! The sandbox's orders: what the examples name.
 
 use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
@@ -138,33 +138,4 @@ async fn the_examples_are_what_they_say_and_history_stays_as_it_was() {
         "the others stay on their way"
     );
     assert_eq!(sandbox.end(Signal::TERM).await, Some(0));
-}
-
-#[tokio::test]
-async fn a_sandbox_without_orders_gets_them_at_its_next_start_and_only_then() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let first = Sandbox::start(PROGRAM, &data, &[], &[]).await;
-    let (statuses, numbers) = orders(&first, &first.credentials["sellers"][0]).await;
-    let url = text(&first.credentials, "database_url").to_owned();
-    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    // As one of an earlier version: no orders, and nothing taken from the offers.
-    let undone = "delete from parcels; delete from seller_orders; delete from orders; \
-                  update offers set updated_at = created_at, stock = stock + 20";
-    client.batch_execute(undone).await.unwrap();
-    assert_eq!(first.end(Signal::TERM).await, Some(0));
-    for _ in 0..2 {
-        let again = Sandbox::start(PROGRAM, &data, &[], &[]).await;
-        let seller = again.credentials["sellers"][0].clone();
-        assert_eq!(orders(&again, &seller).await, (statuses.clone(), numbers.clone()));
-        let path = format!("/v1/orders/{}", example(&seller, "order"));
-        again
-            .get(text(&seller, "personal_token"), &path)
-            .await
-            .expect(200);
-        assert_eq!(again.end(Signal::TERM).await, Some(0));
-    }
 }

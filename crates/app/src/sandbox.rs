@@ -5,17 +5,12 @@ mod database;
 mod guide;
 mod plan;
 mod seed;
-mod trade;
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
-
-use adapter_sealing::SystemRandomness;
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use self::{
     data_dir::{Credentials, DataDir},
     database::Home,
-    plan::Plan,
-    seed::Seeder,
 };
 use crate::{
     command::print,
@@ -97,15 +92,7 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
     config.database.url = Some(home.url().to_owned().into());
     let database = wiring::database(&config)?;
     home.make_ready(&database, &data_dir).await?;
-    let plan = Plan::read()?;
-    let seeder = Seeder {
-        plan: &plan,
-        database: &database,
-        data_dir: &data_dir,
-        randomness: Arc::new(SystemRandomness::new()),
-    };
-    let mut known = seeder.seed_once().await?;
-    trade::trade_once(&database, &plan, &mut known).await?;
+    let known = seed::seed_once(&database, &data_dir).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),
         backoffice_url: format!("http://{}", crate::config::reachable(backoffice.address())),

@@ -1,101 +1,90 @@
 //! Seeding, once: all in one transaction, through the use cases.
 //!
-//! Secrets are shown only when they are made, so what is about to be committed is written down first. Whether it was
-//! committed tells the database at the next start.
+//! Secrets are shown only when they are made, so what is about to be committed is written down first. The database tells at the next
+//! start whether it was committed.
 
-use std::{fmt::Display, sync::Arc};
+use std::fmt::Display;
 
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
-use kernel::{Randomness as _, SellerId};
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{OfferId, Randomness as _, SellerId};
 use oauth::{
-    Email, PasswordHash, PasswordHasher as _, PersonalTokenRequest, RawRegistration, Scope, SellerName,
+    Email, PasswordHash, PasswordHasher as _, PersonalTokenRequest, RawRegistration, Registrar, Scope,
+    SellerName,
 };
+use orders::{Carrier, OrderId, OrderNumber, OrderRef, Sighting, TrackingNumber, TrackingStatus};
 use usecases::{
     ActingOperator, Failure, Transaction, Work,
     feed_offer::feed_offer,
-    manage_application::{self, move_application},
+    manage_application::{self, Move, move_application},
     operator_tokens::OperatorTokenCreation,
     personal_tokens,
+    place_order::{self, Line, place_order},
     register_application::register_application,
     register_seller::{self, register_seller},
+    settle_order::{Settlement, settle_order},
+    ship_order::{Report, record_report},
     transact,
 };
 
 use super::{
     data_dir::{ApplicationCredentials, Credentials, DataDir, Examples, SellerCredentials},
-    plan::{ApplicationPlan, Plan, SellerPlan},
+    plan::{ApplicationPlan, OrderPlan, Plan, SellerPlan, Step},
 };
 
-/// What seeding needs.
-pub(super) struct Seeder<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) database: &'a Database,
-    pub(super) data_dir: &'a DataDir,
-    pub(super) randomness: Arc<SystemRandomness>,
+/// The credentials of what was seeded earlier into this database, else of what is seeded now.
+pub(super) async fn seed_once(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credentials> {
+    for known in data_dir.known_credentials()? {
+        let first = known.sellers.first().map(|seller| seller.id.parse());
+        if let Some(Ok(id)) = first
+            && database.sellers().seller(id).await?.is_some()
+        {
+            return Ok(known);
+        }
+    }
+    seed(database, data_dir).await.context("cannot seed the database")
 }
 
-impl Seeder<'_> {
-    /// The credentials of what was seeded earlier into this database, else of what is seeded now.
-    pub(super) async fn seed_once(&self) -> anyhow::Result<Credentials> {
-        for known in self.data_dir.known_credentials()? {
-            if self.is_seeded(&known).await? {
-                return Ok(known);
-            }
-        }
-        self.seed().await.context("cannot seed the database")
-    }
+async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credentials> {
+    let (plan, randomness) = (Plan::read()?, SystemRandomness::new());
+    let creation = OperatorTokenCreation {
+        randomness: &randomness,
+        name: "sandbox",
+    };
+    let (_, operator) = transact(&*database.units(), &creation).await?;
+    // Names are unique in a database: another data directory may have been seeded into this one before.
+    let is_first = database.sellers().sellers(0, 1).await?.is_empty();
+    let id = randomness.uuid().simple().to_string();
+    let seeding = Seeding {
+        data_dir,
+        operator: operator.reveal().to_owned(),
+        passwords: passwords(plan.sellers.len(), &randomness).await?,
+        suffix: id.chars().rev().take(5).filter(|_| !is_first).collect(),
+        plan,
+        randomness,
+    };
+    Ok(transact(&*database.units(), &seeding).await?)
+}
 
-    async fn is_seeded(&self, known: &Credentials) -> anyhow::Result<bool> {
-        let id = known
-            .sellers
-            .first()
-            .and_then(|seller| seller.id.parse::<SellerId>().ok());
-        let Some(id) = id else { return Ok(false) };
-        Ok(self.database.sellers().seller(id).await?.is_some())
+async fn passwords(
+    count: usize,
+    randomness: &SystemRandomness,
+) -> anyhow::Result<Vec<(String, PasswordHash)>> {
+    // One after the other.
+    let hasher = Argon2Hasher::new(HashingBounds {
+        at_a_time: 1,
+        waiting: 0,
+    });
+    let mut passwords = Vec::new();
+    for _ in 0..count {
+        let password = readable(&randomness.secret());
+        let hash = hasher.hash(&password).await?;
+        passwords.push((password, hash));
     }
-
-    async fn seed(&self) -> anyhow::Result<Credentials> {
-        let creation = OperatorTokenCreation {
-            randomness: &*self.randomness,
-            name: "sandbox",
-        };
-        let (_, operator) = transact(&*self.database.units(), &creation).await?;
-        // Names are unique in a database: another data directory may have been seeded into this one before.
-        let taken = !self.database.sellers().sellers(0, 1).await?.is_empty();
-        let work = Seeding {
-            plan: self.plan,
-            data_dir: self.data_dir,
-            randomness: &self.randomness,
-            operator: operator.reveal().to_owned(),
-            passwords: self.passwords().await?,
-            suffix: taken.then(|| self.suffix()),
-        };
-        Ok(transact(&*self.database.units(), &work).await?)
-    }
-
-    async fn passwords(&self) -> anyhow::Result<Vec<(String, PasswordHash)>> {
-        // One after the other.
-        let hasher = Argon2Hasher::new(HashingBounds {
-            at_a_time: 1,
-            waiting: 0,
-        });
-        let mut passwords = Vec::new();
-        for _ in &self.plan.sellers {
-            let password = readable(&self.randomness.secret());
-            let hash = hasher.hash(&password).await?;
-            passwords.push((password, hash));
-        }
-        Ok(passwords)
-    }
-
-    fn suffix(&self) -> String {
-        let id = self.randomness.uuid().simple().to_string();
-        id.chars().rev().take(5).collect()
-    }
+    Ok(passwords)
 }
 
 /// 20 characters of 5 random bits each, without those that look alike.
@@ -106,28 +95,40 @@ fn readable(random: &[u8; 32]) -> String {
 }
 
 /// A refusal means that the plan breaks a rule.
-pub(super) type SeedError = Failure<anyhow::Error>;
+type SeedError = Failure<anyhow::Error>;
 
-pub(super) fn refused<R: Display>(failure: Failure<R>) -> SeedError {
+fn refused<R: Display>(failure: Failure<R>) -> SeedError {
     match failure {
         Failure::Refused(refusal) => Failure::Refused(anyhow!("{refusal}")),
         Failure::Store(error) => Failure::Store(error),
     }
 }
 
-pub(super) fn invalid(error: impl Into<anyhow::Error>) -> SeedError {
+fn invalid(error: impl Into<anyhow::Error>) -> SeedError {
     Failure::Refused(error.into())
+}
+
+fn odd(what: &'static str) -> impl Fn() -> SeedError {
+    move || Failure::Refused(anyhow!("the plan names no such {what}"))
 }
 
 /// The one transaction.
 struct Seeding<'a> {
-    plan: &'a Plan,
+    plan: Plan,
     data_dir: &'a DataDir,
-    randomness: &'a SystemRandomness,
+    randomness: SystemRandomness,
     operator: String,
     /// One for each seller.
     passwords: Vec<(String, PasswordHash)>,
-    suffix: Option<String>,
+    /// Added to unique names; empty in a database that nothing was seeded into.
+    suffix: String,
+}
+
+/// A seeded seller.
+struct Shop {
+    id: SellerId,
+    offers: Vec<OfferId>,
+    credentials: SellerCredentials,
 }
 
 #[async_trait]
@@ -135,14 +136,19 @@ impl Work for Seeding<'_> {
     type Done = Credentials;
     type Error = SeedError;
 
-    async fn run(&self, transaction: &dyn Transaction) -> Result<Credentials, SeedError> {
-        let mut sellers = Vec::new();
+    async fn run(&self, tx: &dyn Transaction) -> Result<Credentials, SeedError> {
+        let mut shops = Vec::new();
         for (plan, password) in self.plan.sellers.iter().zip(&self.passwords) {
-            sellers.push(self.seller(transaction, plan, password).await?);
+            shops.push(self.seller(tx, plan, password).await?);
+        }
+        for (seller, plan) in self.plan.sellers.iter().enumerate() {
+            for (n, order) in plan.orders.iter().enumerate() {
+                self.order(tx, &mut shops, (seller, n), order).await?;
+            }
         }
         let credentials = Credentials {
             backoffice_token: self.operator.clone(),
-            sellers,
+            sellers: shops.into_iter().map(|shop| shop.credentials).collect(),
             ..Credentials::default()
         };
         self.data_dir.prepare(&credentials).map_err(invalid)?;
@@ -151,66 +157,68 @@ impl Work for Seeding<'_> {
 }
 
 impl Seeding<'_> {
+    /// A unique name, with the suffix behind a separator.
+    fn unique(&self, name: &str, separator: char) -> String {
+        if self.suffix.is_empty() {
+            return name.to_owned();
+        }
+        format!("{name}{separator}{}", self.suffix)
+    }
+
     async fn seller(
         &self,
-        transaction: &dyn Transaction,
+        tx: &dyn Transaction,
         plan: &SellerPlan,
         (password, hash): &(String, PasswordHash),
-    ) -> Result<SellerCredentials, SeedError> {
-        let now = transaction.now();
-        let suffix = self
-            .suffix
-            .as_ref()
-            .map(|suffix| format!("+{suffix}"))
-            .unwrap_or_default();
-        let email = format!("{}{suffix}@{}", plan.mailbox, plan.domain);
+    ) -> Result<Shop, SeedError> {
+        let email = format!("{}@{}", self.unique(&plan.mailbox, '+'), plan.domain);
         let request = register_seller::Request {
             name: SellerName::new(plan.name.clone()).map_err(invalid)?,
             email: Email::new(email.clone()).map_err(invalid)?,
             password: Some(hash.clone()),
         };
         let stores = register_seller::Stores {
-            sellers: transaction,
-            applications: transaction,
-            panel: transaction,
+            sellers: tx,
+            applications: tx,
+            panel: tx,
         };
         let request = (ActingOperator::CommandLine, &request);
         // Nobody is invited: all have a password.
-        let seller = register_seller(stores, self.randomness, request, "", now)
+        let seller = register_seller(stores, &self.randomness, request, "", tx.now())
             .await
             .map_err(refused)?;
         let mut applications = Vec::new();
         for application in &plan.applications {
-            applications.push(self.application(transaction, seller.id, application, now).await?);
+            applications.push(self.application(tx, seller.id, application).await?);
         }
-        Ok(SellerCredentials {
+        let offers = self.offers(tx, seller.id, plan).await?;
+        let credentials = SellerCredentials {
             id: seller.id.to_string(),
             seller_no: seller.seller_no,
             email,
             password: password.clone(),
-            personal_token: self.personal_token(transaction, seller.id, now).await?,
+            personal_token: self.personal_token(tx, seller.id).await?,
             examples: Examples {
-                offer: self.offers(transaction, seller.id, plan).await?,
+                offer: offers.first().map(ToString::to_string),
                 ..Examples::default()
             },
             applications,
+        };
+        Ok(Shop {
+            id: seller.id,
+            offers,
+            credentials,
         })
     }
 
     async fn application(
         &self,
-        transaction: &dyn Transaction,
+        tx: &dyn Transaction,
         owner: SellerId,
         plan: &ApplicationPlan,
-        now: DateTime<Utc>,
     ) -> Result<ApplicationCredentials, SeedError> {
-        let suffix = self
-            .suffix
-            .as_ref()
-            .map(|suffix| format!(" {suffix}"))
-            .unwrap_or_default();
         let registration = RawRegistration {
-            name: format!("{}{suffix}", plan.name),
+            name: self.unique(&plan.name, ' '),
             description: Some(plan.description.clone()),
             documentation_url: format!("https://{}/docs", plan.domain),
             purpose: plan.purpose.clone(),
@@ -221,27 +229,24 @@ impl Seeding<'_> {
         };
         let registration = registration.check().map_err(invalid)?;
         let (name, redirect_uris) = (registration.name.clone(), registration.redirect_uris.clone());
-        let registered = register_application(
-            transaction,
-            transaction,
-            self.randomness,
-            (owner, oauth::Registrar::Seller),
-            registration,
-            now,
-        )
-        .await
-        .map_err(refused)?;
+        let by = (owner, Registrar::Seller);
+        let registered = register_application(tx, tx, &self.randomness, by, registration, tx.now())
+            .await
+            .map_err(refused)?;
+        let moves: &[Move] = match plan.status.as_deref() {
+            Some("active") => &[Move::Accept],
+            Some("suspended") => &[Move::Accept, Move::Suspend],
+            _ => &[],
+        };
         let mut status = registered.status;
-        for step in &plan.moves {
+        for step in moves {
             let stores = manage_application::Stores {
-                applications: transaction,
-                panel: transaction,
+                applications: tx,
+                panel: tx,
             };
             let by = ActingOperator::CommandLine;
-            status = move_application(stores, by, registered.client_id, (*step).into())
-                .await
-                .map_err(refused)?
-                .status;
+            let application = move_application(stores, by, registered.client_id, *step).await;
+            status = application.map_err(refused)?.status;
         }
         Ok(ApplicationCredentials {
             client_id: registered.client_id.to_string(),
@@ -253,16 +258,11 @@ impl Seeding<'_> {
         })
     }
 
-    async fn personal_token(
-        &self,
-        transaction: &dyn Transaction,
-        seller: SellerId,
-        now: DateTime<Utc>,
-    ) -> Result<String, SeedError> {
+    async fn personal_token(&self, tx: &dyn Transaction, seller: SellerId) -> Result<String, SeedError> {
         let stores = personal_tokens::Stores {
-            sellers: transaction,
-            applications: transaction,
-            tokens: transaction,
+            sellers: tx,
+            applications: tx,
+            tokens: tx,
         };
         let request = PersonalTokenRequest {
             name: "sandbox".to_owned(),
@@ -270,38 +270,125 @@ impl Seeding<'_> {
             expires_at: None,
         };
         let issued =
-            personal_tokens::issue_personal_token(stores, self.randomness, seller, request, now).await;
-        let issued = issued.map_err(refused)?;
-        Ok(issued.token.token.reveal().to_owned())
+            personal_tokens::issue_personal_token(stores, &self.randomness, seller, request, tx.now()).await;
+        Ok(issued.map_err(refused)?.token.token.reveal().to_owned())
     }
 
-    /// Feeds the seller's offers, as if over the last weeks; gives the id of the newest one.
+    /// Feeds the seller's offers, as if over the last weeks.
     async fn offers(
         &self,
-        transaction: &dyn Transaction,
+        tx: &dyn Transaction,
         seller: SellerId,
         plan: &SellerPlan,
-    ) -> Result<Option<String>, SeedError> {
-        let offers = plan.offers(|| self.randomness.uuid().into());
-        let newest = offers.first().map(|offer| offer.feed.id.to_string());
-        for offer in offers {
-            feed_offer(transaction, seller, offer.feed, transaction.now() - offer.age).await?;
+    ) -> Result<Vec<OfferId>, SeedError> {
+        let mut ids = Vec::new();
+        for (n, offer) in (0..).zip(&plan.offers) {
+            let id = self.randomness.uuid().into();
+            let feed = offer.feed(id, &plan.domain).ok_or_else(odd("status"))?;
+            feed_offer(tx, seller, feed, tx.now() - TimeDelta::minutes(n * 311 + 12)).await?;
+            ids.push(id);
         }
-        Ok(newest)
+        Ok(ids)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Takes a seller's nth order through its steps, spread over its age, and makes it the example of its kind if it is the newest.
+    async fn order(
+        &self,
+        tx: &dyn Transaction,
+        shops: &mut [Shop],
+        (seller, n): (usize, usize),
+        plan: &OrderPlan,
+    ) -> Result<(), SeedError> {
+        let age = TimeDelta::minutes(plan.minutes_ago);
+        let after = |eighths| tx.now() - age + age * eighths / 8;
+        let request = self.request(shops, (seller, n), plan)?;
+        let placed = place_order(tx, tx, &self.randomness, &request, after(0)).await;
+        let id = placed.map_err(refused)?.id;
+        for step in &plan.steps {
+            let (settlement, at) = match step {
+                Step::Pay => (Settlement::Pay, after(1)),
+                Step::Cancel => (Settlement::Cancel, after(2)),
+                Step::Deliver => (Settlement::Deliver, after(6)),
+                Step::Ship(parcel) => {
+                    let shop = shops.get(seller).ok_or_else(odd("seller"))?;
+                    self.ship(tx, shop.id, id, parcel, after(3)).await?;
+                    continue;
+                }
+            };
+            let settled = settle_order(tx, tx, &OrderRef::Id(id), settlement, at).await;
+            settled.map_err(refused)?;
+        }
+        let is_shared = plan.lines.iter().any(|(of, ..)| *of != seller);
+        let concerned = plan.lines.iter().filter(|_| plan.steps == [Step::Pay]);
+        for (of, ..) in concerned {
+            let examples = &mut shops.get_mut(*of).ok_or_else(odd("seller"))?.credentials.examples;
+            let example = match (plan.is_test, is_shared) {
+                (true, _) => &mut examples.test_order,
+                (false, true) => &mut examples.multi_seller_order,
+                (false, false) => &mut examples.order,
+            };
+            *example = Some(id.to_string());
+        }
+        Ok(())
+    }
 
-    #[test]
-    fn a_password_is_long_and_has_no_look_alikes() {
-        let password = readable(&[
-            0, 31, 32, 255, 8, 12, 14, 7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
-            20, 21, 22, 23, 24,
-        ]);
-        assert_eq!(password.len(), 20);
-        assert!(!password.contains(['l', 'o', '0', '1']), "{password}");
+    fn request(
+        &self,
+        shops: &[Shop],
+        (seller, n): (usize, usize),
+        plan: &OrderPlan,
+    ) -> Result<place_order::Request, SeedError> {
+        let seller_no = shops.get(seller).ok_or_else(odd("seller"))?.credentials.seller_no;
+        let (buyer, address, [payment, delivery]) = self.plan.buyer(n).ok_or_else(odd("buyer"))?;
+        let line = |(seller, offer, quantity): &(usize, usize, i32)| {
+            let shop = shops.get(*seller)?;
+            Some(Line {
+                seller: shop.id,
+                offer: *shop.offers.get(*offer)?,
+                quantity: *quantity,
+                unit_price: None,
+                title: None,
+                sku: None,
+            })
+        };
+        let items = plan.lines.iter().map(line).collect::<Option<_>>();
+        Ok(place_order::Request {
+            number: Some(OrderNumber::from_trusted(format!(
+                "ZAM-{seller_no}-{}",
+                1_001 + n
+            ))),
+            is_test: plan.is_test,
+            payment_method: Some(payment),
+            delivery_method: Some(delivery),
+            buyer: Some(buyer),
+            shipping_address: Some(address),
+            items: items.ok_or_else(odd("offer"))?,
+        })
+    }
+
+    async fn ship(
+        &self,
+        tx: &dyn Transaction,
+        seller: SellerId,
+        order: OrderId,
+        [carrier, number]: &[String; 2],
+        at: DateTime<Utc>,
+    ) -> Result<(), SeedError> {
+        let report = Report {
+            order: OrderRef::Id(order),
+            carrier: Carrier::parse(carrier).ok_or_else(odd("carrier"))?,
+            tracking_number: TrackingNumber::new(number.clone()).map_err(invalid)?,
+            item_ids: Vec::new(),
+        };
+        // The sandbox's carriers report a number with this word as on its way, for as long as they are asked.
+        let sighting = number.starts_with("TRANSIT").then(|| Sighting {
+            status: TrackingStatus::InTransit,
+            at: Some(at),
+            raw_code: "TRANSIT".to_owned(),
+        });
+        let reported = record_report(tx, tx, &self.randomness, seller, &report, sighting, at).await;
+        reported.map_err(refused)?;
+        // That was days ago, and so was the mail.
+        Ok(tx.forget_mails(order).await?)
     }
 }
