@@ -37,7 +37,11 @@ pub use self::{
 };
 
 /// What is wrong with a value: the key, and why.
-type Fault = (&'static str, String);
+type Fault = (String, String);
+
+fn fault(key: impl Into<String>, reason: impl Into<String>) -> Fault {
+    (key.into(), reason.into())
+}
 
 /// The effective configuration.
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
@@ -92,7 +96,7 @@ pub struct Config {
 
 impl Config {
     /// What is wrong beyond types: values out of their range, then what the sections themselves find.
-    fn faults(&self) -> Vec<(String, String)> {
+    fn faults(&self) -> Vec<Fault> {
         let mut faults = reference::out_of_range(self);
         let sections = [
             self.server.faults(),
@@ -106,8 +110,8 @@ impl Config {
         ];
         for (key, reason) in sections.into_iter().flatten() {
             // An adapter may refuse a value that is out of range already.
-            if faults.iter().all(|(found, _)| found != key) {
-                faults.push((key.to_owned(), reason));
+            if faults.iter().all(|(found, _)| *found != key) {
+                faults.push((key, reason));
             }
         }
         faults
@@ -193,11 +197,11 @@ impl ServerConfig {
         if !is_product(&self.service_name) {
             let rule =
                 "must be 1 to 64 ASCII letters, digits, '.', '_' or '-', the first one a letter or a digit";
-            faults.push(("server.service_name", rule.to_owned()));
+            faults.push(fault("server.service_name", rule));
         }
         if self.public_url.as_ref().is_some_and(|url| !url.is_origin()) {
             let rule = "must be an origin such as https://api.example.com, without a path: what is served lies at its root";
-            faults.push(("server.public_url", rule.to_owned()));
+            faults.push(fault("server.public_url", rule));
         }
         let (own, other) = (self.bind.ip(), self.backoffice_bind.ip());
         let overlap = own == other || own.is_unspecified() || other.is_unspecified();
@@ -206,11 +210,10 @@ impl ServerConfig {
                 "must have another port than `server.bind`, which is {}",
                 self.bind
             );
-            faults.push(("server.backoffice_bind", reason));
+            faults.push(fault("server.backoffice_bind", reason));
         }
-        faults.extend(self.tls.fault(["server.tls.certificate", "server.tls.key"]));
-        let backoffice = ["server.backoffice_tls.certificate", "server.backoffice_tls.key"];
-        faults.extend(self.backoffice_tls.fault(backoffice));
+        faults.extend(self.tls.fault("server.tls"));
+        faults.extend(self.backoffice_tls.fault("server.backoffice_tls"));
         faults
     }
 
@@ -261,22 +264,27 @@ impl TlsConfig {
         self.certificate.as_deref().zip(self.key.as_deref())
     }
 
-    fn fault(&self, keys: [&'static str; 2]) -> Option<Fault> {
+    fn fault(&self, section: &str) -> Option<Fault> {
+        let (names, files) = (["certificate", "key"], [&self.certificate, &self.key]);
         // An empty variable must not take TLS away.
-        for (key, file) in keys.into_iter().zip([&self.certificate, &self.key]) {
+        for (name, file) in names.into_iter().zip(files) {
             if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
-                return Some((key, "must be the path of a file".to_owned()));
+                return Some(fault(format!("{section}.{name}"), "must be the path of a file"));
             }
         }
-        missing_half(keys, [self.certificate.is_some(), self.key.is_some()])
+        missing_half(section, names, files.map(Option::is_some))
     }
 }
 
 /// Names the missing one of two keys that belong together.
-fn missing_half([one, other]: [&'static str; 2], set: [bool; 2]) -> Option<Fault> {
+fn missing_half(section: &str, [one, other]: [&str; 2], set: [bool; 2]) -> Option<Fault> {
+    let missing = |missing, set| {
+        let reason = format!("must be set where {section}.{set} is");
+        Some(fault(format!("{section}.{missing}"), reason))
+    };
     match set {
-        [true, false] => Some((other, format!("must be set where {one} is"))),
-        [false, true] => Some((one, format!("must be set where {other} is"))),
+        [true, false] => missing(other, one),
+        [false, true] => missing(one, other),
         [true, true] | [false, false] => None,
     }
 }
@@ -318,7 +326,7 @@ impl DatabaseConfig {
         ];
         let checked = urls.into_iter().filter_map(|(key, url)| {
             let error = check_url(url.as_ref()?.expose()).err()?;
-            Some((key, error.to_string()))
+            Some(fault(key, error.to_string()))
         });
         checked.collect()
     }
@@ -349,7 +357,7 @@ impl KeysConfig {
         match self.ring() {
             // Not every command needs keys: those that do say so.
             Ok(_) | Err(KeyError::None) => Vec::new(),
-            Err(error) => vec![("keys.sealing", format!("cannot be used: {error}"))],
+            Err(error) => vec![fault("keys.sealing", format!("cannot be used: {error}"))],
         }
     }
 
@@ -512,7 +520,7 @@ impl LogConfig {
         }
         let rule =
             "must be error, warn, info, debug, trace, off, or directives such as `info,usecases=debug`";
-        vec![("log.level", rule.to_owned())]
+        vec![fault("log.level", rule)]
     }
 }
 

@@ -42,7 +42,7 @@ impl ExternalServices {
             .clients(user_agent(config, public_url), Arc::clone(&clock))
             .context("the clients of the carriers")?;
         Ok(Self {
-            carriers: clients.map_or_else(|| -> Arc<dyn CarrierLookup> { Arc::new(Nobody) }, told),
+            carriers: clients.map_or_else(|| -> Arc<dyn CarrierLookup> { Arc::new(Nobody) }, announced),
             mailer: mailer(config)?,
             receivers: receivers(config, public_url)?,
             clock,
@@ -70,9 +70,12 @@ impl ExternalServices {
     }
 }
 
-fn told(clients: Carriers) -> Arc<dyn CarrierLookup> {
-    let asked = clients.asked().map(Carrier::as_str).collect::<Vec<_>>();
-    tracing::info!(carriers = asked.join(", "), "carriers are asked about parcels");
+fn announced(clients: Carriers) -> Arc<dyn CarrierLookup> {
+    let configured = clients.configured().map(Carrier::as_str).collect::<Vec<_>>();
+    tracing::info!(
+        carriers = configured.join(", "),
+        "carriers are asked about parcels"
+    );
     Arc::new(clients)
 }
 

@@ -9,7 +9,7 @@ use reqwest::{
     StatusCode,
     header::{AUTHORIZATION, HeaderName},
 };
-use url::Url;
+use secrecy::ExposeSecret as _;
 
 use crate::{
     CarrierSettings,
@@ -44,64 +44,56 @@ pub enum SetupError {
 }
 
 impl Carriers {
-    /// Clients of the carriers in `settings`. `clock` is used for pauses and for the age of tokens.
+    /// Clients of the carriers that have an account. `clock` is used for pauses and for the age of tokens.
     pub fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let started = clock.now();
         let http = Http::new(settings, clock).map_err(SetupError::Http)?;
-        let token = |name, request, source: Box<dyn TokenSource>| {
-            Auth::Token(name, TokenCache::new(request, source, http.clone()))
-        };
         let mut clients = BTreeMap::new();
-        let mut add = |carrier, api: Box<dyn Api>, base_url: &Url, auth| {
-            let client = RateLimitedClient::new(carrier, api, base_url.clone(), auth, http.clone());
-            clients.insert(carrier, client);
-        };
-        if let Some(inpost) = &settings.inpost {
-            let auth = match &inpost.token {
-                Some(token) => Auth::Key(AUTHORIZATION, secret_header(Carrier::Inpost, "Bearer ", token)?),
-                None => Auth::None,
+        for account in &settings.accounts {
+            let carrier = account.carrier;
+            let key = |prefix| secret_header(carrier, prefix, &account.secret);
+            let token = |name, request, source: Box<dyn TokenSource>| {
+                Auth::Token(name, TokenCache::new(request, source, http.clone()))
             };
-            add(Carrier::Inpost, Box::new(Inpost), &inpost.base_url, auth);
-        }
-        if let Some(dhl) = &settings.dhl {
-            let service = dhl.service.clone();
-            let key = secret_header(Carrier::Dhl, "", &dhl.api_key)?;
-            let auth = Auth::Key(HeaderName::from_static("dhl-api-key"), key);
-            add(Carrier::Dhl, Box::new(Dhl { service }), &dhl.base_url, auth);
-        }
-        if let Some(poczta) = &settings.poczta_polska {
-            let header = HeaderName::from_static("api_key");
-            let auth = token(header, PocztaLogin::request(poczta), Box::new(PocztaLogin));
-            let api = Box::new(PocztaPolska);
-            add(Carrier::PocztaPolska, api, &poczta.base_url, auth);
-        }
-        if let Some(dpd) = &settings.dpd {
-            add(Carrier::Dpd, Box::new(Dpd::new(dpd)), &dpd.base_url, Auth::None);
-        }
-        let bearer = |request| token(AUTHORIZATION, request, Box::new(ClientCredentials));
-        if let Some(gls) = &settings.gls {
-            let auth = bearer(ClientCredentials::basic(Carrier::Gls, gls)?);
-            add(Carrier::Gls, Box::new(Gls), &gls.base_url, auth);
-        }
-        if let Some(ups) = &settings.ups {
-            let auth = bearer(ClientCredentials::basic(Carrier::Ups, ups)?);
-            add(Carrier::Ups, Box::new(Ups::new(started)), &ups.base_url, auth);
-        }
-        if let Some(fedex) = &settings.fedex {
-            let auth = bearer(ClientCredentials::form(fedex));
-            add(Carrier::Fedex, Box::new(Fedex), &fedex.base_url, auth);
+            let bearer = |request| token(AUTHORIZATION, request, Box::new(ClientCredentials));
+            let (api, auth): (Box<dyn Api>, Auth) = match carrier {
+                Carrier::Inpost if account.secret.expose_secret().is_empty() => {
+                    (Box::new(Inpost), Auth::None)
+                }
+                Carrier::Inpost => (Box::new(Inpost), Auth::Key(AUTHORIZATION, key("Bearer ")?)),
+                Carrier::Dhl => {
+                    let service = Some(account.qualifier.clone()).filter(|service| !service.is_empty());
+                    let header = HeaderName::from_static("dhl-api-key");
+                    (Box::new(Dhl { service }), Auth::Key(header, key("")?))
+                }
+                Carrier::PocztaPolska => {
+                    let header = HeaderName::from_static("api_key");
+                    let auth = token(header, PocztaLogin::request(account), Box::new(PocztaLogin));
+                    (Box::new(PocztaPolska), auth)
+                }
+                Carrier::Dpd => (Box::new(Dpd::new(account)), Auth::None),
+                Carrier::Gls => (Box::new(Gls), bearer(ClientCredentials::basic(account)?)),
+                Carrier::Ups => (
+                    Box::new(Ups::new(started)),
+                    bearer(ClientCredentials::basic(account)?),
+                ),
+                Carrier::Fedex => (Box::new(Fedex), bearer(ClientCredentials::form(account))),
+                Carrier::Other => continue,
+            };
+            let client = RateLimitedClient::new(carrier, api, account.base_url.clone(), auth, http.clone());
+            clients.insert(carrier, client);
         }
         Ok(Self { clients })
     }
 
     /// The configured carriers, in the contract's order.
-    pub fn asked(&self) -> impl Iterator<Item = Carrier> + '_ {
+    pub fn configured(&self) -> impl Iterator<Item = Carrier> + '_ {
         self.clients.keys().copied()
     }
 
     /// Reads an answer without sending a request, for tests of hostile input. None for a carrier that is not configured, or
     /// an impossible status.
-    pub fn understand(
+    pub fn parse_answer(
         &self,
         carrier: Carrier,
         number: &TrackingNumber,
@@ -112,7 +104,7 @@ impl Carriers {
             status: StatusCode::from_u16(status).ok()?,
             body: body.to_vec(),
         };
-        Some(self.clients.get(&carrier)?.understand(number, &answer))
+        Some(self.clients.get(&carrier)?.parse_answer(number, &answer))
     }
 }
 

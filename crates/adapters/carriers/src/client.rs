@@ -102,7 +102,7 @@ impl RateLimitedClient {
     }
 
     /// Reads an answer without asking.
-    pub(crate) fn understand(&self, number: &TrackingNumber, answer: &Response) -> Lookup {
+    pub(crate) fn parse_answer(&self, number: &TrackingNumber, answer: &Response) -> Lookup {
         self.lookup(self.api.read(number, answer))
     }
 

@@ -14,13 +14,8 @@ mod parse;
 mod settings;
 mod simulated;
 mod status;
-#[cfg(test)]
-mod tests;
 mod tokens;
 
 pub use carriers::{Carriers, SetupError};
-pub use settings::{
-    CarrierSettings, DEADLINE, DhlSettings, DpdSettings, InpostSettings, OauthSettings, PocztaPolskaSettings,
-    urls,
-};
+pub use settings::{Account, CarrierSettings, DEADLINE};
 pub use simulated::SimulatedCarriers;

@@ -2,14 +2,13 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, TimeDelta, Utc};
-use orders::Carrier;
 use reqwest::{Request, StatusCode, header::AUTHORIZATION};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::{
-    OauthSettings, SetupError,
+    Account, SetupError,
     http::{post, secret_header, sensitive},
     parse,
     tokens::{Expiry, Token, TokenSource},
@@ -22,22 +21,22 @@ pub(crate) struct ClientCredentials;
 
 impl ClientCredentials {
     /// Sends the credentials as HTTP Basic.
-    pub(crate) fn basic(carrier: Carrier, settings: &OauthSettings) -> Result<Request, SetupError> {
-        let (id, secret) = (&settings.client_id, &settings.client_secret);
+    pub(crate) fn basic(account: &Account) -> Result<Request, SetupError> {
+        let (id, secret) = (&account.login, &account.secret);
         let encoded = STANDARD.encode(format!("{}:{}", id.expose_secret(), secret.expose_secret()));
-        let header = secret_header(carrier, "Basic ", &encoded.into())?;
-        let mut request = post(settings.token_url.clone(), FORM, "grant_type=client_credentials");
+        let header = secret_header(account.carrier, "Basic ", &encoded.into())?;
+        let mut request = post(account.token_url.clone(), FORM, "grant_type=client_credentials");
         request.headers_mut().insert(AUTHORIZATION, header);
         Ok(request)
     }
 
     /// Sends the credentials in the form.
-    pub(crate) fn form(settings: &OauthSettings) -> Request {
+    pub(crate) fn form(account: &Account) -> Request {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("grant_type", "client_credentials")
-            .append_pair("client_id", settings.client_id.expose_secret())
-            .append_pair("client_secret", settings.client_secret.expose_secret());
-        post(settings.token_url.clone(), FORM, form.finish())
+            .append_pair("client_id", account.login.expose_secret())
+            .append_pair("client_secret", account.secret.expose_secret());
+        post(account.token_url.clone(), FORM, form.finish())
     }
 }
 

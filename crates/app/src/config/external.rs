@@ -3,10 +3,7 @@
 
 use std::{fs, num::NonZeroU16, path::PathBuf, sync::Arc, time::Duration};
 
-use adapter_carriers::{
-    CarrierSettings, Carriers, DhlSettings, DpdSettings, InpostSettings, OauthSettings, PocztaPolskaSettings,
-    SetupError, urls,
-};
+use adapter_carriers::{Account, CarrierSettings, Carriers, DEADLINE, SetupError};
 use adapter_mail::{
     Credentials, FolderMailer, Security, SenderSettings as MailSender, SettingsError, SmtpMailer,
     SmtpSettings,
@@ -18,15 +15,13 @@ use chrono::TimeDelta;
 use kernel::Clock;
 use orders::Carrier;
 use schemars::JsonSchema;
-use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
-use url::Url;
 use usecases::deliver_webhooks::Slots;
 use webhooks::{AddressPolicy, AddressRules, RetrySchedule};
 
 use super::{
-    Fault, missing_half,
+    Fault, fault, missing_half,
     values::{List, NameServer, Network, Period, Secret, ServiceUrl},
 };
 use crate::{external_services::Mailers, logging::error_chain};
@@ -90,8 +85,8 @@ pub enum MailSecurity {
 
 impl MailConfig {
     pub(super) fn faults(&self) -> Vec<Fault> {
-        let pair = ["mail.username", "mail.password"];
-        let half = missing_half(pair, [self.username.is_some(), self.password.is_some()]);
+        let set = [self.username.is_some(), self.password.is_some()];
+        let half = missing_half("mail", ["username", "password"], set);
         half.or_else(|| self.mailer().err()).into_iter().collect()
     }
 
@@ -101,7 +96,7 @@ impl MailConfig {
         Ok(match (&self.host, &self.folder) {
             (None, None) => None,
             (Some(_), Some(_)) => {
-                return Err(("mail.folder", "must not be set beside mail.host".to_owned()));
+                return Err(fault("mail.folder", "must not be set beside mail.host"));
             }
             (Some(host), None) => {
                 let mailer = SmtpMailer::new(&self.sender()?, &self.smtp(host)?, clock);
@@ -117,7 +112,7 @@ impl MailConfig {
     fn sender(&self) -> Result<MailSender, Fault> {
         let needed = |key, value: &Option<String>| {
             let reason = "must be set, so that buyers and sellers see who writes to them";
-            value.clone().ok_or_else(|| (key, reason.to_owned()))
+            value.clone().ok_or_else(|| fault(key, reason))
         };
         Ok(MailSender {
             name: needed("mail.sender_name", &self.sender_name)?,
@@ -159,18 +154,14 @@ fn mail_fault(error: &SettingsError) -> Fault {
         SettingsError::NoTime => "mail.timeout",
         SettingsError::Tls(_) => "mail.root_certificates",
     };
-    (key, format!("cannot be used: {}", error_chain(error)))
+    fault(key, format!("cannot be used: {}", error_chain(error)))
 }
 
 /// Reads a file of certificates.
 fn read_roots(key: &'static str, path: Option<&PathBuf>) -> Result<Option<String>, Fault> {
     let read = |path: &PathBuf| {
-        fs::read_to_string(path).map_err(|error| {
-            (
-                key,
-                format!("names {}, which cannot be read: {error}", path.display()),
-            )
-        })
+        let unread = |error| format!("names {}, which cannot be read: {error}", path.display());
+        fs::read_to_string(path).map_err(|error| fault(key, unread(error)))
     };
     path.map(read).transpose()
 }
@@ -269,177 +260,181 @@ pub struct ClientConfig {
     pub daily_limit: Option<u32>,
 }
 
+/// One carrier's section, in a form that all of them share.
+struct CarrierSection<'a> {
+    carrier: Carrier,
+    /// The keys of login and secret, which belong together. Where there is one key, it is both.
+    names: [&'static str; 2],
+    credentials: [Option<&'a Secret>; 2],
+    /// Whether the carrier answers without credentials too.
+    is_open: bool,
+    base_url: Option<&'a ServiceUrl>,
+    token_url: Option<&'a ServiceUrl>,
+    qualifier: &'a str,
+    daily_limit: Option<u32>,
+}
+
+impl CarrierSection<'_> {
+    fn missing_half(&self) -> Option<Fault> {
+        let section = format!("carriers.{}", self.carrier.as_str());
+        missing_half(
+            &section,
+            self.names,
+            self.credentials.map(|secret| secret.is_some()),
+        )
+    }
+
+    /// The account, where the carrier is to be asked.
+    fn account(&self) -> Option<Account> {
+        let [login, secret] = match self.credentials {
+            [Some(login), Some(secret)] => [login.0.clone(), secret.0.clone()],
+            _ if self.is_open => ["".into(), "".into()],
+            _ => return None,
+        };
+        let mut account = Account::new(self.carrier, login, secret)?;
+        self.qualifier.clone_into(&mut account.qualifier);
+        if let Some(url) = self.base_url {
+            account.base_url = url.0.clone();
+        }
+        if let Some(url) = self.token_url {
+            account.token_url = url.0.clone();
+        }
+        Some(account)
+    }
+}
+
 impl CarriersConfig {
+    fn sections(&self) -> [CarrierSection<'_>; 7] {
+        fn section<'a>(
+            carrier: Carrier,
+            names: [&'static str; 2],
+            credentials: [&'a Option<Secret>; 2],
+            base_url: Option<&'a ServiceUrl>,
+            daily_limit: Option<u32>,
+        ) -> CarrierSection<'a> {
+            CarrierSection {
+                carrier,
+                names,
+                credentials: credentials.map(Option::as_ref),
+                is_open: false,
+                base_url,
+                token_url: None,
+                qualifier: "",
+                daily_limit,
+            }
+        }
+        fn client(carrier: Carrier, keys: &ClientConfig, usual_limit: Option<u32>) -> CarrierSection<'_> {
+            let (names, secrets) = (
+                ["client_id", "client_secret"],
+                [&keys.client_id, &keys.client_secret],
+            );
+            let limit = keys.daily_limit.or(usual_limit);
+            CarrierSection {
+                token_url: keys.token_url.as_ref(),
+                ..section(carrier, names, secrets, keys.base_url.as_ref(), limit)
+            }
+        }
+        let (inpost, dhl, poczta, dpd) = (&self.inpost, &self.dhl, &self.poczta_polska, &self.dpd);
+        let (login, tokens, keys) = (["login", "password"], [&inpost.token; 2], [&dhl.api_key; 2]);
+        let dhl_limit = dhl.daily_limit.or(Some(250));
+        [
+            CarrierSection {
+                is_open: inpost.enabled == Some(true),
+                ..section(
+                    Carrier::Inpost,
+                    ["token"; 2],
+                    tokens,
+                    inpost.base_url.as_ref(),
+                    inpost.daily_limit,
+                )
+            },
+            CarrierSection {
+                qualifier: &dhl.service,
+                ..section(
+                    Carrier::Dhl,
+                    ["api_key"; 2],
+                    keys,
+                    dhl.base_url.as_ref(),
+                    dhl_limit,
+                )
+            },
+            CarrierSection {
+                token_url: poczta.token_url.as_ref(),
+                ..section(
+                    Carrier::PocztaPolska,
+                    login,
+                    [&poczta.login, &poczta.password],
+                    poczta.base_url.as_ref(),
+                    poczta.daily_limit,
+                )
+            },
+            CarrierSection {
+                qualifier: &dpd.channel,
+                ..section(
+                    Carrier::Dpd,
+                    login,
+                    [&dpd.login, &dpd.password],
+                    dpd.base_url.as_ref(),
+                    dpd.daily_limit,
+                )
+            },
+            client(Carrier::Gls, &self.gls, Some(500)),
+            client(Carrier::Ups, &self.ups, None),
+            client(Carrier::Fedex, &self.fedex, None),
+        ]
+    }
+
     pub(super) fn faults(&self) -> Vec<Fault> {
-        let (poczta, dpd, [gls, ups, fedex]) = (
-            &self.poczta_polska,
-            &self.dpd,
-            [&self.gls, &self.ups, &self.fedex],
-        );
-        let pairs = [
-            (
-                ["carriers.poczta_polska.login", "carriers.poczta_polska.password"],
-                [&poczta.login, &poczta.password],
-            ),
-            (
-                ["carriers.dpd.login", "carriers.dpd.password"],
-                [&dpd.login, &dpd.password],
-            ),
-            (
-                ["carriers.gls.client_id", "carriers.gls.client_secret"],
-                [&gls.client_id, &gls.client_secret],
-            ),
-            (
-                ["carriers.ups.client_id", "carriers.ups.client_secret"],
-                [&ups.client_id, &ups.client_secret],
-            ),
-            (
-                ["carriers.fedex.client_id", "carriers.fedex.client_secret"],
-                [&fedex.client_id, &fedex.client_secret],
-            ),
-        ];
-        let halves = pairs
-            .into_iter()
-            .filter_map(|(keys, values)| missing_half(keys, values.map(Option::is_some)));
-        let mut faults = halves.collect::<Vec<_>>();
+        let mut faults = self
+            .sections()
+            .iter()
+            .filter_map(CarrierSection::missing_half)
+            .collect::<Vec<_>>();
         if let (Some(false), Some(_)) = (self.inpost.enabled, &self.inpost.token) {
-            let reason = "must not be false beside carriers.inpost.token";
-            faults.push(("carriers.inpost.enabled", reason.to_owned()));
+            faults.push(fault(
+                "carriers.inpost.enabled",
+                "must not be false beside carriers.inpost.token",
+            ));
         }
         if faults.is_empty()
             && let Err(error) = self.clients(String::new(), Arc::new(SystemClock))
         {
-            faults.push((
-                carrier_key(&error),
-                format!("cannot be used: {}", error_chain(&error)),
-            ));
+            let key = match &error {
+                SetupError::Credentials(carrier) => format!("carriers.{}", carrier.as_str()),
+                SetupError::Http(_) => "carriers".to_owned(),
+            };
+            faults.push(fault(key, format!("cannot be used: {}", error_chain(&error))));
         }
         faults
     }
 
-    /// Questions a day that a carrier allows, by default what it allows an account that has agreed on nothing else; `None` where no
+    /// Look-ups a day that a carrier allows, by default what it allows an account that has agreed on nothing else; `None` where no
     /// limit is known.
     pub fn daily_limit(&self, carrier: Carrier) -> Option<u32> {
-        match carrier {
-            Carrier::Inpost => self.inpost.daily_limit,
-            Carrier::Dhl => self.dhl.daily_limit.or(Some(250)),
-            Carrier::PocztaPolska => self.poczta_polska.daily_limit,
-            Carrier::Dpd => self.dpd.daily_limit,
-            Carrier::Gls => self.gls.daily_limit.or(Some(500)),
-            Carrier::Ups => self.ups.daily_limit,
-            Carrier::Fedex => self.fedex.daily_limit,
-            Carrier::Other => None,
-        }
+        let sections = self.sections();
+        let section = sections.iter().find(|section| section.carrier == carrier);
+        section?.daily_limit
     }
 
-    /// The clients of the carriers that can be asked; `None` where none can.
+    /// The clients of the configured carriers; `None` without any.
     pub fn clients(&self, user_agent: String, clock: Arc<dyn Clock>) -> Result<Option<Carriers>, SetupError> {
         let settings = self.settings(user_agent);
-        let CarrierSettings {
-            inpost,
-            dhl,
-            poczta_polska,
-            dpd,
-            gls,
-            ups,
-            fedex,
-            ..
-        } = &settings;
-        let is_anybody_asked = inpost.is_some()
-            || dhl.is_some()
-            || poczta_polska.is_some()
-            || dpd.is_some()
-            || [gls, ups, fedex].into_iter().any(Option::is_some);
-        is_anybody_asked
+        (!settings.accounts.is_empty())
             .then(|| Carriers::new(&settings, clock))
             .transpose()
     }
 
     /// What the adapter needs.
     pub fn settings(&self, user_agent: String) -> CarrierSettings {
-        let Self {
-            inpost,
-            dhl,
-            poczta_polska,
-            dpd,
-            gls,
-            ups,
-            fedex,
-        } = self;
         CarrierSettings {
-            inpost: inpost
-                .enabled
-                .unwrap_or(inpost.token.is_some())
-                .then(|| InpostSettings {
-                    base_url: url(inpost.base_url.as_ref(), urls::INPOST),
-                    token: inpost.token.as_ref().map(|token| token.0.clone()),
-                }),
-            dhl: dhl.api_key.as_ref().map(|key| DhlSettings {
-                base_url: url(dhl.base_url.as_ref(), urls::DHL),
-                api_key: key.0.clone(),
-                service: Some(dhl.service.clone()).filter(|service| !service.is_empty()),
-            }),
-            poczta_polska: both(poczta_polska.login.as_ref(), poczta_polska.password.as_ref()).map(
-                |[login, password]| PocztaPolskaSettings {
-                    base_url: url(poczta_polska.base_url.as_ref(), urls::POCZTA_POLSKA),
-                    token_url: url(poczta_polska.token_url.as_ref(), urls::POCZTA_POLSKA_TOKEN),
-                    login,
-                    password,
-                },
-            ),
-            dpd: both(dpd.login.as_ref(), dpd.password.as_ref()).map(|[login, password]| DpdSettings {
-                base_url: url(dpd.base_url.as_ref(), urls::DPD),
-                channel: dpd.channel.clone(),
-                login,
-                password,
-            }),
-            gls: gls.settings(urls::GLS, urls::GLS_TOKEN),
-            ups: ups.settings(urls::UPS, urls::UPS_TOKEN),
-            fedex: fedex.settings(urls::FEDEX, urls::FEDEX_TOKEN),
-            ..CarrierSettings::none(user_agent)
+            deadline: DEADLINE,
+            user_agent,
+            accounts: self
+                .sections()
+                .iter()
+                .filter_map(CarrierSection::account)
+                .collect(),
         }
-    }
-}
-
-impl ClientConfig {
-    fn settings(&self, base: &str, token: &str) -> Option<OauthSettings> {
-        let [client_id, client_secret] = both(self.client_id.as_ref(), self.client_secret.as_ref())?;
-        Some(OauthSettings {
-            base_url: url(self.base_url.as_ref(), base),
-            token_url: url(self.token_url.as_ref(), token),
-            client_id,
-            client_secret,
-        })
-    }
-}
-
-fn both(one: Option<&Secret>, other: Option<&Secret>) -> Option<[SecretString; 2]> {
-    Some([one?.0.clone(), other?.0.clone()])
-}
-
-/// The configured address, else the production service's.
-#[expect(
-    clippy::expect_used,
-    reason = "the production addresses are constants, which a test parses"
-)]
-fn url(configured: Option<&ServiceUrl>, production: &str) -> Url {
-    let production = || Url::parse(production).expect("an address");
-    configured.map_or_else(production, |url| url.0.clone())
-}
-
-fn carrier_key(error: &SetupError) -> &'static str {
-    match error {
-        SetupError::Credentials(carrier) => match carrier {
-            Carrier::Inpost => "carriers.inpost",
-            Carrier::Dhl => "carriers.dhl",
-            Carrier::PocztaPolska => "carriers.poczta_polska",
-            Carrier::Dpd => "carriers.dpd",
-            Carrier::Gls => "carriers.gls",
-            Carrier::Ups => "carriers.ups",
-            Carrier::Fedex => "carriers.fedex",
-            Carrier::Other => "carriers",
-        },
-        SetupError::Http(_) => "carriers",
     }
 }
 
@@ -494,7 +489,7 @@ impl WebhooksConfig {
         let mut faults = Vec::new();
         if self.schedule().is_none() || !self.retry_delays.0.iter().all(|delay| bounds.contains(&delay.0)) {
             let rule = "must be five durations from 1ms to 30d, such as 1m,5m,30m,2h,12h";
-            faults.push(("webhooks.retry_delays", rule.to_owned()));
+            faults.push(fault("webhooks.retry_delays", rule));
         }
         faults.extend(read_roots("webhooks.root_certificates", self.root_certificates.as_ref()).err());
         faults
@@ -554,30 +549,27 @@ impl TracingConfig {
     pub(super) fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         if self.sample_ratio.is_nan() {
-            faults.push(("tracing.sample_ratio", "must be from 0 to 1".to_owned()));
+            faults.push(fault("tracing.sample_ratio", "must be from 0 to 1"));
         }
         if let Err(error) = self.headers() {
-            faults.push(("tracing.headers", format!("cannot be used: {error}")));
+            faults.push(fault("tracing.headers", format!("cannot be used: {error}")));
         }
         if self
             .service_name
             .as_ref()
             .is_some_and(|name| name.trim().is_empty())
         {
-            faults.push(("tracing.service_name", "must not be empty".to_owned()));
+            faults.push(fault("tracing.service_name", "must not be empty"));
         }
         if self.attributes().is_none() {
             let rule = "must be attributes such as deployment.environment.name=production";
-            faults.push(("tracing.attributes", rule.to_owned()));
+            faults.push(fault("tracing.attributes", rule));
         }
         faults
     }
 
     /// Refuses the variables of OpenTelemetry beside an endpoint: this program reads none of them, and nobody is to believe otherwise.
-    pub(super) fn foreign_variables<'a>(
-        &self,
-        names: impl Iterator<Item = &'a str>,
-    ) -> Option<(String, String)> {
+    pub(super) fn foreign_variables<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Fault> {
         self.otlp_endpoint.as_ref()?;
         let foreign = names.filter(|name| name.starts_with("OTEL_")).collect::<Vec<_>>();
         if foreign.is_empty() {
@@ -587,7 +579,7 @@ impl TracingConfig {
             "cannot stand beside {} in the environment, which this program does not read: unset that, and use the keys of `tracing`",
             foreign.join(", ")
         );
-        Some(("tracing.otlp_endpoint".to_owned(), reason))
+        Some(fault("tracing.otlp_endpoint", reason))
     }
 
     /// How spans are sent; `None` where nobody traces.
@@ -623,6 +615,3 @@ impl TracingConfig {
         self.attributes.0.iter().map(pair).collect()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,61 +1,26 @@
-//! What carriers answer is understood, or not, in the same way each time, and in few words.
+//! Carriers' answers are parsed, or refused, in the same way each time, and in few words.
 
 use std::sync::Arc;
 
-use adapter_carriers::{
-    CarrierSettings, Carriers, DhlSettings, DpdSettings, InpostSettings, OauthSettings, PocztaPolskaSettings,
-};
+use adapter_carriers::{Account, CarrierSettings, Carriers, DEADLINE};
 use adapter_sealing::SystemClock;
 use orders::{Carrier, Lookup, TrackingNumber};
-use secrecy::SecretString;
-use url::Url;
 
 use crate::{always, in_proportion, is_printable};
 
 /// All seven, of which none is asked.
 fn carriers() -> Carriers {
-    let url = || Url::parse("http://127.0.0.1:9/").unwrap();
-    let secret = || SecretString::from("secret");
-    let oauth = || {
-        Some(OauthSettings {
-            base_url: url(),
-            token_url: url(),
-            client_id: secret(),
-            client_secret: secret(),
-        })
-    };
+    let account = |carrier| Account::new(carrier, "login".into(), "secret".into());
     let settings = CarrierSettings {
-        inpost: Some(InpostSettings {
-            base_url: url(),
-            token: None,
-        }),
-        dhl: Some(DhlSettings {
-            base_url: url(),
-            api_key: secret(),
-            service: None,
-        }),
-        poczta_polska: Some(PocztaPolskaSettings {
-            base_url: url(),
-            token_url: url(),
-            login: secret(),
-            password: secret(),
-        }),
-        dpd: Some(DpdSettings {
-            base_url: url(),
-            channel: String::new(),
-            login: secret(),
-            password: secret(),
-        }),
-        gls: oauth(),
-        ups: oauth(),
-        fedex: oauth(),
-        ..CarrierSettings::none("fuzz/1.0")
+        deadline: DEADLINE,
+        user_agent: "fuzz/1.0".to_owned(),
+        accounts: Carrier::ALL.into_iter().filter_map(account).collect(),
     };
     Carriers::new(&settings, Arc::new(SystemClock)).unwrap()
 }
 
 /// The bytes are a status, a space, and a body.
-fn understood(carrier: Carrier, samples: &[&str], shapes: &[[&str; 3]]) {
+fn is_parsed(carrier: Carrier, samples: &[&str], shapes: &[[&str; 3]]) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _within = runtime.enter();
     let carriers = carriers();
@@ -66,7 +31,7 @@ fn understood(carrier: Carrier, samples: &[&str], shapes: &[[&str; 3]]) {
             .ok()
             .and_then(|text| text.trim_end().parse().ok());
         let status = status.filter(|status| (100..600).contains(status)).unwrap_or(200);
-        carriers.understand(carrier, &number, status, body).unwrap()
+        carriers.parse_answer(carrier, &number, status, body).unwrap()
     };
     always(samples, |bytes| {
         let lookup = read(bytes);
@@ -80,7 +45,7 @@ fn understood(carrier: Carrier, samples: &[&str], shapes: &[[&str; 3]]) {
     in_proportion(shapes, |bytes| read(bytes));
 }
 
-fn understood_as_json(carrier: Carrier, samples: [&str; 2]) {
+fn is_parsed_as_json(carrier: Carrier, samples: [&str; 2]) {
     let awkward = [
         r#"500 {"errors": [true, {"code": "x"}], "time": "-262000-01-01T00:00:00"}"#,
         r#"400 {"time": "2026-10-25T02:30:00", "date": "2026-03-29 02:30"}"#,
@@ -91,28 +56,28 @@ fn understood_as_json(carrier: Carrier, samples: [&str; 2]) {
         ["200 ", "{\"a\":", ""],
         ["200 {\"events\":[", event, "0]}"],
     ];
-    understood(carrier, &[samples, awkward].concat(), &shapes);
+    is_parsed(carrier, &[samples, awkward].concat(), &shapes);
 }
 
 #[test]
 fn inpost() {
     let found = r#"200 {"tracking_number":"620000000000000000000001","status":"delivered","tracking_details":[{"status":"delivered","origin_status":"X","agency":null,"datetime":"2026-01-05T12:30:00.000+01:00"},{"status":"confirmed","datetime":"2026-01-02T10:00:00.000+01:00"}],"updated_at":"2026-01-05T12:30:00.000+01:00"}"#;
     let missing = r#"404 {"status":404,"error":"resource_not_found","message":"Not found.","details":{}}"#;
-    understood_as_json(Carrier::Inpost, [found, missing]);
+    is_parsed_as_json(Carrier::Inpost, [found, missing]);
 }
 
 #[test]
 fn dhl() {
     let found = r#"200 {"shipments":[{"id":"620000000000000000000001","service":"parcel-pl","status":{"timestamp":"2026-01-05T11:30:00Z","statusCode":"delivered"},"returnFlag":true,"events":[{"timestamp":"2026-01-05T11:30:00Z","statusCode":"transit"}]}]}"#;
     let missing = r#"404 {"title":"No result found","status":404,"detail":"No shipment with given tracking number found."}"#;
-    understood_as_json(Carrier::Dhl, [found, missing]);
+    is_parsed_as_json(Carrier::Dhl, [found, missing]);
 }
 
 #[test]
 fn poczta_polska() {
     let found = r#"200 {"number":"620000000000000000000001","mailStatus":0,"mailInfo":{"finished":false,"events":[{"code":"P_REJ_KN1","time":"2026-01-02T09:00:00","finished":false,"canceled":false,"state":{"code":"RE"}},{"code":"P_D","time":"2026-01-05T12:30:00","canceled":false,"state":{"code":"ZW"}}]}}"#;
     let missing = r#"200 {"number":"620000000000000000000001","mailStatus":-1}"#;
-    understood_as_json(Carrier::PocztaPolska, [found, missing]);
+    is_parsed_as_json(Carrier::PocztaPolska, [found, missing]);
 }
 
 #[test]
@@ -132,26 +97,26 @@ fn dpd() {
         ["200 <a ", "xmlns:a#='x' ", "/>"],
         ["200 ", "<a xmlns:b#='x'>", ""],
     ];
-    understood(Carrier::Dpd, &[found, failed], &shapes);
+    is_parsed(Carrier::Dpd, &[found, failed], &shapes);
 }
 
 #[test]
 fn gls() {
     let found = r#"200 {"parcels":[{"requested":"620000000000000000000001","unitno":"12345678901","status":"DELIVERED","statusDateTime":"2026-01-05T12:30:00+0100","events":[{"code":"2.0","city":"Wrocław","eventDateTime":"2026-01-05T12:30:00+0100"}]}]}"#;
     let missing = r#"200 {"parcels":[{"requested":"620000000000000000000001","errorCode":"E_404_01","errorMessage":"no data found for search"}]}"#;
-    understood_as_json(Carrier::Gls, [found, missing]);
+    is_parsed_as_json(Carrier::Gls, [found, missing]);
 }
 
 #[test]
 fn ups() {
     let found = r#"200 {"trackResponse":{"shipment":[{"inquiryNumber":"620000000000000000000001","package":[{"trackingNumber":"620000000000000000000001","currentStatus":{"code":"011","statusCode":"011"},"deliveryDate":[{"type":"DEL","date":"20260105"}],"deliveryTime":[{"type":"DEL","endTime":"123000"}],"activity":[{"gmtDate":"20260105","gmtTime":"11:30:00","status":{"type":"D","statusCode":"011"}}]}]}]}}"#;
     let missing = r#"404 {"response":{"errors":[{"code":"TRK404","message":"No tracking information available"},{"code":"TV1002"}]}}"#;
-    understood_as_json(Carrier::Ups, [found, missing]);
+    is_parsed_as_json(Carrier::Ups, [found, missing]);
 }
 
 #[test]
 fn fedex() {
     let found = r#"200 {"output":{"completeTrackResults":[{"trackingNumber":"620000000000000000000001","trackResults":[{"latestStatusDetail":{"code":"DL","derivedCode":"DL"},"dateAndTimes":[{"type":"ACTUAL_DELIVERY","dateTime":"2026-01-05T12:30:00+01:00"}],"scanEvents":[{"date":"2026-01-05T12:30:00+01:00","eventType":"DL"}]}]}]}}"#;
     let missing = r#"200 {"output":{"completeTrackResults":[{"trackResults":[{"error":{"code":"TRACKING.TRACKINGNUMBER.NOTFOUND"}}]}]}}"#;
-    understood_as_json(Carrier::Fedex, [found, missing]);
+    is_parsed_as_json(Carrier::Fedex, [found, missing]);
 }

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{Api, Failure, Reading};
 use crate::{
-    DpdSettings,
+    Account,
     http::{Response, join, post},
     parse,
     status::{CodeTable, of_history, status_of},
@@ -39,12 +39,12 @@ pub(crate) struct Dpd {
 }
 
 impl Dpd {
-    pub(crate) fn new(settings: &DpdSettings) -> Self {
+    pub(crate) fn new(account: &Account) -> Self {
         let credentials = format!(
             "<authDataV1><channel>{}</channel><login>{}</login><password>{}</password></authDataV1>",
-            escape(&settings.channel),
-            escape(settings.login.expose_secret()),
-            escape(settings.password.expose_secret()),
+            escape(&account.qualifier),
+            escape(account.login.expose_secret()),
+            escape(account.secret.expose_secret()),
         );
         Self {
             credentials: SecretString::from(credentials),
@@ -140,17 +140,14 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use orders::Carrier;
+
     use super::*;
 
     #[test]
     fn values_in_the_envelope_are_escaped() {
-        let base_url = Url::parse("https://dpd.example/").unwrap();
-        let dpd = Dpd::new(&DpdSettings {
-            base_url: base_url.clone(),
-            channel: String::new(),
-            login: SecretString::from("a&b"),
-            password: SecretString::from("<]]>\"'&amp;"),
-        });
+        let account = Account::new(Carrier::Dpd, "a&b".into(), "<]]>\"'&amp;".into()).unwrap();
+        let (dpd, base_url) = (Dpd::new(&account), account.base_url);
         let number = TrackingNumber::new("0000012345".to_owned()).unwrap();
         let request = dpd.request(&base_url, &number);
         let body = String::from_utf8(request.body().unwrap().as_bytes().unwrap().to_vec()).unwrap();

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::{Api, Failure, Reading};
 use crate::{
-    PocztaPolskaSettings,
+    Account,
     http::{Response, get, join, post, sensitive},
     parse,
     status::{CodeTable, of_history, status_of},
@@ -91,13 +91,13 @@ fn event(event: &Value) -> Option<Reading> {
 pub(crate) struct PocztaLogin;
 
 impl PocztaLogin {
-    pub(crate) fn request(settings: &PocztaPolskaSettings) -> Request {
+    pub(crate) fn request(account: &Account) -> Request {
         let body = json!({
-            "login": settings.login.expose_secret(),
-            "password": settings.password.expose_secret(),
+            "login": account.login.expose_secret(),
+            "password": account.secret.expose_secret(),
             "language": "PL",
         });
-        post(settings.token_url.clone(), "application/json", body.to_string())
+        post(account.token_url.clone(), "application/json", body.to_string())
     }
 }
 

@@ -118,19 +118,6 @@ async fn rejected_requests_do_not_count() {
 }
 
 #[tokio::test]
-async fn a_cancelled_probe_leaves_its_place_to_the_next_look_up() {
-    let world = World::new(Carrier::Inpost).await;
-    for _ in 0..5 {
-        world.fails(Reply::new(500, "")).await;
-    }
-    world.clock.forward(30);
-    world.stub.says([Reply::Silence]);
-    let cancelled = tokio::time::timeout(Duration::from_millis(50), world.ask()).await;
-    assert!(cancelled.is_err());
-    world.recovers().await;
-}
-
-#[tokio::test]
 async fn carriers_do_not_affect_each_other() {
     let (inpost, gls) = (World::new(Carrier::Inpost).await, World::new(Carrier::Gls).await);
     let settings = |world: &World| {
@@ -138,7 +125,7 @@ async fn carriers_do_not_affect_each_other() {
         world::settings(world.carrier, &url, DEADLINE)
     };
     let mut both = settings(&inpost);
-    both.gls = settings(&gls).gls;
+    both.accounts.extend(settings(&gls).accounts);
     let both = Carriers::new(&both, inpost.clock.clone()).unwrap();
     inpost.stub.says([Reply::new(500, "")]);
     for _ in 0..6 {

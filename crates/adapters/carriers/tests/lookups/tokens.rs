@@ -240,11 +240,18 @@ async fn the_life_of_a_ups_token_counts_from_its_issue() {
 }
 
 #[tokio::test]
-async fn a_token_without_expiry_is_used_until_it_is_rejected() {
-    let world = World::new(Carrier::PocztaPolska).await;
-    for _ in 0..3 {
-        world.ask().await;
-        world.clock.forward(86_400);
+async fn a_token_without_a_sensible_expiry_is_used_until_it_is_rejected() {
+    let odd = json!({"access_token": "t", "expires_in": i64::MAX, "issued_at": i64::MIN.to_string()});
+    for (carrier, token) in [
+        (Carrier::PocztaPolska, fixtures::token(Carrier::PocztaPolska, 1)),
+        (Carrier::Ups, Reply::new(200, odd.to_string())),
+    ] {
+        let world = World::new(carrier).await;
+        world.stub.gives([token]);
+        for _ in 0..3 {
+            found(world.ask().await);
+            world.clock.forward(86_400);
+        }
+        assert_eq!(world.requests().1, 1, "{carrier:?}");
     }
-    assert_eq!(world.requests().1, 1);
 }

@@ -5,9 +5,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_carriers::{
-    CarrierSettings, Carriers, DhlSettings, DpdSettings, InpostSettings, OauthSettings, PocztaPolskaSettings,
-};
+use adapter_carriers::{Account, CarrierSettings, Carriers};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
 use kernel::Clock;
@@ -64,44 +62,21 @@ pub(crate) fn number() -> TrackingNumber {
 
 /// Settings for one carrier at `base_url`.
 pub(crate) fn settings(carrier: Carrier, base_url: &Url, deadline: Duration) -> CarrierSettings {
-    let token_url = base_url.join(TOKEN_PATH).unwrap();
-    let base_url = || base_url.clone();
-    let is = |asked| (carrier == asked).then_some(());
-    let oauth = |asked| {
-        is(asked).map(|()| OauthSettings {
-            base_url: base_url(),
-            token_url: token_url.clone(),
-            client_id: LOGIN.into(),
-            client_secret: SECRET.into(),
-        })
+    let qualifier = match carrier {
+        Carrier::Dhl => "parcel-pl",
+        Carrier::Dpd => "channel1",
+        _ => "",
+    };
+    let account = Account {
+        base_url: base_url.clone(),
+        token_url: base_url.join(TOKEN_PATH).unwrap(),
+        qualifier: qualifier.to_owned(),
+        ..Account::new(carrier, LOGIN.into(), SECRET.into()).unwrap()
     };
     CarrierSettings {
         deadline,
-        inpost: is(Carrier::Inpost).map(|()| InpostSettings {
-            base_url: base_url(),
-            token: Some(SECRET.into()),
-        }),
-        dhl: is(Carrier::Dhl).map(|()| DhlSettings {
-            base_url: base_url(),
-            api_key: SECRET.into(),
-            service: Some("parcel-pl".to_owned()),
-        }),
-        poczta_polska: is(Carrier::PocztaPolska).map(|()| PocztaPolskaSettings {
-            base_url: base_url(),
-            token_url: token_url.clone(),
-            login: LOGIN.into(),
-            password: SECRET.into(),
-        }),
-        dpd: is(Carrier::Dpd).map(|()| DpdSettings {
-            base_url: base_url(),
-            channel: "channel1".to_owned(),
-            login: LOGIN.into(),
-            password: SECRET.into(),
-        }),
-        gls: oauth(Carrier::Gls),
-        ups: oauth(Carrier::Ups),
-        fedex: oauth(Carrier::Fedex),
-        ..CarrierSettings::none("Tests/1.0 (+https://tests.example)")
+        user_agent: "Tests/1.0 (+https://tests.example)".to_owned(),
+        accounts: vec![account],
     }
 }
 
