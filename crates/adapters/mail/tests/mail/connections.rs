@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     stub::{Act, Script, Stub},
-    support::{another, impatient, is_permanent, mail, mailer, read, settings},
+    support::{another, impatient, is_permanent, mail, mailer, read, send_at_once, settings},
 };
 
 /// Which mails have arrived, by their ids.
@@ -32,30 +32,12 @@ fn arrived(stub: &Stub) -> Vec<u128> {
 }
 
 #[tokio::test]
-async fn mails_share_a_connection() {
-    let stub = Stub::start(Script::default()).await;
-    let mailer = mailer(&settings(stub.port()));
-    for number in 1..=3 {
-        mailer.send(&another(number)).await.unwrap();
-    }
-    assert_eq!(arrived(&stub), [1, 2, 3]);
-    assert_eq!(stub.connections(), 1);
-}
-
-#[tokio::test]
 async fn there_are_no_more_connections_than_configured() {
     let stub = Stub::start(Script::default()).await;
     let mut settings = settings(stub.port());
     settings.max_connections = NonZeroU16::MIN;
     let mailer = mailer(&settings);
-    let mails = [1, 2, 3, 4].map(another);
-    let (a, b, c, d) = tokio::join!(
-        mailer.send(&mails[0]),
-        mailer.send(&mails[1]),
-        mailer.send(&mails[2]),
-        mailer.send(&mails[3])
-    );
-    assert!([a, b, c, d].iter().all(Result::is_ok));
+    send_at_once(&mailer, [1, 2, 3, 4]).await;
     assert_eq!(arrived(&stub).len(), 4);
     assert_eq!(stub.connections(), 1);
 }
@@ -106,7 +88,7 @@ async fn a_connection_that_idled_for_long_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_connection_is_replaced_after_fifty_mails() {
+async fn fifty_mails_share_a_connection_and_the_next_has_another() {
     let stub = Stub::start(Script::default()).await;
     let mailer = mailer(&settings(stub.port()));
     for number in 1..=51 {

@@ -92,6 +92,15 @@ pub(crate) async fn send_to(stub: &Stub, mail: &ShipmentMail) -> Result<(), Send
     mailer(&settings(stub.port())).send(mail).await
 }
 
+/// Sends mails of these ids, all at the same time.
+pub(crate) async fn send_at_once(mailer: &impl Mailer<ShipmentMail>, ids: [u128; 4]) {
+    let mails = ids.map(another);
+    let sendings = mails.iter().map(|mail| mailer.send(mail));
+    for outcome in futures_util::future::join_all(sendings).await {
+        outcome.unwrap();
+    }
+}
+
 /// The bytes of a mail, by way of a folder.
 pub(crate) async fn rendered<M: Mail>(sender: &SenderSettings, mail: &M) -> Result<Vec<u8>, SendError>
 where

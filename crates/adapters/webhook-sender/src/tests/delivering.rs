@@ -7,9 +7,9 @@ use webhooks::{AddressPolicy, Outcome};
 
 use super::{
     receiver::{OK, Receiver, read_request},
-    support::{BODY, outcome, sender, settings},
+    support::{BODY, delivers, outcome, sender, settings},
 };
-use crate::{HttpSender, SettingsError};
+use crate::{HttpSender, SenderSettings, SettingsError};
 
 #[tokio::test]
 async fn a_request_is_exactly_that_of_the_contract() {
@@ -25,7 +25,7 @@ async fn a_request_is_exactly_that_of_the_contract() {
     .await;
     let address = receiver.address;
     let target = format!("http://{address}/a%2Fb/~c;d?x=1&y=%00");
-    assert_eq!(outcome(&sender(), &target).await, Outcome::Answered(200));
+    delivers(&sender(), &target, 1).await;
     let request = String::from_utf8(told.lock().await.clone()).unwrap();
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     let mut lines = head.lines().collect::<Vec<_>>();
@@ -94,16 +94,15 @@ async fn redirects_are_not_followed() {
 
 #[test]
 fn settings_that_cannot_work_are_refused() {
-    let mut settings = settings(AddressPolicy::Public);
-    settings.service_name = "a\r\nb".to_owned();
-    assert!(matches!(
-        HttpSender::new(&settings),
-        Err(SettingsError::UserAgent)
-    ));
-    let mut settings = super::support::settings(AddressPolicy::Public);
-    settings.attempt_timeout = std::time::Duration::ZERO;
-    assert!(matches!(HttpSender::new(&settings), Err(SettingsError::NoTime)));
-    let mut settings = super::support::settings(AddressPolicy::Public);
-    settings.extra_roots = Some("no certificate".to_owned());
-    assert!(matches!(HttpSender::new(&settings), Err(SettingsError::Tls(_))));
+    let refused = |change: fn(&mut SenderSettings)| {
+        let mut settings = settings(AddressPolicy::Public);
+        change(&mut settings);
+        HttpSender::new(&settings).err().unwrap()
+    };
+    let name = refused(|settings| settings.service_name = "a\r\nb".to_owned());
+    assert!(matches!(name, SettingsError::UserAgent));
+    let time = refused(|settings| settings.attempt_timeout = std::time::Duration::ZERO);
+    assert!(matches!(time, SettingsError::NoTime));
+    let roots = refused(|settings| settings.extra_roots = Some("no certificate".to_owned()));
+    assert!(matches!(roots, SettingsError::Tls(_)));
 }

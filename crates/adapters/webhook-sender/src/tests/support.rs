@@ -59,6 +59,13 @@ pub(super) async fn send(sender: &HttpSender, text: &str) -> Attempted {
     attempted
 }
 
+/// Sends so many messages, which are all answered 200.
+pub(super) async fn delivers(sender: &HttpSender, text: &str, times: usize) {
+    for _ in 0..times {
+        assert_eq!(outcome(sender, text).await, Outcome::Answered(200), "{text}");
+    }
+}
+
 pub(super) fn failed(failure: Failure) -> Outcome {
     Outcome::Failed(failure)
 }

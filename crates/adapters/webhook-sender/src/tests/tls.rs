@@ -19,7 +19,7 @@ use webhooks::{Failure, Outcome};
 
 use super::{
     receiver::{OK, Receiver, serve},
-    support::{LONG, SHORT, failed, outcome, send, sender, sender_with},
+    support::{LONG, SHORT, delivers, failed, outcome, send, sender, sender_with},
 };
 use crate::HttpSender;
 
@@ -91,9 +91,7 @@ async fn a_literal_address_has_a_certificate_too_and_its_connection_is_kept() {
     let identity = Identity::valid_for("127.0.0.1");
     let receiver = identity.receiver().await;
     let sender = identity.trusting();
-    for _ in 0..3 {
-        assert_eq!(outcome(&sender, &secure(&receiver)).await, Outcome::Answered(200));
-    }
+    delivers(&sender, &secure(&receiver), 3).await;
     assert_eq!(receiver.taken(), 1);
 }
 
@@ -117,7 +115,7 @@ async fn the_host_of_the_url_is_sent_as_sni_and_verified() {
     })
     .await;
     let hook = format!("https://localhost:{}/", receiver.address.port());
-    assert_eq!(outcome(&identity.trusting(), &hook).await, Outcome::Answered(200));
+    delivers(&identity.trusting(), &hook, 1).await;
     assert_eq!(*heard.lock().unwrap(), [(Some("localhost".to_owned()), None)]);
 }
 
@@ -126,10 +124,7 @@ async fn http_2_is_not_offered() {
     let mut identity = Identity::valid_for("127.0.0.1");
     identity.config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let receiver = identity.receiver().await;
-    assert_eq!(
-        outcome(&identity.trusting(), &secure(&receiver)).await,
-        Outcome::Answered(200)
-    );
+    delivers(&identity.trusting(), &secure(&receiver), 1).await;
     identity.config.alpn_protocols = vec![b"h2".to_vec()];
     let receiver = identity.receiver().await;
     let outcome = outcome(&identity.trusting(), &secure(&receiver)).await;
