@@ -4,8 +4,7 @@
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{
-    AccountMail, Action, Link, LinkKind, LinkSecret, PanelStore, PasswordHash, SecretHash, Seller,
-    SellerStore,
+    AccountMail, AccountStore, Action, Link, LinkKind, LinkSecret, PasswordHash, SecretHash, Seller,
 };
 
 use crate::sign_in::{Opening, store_session};
@@ -35,7 +34,7 @@ pub fn link_url(public_url: &str, kind: LinkKind, secret: &LinkSecret) -> String
 
 /// Makes a link for an account, and every earlier one of its kind useless.
 pub async fn make_link(
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     seller: SellerId,
     kind: LinkKind,
@@ -48,19 +47,19 @@ pub async fn make_link(
         seller,
         expires_at: now + kind.lifetime(),
     };
-    panel.add_link(link).await?;
+    accounts.add_link(link).await?;
     Ok((secret, link))
 }
 
 /// Makes a link and queues the mail that carries it; what is returned of it cannot be used.
 pub async fn send_link(
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     (seller, kind): (&Seller, LinkKind),
     public_url: &str,
     now: DateTime<Utc>,
 ) -> Result<Link, StoreError> {
-    let (secret, link) = make_link(panel, randomness, seller.id, kind, now).await?;
+    let (secret, link) = make_link(accounts, randomness, seller.id, kind, now).await?;
     let mail = AccountMail {
         id: randomness.uuid().into(),
         seller: seller.id,
@@ -70,60 +69,60 @@ pub async fn send_link(
         url: link_url(public_url, kind, &secret),
         expires_at: link.expires_at,
     };
-    panel.queue_account_mail(mail).await?;
+    accounts.queue_account_mail(mail).await?;
     Ok(link)
 }
 
 /// Sends a seller who has forgotten the password a link for a new one.
 pub async fn send_reset(
-    (sellers, panel): (&dyn SellerStore, &dyn PanelStore),
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     by: ActingSeller,
     public_url: &str,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
-    let seller = open(sellers, by.seller).await?;
+    let seller = open(accounts, by.seller).await?;
     send_link(
-        panel,
+        accounts,
         randomness,
         (&seller, LinkKind::PasswordReset),
         public_url,
         now,
     )
     .await?;
-    by.note(panel, Action::ResetAsked, by.seller).await?;
+    by.note(accounts, Action::ResetAsked, by.seller).await?;
     Ok(())
 }
 
 /// Sets the password by an invitation or a reset link, which is used up. Every session of the account ends.
 pub async fn set_password(
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     (link, kind): (SecretHash, LinkKind),
     password: PasswordHash,
     address: std::net::IpAddr,
 ) -> Result<(), Failure<Refusal>> {
-    let Some(seller) = panel.use_link(link, kind).await? else {
+    let Some(seller) = accounts.use_link(link, kind).await? else {
         return refuse(Refusal::DeadLink);
     };
     let by = ActingSeller {
         seller: seller.id,
         address,
     };
-    panel.set_password(by.seller, password).await?;
-    panel.end_sessions(by.seller, None).await?;
-    by.note(panel, Action::PasswordChanged, by.seller).await?;
+    accounts.set_password(by.seller, password).await?;
+    accounts.end_sessions(by.seller, None).await?;
+    by.note(accounts, Action::PasswordChanged, by.seller).await?;
     Ok(())
 }
 
 /// Signs in by a link, which is used up.
 pub async fn sign_in_by_link(
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     link: SecretHash,
     (session, earlier): (SecretHash, Option<SecretHash>),
     address: std::net::IpAddr,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
-    let Some(seller) = panel.use_link(link, LinkKind::SignIn).await? else {
+    let Some(seller) = accounts.use_link(link, LinkKind::SignIn).await? else {
         return refuse(Refusal::DeadLink);
     };
     let by = ActingSeller {
@@ -131,7 +130,7 @@ pub async fn sign_in_by_link(
         address,
     };
     let opening = Opening { by, session, earlier };
-    store_session(panel, opening, now).await?;
+    store_session(accounts, opening, now).await?;
     Ok(())
 }
 
@@ -139,26 +138,26 @@ pub async fn sign_in_by_link(
 /// fits what was given as the present password: comparing takes long, so whatever has ended the session or replaced the
 /// password since then is looked for with the account locked, and prevails.
 pub async fn change_password(
-    (sellers, panel): (&dyn SellerStore, &dyn PanelStore),
+    accounts: &dyn AccountStore,
     (by, session): (ActingSeller, SecretHash),
     (compared, password): (&PasswordHash, PasswordHash),
 ) -> Result<(), Failure<Refusal>> {
-    open(sellers, by.seller).await?;
-    if !panel.has_session(session).await? {
+    open(accounts, by.seller).await?;
+    if !accounts.has_session(session).await? {
         return refuse(Refusal::SessionEnded);
     }
-    if panel.present_password(by.seller).await?.as_ref() != Some(compared) {
+    if accounts.present_password(by.seller).await?.as_ref() != Some(compared) {
         return refuse(Refusal::PasswordReplaced);
     }
-    panel.set_password(by.seller, password).await?;
-    panel.end_sessions(by.seller, Some(session)).await?;
-    by.note(panel, Action::PasswordChanged, by.seller).await?;
+    accounts.set_password(by.seller, password).await?;
+    accounts.end_sessions(by.seller, Some(session)).await?;
+    by.note(accounts, Action::PasswordChanged, by.seller).await?;
     Ok(())
 }
 
 /// The account, locked, where it is open.
-async fn open(sellers: &dyn SellerStore, id: SellerId) -> Result<Seller, Failure<Refusal>> {
-    let seller = sellers.lock_seller(id).await?;
+async fn open(accounts: &dyn AccountStore, id: SellerId) -> Result<Seller, Failure<Refusal>> {
+    let seller = accounts.lock_seller(id).await?;
     match seller.filter(|seller| seller.closed_at.is_none()) {
         Some(seller) => Ok(seller),
         None => refuse(Refusal::SellerClosed),

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use kernel::StoreError;
-use oauth::{Action, Actor, PanelStore};
+use oauth::{AccountStore, Action, Actor};
 use uuid::Uuid;
 
 /// Who acts, and from where.
@@ -19,7 +19,7 @@ impl ActingOperator {
     /// Notes a deed in its own transaction.
     pub async fn note(
         self,
-        panel: &dyn PanelStore,
+        accounts: &dyn AccountStore,
         action: Action,
         subject: impl std::fmt::Display + Send,
     ) -> Result<(), StoreError> {
@@ -27,6 +27,6 @@ impl ActingOperator {
             Self::Token(token, address) => (Actor::Operator(token), Some(address)),
             Self::CommandLine => (Actor::CommandLine, None),
         };
-        panel.note(actor, address, action, &subject.to_string()).await
+        accounts.note(actor, address, action, &subject.to_string()).await
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use kernel::{SellerId, StoreError};
-use oauth::{Action, Actor, PanelStore};
+use oauth::{AccountStore, Action, Actor};
 
 /// Who acts, and from where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +18,11 @@ impl ActingSeller {
     /// Notes a deed in its own transaction.
     pub async fn note(
         self,
-        panel: &dyn PanelStore,
+        accounts: &dyn AccountStore,
         action: Action,
         subject: impl std::fmt::Display + Send,
     ) -> Result<(), StoreError> {
         let (actor, subject) = (Actor::Seller(self.seller), subject.to_string());
-        panel.note(actor, Some(self.address), action, &subject).await
+        accounts.note(actor, Some(self.address), action, &subject).await
     }
 }

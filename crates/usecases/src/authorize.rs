@@ -30,44 +30,23 @@ pub async fn authorize(
 
 #[cfg(test)]
 mod tests {
-    use kernel::MockSealer;
-    use oauth::{
-        Application, ApplicationStatus, ClientType, MockApplicationReader, Purpose, RedirectError, ScopeSet,
-    };
+    use oauth::{Application, MockApplicationReader, Purpose, RedirectError};
     use uuid::Uuid;
 
     use super::*;
     use crate::consent_ticket::open;
-    use crate::test_support::{chance, now};
+    use crate::test_support::{self as support, chance, now, sealer};
 
     const CLIENT: &str = "psa_00000000000000000000000000000005";
     const BACK: &str = "https://app.example/cb";
 
+    /// For other sellers, with every scope.
     fn application() -> Application {
         Application {
-            client_id: CLIENT.parse().unwrap(),
-            owner: Uuid::from_u128(1).into(),
-            name: "Sync".to_owned(),
-            description: None,
-            documentation_url: None,
             purpose: Purpose::ForOtherSellers,
-            client_type: ClientType::Public,
             redirect_uris: vec![BACK.to_owned()],
-            scopes: ScopeSet::all(),
-            status: ApplicationStatus::Active,
-            rate_limit: None,
-            built_in: false,
-            secret: None,
-            created_at: now(),
+            ..support::application()
         }
-    }
-
-    /// Seals nothing, so that a handle can be looked into.
-    fn sealer() -> MockSealer {
-        let mut sealer = MockSealer::new();
-        sealer.expect_seal().returning(|_, _, plain| plain.to_vec());
-        sealer.expect_open().returning(|_, _, sealed| Ok(sealed.to_vec()));
-        sealer
     }
 
     async fn ask(

@@ -1,6 +1,6 @@
 //! A seller ends the connection with an application that it has let in.
 
-use oauth::{Action, ClientId, GrantStore, PanelStore};
+use oauth::{AccountStore, Action, ClientId, GrantStore};
 
 use crate::{ActingSeller, Failure, failure::refuse};
 
@@ -16,46 +16,32 @@ pub enum Refusal {
 /// dies too.
 pub async fn disconnect(
     grants: &dyn GrantStore,
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     by: ActingSeller,
     client_id: ClientId,
 ) -> Result<(), Failure<Refusal>> {
     if !grants.disconnect(by.seller, client_id).await? {
         return refuse(Refusal::NoSuchConnection);
     }
-    by.note(panel, Action::Disconnected, client_id).await?;
+    by.note(accounts, Action::Disconnected, client_id).await?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use oauth::{MockGrantStore, MockPanelStore};
     use uuid::Uuid;
 
     use super::*;
-
-    async fn ended(connected: bool) -> Result<(), Failure<Refusal>> {
-        let (mut grants, mut panel) = (MockGrantStore::new(), MockPanelStore::new());
-        grants.expect_disconnect().returning(move |_, _| Ok(connected));
-        panel
-            .expect_note()
-            .times(usize::from(connected))
-            .withf(|_, _, action, _| *action == Action::Disconnected)
-            .returning(|_, _, _, _| Ok(()));
-        let by = ActingSeller {
-            seller: Uuid::from_u128(1).into(),
-            address: std::net::Ipv4Addr::LOCALHOST.into(),
-        };
-        disconnect(&grants, &panel, by, Uuid::from_u128(2).into()).await
-    }
+    use crate::test_support::{by, noting, refusal};
 
     #[tokio::test]
     async fn only_a_connection_is_ended_and_noted() {
-        assert!(ended(true).await.is_ok());
-        let refused = ended(false).await;
-        assert!(matches!(
-            refused,
-            Err(Failure::Refused(Refusal::NoSuchConnection))
-        ));
+        let ended = async |connected| {
+            let mut tx = noting(usize::from(connected), Action::Disconnected);
+            tx.expect_disconnect().returning(move |_, _| Ok(connected));
+            disconnect(&tx, &tx, by(), Uuid::from_u128(2).into()).await
+        };
+        ended(true).await.unwrap();
+        assert_eq!(refusal(ended(false).await), Refusal::NoSuchConnection);
     }
 }

@@ -3,31 +3,12 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
-    Action, Application, ApplicationStore, Consent, ConsentRefusal, ConsentTicket, Credential,
-    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, PanelStore, RedirectError, ScopeSet,
-    SellerStore, Viewer, answer_to, granted,
+    AccountStore, Action, Application, ApplicationStore, Consent, ConsentRefusal, ConsentTicket, Credential,
+    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, RedirectError, ScopeSet, Viewer, answer_to,
+    granted,
 };
 
 use crate::{ActingSeller, Failure, failure::refuse};
-
-/// The ports that consent needs.
-#[derive(Clone, Copy)]
-pub struct Stores<'a> {
-    /// Screens, consents and codes.
-    pub grants: &'a dyn GrantStore,
-    /// Applications.
-    pub applications: &'a dyn ApplicationStore,
-    /// Accounts: an application lives no longer than its owner's.
-    pub sellers: &'a dyn SellerStore,
-    /// The audit log.
-    pub panel: &'a dyn PanelStore,
-}
-
-impl std::fmt::Debug for Stores<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Stores")
-    }
-}
 
 /// What becomes of a request to see the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,35 +80,35 @@ pub struct Made {
 
 /// The seller decides. Approval is judged by the application as it is now (D81): consent, code and decision are one change.
 pub async fn decide(
-    stores: Stores<'_>,
+    (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
     randomness: &dyn Randomness,
     (ticket, viewer): (&ConsentTicket, Viewer),
     decision: Decision,
     (by, code_ttl): (ActingSeller, TimeDelta),
     now: DateTime<Utc>,
 ) -> Result<Made, Failure<ConsentRefusal>> {
-    let consent = locked(stores.grants, ticket, viewer, now).await?;
+    let consent = locked(grants, ticket, viewer, now).await?;
     let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
     let client_id = ticket.request.client_id;
     let outcome = match decision {
         Decision::Deny => {
-            by.note(stores.panel, Action::ConsentRefused, client_id).await?;
+            by.note(accounts, Action::ConsentRefused, client_id).await?;
             Outcome::Error(RedirectError::AccessDenied)
         }
         Decision::Approve => {
-            let application = standing(stores, ticket).await?;
+            let application = standing(applications, accounts, ticket).await?;
             check_address(application.as_ref(), ticket)?;
             match granted(application.as_ref(), viewer.seller, ticket.request.scopes) {
                 Ok(scopes) => {
-                    let code = grant(stores, randomness, (ticket, viewer), scopes, now + code_ttl).await?;
-                    by.note(stores.panel, Action::ConsentGiven, client_id).await?;
+                    let code = grant(grants, randomness, (ticket, viewer), scopes, now + code_ttl).await?;
+                    by.note(accounts, Action::ConsentGiven, client_id).await?;
                     Outcome::Code(code)
                 }
                 Err(error) => Outcome::Error(error),
             }
         }
     };
-    stores.grants.save_consent(decided).await?;
+    grants.save_consent(decided).await?;
     Ok(Made { outcome, at: now })
 }
 
@@ -147,15 +128,16 @@ pub async fn stands(
 }
 
 /// The application that asks, locked, while its owner's account is open.
-async fn standing(stores: Stores<'_>, ticket: &ConsentTicket) -> Result<Option<Application>, StoreError> {
-    let application = stores
-        .applications
-        .lock_application(ticket.request.client_id)
-        .await?;
+async fn standing(
+    applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
+    ticket: &ConsentTicket,
+) -> Result<Option<Application>, StoreError> {
+    let application = applications.lock_application(ticket.request.client_id).await?;
     let Some(application) = application else {
         return Ok(None);
     };
-    let owner = stores.sellers.lock_seller(application.owner).await?;
+    let owner = accounts.lock_seller(application.owner).await?;
     let open = owner.is_some_and(|owner| owner.closed_at.is_none());
     Ok(open.then_some(application))
 }
@@ -173,7 +155,7 @@ fn check_address(
 }
 
 async fn grant(
-    stores: Stores<'_>,
+    grants: &dyn GrantStore,
     randomness: &dyn Randomness,
     (ticket, viewer): (&ConsentTicket, Viewer),
     scopes: ScopeSet,
@@ -191,7 +173,7 @@ async fn grant(
         challenge: ticket.request.challenge.clone(),
         expires_at,
     };
-    stores.grants.add_consent(consent).await?;
+    grants.add_consent(consent).await?;
     Ok(code)
 }
 

@@ -72,10 +72,11 @@ fn each_once(events: &[WebhookEvent]) -> Vec<WebhookEvent> {
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
-    use webhooks::{AddressPolicy, HostRefused, MockHostCheck, MockSubscriptionStore};
+    use webhooks::{AddressPolicy, HostRefused, MockHostCheck};
 
     use super::*;
-    use crate::test_support::{chance, now};
+    use crate::MockTransaction;
+    use crate::test_support::{chance, now, refusal};
 
     fn wanted(events: &[WebhookEvent]) -> Wanted {
         Wanted {
@@ -84,10 +85,7 @@ mod tests {
         }
     }
 
-    async fn create(
-        store: &MockSubscriptionStore,
-        wanted: &Wanted,
-    ) -> Result<NewSubscription, Failure<Refusal>> {
+    async fn create(store: &MockTransaction, wanted: &Wanted) -> Result<NewSubscription, Failure<Refusal>> {
         let pair = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
         create_subscription(store, &chance(), pair, wanted, now()).await
     }
@@ -95,7 +93,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_kept_is_what_is_told() {
         use WebhookEvent::{OfferRejected, OrderPaid};
-        let mut store = MockSubscriptionStore::new();
+        let mut store = MockTransaction::new();
         store
             .expect_take_subscription_place()
             .once()
@@ -114,13 +112,13 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_place_nothing_is_kept() {
-        let mut store = MockSubscriptionStore::new();
+        let mut store = MockTransaction::new();
         store
             .expect_take_subscription_place()
             .once()
             .returning(|_, _| Ok(false));
         let refused = create(&store, &wanted(&[WebhookEvent::OrderPaid])).await;
-        assert!(matches!(refused, Err(Failure::Refused(Refusal::Limit))));
+        assert_eq!(refusal(refused), Refusal::Limit);
     }
 
     #[tokio::test]
@@ -128,6 +126,6 @@ mod tests {
         let mut hosts = MockHostCheck::new();
         hosts.expect_check().once().returning(|_| Err(HostRefused));
         let refused = check_host(&hosts, &wanted(&[]).url).await;
-        assert!(matches!(refused, Err(Failure::Refused(Refusal::Host))));
+        assert_eq!(refusal(refused), Refusal::Host);
     }
 }

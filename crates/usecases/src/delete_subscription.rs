@@ -32,23 +32,21 @@ pub async fn delete_subscription(
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
-    use webhooks::MockSubscriptionStore;
 
     use super::*;
+    use crate::MockTransaction;
+    use crate::test_support::refusal;
 
     #[tokio::test]
     async fn what_is_not_there_cannot_be_ended() {
-        let mut store = MockSubscriptionStore::new();
+        let mut store = MockTransaction::new();
         let there: SubscriptionId = Uuid::from_u128(3).into();
         store
             .expect_remove_subscription()
             .returning(move |_, _, id| Ok(id == there));
         let delete = |id| delete_subscription(&store, Uuid::nil().into(), Uuid::nil().into(), id);
-        assert!(delete(there).await.is_ok());
+        delete(there).await.unwrap();
         let refused = delete(Uuid::from_u128(4).into()).await;
-        assert!(matches!(
-            refused,
-            Err(Failure::Refused(Refusal::NoSuchSubscription))
-        ));
+        assert_eq!(refusal(refused), Refusal::NoSuchSubscription);
     }
 }

@@ -1,8 +1,8 @@
 //! The marketplace erases a buyer's personal data.
 
 use chrono::{DateTime, Utc};
-use oauth::{Action, PanelStore};
-use orders::{BuyerNotifier, OrderRef, OrderStore, SellerOrder};
+use oauth::{AccountStore, Action};
+use orders::{OrderRef, OrderStore, SellerOrder};
 
 use crate::{ActingOperator, Failure, failure::refuse};
 
@@ -17,7 +17,8 @@ pub enum Refusal {
 /// Erases the buyer of an order from every seller's part and from the mails about it, sent or not, and returns what the parts
 /// are now. Remembered answers hold no buyer. Repeating is harmless.
 pub async fn erase_buyer(
-    (orders, buyers, panel): (&dyn OrderStore, &dyn BuyerNotifier, &dyn PanelStore),
+    orders: &dyn OrderStore,
+    accounts: &dyn AccountStore,
     by: ActingOperator,
     order: &OrderRef,
     now: DateTime<Utc>,
@@ -37,47 +38,30 @@ pub async fn erase_buyer(
     }
     if !changes.is_empty() {
         orders.save_parts(changes).await?;
-        by.note(panel, Action::BuyerErased, id).await?;
+        by.note(accounts, Action::BuyerErased, id).await?;
     }
-    buyers.forget_mails(id).await?;
+    orders.forget_mails(id).await?;
     Ok(after)
 }
 
 #[cfg(test)]
 mod tests {
-    use oauth::MockPanelStore;
-    use orders::{MockBuyerNotifier, MockOrderStore};
-
     use super::*;
-    use crate::test_support::{now, part};
-
-    async fn erase(parts: Vec<SellerOrder>, times: usize) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
-        let (mut orders, mut buyers, mut panel) = (
-            MockOrderStore::new(),
-            MockBuyerNotifier::new(),
-            MockPanelStore::new(),
-        );
-        let reference = OrderRef::Id(uuid::Uuid::from_u128(9).into());
-        orders.expect_lock_order().return_once(move |_| Ok(parts));
-        orders.expect_save_parts().times(times).returning(|_| Ok(()));
-        buyers.expect_forget_mails().returning(|_| Ok(()));
-        panel
-            .expect_note()
-            .times(times)
-            .withf(|_, _, action, _| *action == Action::BuyerErased)
-            .returning(|_, _, _, _| Ok(()));
-        let stores: (&dyn OrderStore, &dyn BuyerNotifier, &dyn PanelStore) = (&orders, &buyers, &panel);
-        erase_buyer(stores, ActingOperator::CommandLine, &reference, now()).await
-    }
+    use crate::test_support::{OPERATOR, noting, now, part, refusal};
 
     #[tokio::test]
     async fn the_first_time_erases_and_is_noted() {
+        let erase = async |parts: Vec<SellerOrder>, times| {
+            let mut tx = noting(times, Action::BuyerErased);
+            tx.expect_lock_order().return_once(move |_| Ok(parts));
+            tx.expect_save_parts().times(times).returning(|_| Ok(()));
+            tx.expect_forget_mails().returning(|_| Ok(()));
+            let order = OrderRef::Id(uuid::Uuid::from_u128(9).into());
+            erase_buyer(&tx, &tx, OPERATOR, &order, now()).await
+        };
         let after = erase(vec![part(1, 1), part(2, 1)], 1).await.unwrap();
         assert!(after.iter().all(|part| part.buyer.is_none()));
         assert_eq!(erase(after.clone(), 0).await.unwrap(), after);
-        assert!(matches!(
-            erase(Vec::new(), 0).await,
-            Err(Failure::Refused(Refusal::NoSuchOrder))
-        ));
+        assert_eq!(refusal(erase(Vec::new(), 0).await), Refusal::NoSuchOrder);
     }
 }

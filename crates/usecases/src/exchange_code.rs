@@ -30,12 +30,11 @@ pub async fn exchange_code(
 #[cfg(test)]
 mod tests {
     use chrono::TimeDelta;
-    use oauth::{
-        Code, CodeChallenge, CodeVerifier, Credential, CredentialKind, MockGrantStore, Scope, ScopeSet,
-    };
+    use oauth::{Code, CodeChallenge, CodeVerifier, Credential, CredentialKind, Scope, ScopeSet};
 
     use super::*;
-    use crate::test_support::{chance, family, lifetimes, now};
+    use crate::MockTransaction;
+    use crate::test_support::{chance, family, lifetimes, now, refusal};
 
     const BACK: &str = "https://app.example/cb";
 
@@ -52,8 +51,8 @@ mod tests {
         Credential::from_random(CredentialKind::AuthorizationCode, family().id, &[1; 32]).key()
     }
 
-    fn keeping(code: Option<Code>) -> MockGrantStore {
-        let mut grants = MockGrantStore::new();
+    fn keeping(code: Option<Code>) -> MockTransaction {
+        let mut grants = MockTransaction::new();
         grants
             .expect_lock_code()
             .once()
@@ -62,7 +61,7 @@ mod tests {
         grants
     }
 
-    async fn exchange(grants: MockGrantStore) -> Result<Granted, Failure<GrantRefusal>> {
+    async fn exchange(grants: MockTransaction) -> Result<Granted, Failure<GrantRefusal>> {
         let presented = CodePresented {
             client_id: family().client_id,
             redirect_uri: BACK.to_owned(),
@@ -70,13 +69,6 @@ mod tests {
         };
         let pair = TokenPair::new(&chance(), family().id);
         exchange_code(&grants, key(), &presented, &pair, lifetimes(), now()).await
-    }
-
-    fn refusal(outcome: Result<Granted, Failure<GrantRefusal>>) -> GrantRefusal {
-        match outcome {
-            Err(Failure::Refused(refusal)) => refusal,
-            other => panic!("{other:?}"),
-        }
     }
 
     #[tokio::test]
@@ -120,7 +112,7 @@ mod tests {
             GrantRefusal::Expired
         );
         assert_eq!(refusal(exchange(keeping(None)).await), GrantRefusal::Unknown);
-        let mut nobody = MockGrantStore::new();
+        let mut nobody = MockTransaction::new();
         nobody.expect_lock_code().once().returning(|_| Ok(None));
         assert_eq!(refusal(exchange(nobody).await), GrantRefusal::Unknown);
     }

@@ -45,10 +45,11 @@ pub(crate) fn lost_to_another(error: StoreError) -> StoreError {
 #[cfg(test)]
 mod tests {
     use kernel::{Money, OfferId};
-    use offers::{MockOfferStore, OfferStatus};
+    use offers::OfferStatus;
     use uuid::Uuid;
 
     use super::*;
+    use crate::MockTransaction;
     use crate::test_support::now;
 
     fn feed() -> OfferFeed {
@@ -73,13 +74,13 @@ mod tests {
 
     #[tokio::test]
     async fn the_same_offer_again_saves_nothing() {
-        let mut store = MockOfferStore::new();
+        let mut store = MockTransaction::new();
         store.expect_lock_offers().once().returning(|_, _| Ok(Vec::new()));
         store.expect_save_offers().once().returning(|_, _| Ok(()));
         let Outcome::Created(offer) = feed_offer(&store, seller(), feed(), now()).await.unwrap() else {
             panic!("it is new")
         };
-        let mut store = MockOfferStore::new();
+        let mut store = MockTransaction::new();
         store
             .expect_lock_offers()
             .returning(move |_, _| Ok(vec![offer.clone()]));
@@ -91,7 +92,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_twin_that_was_quicker_makes_the_work_repeatable() {
-        let mut store = MockOfferStore::new();
+        let mut store = MockTransaction::new();
         store.expect_lock_offers().returning(|_, _| Ok(Vec::new()));
         let conflict = || StoreError::Conflict {
             constraint: "offers_pkey".to_owned(),

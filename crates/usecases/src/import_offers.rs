@@ -97,10 +97,11 @@ fn count(
 #[cfg(test)]
 mod tests {
     use kernel::{Money, Version};
-    use offers::{MockOfferStore, OfferStatus};
+    use offers::OfferStatus;
     use uuid::Uuid;
 
     use super::*;
+    use crate::MockTransaction;
     use crate::test_support::now;
 
     fn feed(id: u128, title: &str, status: OfferStatus) -> OfferFeed {
@@ -131,7 +132,7 @@ mod tests {
             rejected(1, "x"),
             published(1, "y"),
         ];
-        let mut store = MockOfferStore::new();
+        let mut store = MockTransaction::new();
         store
             .expect_lock_offers()
             .once()
@@ -171,7 +172,7 @@ mod tests {
         let Fed::Created(made) = lines[1].clone().over(None, Uuid::from_u128(1).into(), now()) else {
             panic!("it is new")
         };
-        let mut store = MockOfferStore::new();
+        let mut store = MockTransaction::new();
         store
             .expect_lock_offers()
             .returning(move |_, _| Ok(vec![made.after.clone()]));

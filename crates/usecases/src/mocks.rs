@@ -4,18 +4,16 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Change, Claim, CommitError, IdempotencyCompletion, OfferId, Remembered, SellerId, StoreError};
+use kernel::{Change, Claim, CommitError, OfferId, Remembered, SellerId, StoreError};
 use mockall::mock;
 use oauth::{
-    AccountMail, Action, Actor, Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent,
-    ConsentId, Count, FamiliesOf, Family, FamilyId, GrantStore, Limiter, Link, LinkKind, NewConsent, NewPair,
-    NewSeller, NewToken, OperatorTokenStore, PanelStore, PasswordHash, RefreshToken, SecretHash, Seller,
-    SellerStore, Session, Subject, TokenKey, TokenStore, Viewer,
+    AccountMail, AccountStore, Action, Actor, Application, ApplicationEvent, ApplicationStore, ClientId,
+    Code, Consent, ConsentId, Count, FamiliesOf, Family, FamilyId, GrantStore, Limiter, Link, LinkKind,
+    NewConsent, NewPair, NewSeller, NewToken, PasswordHash, RefreshToken, SecretHash, Seller, Session,
+    Subject, TokenKey, Viewer,
 };
 use offers::{Offer, OfferEvent, OfferStore};
-use orders::{
-    BuyerNotifier, OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail,
-};
+use orders::{OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail};
 use uuid::Uuid;
 use webhooks::{
     DeliveryId, NewDelivery, NewSubscription, Subscription, SubscriptionId, SubscriptionStore, WebhookEvent,
@@ -29,6 +27,7 @@ mock! {
     #[async_trait]
     impl Transaction for Transaction {
         fn now(&self) -> DateTime<Utc>;
+        async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError>;
         async fn commit(self: Box<Self>) -> Result<(), CommitError>;
     }
 
@@ -47,22 +46,8 @@ mock! {
     }
 
     #[async_trait]
-    impl SellerStore for Transaction {
-        async fn add_seller(&self, seller: NewSeller) -> Result<Seller, StoreError>;
-        async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
-        async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError>;
-    }
-
-    #[async_trait]
-    impl TokenStore for Transaction {
-        async fn issue_token(&self, token: NewToken) -> Result<(), StoreError>;
-        async fn add_personal_token(&self, seller: SellerId, family: FamilyId, name: &str) -> Result<(), StoreError>;
-        async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
-        async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
-    }
-
-    #[async_trait]
     impl GrantStore for Transaction {
+        async fn issue_token(&self, token: NewToken) -> Result<(), StoreError>;
         async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError>;
         async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
         async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError>;
@@ -80,38 +65,11 @@ mock! {
     }
 
     #[async_trait]
-    impl PanelStore for Transaction {
-        async fn open_session(&self, session: Session) -> Result<(), StoreError>;
-        async fn end_session(&self, session: SecretHash) -> Result<(), StoreError>;
-        async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError>;
-        async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError>;
-        async fn present_password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
-        async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
-        async fn add_link(&self, link: Link) -> Result<(), StoreError>;
-        async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;
-        async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
-        async fn keep_flash(&self, session: SecretHash, form: Uuid, sealed: Option<Vec<u8>>) -> Result<bool, StoreError>;
-        async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
-        async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
-        async fn note(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Result<(), StoreError>;
-    }
-
-    #[async_trait]
-    impl OperatorTokenStore for Transaction {
-        async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError>;
-        async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;
-    }
-
-    #[async_trait]
     impl OrderStore for Transaction {
         async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
         async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
         async fn open_order(&self, order: OrderId, number: &OrderNumber, is_test: bool, placed_at: DateTime<Utc>) -> Result<(), StoreError>;
         async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
-    }
-
-    #[async_trait]
-    impl BuyerNotifier for Transaction {
         async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
         async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
     }
@@ -127,7 +85,27 @@ mock! {
     }
 
     #[async_trait]
-    impl IdempotencyCompletion for Transaction {
-        async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError>;
+    impl AccountStore for Transaction {
+        async fn add_seller(&self, seller: NewSeller) -> Result<Seller, StoreError>;
+        async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
+        async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError>;
+        async fn open_session(&self, session: Session) -> Result<(), StoreError>;
+        async fn end_session(&self, session: SecretHash) -> Result<(), StoreError>;
+        async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError>;
+        async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError>;
+        async fn present_password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
+        async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
+        async fn add_link(&self, link: Link) -> Result<(), StoreError>;
+        async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;
+        async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
+        async fn keep_flash(&self, session: SecretHash, form: Uuid, sealed: Option<Vec<u8>>) -> Result<bool, StoreError>;
+        async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
+        async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
+        async fn note(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Result<(), StoreError>;
+        async fn add_personal_token(&self, seller: SellerId, family: FamilyId, name: &str) -> Result<(), StoreError>;
+        async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
+        async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
+        async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError>;
+        async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;
     }
 }

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId};
-use oauth::{Action, Link, LinkKind, PanelStore, Seller, SellerStore};
+use oauth::{AccountStore, Action, Link, LinkKind, Seller};
 
 use crate::account_links::{link_url, make_link, send_link};
 use crate::{ActingOperator, Failure, failure::refuse};
@@ -36,15 +36,15 @@ impl std::fmt::Debug for SignInLink {
 
 /// Makes a link that signs a seller in; the one before it is useless from then on.
 pub async fn make_sign_in_link(
-    (sellers, panel): (&dyn SellerStore, &dyn PanelStore),
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     (by, seller): (ActingOperator, SellerId),
     public_url: &str,
     now: DateTime<Utc>,
 ) -> Result<SignInLink, Failure<Refusal>> {
-    let seller = open(sellers, seller).await?;
-    let (secret, link) = make_link(panel, randomness, seller.id, LinkKind::SignIn, now).await?;
-    by.note(panel, Action::SignInLinkMade, seller.id).await?;
+    let seller = open(accounts, seller).await?;
+    let (secret, link) = make_link(accounts, randomness, seller.id, LinkKind::SignIn, now).await?;
+    by.note(accounts, Action::SignInLinkMade, seller.id).await?;
     Ok(SignInLink {
         url: link_url(public_url, LinkKind::SignIn, &secret),
         expires_at: link.expires_at,
@@ -53,22 +53,22 @@ pub async fn make_sign_in_link(
 
 /// Sends an invitation again; the one before it is useless from then on.
 pub async fn invite(
-    (sellers, panel): (&dyn SellerStore, &dyn PanelStore),
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     (by, seller): (ActingOperator, SellerId),
     public_url: &str,
     now: DateTime<Utc>,
 ) -> Result<Link, Failure<Refusal>> {
-    let seller = open(sellers, seller).await?;
+    let seller = open(accounts, seller).await?;
     let of = (&seller, LinkKind::Invitation);
-    let link = send_link(panel, randomness, of, public_url, now).await?;
-    by.note(panel, Action::InvitationSent, seller.id).await?;
+    let link = send_link(accounts, randomness, of, public_url, now).await?;
+    by.note(accounts, Action::InvitationSent, seller.id).await?;
     Ok(link)
 }
 
 /// The account, locked, where it is open.
-async fn open(sellers: &dyn SellerStore, id: SellerId) -> Result<Seller, Failure<Refusal>> {
-    match sellers.lock_seller(id).await? {
+async fn open(accounts: &dyn AccountStore, id: SellerId) -> Result<Seller, Failure<Refusal>> {
+    match accounts.lock_seller(id).await? {
         None => refuse(Refusal::NoSuchSeller),
         Some(seller) if seller.closed_at.is_some() => refuse(Refusal::SellerClosed),
         Some(seller) => Ok(seller),
@@ -78,52 +78,31 @@ async fn open(sellers: &dyn SellerStore, id: SellerId) -> Result<Seller, Failure
 #[cfg(test)]
 mod tests {
     use chrono::TimeDelta;
-    use oauth::{Actor, LinkSecret, MockPanelStore, MockSellerStore};
-    use uuid::Uuid;
+    use oauth::LinkSecret;
 
     use super::*;
-    use crate::test_support::{chance, now, seller};
-
-    const HOME: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    use crate::MockTransaction;
+    use crate::test_support::{OPERATOR, by, chance, knowing_sellers, noting, now, refusal};
 
     fn of() -> (ActingOperator, SellerId) {
-        let by = ActingOperator::Token(Uuid::from_u128(5), HOME);
-        (by, Uuid::from_u128(1).into())
-    }
-
-    fn sellers(account: Option<Seller>) -> MockSellerStore {
-        let mut sellers = MockSellerStore::new();
-        sellers
-            .expect_lock_seller()
-            .returning(move |_| Ok(account.clone()));
-        sellers
+        (OPERATOR, by().seller)
     }
 
     /// Stores one link of this kind, and notes this.
-    fn storing(kind: LinkKind, action: Action) -> MockPanelStore {
-        let mut panel = MockPanelStore::new();
+    fn storing(kind: LinkKind, action: Action) -> MockTransaction {
+        let mut tx = knowing_sellers(noting(1, action), false);
         let hash = LinkSecret::from_random(&[7; 32]).hash();
-        panel
-            .expect_add_link()
+        tx.expect_add_link()
             .once()
             .withf(move |link| (link.hash, link.kind, link.seller) == (hash, kind, of().1))
             .returning(|_| Ok(()));
-        panel
-            .expect_note()
-            .once()
-            .withf(move |actor, address, noted, subject| {
-                let by = (Actor::Operator(Uuid::from_u128(5)), Some(HOME));
-                (*actor, *address) == by && *noted == action && subject == of().1.to_string()
-            })
-            .returning(|_, _, _, _| Ok(()));
-        panel
+        tx
     }
 
     #[tokio::test]
     async fn a_sign_in_link_is_the_one_that_is_stored_and_lasts_a_minute() {
-        let panel = storing(LinkKind::SignIn, Action::SignInLinkMade);
-        let account = sellers(Some(seller(of().1)));
-        let link = make_sign_in_link((&account, &panel), &chance(), of(), "https://api.example", now())
+        let tx = storing(LinkKind::SignIn, Action::SignInLinkMade);
+        let link = make_sign_in_link(&tx, &chance(), of(), "https://api.example", now())
             .await
             .unwrap();
         let secret = LinkSecret::from_random(&[7; 32]);
@@ -135,14 +114,12 @@ mod tests {
 
     #[tokio::test]
     async fn an_invitation_goes_out_by_mail() {
-        let mut panel = storing(LinkKind::Invitation, Action::InvitationSent);
-        panel
-            .expect_queue_account_mail()
+        let mut tx = storing(LinkKind::Invitation, Action::InvitationSent);
+        tx.expect_queue_account_mail()
             .once()
             .withf(|mail| mail.kind == LinkKind::Invitation && mail.url.contains("/panel/invitation/ps_ln_"))
             .returning(|_| Ok(()));
-        let account = sellers(Some(seller(of().1)));
-        let link = invite((&account, &panel), &chance(), of(), "https://api.example", now())
+        let link = invite(&tx, &chance(), of(), "https://api.example", now())
             .await
             .unwrap();
         assert_eq!(link.expires_at, now() + TimeDelta::days(7));
@@ -150,20 +127,13 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_not_there_or_has_left_gets_no_link() {
-        let closed = Seller {
-            closed_at: Some(now()),
-            ..seller(of().1)
-        };
-        for (account, refusal) in [
-            (None, Refusal::NoSuchSeller),
-            (Some(closed), Refusal::SellerClosed),
-        ] {
-            let (account, panel) = (sellers(account), MockPanelStore::new());
-            let ports: (&dyn SellerStore, &dyn PanelStore) = (&account, &panel);
-            let link = make_sign_in_link(ports, &chance(), of(), "", now()).await;
-            assert!(matches!(link, Err(Failure::Refused(refused)) if refused == refusal));
-            let link = invite(ports, &chance(), of(), "", now()).await;
-            assert!(matches!(link, Err(Failure::Refused(refused)) if refused == refusal));
+        let mut nobody = MockTransaction::new();
+        nobody.expect_lock_seller().returning(|_| Ok(None));
+        let closed = knowing_sellers(MockTransaction::new(), true);
+        for (tx, expected) in [(nobody, Refusal::NoSuchSeller), (closed, Refusal::SellerClosed)] {
+            let link = make_sign_in_link(&tx, &chance(), of(), "", now()).await;
+            assert_eq!(refusal(link), expected);
+            assert_eq!(refusal(invite(&tx, &chance(), of(), "", now()).await), expected);
         }
     }
 }

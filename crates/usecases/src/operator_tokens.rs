@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kernel::{Invalid, Randomness, StoreError};
-use oauth::{Action, OperatorToken, OperatorTokenStore, PanelStore};
+use oauth::{AccountStore, Action, OperatorToken};
 use uuid::Uuid;
 
 use crate::{ActingOperator, Transaction, UnitOfWorkError, Work};
@@ -19,7 +19,7 @@ pub fn operator_token_name(name: String) -> Result<String, Invalid> {
 
 /// Makes a token; it is shown once.
 pub async fn create_operator_token(
-    (tokens, panel): (&dyn OperatorTokenStore, &dyn PanelStore),
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     name: &str,
 ) -> Result<(Uuid, OperatorToken), StoreError> {
@@ -27,23 +27,20 @@ pub async fn create_operator_token(
         randomness.uuid(),
         OperatorToken::from_random(&randomness.secret()),
     );
-    tokens.add_operator_token(id, name, token.hash()).await?;
+    accounts.add_operator_token(id, name, token.hash()).await?;
     ActingOperator::CommandLine
-        .note(panel, Action::OperatorTokenMade, id)
+        .note(accounts, Action::OperatorTokenMade, id)
         .await?;
     Ok((id, token))
 }
 
 /// Revokes a token, from the commit on; false when there is none alive with this id.
-pub async fn revoke_operator_token(
-    (tokens, panel): (&dyn OperatorTokenStore, &dyn PanelStore),
-    id: Uuid,
-) -> Result<bool, StoreError> {
-    if !tokens.revoke_operator_token(id).await? {
+pub async fn revoke_operator_token(accounts: &dyn AccountStore, id: Uuid) -> Result<bool, StoreError> {
+    if !accounts.revoke_operator_token(id).await? {
         return Ok(false);
     }
     ActingOperator::CommandLine
-        .note(panel, Action::OperatorTokenRevoked, id)
+        .note(accounts, Action::OperatorTokenRevoked, id)
         .await?;
     Ok(true)
 }
@@ -68,7 +65,7 @@ impl Work for OperatorTokenCreation<'_> {
     type Error = UnitOfWorkError;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
-        Ok(create_operator_token((tx, tx), self.randomness, self.name).await?)
+        Ok(create_operator_token(tx, self.randomness, self.name).await?)
     }
 }
 
@@ -82,51 +79,28 @@ impl Work for OperatorTokenRevocation {
     type Error = UnitOfWorkError;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<bool, Self::Error> {
-        Ok(revoke_operator_token((tx, tx), self.0).await?)
+        Ok(revoke_operator_token(tx, self.0).await?)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use oauth::{Actor, MockOperatorTokenStore, MockPanelStore};
-
     use super::*;
-    use crate::test_support::chance;
-
-    fn noting(action: Action, id: u128) -> MockPanelStore {
-        let mut panel = MockPanelStore::new();
-        panel
-            .expect_note()
-            .once()
-            .withf(move |actor, address, noted, subject| {
-                (*actor, *address, *noted) == (Actor::CommandLine, None, action)
-                    && subject == Uuid::from_u128(id).to_string()
-            })
-            .returning(|_, _, _, _| Ok(()));
-        panel
-    }
+    use crate::test_support::{chance, noting};
 
     #[tokio::test]
-    async fn a_new_token_is_noted_by_its_id() {
-        let mut tokens = MockOperatorTokenStore::new();
-        tokens.expect_add_operator_token().returning(|_, _, _| Ok(()));
-        let panel = noting(Action::OperatorTokenMade, 1);
-        let (id, token) = create_operator_token((&tokens, &panel), &chance(), "ci")
-            .await
-            .unwrap();
+    async fn a_new_token_is_noted_and_a_revocation_that_revokes() {
+        let mut tx = noting(1, Action::OperatorTokenMade);
+        tx.expect_add_operator_token().returning(|_, _, _| Ok(()));
+        let (id, token) = create_operator_token(&tx, &chance(), "ci").await.unwrap();
         assert_eq!(id, Uuid::from_u128(1));
         assert!(token.reveal().starts_with("ps_op_"));
-    }
 
-    #[tokio::test]
-    async fn only_a_revocation_that_revokes_is_noted() {
-        let mut tokens = MockOperatorTokenStore::new();
-        tokens
-            .expect_revoke_operator_token()
+        let mut tx = noting(1, Action::OperatorTokenRevoked);
+        tx.expect_revoke_operator_token()
             .returning(|id| Ok(id == Uuid::from_u128(7)));
-        let panel = noting(Action::OperatorTokenRevoked, 7);
         for (id, revoked) in [(7, true), (8, false)] {
-            let done = revoke_operator_token((&tokens, &panel), Uuid::from_u128(id)).await;
+            let done = revoke_operator_token(&tx, Uuid::from_u128(id)).await;
             assert_eq!(done.unwrap(), revoked);
         }
     }

@@ -5,31 +5,14 @@
 use chrono::{DateTime, Utc};
 use kernel::Randomness;
 use oauth::{
-    Action, Application, ApplicationEdit, ApplicationStore, ClientId, ClientSecret, ClientType, PanelStore,
-    Registrar, Registration, SellerStore,
+    AccountStore, Action, Application, ApplicationEdit, ApplicationStore, ClientId, ClientSecret, ClientType,
+    Registrar, Registration,
 };
 
 use crate::register_application::{self, register_application};
 use crate::sent_form::NumberUsed;
 use crate::shown_once::{Drawn, Sent, Shown};
 use crate::{ActingSeller, Failure, failure::refuse};
-
-/// The ports that the changes need.
-#[derive(Clone, Copy)]
-pub struct Stores<'a> {
-    /// Accounts.
-    pub sellers: &'a dyn SellerStore,
-    /// Applications.
-    pub applications: &'a dyn ApplicationStore,
-    /// The audit log, and what is shown once.
-    pub panel: &'a dyn PanelStore,
-}
-
-impl std::fmt::Debug for Stores<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Stores")
-    }
-}
 
 /// Why a change is not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +47,8 @@ impl From<register_application::Refusal> for Refusal {
 
 /// Registers an application; its secret waits to be shown once.
 pub async fn register(
-    stores: Stores<'_>,
+    applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     (by, sent): (ActingSeller, Sent<'_>),
     registration: Registration,
@@ -74,65 +58,63 @@ pub async fn register(
     let client_id = ClientId::from(drawn.id);
     let secret = (registration.client_type == ClientType::Confidential)
         .then(|| ClientSecret::from_random(&drawn.secret).reveal().to_owned());
-    sent.keep::<Refusal>(stores.panel, &Shown::Registered(client_id, secret))
+    sent.keep::<Refusal>(accounts, &Shown::Registered(client_id, secret))
         .await?;
     let of = (by.seller, Registrar::Seller);
-    register_application(stores.sellers, stores.applications, &drawn, of, registration, now)
+    register_application(applications, accounts, &drawn, of, registration, now)
         .await
         .map_err(Failure::refused_as)?;
-    by.note(stores.panel, Action::ApplicationRegistered, client_id)
+    by.note(accounts, Action::ApplicationRegistered, client_id)
         .await?;
     Ok(())
 }
 
 /// Edits an application.
 pub async fn edit(
-    stores: Stores<'_>,
+    applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
     by: ActingSeller,
     client_id: ClientId,
     edit: ApplicationEdit,
 ) -> Result<(), Failure<Refusal>> {
-    let application = owned(stores, by, client_id).await?;
-    stores
-        .applications
-        .save_application(application.edited(edit))
-        .await?;
-    by.note(stores.panel, Action::ApplicationChanged, client_id)
-        .await?;
+    let application = owned(applications, by, client_id).await?;
+    applications.save_application(application.edited(edit)).await?;
+    by.note(accounts, Action::ApplicationChanged, client_id).await?;
     Ok(())
 }
 
 /// Replaces the secret of a confidential application: the old one stops working at once, tokens stay. The new one waits to be
 /// shown once.
 pub async fn rotate_secret(
-    stores: Stores<'_>,
+    applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     (by, sent): (ActingSeller, Sent<'_>),
     client_id: ClientId,
 ) -> Result<(), Failure<Refusal>> {
     let secret = ClientSecret::from_random(&randomness.secret());
     let shown = Shown::Rotated(client_id, secret.reveal().to_owned());
-    sent.keep::<Refusal>(stores.panel, &shown).await?;
-    let application = owned(stores, by, client_id).await?;
+    sent.keep::<Refusal>(accounts, &shown).await?;
+    let application = owned(applications, by, client_id).await?;
     if application.client_type == ClientType::Public {
         return refuse(Refusal::NoSecret);
     }
     let change = application.with_secret(&secret);
-    stores.applications.save_application(change).await?;
-    by.note(stores.panel, Action::SecretRotated, client_id).await?;
+    applications.save_application(change).await?;
+    by.note(accounts, Action::SecretRotated, client_id).await?;
     Ok(())
 }
 
 /// Deletes an application for good: its tokens are dead at every seller.
 pub async fn delete(
-    stores: Stores<'_>,
+    applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
     by: ActingSeller,
     client_id: ClientId,
 ) -> Result<(), Failure<Refusal>> {
-    owned(stores, by, client_id).await?;
-    stores.applications.delete_application(client_id).await?;
-    by.note(stores.panel, Action::ApplicationDeleted, client_id)
-        .await?;
+    owned(applications, by, client_id).await?;
+    applications.delete_application(client_id).await?;
+    by.note(accounts, Action::ApplicationDeleted, client_id).await?;
     Ok(())
 }
 
@@ -142,11 +124,11 @@ pub fn is_own(application: &Application, by: kernel::SellerId) -> bool {
 }
 
 async fn owned(
-    stores: Stores<'_>,
+    applications: &dyn ApplicationStore,
     by: ActingSeller,
     client_id: ClientId,
 ) -> Result<Application, Failure<Refusal>> {
-    let found = stores.applications.lock_application(client_id).await?;
+    let found = applications.lock_application(client_id).await?;
     match found.filter(|application| is_own(application, by.seller)) {
         Some(application) => Ok(application),
         None => refuse(Refusal::NoSuchApplication),

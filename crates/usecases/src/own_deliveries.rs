@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use kernel::Randomness;
-use oauth::{Action, Limiter, PanelStore, Subject};
+use oauth::{AccountStore, Action, Limiter, Subject};
 use webhooks::{DeliveryId, SubscriptionId, SubscriptionStore};
 
 use crate::failure::refuse;
@@ -41,63 +41,56 @@ impl From<redeliver::Refusal> for Refusal {
     }
 }
 
-/// The stores that it takes.
-#[derive(Clone, Copy)]
-pub struct Stores<'a> {
-    /// Subscriptions and deliveries.
-    pub subscriptions: &'a dyn SubscriptionStore,
-    /// The forms that were sent, and the audit log.
-    pub panel: &'a dyn PanelStore,
-}
-
 /// Queues the event of an earlier delivery anew; returns the new delivery's id.
 pub async fn deliver_again(
-    stores: Stores<'_>,
+    subscriptions: &dyn SubscriptionStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     (by, form): (ActingSeller, SentForm),
     which: (SubscriptionId, DeliveryId),
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
-    form.take::<Refusal>(stores.panel, None).await?;
-    let id = redeliver::redeliver(stores.subscriptions, randomness, by.seller, which, now)
+    form.take::<Refusal>(accounts, None).await?;
+    let id = redeliver::redeliver(subscriptions, randomness, by.seller, which, now)
         .await
         .map_err(Failure::refused_as)?;
     let (subscription, earlier) = which;
     let most = (Limiter::Redeliveries, MOST_REDELIVERIES_A_MINUTE);
-    count(stores.panel, by, subscription, most).await?;
-    by.note(stores.panel, Action::Redelivered, earlier).await?;
+    count(accounts, by, subscription, most).await?;
+    by.note(accounts, Action::Redelivered, earlier).await?;
     Ok(id)
 }
 
 /// Queues a sample of the first event that the subscription hears of; returns the delivery's id.
 pub async fn send_test_event(
-    stores: Stores<'_>,
+    subscriptions: &dyn SubscriptionStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     (by, form): (ActingSeller, SentForm),
     subscription: SubscriptionId,
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
-    form.take::<Refusal>(stores.panel, None).await?;
+    form.take::<Refusal>(accounts, None).await?;
     let seller = by.seller;
-    let id = redeliver::send_test_event(stores.subscriptions, randomness, seller, subscription, now)
+    let id = redeliver::send_test_event(subscriptions, randomness, seller, subscription, now)
         .await
         .map_err(Failure::refused_as)?;
     let most = (Limiter::TestEvents, MOST_TEST_EVENTS_A_MINUTE);
-    count(stores.panel, by, subscription, most).await?;
-    let note = by.note(stores.panel, Action::TestEventSent, subscription);
+    count(accounts, by, subscription, most).await?;
+    let note = by.note(accounts, Action::TestEventSent, subscription);
     note.await?;
     Ok(id)
 }
 
 /// Counts what was queued last of all: the refusal of one too many undoes both, and nothing else is counted.
 async fn count(
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     by: ActingSeller,
     subscription: SubscriptionId,
     (limiter, most): (Limiter, u32),
 ) -> Result<(), Failure<Refusal>> {
     let subject = Subject::of_seller(by.seller, subscription.uuid());
-    let counted = panel.count_deed(limiter, subject).await?;
+    let counted = accounts.count_deed(limiter, subject).await?;
     if counted.against(most).admits() {
         Ok(())
     } else {
@@ -108,12 +101,13 @@ async fn count(
 #[cfg(test)]
 mod tests {
     use chrono::TimeDelta;
-    use oauth::{Count, MockPanelStore};
+    use oauth::Count;
     use uuid::Uuid;
-    use webhooks::{AddressPolicy, Event, MockSubscriptionStore, Subscription, WebhookEvent, WebhookUrl};
+    use webhooks::{AddressPolicy, Event, Subscription, WebhookEvent, WebhookUrl};
 
     use super::*;
-    use crate::test_support::{chance, now, sent_form};
+    use crate::MockTransaction;
+    use crate::test_support::{by, chance, noting, now, sent_form};
 
     /// What the stores say.
     #[derive(Clone, Copy)]
@@ -132,22 +126,20 @@ mod tests {
         place: 1,
     };
 
-    fn earlier() -> DeliveryId {
-        Uuid::from_u128(99).into()
-    }
-
     fn to() -> SubscriptionId {
         Uuid::from_u128(3).into()
     }
 
-    fn subscriptions(said: Said) -> MockSubscriptionStore {
-        let mut store = MockSubscriptionStore::new();
-        store.expect_delivery_body().returning(move |_, _, id| {
+    /// What is queued is counted with the given limiter, and nothing else is.
+    fn store(said: Said, (limiter, most): (Limiter, u64), noted: Action) -> MockTransaction {
+        let queued = said.first && said.active;
+        let mut tx = noting(usize::from(queued && said.place <= most), noted);
+        tx.expect_delivery_body().returning(move |_, _, id| {
             assert!(said.first);
             let event = Event::sample(WebhookEvent::OrderPaid, Uuid::max());
             Ok(Some((WebhookEvent::OrderPaid, event.body(id, now()).unwrap())))
         });
-        store.expect_subscription().returning(move |_, id| {
+        tx.expect_subscription().returning(move |_, id| {
             assert!(said.first);
             Ok(Some(Subscription {
                 id,
@@ -158,24 +150,16 @@ mod tests {
                 created_at: now(),
             }))
         });
-        store
-            .expect_queue_delivery()
+        tx.expect_queue_delivery()
             .returning(move |_, _, _| Ok(said.active));
-        store
-    }
-
-    /// Counts with the given limiter what was queued, and nothing else.
-    fn panel(said: Said, limiter: Limiter, noted: (Action, String)) -> MockPanelStore {
-        let mut panel = MockPanelStore::new();
-        panel.expect_keep_flash().times(2).returning(move |_, _, sealed| {
+        tx.expect_keep_flash().times(2).returning(move |_, _, sealed| {
             assert_eq!(sealed, None);
             Ok(said.first)
         });
-        panel
-            .expect_count_deed()
-            .times(usize::from(said.first && said.active))
+        tx.expect_count_deed()
+            .times(usize::from(queued))
             .withf(move |counted, subject| {
-                *counted == limiter && *subject == Subject::of_seller(Uuid::from_u128(1).into(), to().uuid())
+                *counted == limiter && *subject == Subject::of_seller(by().seller, to().uuid())
             })
             .returning(move |_, _| {
                 Ok(Count {
@@ -184,38 +168,18 @@ mod tests {
                     counted_at: now(),
                 })
             });
-        let admitted = said.place <= if limiter == Limiter::TestEvents { 10 } else { 30 };
-        panel
-            .expect_note()
-            .times(usize::from(said.first && said.active && admitted))
-            .withf(move |_, _, action, subject| (*action, subject.to_owned()) == noted)
-            .returning(|_, _, _, _| Ok(()));
-        panel
-    }
-
-    fn by() -> ActingSeller {
-        ActingSeller {
-            seller: Uuid::from_u128(1).into(),
-            address: std::net::Ipv4Addr::LOCALHOST.into(),
-        }
+        tx
     }
 
     async fn again(said: Said) -> Result<DeliveryId, Failure<Refusal>> {
-        let noted = (Action::Redelivered, earlier().to_string());
-        let stores = Stores {
-            subscriptions: &subscriptions(said),
-            panel: &panel(said, Limiter::Redeliveries, noted),
-        };
-        deliver_again(stores, &chance(), (by(), sent_form()), (to(), earlier()), now()).await
+        let tx = store(said, (Limiter::Redeliveries, 30), Action::Redelivered);
+        let which = (to(), Uuid::from_u128(99).into());
+        deliver_again(&tx, &tx, &chance(), (by(), sent_form()), which, now()).await
     }
 
     async fn sample(said: Said) -> Result<DeliveryId, Failure<Refusal>> {
-        let noted = (Action::TestEventSent, to().to_string());
-        let stores = Stores {
-            subscriptions: &subscriptions(said),
-            panel: &panel(said, Limiter::TestEvents, noted),
-        };
-        send_test_event(stores, &chance(), (by(), sent_form()), to(), now()).await
+        let tx = store(said, (Limiter::TestEvents, 10), Action::TestEventSent);
+        send_test_event(&tx, &tx, &chance(), (by(), sent_form()), to(), now()).await
     }
 
     #[tokio::test]

@@ -41,14 +41,15 @@ pub async fn patch_offer(
 
 #[cfg(test)]
 mod tests {
-    use offers::{MockOfferStore, SellerStatus};
+    use offers::SellerStatus;
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{now, offer};
+    use crate::MockTransaction;
+    use crate::test_support::{now, offer, refusal};
 
-    fn store(saves: usize) -> MockOfferStore {
-        let mut store = MockOfferStore::new();
+    fn store(saves: usize) -> MockTransaction {
+        let mut store = MockTransaction::new();
         store
             .expect_lock_offers()
             .returning(|seller, ids| Ok(vec![offer(seller, ids[0])]));
@@ -56,7 +57,7 @@ mod tests {
         store
     }
 
-    async fn patch(store: MockOfferStore, patch: OfferPatch) -> Result<Offer, Failure<Refusal>> {
+    async fn patch(store: MockTransaction, patch: OfferPatch) -> Result<Offer, Failure<Refusal>> {
         patch_offer(
             &store,
             Uuid::from_u128(1).into(),
@@ -83,9 +84,9 @@ mod tests {
 
     #[tokio::test]
     async fn another_sellers_offer_is_none() {
-        let mut store = MockOfferStore::new();
+        let mut store = MockTransaction::new();
         store.expect_lock_offers().returning(|_, _| Ok(Vec::new()));
-        let failure = patch(store, OfferPatch::default()).await.unwrap_err();
-        assert!(matches!(failure, Failure::Refused(Refusal::NoSuchOffer)));
+        let refused = patch(store, OfferPatch::default()).await;
+        assert_eq!(refusal(refused), Refusal::NoSuchOffer);
     }
 }

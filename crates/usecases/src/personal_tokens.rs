@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError, Violations};
 use oauth::{
-    ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, IssuedToken, NewToken, PERSONAL_TOKENS_MAX,
-    PersonalTokenRequest, SellerStore, TokenKind, TokenStore,
+    AccountStore, ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, IssuedToken,
+    NewToken, PERSONAL_TOKENS_MAX, PersonalTokenRequest, TokenKind,
 };
 
 use crate::{Failure, failure::refuse};
@@ -38,32 +38,15 @@ pub struct Issued {
     pub token: IssuedToken,
 }
 
-/// The ports that issuing needs.
-#[derive(Clone, Copy)]
-pub struct Stores<'a> {
-    /// Accounts.
-    pub sellers: &'a dyn SellerStore,
-    /// Applications.
-    pub applications: &'a dyn ApplicationStore,
-    /// Tokens.
-    pub tokens: &'a dyn TokenStore,
-}
-
-impl std::fmt::Debug for Stores<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Stores")
-    }
-}
-
 /// Makes a personal token. The account's row is locked, so that the number of living tokens holds under concurrency.
 pub async fn issue_personal_token(
-    stores: Stores<'_>,
+    (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
     randomness: &dyn Randomness,
     seller: SellerId,
     request: PersonalTokenRequest,
     now: DateTime<Utc>,
 ) -> Result<Issued, Failure<Refusal>> {
-    match stores.sellers.lock_seller(seller).await? {
+    match accounts.lock_seller(seller).await? {
         None => return refuse(Refusal::NoSuchSeller),
         Some(account) if account.closed_at.is_some() => return refuse(Refusal::SellerClosed),
         Some(_) => {}
@@ -71,10 +54,10 @@ pub async fn issue_personal_token(
     let rules = request
         .check(now)
         .map_err(|violations| Failure::Refused(Refusal::Invalid(violations)))?;
-    if stores.tokens.count_personal_tokens(seller, now).await? >= PERSONAL_TOKENS_MAX {
+    if accounts.count_personal_tokens(seller, now).await? >= PERSONAL_TOKENS_MAX {
         return refuse(Refusal::TooMany);
     }
-    let application = stores.applications.built_in_application(seller).await?;
+    let application = applications.built_in_application(seller).await?;
     let application =
         application.ok_or_else(|| StoreError::corrupt("sellers", seller, "has no built-in application"))?;
     let family = FamilyId::from(randomness.uuid());
@@ -90,11 +73,8 @@ pub async fn issue_personal_token(
         hash: token.key().hash,
         expires_at: rules.expires_at,
     };
-    stores.tokens.issue_token(new).await?;
-    stores
-        .tokens
-        .add_personal_token(seller, family, &rules.name)
-        .await?;
+    grants.issue_token(new).await?;
+    accounts.add_personal_token(seller, family, &rules.name).await?;
     Ok(Issued {
         id: family,
         token: IssuedToken {
@@ -106,11 +86,11 @@ pub async fn issue_personal_token(
 
 /// Revokes a personal token; it is rejected from the commit on. Revoking it again changes nothing.
 pub async fn revoke_personal_token(
-    tokens: &dyn TokenStore,
+    accounts: &dyn AccountStore,
     seller: SellerId,
     id: FamilyId,
 ) -> Result<(), Failure<Refusal>> {
-    if tokens.revoke_personal_token(seller, id).await? {
+    if accounts.revoke_personal_token(seller, id).await? {
         Ok(())
     } else {
         refuse(Refusal::NoSuchToken)
@@ -119,66 +99,40 @@ pub async fn revoke_personal_token(
 
 #[cfg(test)]
 mod tests {
-    use oauth::{Application, MockApplicationStore, MockSellerStore, MockTokenStore};
+    use oauth::Application;
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{chance, now, seller};
+    use crate::MockTransaction;
+    use crate::test_support::{chance, knowing_sellers, now, refusal};
 
     async fn issue(alive: usize, closed: bool) -> Result<Issued, Failure<Refusal>> {
-        let (mut sellers, mut applications, mut tokens) = (
-            MockSellerStore::new(),
-            MockApplicationStore::new(),
-            MockTokenStore::new(),
-        );
-        sellers.expect_lock_seller().returning(move |id| {
-            let closed_at = closed.then(now);
-            Ok(Some(oauth::Seller {
-                closed_at,
-                ..seller(id)
-            }))
+        let mut tx = knowing_sellers(MockTransaction::new(), closed);
+        tx.expect_built_in_application().returning(|owner| {
+            let id = Uuid::from_u128(8).into();
+            Ok(Some(Application::built_in(id, owner, now()).after))
         });
-        applications.expect_built_in_application().returning(|owner| {
-            Ok(Some(
-                Application::built_in(Uuid::from_u128(8).into(), owner, now()).after,
-            ))
-        });
-        tokens
-            .expect_count_personal_tokens()
-            .returning(move |_, _| Ok(alive));
+        tx.expect_count_personal_tokens().returning(move |_, _| Ok(alive));
         let times = usize::from(alive < PERSONAL_TOKENS_MAX && !closed);
-        tokens.expect_issue_token().times(times).returning(|_| Ok(()));
-        tokens
-            .expect_add_personal_token()
+        tx.expect_issue_token().times(times).returning(|_| Ok(()));
+        tx.expect_add_personal_token()
             .times(times)
             .returning(|_, _, _| Ok(()));
-        let stores = Stores {
-            sellers: &sellers,
-            applications: &applications,
-            tokens: &tokens,
-        };
         let request = PersonalTokenRequest {
             name: "script".to_owned(),
             scopes: vec!["offers:read".to_owned()],
             expires_at: None,
         };
-        issue_personal_token(stores, &chance(), Uuid::from_u128(1).into(), request, now()).await
+        let seller = Uuid::from_u128(1).into();
+        issue_personal_token((&tx, &tx, &tx), &chance(), seller, request, now()).await
     }
 
     #[tokio::test]
-    async fn the_twentieth_is_made_and_the_next_refused() {
+    async fn the_twentieth_is_made_and_the_next_and_one_of_a_closed_account_refused() {
         let issued = issue(PERSONAL_TOKENS_MAX - 1, false).await.unwrap();
         assert!(issued.token.token.reveal().starts_with("ps_pt_"));
         assert_eq!(issued.token.token.key().family, issued.id);
-        let refused = issue(PERSONAL_TOKENS_MAX, false).await.unwrap_err();
-        assert!(matches!(refused, Failure::Refused(Refusal::TooMany)));
-    }
-
-    #[tokio::test]
-    async fn a_closed_account_makes_none() {
-        assert!(matches!(
-            issue(0, true).await.unwrap_err(),
-            Failure::Refused(Refusal::SellerClosed)
-        ));
+        assert_eq!(refusal(issue(PERSONAL_TOKENS_MAX, false).await), Refusal::TooMany);
+        assert_eq!(refusal(issue(0, true).await), Refusal::SellerClosed);
     }
 }

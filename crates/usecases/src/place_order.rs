@@ -226,11 +226,11 @@ fn parts(
 
 #[cfg(test)]
 mod tests {
-    use offers::{MockOfferStore, Stock};
-    use orders::MockOrderStore;
+    use offers::Stock;
     use uuid::Uuid;
 
     use super::*;
+    use crate::MockTransaction;
     use crate::test_support::{chance, now, offer};
 
     fn line(seller: u128, offer: u128, quantity: i32) -> Line {
@@ -257,8 +257,8 @@ mod tests {
     }
 
     /// Every offer below 100 exists, with five pieces.
-    fn offers() -> MockOfferStore {
-        let mut offers = MockOfferStore::new();
+    fn offers() -> MockTransaction {
+        let mut offers = MockTransaction::new();
         offers.expect_lock_offers().returning(|seller, ids| {
             let known = ids.iter().filter(|id| id.uuid().as_u128() < 100);
             Ok(known
@@ -271,8 +271,8 @@ mod tests {
         offers
     }
 
-    fn orders() -> MockOrderStore {
-        let mut orders = MockOrderStore::new();
+    fn orders() -> MockTransaction {
+        let mut orders = MockTransaction::new();
         orders.expect_open_order().returning(|_, _, _, _| Ok(()));
         orders
     }
@@ -319,7 +319,7 @@ mod tests {
     }
 
     /// The parts to be saved hold an item each, of which so much was taken.
-    fn orders_taking(pieces: i32) -> MockOrderStore {
+    fn orders_taking(pieces: i32) -> MockTransaction {
         let mut orders = orders();
         orders
             .expect_save_parts()
@@ -333,7 +333,7 @@ mod tests {
     async fn an_order_knows_what_it_took() {
         let mut counted = offers();
         counted.expect_save_offers().once().returning(|_, _| Ok(()));
-        let mut uncounted = MockOfferStore::new();
+        let mut uncounted = MockTransaction::new();
         uncounted
             .expect_lock_offers()
             .returning(|seller, ids| Ok(ids.iter().map(|id| offer(seller, *id)).collect()));
@@ -358,7 +358,7 @@ mod tests {
     #[tokio::test]
     async fn only_a_given_number_can_be_taken() {
         let taken = || {
-            let mut orders = MockOrderStore::new();
+            let mut orders = MockTransaction::new();
             let conflict = || StoreError::Conflict {
                 constraint: "orders_number_key".to_owned(),
             };

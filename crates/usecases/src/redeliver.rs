@@ -82,10 +82,11 @@ async fn queue(
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
-    use webhooks::{AddressPolicy, MockSubscriptionStore, Subscription, WebhookEvent, WebhookUrl};
+    use webhooks::{AddressPolicy, Subscription, WebhookEvent, WebhookUrl};
 
     use super::*;
-    use crate::test_support::{chance, now};
+    use crate::MockTransaction;
+    use crate::test_support::{chance, now, refusal};
 
     const EARLIER: u128 = 99;
 
@@ -106,8 +107,8 @@ mod tests {
     }
 
     /// A store that holds the subscription and the earlier delivery.
-    fn store(active: bool) -> MockSubscriptionStore {
-        let mut store = MockSubscriptionStore::new();
+    fn store(active: bool) -> MockTransaction {
+        let mut store = MockTransaction::new();
         store.expect_delivery_body().returning(|_, _, id| {
             let known = id == Uuid::from_u128(EARLIER).into();
             Ok(known.then(|| (WebhookEvent::OrderPaid, earlier_body())))
@@ -123,12 +124,12 @@ mod tests {
         store
     }
 
-    async fn again(store: &MockSubscriptionStore, delivery: u128) -> Result<DeliveryId, Failure<Refusal>> {
+    async fn again(store: &MockTransaction, delivery: u128) -> Result<DeliveryId, Failure<Refusal>> {
         let which = (subscription().id, Uuid::from_u128(delivery).into());
         redeliver(store, &chance(), Uuid::nil().into(), which, now()).await
     }
 
-    async fn sample(store: &MockSubscriptionStore, id: u128) -> Result<DeliveryId, Failure<Refusal>> {
+    async fn sample(store: &MockTransaction, id: u128) -> Result<DeliveryId, Failure<Refusal>> {
         let id = Uuid::from_u128(id).into();
         send_test_event(store, &chance(), Uuid::nil().into(), id, now()).await
     }
@@ -148,10 +149,10 @@ mod tests {
             again(&store(false), EARLIER).await,
             sample(&store(false), 3).await,
         ] {
-            assert!(matches!(refused, Err(Failure::Refused(Refusal::Inactive))));
+            assert_eq!(refusal(refused), Refusal::Inactive);
         }
         for refused in [again(&store(true), 1).await, sample(&store(true), 4).await] {
-            assert!(matches!(refused, Err(Failure::Refused(Refusal::NotFound))));
+            assert_eq!(refusal(refused), Refusal::NotFound);
         }
     }
 }

@@ -30,11 +30,12 @@ pub async fn refresh_tokens(
 #[cfg(test)]
 mod tests {
     use chrono::TimeDelta;
-    use oauth::{Credential, CredentialKind, MockGrantStore, RefreshToken, ScopeSet};
+    use oauth::{Credential, CredentialKind, RefreshToken, ScopeSet};
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{chance, family, lifetimes, now};
+    use crate::MockTransaction;
+    use crate::test_support::{chance, family, lifetimes, now, refusal};
 
     fn token() -> RefreshToken {
         RefreshToken {
@@ -48,8 +49,8 @@ mod tests {
         Credential::from_random(CredentialKind::RefreshToken, family().id, &[1; 32]).key()
     }
 
-    fn keeping(token: Option<RefreshToken>) -> MockGrantStore {
-        let mut grants = MockGrantStore::new();
+    fn keeping(token: Option<RefreshToken>) -> MockTransaction {
+        let mut grants = MockTransaction::new();
         grants
             .expect_lock_refresh_token()
             .once()
@@ -58,16 +59,9 @@ mod tests {
         grants
     }
 
-    async fn refresh(grants: MockGrantStore, client: ClientId) -> Result<Granted, Failure<GrantRefusal>> {
+    async fn refresh(grants: MockTransaction, client: ClientId) -> Result<Granted, Failure<GrantRefusal>> {
         let pair = TokenPair::new(&chance(), family().id);
         refresh_tokens(&grants, key(), client, &pair, lifetimes(), now()).await
-    }
-
-    fn refusal(outcome: Result<Granted, Failure<GrantRefusal>>) -> GrantRefusal {
-        match outcome {
-            Err(Failure::Refused(refusal)) => refusal,
-            other => panic!("{other:?}"),
-        }
     }
 
     #[tokio::test]
@@ -108,7 +102,7 @@ mod tests {
             refusal(refresh(keeping(None), client).await),
             GrantRefusal::Unknown
         );
-        let mut nobody = MockGrantStore::new();
+        let mut nobody = MockTransaction::new();
         nobody.expect_lock_refresh_token().once().returning(|_| Ok(None));
         assert_eq!(refusal(refresh(nobody, client).await), GrantRefusal::Unknown);
     }

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{
-    Application, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType, Registrar,
-    Registration, SellerStore,
+    AccountStore, Application, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType,
+    Registrar, Registration,
 };
 
 use crate::{Failure, failure::refuse};
@@ -36,14 +36,14 @@ pub enum Refusal {
 
 /// Registers an application of `owner`, done by the owner or by the marketplace.
 pub async fn register_application(
-    sellers: &dyn SellerStore,
     applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     (owner, by): (SellerId, Registrar),
     registration: Registration,
     now: DateTime<Utc>,
 ) -> Result<Registered, Failure<Refusal>> {
-    match sellers.lock_seller(owner).await? {
+    match accounts.lock_seller(owner).await? {
         None => return refuse(Refusal::NoSuchSeller),
         Some(seller) if seller.closed_at.is_some() => return refuse(Refusal::SellerClosed),
         Some(_) => {}
@@ -76,10 +76,11 @@ fn name_taken(error: StoreError) -> Failure<Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use oauth::{MockApplicationStore, MockSellerStore, RawRegistration};
+    use oauth::RawRegistration;
 
     use super::*;
-    use crate::test_support::{chance, now, seller};
+    use crate::MockTransaction;
+    use crate::test_support::{by, chance, knowing_sellers, now, refusal};
 
     fn registration(client_type: &str) -> Registration {
         RawRegistration {
@@ -96,44 +97,19 @@ mod tests {
     }
 
     async fn register(closed: bool, client_type: &str) -> Result<Registered, Failure<Refusal>> {
-        let (mut sellers, mut applications) = (MockSellerStore::new(), MockApplicationStore::new());
-        sellers.expect_lock_seller().returning(move |id| {
-            let closed_at = closed.then(now);
-            Ok(Some(oauth::Seller {
-                closed_at,
-                ..seller(id)
-            }))
-        });
-        applications.expect_save_application().returning(|_| Ok(()));
-        let owner = uuid::Uuid::from_u128(1).into();
-        register_application(
-            &sellers,
-            &applications,
-            &chance(),
-            (owner, Registrar::Seller),
-            registration(client_type),
-            now(),
-        )
-        .await
+        let mut tx = knowing_sellers(MockTransaction::new(), closed);
+        tx.expect_save_application().returning(|_| Ok(()));
+        let of = (by().seller, Registrar::Seller);
+        register_application(&tx, &tx, &chance(), of, registration(client_type), now()).await
     }
 
     #[tokio::test]
-    async fn only_a_confidential_client_is_given_a_secret() {
-        assert!(
-            register(false, "confidential")
-                .await
-                .unwrap()
-                .client_secret
-                .is_some()
-        );
+    async fn only_a_confidential_client_is_given_a_secret_and_a_closed_account_nothing() {
+        let confidential = register(false, "confidential").await.unwrap();
+        assert!(confidential.client_secret.is_some());
         let public = register(false, "public").await.unwrap();
         assert!(public.client_secret.is_none());
         assert_eq!(public.status, ApplicationStatus::Pending);
-    }
-
-    #[tokio::test]
-    async fn a_closed_account_registers_nothing() {
-        let failure = register(true, "public").await.unwrap_err();
-        assert!(matches!(failure, Failure::Refused(Refusal::SellerClosed)));
+        assert_eq!(refusal(register(true, "public").await), Refusal::SellerClosed);
     }
 }

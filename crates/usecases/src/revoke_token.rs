@@ -46,10 +46,11 @@ pub async fn revoke_token(
 
 #[cfg(test)]
 mod tests {
-    use oauth::{MockGrantStore, RefreshToken, ScopeSet};
+    use oauth::{RefreshToken, ScopeSet};
     use uuid::Uuid;
 
     use super::*;
+    use crate::MockTransaction;
     use crate::test_support::{family, now};
 
     fn refresh() -> Credential {
@@ -60,8 +61,8 @@ mod tests {
         BearerToken::from_random(kind, family().id, &[1; 32])
     }
 
-    fn locked() -> MockGrantStore {
-        let mut grants = MockGrantStore::new();
+    fn locked() -> MockTransaction {
+        let mut grants = MockTransaction::new();
         grants
             .expect_lock_family()
             .once()
@@ -70,7 +71,7 @@ mod tests {
         grants
     }
 
-    async fn revoke(grants: MockGrantStore, text: &str, client: ClientId) {
+    async fn revoke(grants: MockTransaction, text: &str, client: ClientId) {
         let token = Revocable::parse(text).unwrap();
         revoke_token(&grants, token, client).await.unwrap();
     }
@@ -84,8 +85,8 @@ mod tests {
     }
 
     /// The family, with or without the refresh token.
-    fn keeping(token: Option<RefreshToken>) -> MockGrantStore {
-        let mut grants = MockGrantStore::new();
+    fn keeping(token: Option<RefreshToken>) -> MockTransaction {
+        let mut grants = MockTransaction::new();
         grants
             .expect_lock_refresh_token()
             .once()
@@ -126,10 +127,10 @@ mod tests {
         revoke(keeping(Some(token())), refresh().reveal(), other).await;
         revoke(locked(), access(TokenKind::Access).reveal(), other).await;
         let own = family().client_id;
-        let mut unknown = MockGrantStore::new();
+        let mut unknown = MockTransaction::new();
         unknown.expect_lock_refresh_token().once().returning(|_| Ok(None));
         revoke(unknown, refresh().reveal(), own).await;
-        let mut nobodys = MockGrantStore::new();
+        let mut nobodys = MockTransaction::new();
         nobodys.expect_lock_family().once().returning(|_| Ok(None));
         revoke(nobodys, access(TokenKind::Access).reveal(), own).await;
         // The family is its own, but has no such token.

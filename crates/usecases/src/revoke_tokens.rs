@@ -1,7 +1,7 @@
 //! An operator revokes tokens: one that was found somewhere, or all of an application or a seller.
 
 use oauth::{
-    Action, BearerToken, Credential, CredentialKind, FamiliesOf, Family, FamilyId, GrantStore, PanelStore,
+    AccountStore, Action, BearerToken, Credential, CredentialKind, FamiliesOf, Family, FamilyId, GrantStore,
     TokenKey, TokenKind,
 };
 
@@ -42,7 +42,8 @@ pub enum Refusal {
 
 /// Revokes a token, from the commit on, and returns its family's id. Revoking it again is harmless, and not noted.
 pub async fn revoke_found(
-    (grants, panel): (&dyn GrantStore, &dyn PanelStore),
+    grants: &dyn GrantStore,
+    accounts: &dyn AccountStore,
     by: ActingOperator,
     token: Found,
 ) -> Result<FamilyId, Failure<Refusal>> {
@@ -64,7 +65,7 @@ pub async fn revoke_found(
         }
     };
     if ended {
-        by.note(panel, Action::TokenRevoked, family.id).await?;
+        by.note(accounts, Action::TokenRevoked, family.id).await?;
     }
     Ok(family.id)
 }
@@ -80,26 +81,26 @@ async fn holding(grants: &dyn GrantStore, key: TokenKey) -> Result<Family, Failu
 
 /// Revokes every token of an application or a seller that there is at this moment, and returns how many families ended.
 pub async fn revoke_all(
-    (grants, panel): (&dyn GrantStore, &dyn PanelStore),
+    grants: &dyn GrantStore,
+    accounts: &dyn AccountStore,
     by: ActingOperator,
     of: FamiliesOf,
 ) -> Result<usize, Failure<Refusal>> {
     let ended = grants.revoke_families(of).await?;
     if ended > 0 {
-        by.note(panel, Action::TokensRevoked, of).await?;
+        by.note(accounts, Action::TokensRevoked, of).await?;
     }
     Ok(ended)
 }
 
 #[cfg(test)]
 mod tests {
-    use oauth::{MockGrantStore, MockPanelStore, RefreshToken, ScopeSet};
+    use oauth::{RefreshToken, ScopeSet};
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{family, now};
-
-    const BY: ActingOperator = ActingOperator::CommandLine;
+    use crate::MockTransaction;
+    use crate::test_support::{OPERATOR, family, noting, now, refusal};
 
     fn bearer(kind: TokenKind) -> Found {
         Found::parse(BearerToken::from_random(kind, family().id, &[1; 32]).reveal()).unwrap()
@@ -110,16 +111,11 @@ mod tests {
         Found::parse(token.reveal()).unwrap()
     }
 
-    /// A store that holds the token, or its family alone.
-    fn store(held: bool) -> MockGrantStore {
-        keeping(family(), held)
-    }
-
-    fn keeping(family: Family, held: bool) -> MockGrantStore {
-        let mut grants = MockGrantStore::new();
-        grants.expect_lock_family().returning(move |_| Ok(Some(family)));
-        grants.expect_has_access_token().returning(move |_| Ok(held));
-        grants.expect_lock_refresh_token().returning(move |_| {
+    /// A transaction that finds the family, and the token where it holds one.
+    fn finding(mut tx: MockTransaction, family: Family, held: bool) -> MockTransaction {
+        tx.expect_lock_family().returning(move |_| Ok(Some(family)));
+        tx.expect_has_access_token().returning(move |_| Ok(held));
+        tx.expect_lock_refresh_token().returning(move |_| {
             let token = RefreshToken {
                 scopes: ScopeSet::all(),
                 expires_at: now(),
@@ -127,35 +123,22 @@ mod tests {
             };
             Ok(Some((family, held.then_some(token))))
         });
-        grants
-    }
-
-    fn noting(times: usize, noted: Action) -> MockPanelStore {
-        let mut panel = MockPanelStore::new();
-        panel
-            .expect_note()
-            .times(times)
-            .withf(move |_, _, action, _| *action == noted)
-            .returning(|_, _, _, _| Ok(()));
-        panel
+        tx
     }
 
     #[tokio::test]
     async fn an_access_token_ends_alone_and_others_with_their_families() {
-        let mut grants = store(true);
-        grants
-            .expect_revoke_access_token()
+        let mut tx = finding(noting(3, Action::TokenRevoked), family(), true);
+        tx.expect_revoke_access_token()
             .once()
             .withf(|key| key.family == family().id)
             .returning(|_| Ok(true));
-        grants
-            .expect_revoke_family()
+        tx.expect_revoke_family()
             .times(2)
             .withf(|id| *id == family().id)
             .returning(|_| Ok(()));
-        let panel = noting(3, Action::TokenRevoked);
         for token in [bearer(TokenKind::Access), bearer(TokenKind::Personal), refresh()] {
-            let ended = revoke_found((&grants, &panel), BY, token).await.unwrap();
+            let ended = revoke_found(&tx, &tx, OPERATOR, token).await.unwrap();
             assert_eq!(ended, family().id);
         }
     }
@@ -165,49 +148,44 @@ mod tests {
         let mut dead = family();
         dead.standing.revoked = true;
         for (of, lived) in [(family(), false), (dead, true), (dead, false)] {
-            let mut grants = keeping(of, true);
-            grants
-                .expect_revoke_access_token()
+            let mut tx = finding(MockTransaction::new(), of, true);
+            tx.expect_revoke_access_token()
                 .once()
                 .returning(move |_| Ok(lived));
-            let panel = noting(0, Action::TokenRevoked);
-            let told = revoke_found((&grants, &panel), BY, bearer(TokenKind::Access)).await;
-            assert_eq!(told.unwrap(), family().id);
+            let ended = revoke_found(&tx, &tx, OPERATOR, bearer(TokenKind::Access)).await;
+            assert_eq!(ended.unwrap(), family().id);
         }
+        let mut tx = finding(MockTransaction::new(), dead, true);
+        tx.expect_revoke_family().times(2).returning(|_| Ok(()));
         for token in [bearer(TokenKind::Personal), refresh()] {
-            let mut grants = keeping(dead, true);
-            grants.expect_revoke_family().once().returning(|_| Ok(()));
-            let panel = noting(0, Action::TokenRevoked);
-            let told = revoke_found((&grants, &panel), BY, token).await;
-            assert_eq!(told.unwrap(), family().id);
+            let ended = revoke_found(&tx, &tx, OPERATOR, token).await;
+            assert_eq!(ended.unwrap(), family().id);
         }
     }
 
     #[tokio::test]
-    async fn what_there_is_not_is_told_and_not_noted() {
-        let (grants, panel) = (store(false), MockPanelStore::new());
+    async fn an_unknown_token_is_refused_and_not_noted() {
+        let tx = finding(MockTransaction::new(), family(), false);
         for token in [bearer(TokenKind::Access), bearer(TokenKind::Personal), refresh()] {
-            let refused = revoke_found((&grants, &panel), BY, token).await;
-            assert!(matches!(refused, Err(Failure::Refused(Refusal::NoSuchToken))));
+            let refused = revoke_found(&tx, &tx, OPERATOR, token).await;
+            assert_eq!(refusal(refused), Refusal::NoSuchToken);
         }
-        let mut nobodys = MockGrantStore::new();
+        let mut nobodys = MockTransaction::new();
         nobodys.expect_lock_family().returning(|_| Ok(None));
-        let refused = revoke_found((&nobodys, &panel), BY, bearer(TokenKind::Access)).await;
-        assert!(matches!(refused, Err(Failure::Refused(Refusal::NoSuchToken))));
+        let refused = revoke_found(&nobodys, &nobodys, OPERATOR, bearer(TokenKind::Access)).await;
+        assert_eq!(refusal(refused), Refusal::NoSuchToken);
     }
 
     #[tokio::test]
     async fn only_what_ends_something_is_noted() {
         let seller = FamiliesOf::Seller(Uuid::from_u128(1).into());
         for (ended, noted) in [(3, 1), (0, 0)] {
-            let mut grants = MockGrantStore::new();
-            grants
-                .expect_revoke_families()
+            let mut tx = noting(noted, Action::TokensRevoked);
+            tx.expect_revoke_families()
                 .once()
                 .withf(move |of| *of == seller)
                 .returning(move |_| Ok(ended));
-            let panel = noting(noted, Action::TokensRevoked);
-            assert_eq!(revoke_all((&grants, &panel), BY, seller).await.unwrap(), ended);
+            assert_eq!(revoke_all(&tx, &tx, OPERATOR, seller).await.unwrap(), ended);
         }
     }
 

@@ -3,7 +3,7 @@
 //! The same form sent again, by a double click or a reload, has done what it does. One that says something else under a number
 //! that was used, as it comes about by the browser's way back, must not be answered by what the first one did.
 
-use oauth::{PanelStore, SecretHash};
+use oauth::{AccountStore, SecretHash};
 use uuid::Uuid;
 
 use crate::Failure;
@@ -37,11 +37,11 @@ impl SentForm {
     /// at the first row for the other one's end, and so finds the second row, or neither.
     pub(crate) async fn take<R: From<NumberUsed>>(
         self,
-        panel: &dyn PanelStore,
+        accounts: &dyn AccountStore,
         sealed: Option<Vec<u8>>,
     ) -> Result<(), Failure<R>> {
-        let first = panel.keep_flash(self.session, self.number, sealed).await?;
-        let unknown = panel.keep_flash(self.session, self.mark, None).await?;
+        let first = accounts.keep_flash(self.session, self.number, sealed).await?;
+        let unknown = accounts.keep_flash(self.session, self.mark, None).await?;
         match (first, unknown) {
             (true, _) => Ok(()),
             (false, false) => Err(Failure::Refused(NumberUsed::BySame.into())),
@@ -56,14 +56,13 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Mutex;
 
-    use oauth::MockPanelStore;
-
     use super::*;
+    use crate::MockTransaction;
 
     #[tokio::test]
     async fn a_number_is_taken_once_and_the_same_form_is_known_again() {
         let rows = Mutex::new(HashSet::new());
-        let mut panel = MockPanelStore::new();
+        let mut panel = MockTransaction::new();
         panel.expect_keep_flash().returning(move |session, key, _| {
             Ok(rows.lock().unwrap().insert((session.bytes().to_vec(), key)))
         });

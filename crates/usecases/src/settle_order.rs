@@ -108,19 +108,20 @@ async fn return_stock(offers: &dyn OfferStore, taken: Taken, now: DateTime<Utc>)
 
 #[cfg(test)]
 mod tests {
-    use offers::{MockOfferStore, Offer, Stock};
-    use orders::{MockOrderStore, OrderStatus};
+    use offers::{Offer, Stock};
+    use orders::OrderStatus;
     use uuid::Uuid;
 
     use super::*;
+    use crate::MockTransaction;
     use crate::test_support::{now, offer, part};
 
     fn by_id() -> OrderRef {
         OrderRef::Id(Uuid::from_u128(9).into())
     }
 
-    fn orders(parts: Vec<SellerOrder>, saves: usize) -> MockOrderStore {
-        let mut orders = MockOrderStore::new();
+    fn orders(parts: Vec<SellerOrder>, saves: usize) -> MockTransaction {
+        let mut orders = MockTransaction::new();
         orders.expect_lock_order().returning(move |_| Ok(parts.clone()));
         orders.expect_save_parts().times(saves).returning(|_| Ok(()));
         orders
@@ -128,7 +129,7 @@ mod tests {
 
     #[tokio::test]
     async fn cancelling_gives_stock_back_once() {
-        let mut offers = MockOfferStore::new();
+        let mut offers = MockTransaction::new();
         offers.expect_lock_offers().once().returning(|seller, ids| {
             Ok(ids
                 .iter()
@@ -161,7 +162,7 @@ mod tests {
         uncounted.items[0].taken = 0;
         let store = orders(vec![uncounted], 1);
         // Offers that are neither locked nor saved: the mock knows no call.
-        let untouched = MockOfferStore::new();
+        let untouched = MockTransaction::new();
         let cancelled = settle_order(&store, &untouched, &by_id(), Settlement::Cancel, now()).await;
         assert_eq!(cancelled.unwrap()[0].status(), OrderStatus::Cancelled);
     }
@@ -170,7 +171,7 @@ mod tests {
     async fn one_part_that_cannot_move_holds_all_back() {
         let cancelled = part(2, 1).cancel(now()).unwrap().after;
         let store = orders(vec![part(1, 1), cancelled], 0);
-        let failure = settle_order(&store, &MockOfferStore::new(), &by_id(), Settlement::Pay, now())
+        let failure = settle_order(&store, &MockTransaction::new(), &by_id(), Settlement::Pay, now())
             .await
             .unwrap_err();
         assert!(
@@ -181,7 +182,7 @@ mod tests {
     #[tokio::test]
     async fn an_unknown_order_is_refused() {
         let store = orders(Vec::new(), 0);
-        let failure = settle_order(&store, &MockOfferStore::new(), &by_id(), Settlement::Pay, now())
+        let failure = settle_order(&store, &MockTransaction::new(), &by_id(), Settlement::Pay, now())
             .await
             .unwrap_err();
         assert!(matches!(failure, Failure::Refused(Refusal::NoSuchOrder)));

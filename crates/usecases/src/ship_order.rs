@@ -6,8 +6,8 @@
 use chrono::{DateTime, Utc};
 use kernel::{Invalid, OfferId, Randomness, SellerId, Violations};
 use orders::{
-    BuyerNotifier, Carrier, CarrierLookup, Cause, Lookup, NewShipment, OrderDirectory, OrderReader, OrderRef,
-    OrderStore, Reason, SellerOrder, ShipmentMail, Sighting, TrackingNumber,
+    Carrier, CarrierLookup, Cause, Lookup, NewShipment, OrderDirectory, OrderReader, OrderRef, OrderStore,
+    Reason, SellerOrder, ShipmentMail, Sighting, TrackingNumber,
 };
 
 use crate::{Failure, failure::refuse};
@@ -77,7 +77,6 @@ pub async fn ask_carrier(
 /// Third step, in a transaction: the part moves, and the buyer's mail is queued with it.
 pub async fn record_report(
     orders: &dyn OrderStore,
-    buyers: &dyn BuyerNotifier,
     randomness: &dyn Randomness,
     seller: SellerId,
     report: &Report,
@@ -100,7 +99,7 @@ pub async fn record_report(
     let after = change.after.clone();
     orders.save_parts(vec![change]).await?;
     if let Some(mail) = mail_about(&after, randomness) {
-        buyers.queue_mail(mail).await?;
+        orders.queue_mail(mail).await?;
     }
     Ok(after)
 }
@@ -155,7 +154,6 @@ pub async fn check_marketplace_shipment(
 /// of several sellers is shipped.
 pub async fn record_marketplace_shipment(
     orders: &dyn OrderStore,
-    buyers: &dyn BuyerNotifier,
     randomness: &dyn Randomness,
     shipment: &MarketplaceShipment,
     sighting: Option<&Sighting>,
@@ -180,7 +178,7 @@ pub async fn record_marketplace_shipment(
         .collect::<Vec<_>>();
     orders.save_parts(changes).await?;
     if let Some(mail) = after.iter().find_map(|part| mail_about(part, randomness)) {
-        buyers.queue_mail(mail).await?;
+        orders.queue_mail(mail).await?;
     }
     Ok(after)
 }

@@ -4,7 +4,7 @@
 //! same page.
 
 use kernel::{Purpose, Randomness, Sealer, StoreError};
-use oauth::{ClientId, FamilyId, PanelStore, SecretHash};
+use oauth::{AccountStore, ClientId, FamilyId, SecretHash};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -61,7 +61,7 @@ impl Sent<'_> {
     /// Takes the form's number and keeps what will be shown. Where that is refused nothing else may be done.
     pub(crate) async fn keep<R: From<NumberUsed>>(
         self,
-        panel: &dyn PanelStore,
+        accounts: &dyn AccountStore,
         shown: &Shown,
     ) -> Result<(), Failure<R>> {
         let sealed = match shown {
@@ -72,18 +72,18 @@ impl Sent<'_> {
         let plain = serde_json::to_vec(&sealed).map_err(StoreError::unexpected)?;
         let binding = binding(self.form.session, self.form.number);
         let sealed = self.sealer.seal(Purpose::Flash, &binding, &plain);
-        self.form.take(panel, Some(sealed)).await
+        self.form.take(accounts, Some(sealed)).await
     }
 }
 
 /// Takes what was kept in a session under the number of a form; nothing when there is none, or it was taken, or its key is
 /// gone.
 pub async fn take(
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     sealer: &dyn Sealer,
     (session, number): (SecretHash, Uuid),
 ) -> Result<Option<Shown>, StoreError> {
-    let kept = panel.take_flash(session, number).await?;
+    let kept = accounts.take_flash(session, number).await?;
     Ok(kept.and_then(|kept| opened(sealer, &binding(session, number), &kept)))
 }
 
@@ -129,9 +129,9 @@ impl Randomness for Drawn {
 #[cfg(test)]
 mod tests {
     use kernel::{MockSealer, SealError};
-    use oauth::MockPanelStore;
 
     use super::*;
+    use crate::MockTransaction;
 
     /// Puts the binding before the plain text.
     fn sealer() -> MockSealer {
@@ -158,7 +158,7 @@ mod tests {
             Shown::Token(id.into(), "ps_pt_z".to_owned()),
         ] {
             let kept = std::sync::Arc::new(std::sync::Mutex::new(None));
-            let (mut store, there) = (MockPanelStore::new(), kept.clone());
+            let (mut store, there) = (MockTransaction::new(), kept.clone());
             store.expect_keep_flash().returning(move |_, _, sealed| {
                 if sealed.is_some() {
                     *there.lock().unwrap() = sealed;

@@ -8,8 +8,8 @@ use std::{net::IpAddr, time::Duration};
 
 use kernel::{SellerId, StoreError};
 use oauth::{
-    Action, Limiter, PanelReader, PanelStore, PasswordHash, PasswordHasher, Quota, RateCounter, SecretHash,
-    Seller, SellerStore, Session, Subject,
+    AccountStore, Action, Limiter, PanelReader, PasswordHash, PasswordHasher, Quota, RateCounter, SecretHash,
+    Seller, Session, Subject,
 };
 
 use crate::{ActingSeller, Failure, failure::refuse};
@@ -105,26 +105,25 @@ pub struct Opening {
 /// Opens a session. The account's row is locked, so that a session is opened before or after the account is closed or its
 /// password changed, and not during.
 pub async fn open_session(
-    sellers: &dyn SellerStore,
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     opening: Opening,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<(), Failure<Refusal>> {
-    let seller = sellers.lock_seller(opening.by.seller).await?;
+    let seller = accounts.lock_seller(opening.by.seller).await?;
     if seller.is_none_or(|seller| seller.closed_at.is_some()) {
         return refuse(Refusal::SellerClosed);
     }
-    store_session(panel, opening, now).await?;
+    store_session(accounts, opening, now).await?;
     Ok(())
 }
 
 pub(crate) async fn store_session(
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     opening: Opening,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<(), StoreError> {
     if let Some(earlier) = opening.earlier {
-        panel.end_session(earlier).await?;
+        accounts.end_session(earlier).await?;
     }
     let session = Session {
         hash: opening.session,
@@ -132,9 +131,9 @@ pub(crate) async fn store_session(
         created_at: now,
         seen_at: now,
     };
-    panel.open_session(session).await?;
+    accounts.open_session(session).await?;
     let subject = opening.by.seller;
-    opening.by.note(panel, Action::SignedIn, subject).await
+    opening.by.note(accounts, Action::SignedIn, subject).await
 }
 
 /// Whether the password that was compared is still the account's. A session that was opened by one that is not is to be ended:
@@ -149,23 +148,23 @@ pub async fn is_still_right(
 
 /// Ends a session.
 pub async fn sign_out(
-    panel: &dyn PanelStore,
+    accounts: &dyn AccountStore,
     by: ActingSeller,
     session: SecretHash,
 ) -> Result<(), StoreError> {
-    panel.end_session(session).await?;
-    by.note(panel, Action::SignedOut, by.seller).await
+    accounts.end_session(session).await?;
+    by.note(accounts, Action::SignedOut, by.seller).await
 }
 
 /// Ends every session of the account.
-pub async fn sign_out_everywhere(panel: &dyn PanelStore, by: ActingSeller) -> Result<(), StoreError> {
-    panel.end_sessions(by.seller, None).await?;
-    by.note(panel, Action::SignedOutEverywhere, by.seller).await
+pub async fn sign_out_everywhere(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
+    accounts.end_sessions(by.seller, None).await?;
+    by.note(accounts, Action::SignedOutEverywhere, by.seller).await
 }
 
 /// Notes a wrong password for an account that exists.
-pub async fn note_failure(panel: &dyn PanelStore, by: ActingSeller) -> Result<(), StoreError> {
-    by.note(panel, Action::SignInFailed, by.seller).await
+pub async fn note_failure(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
+    by.note(accounts, Action::SignInFailed, by.seller).await
 }
 
 #[cfg(test)]

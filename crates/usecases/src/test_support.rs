@@ -1,14 +1,26 @@
-//! What the unit tests of the use cases share.
+//! What the unit tests of the use cases share. A mock refuses every call that a test does not announce.
+
+use std::fmt::Debug;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{MockRandomness, OfferId, SellerId};
-use oauth::{ApplicationStatus, Family, Scope, SecretHash, Seller, Standing};
+use kernel::{MockRandomness, MockSealer, OfferId, SellerId};
+use oauth::{
+    Action, Actor, Application, ApplicationStatus, ClientType, Family, Scope, SecretHash, Seller, Standing,
+};
 use offers::{Offer, OfferStatus};
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;
 
 use crate::sent_form::SentForm;
 use crate::token_pair::Lifetimes;
+use crate::{ActingOperator, ActingSeller, Failure, MockTransaction};
+
+pub(crate) const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Who acts on the marketplace's side.
+pub(crate) const OPERATOR: ActingOperator = ActingOperator::Token(Uuid::from_u128(5), HOME);
 
 pub(crate) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 0).unwrap()
@@ -24,6 +36,102 @@ pub(crate) fn chance() -> MockRandomness {
     });
     chance.expect_secret().returning(|| [7; 32]);
     chance
+}
+
+/// The seller who acts in the panel.
+pub(crate) fn by() -> ActingSeller {
+    ActingSeller {
+        seller: Uuid::from_u128(1).into(),
+        address: HOME,
+    }
+}
+
+/// Why a use case refused.
+pub(crate) fn refusal<T: Debug, R: Debug>(result: Result<T, Failure<R>>) -> R {
+    match result {
+        Err(Failure::Refused(refusal)) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A transaction in which a seller or an operator notes this, so often.
+pub(crate) fn noting(times: usize, action: Action) -> MockTransaction {
+    let mut tx = MockTransaction::new();
+    tx.expect_note()
+        .times(times)
+        .withf(move |actor, address, noted, _| {
+            let by = match actor {
+                Actor::Seller(seller) => *seller == by().seller && *address == Some(HOME),
+                Actor::Operator(id) => *id == Uuid::from_u128(5) && *address == Some(HOME),
+                Actor::CommandLine => address.is_none(),
+            };
+            by && *noted == action
+        })
+        .returning(|_, _, _, _| Ok(()));
+    tx
+}
+
+/// Adds every seller's account, all of them closed or none.
+pub(crate) fn knowing_sellers(mut tx: MockTransaction, closed: bool) -> MockTransaction {
+    tx.expect_lock_seller().returning(move |id| {
+        let closed_at = closed.then(now);
+        Ok(Some(Seller {
+            closed_at,
+            ..seller(id)
+        }))
+    });
+    tx
+}
+
+/// An active, confidential application of seller 1 that is not built in.
+pub(crate) fn application() -> Application {
+    Application {
+        built_in: false,
+        client_type: ClientType::Confidential,
+        ..Application::built_in(Uuid::from_u128(5).into(), by().seller, now()).after
+    }
+}
+
+/// Seals nothing, so that a test can look into what is sealed.
+pub(crate) fn sealer() -> MockSealer {
+    let mut sealer = MockSealer::new();
+    sealer.expect_seal().returning(|_, _, plain| plain.to_vec());
+    sealer.expect_open().returning(|_, _, sealed| Ok(sealed.to_vec()));
+    sealer
+}
+
+/// Seals nothing, and writes down what it seals.
+pub(crate) fn recording_sealer() -> (MockSealer, Recorded<String>) {
+    let (mut sealer, texts) = (MockSealer::new(), Recorded::default());
+    let record = texts.clone();
+    sealer.expect_seal().returning(move |_, _, plain| {
+        let text = String::from_utf8(plain.to_vec()).unwrap();
+        record.0.lock().unwrap().push(text);
+        plain.to_vec()
+    });
+    (sealer, texts)
+}
+
+/// What a mock was given.
+#[derive(Clone)]
+pub(crate) struct Recorded<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Default for Recorded<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T: Clone> Recorded<T> {
+    #[expect(clippy::unnecessary_wraps, reason = "it is what a mocked store returns")]
+    pub(crate) fn add<E>(&self, given: T) -> Result<(), E> {
+        self.0.lock().unwrap().push(given);
+        Ok(())
+    }
+
+    pub(crate) fn all(&self) -> Vec<T> {
+        self.0.lock().unwrap().clone()
+    }
 }
 
 /// A form of the panel.

@@ -90,10 +90,10 @@ pub(crate) async fn carry_out<S: Future<Output = Result<(), StoreError>>>(
 
 #[cfg(test)]
 mod tests {
-    use oauth::MockGrantStore;
     use uuid::Uuid;
 
     use super::*;
+    use crate::MockTransaction;
     use crate::test_support::{chance, family};
 
     #[tokio::test]
@@ -101,7 +101,7 @@ mod tests {
         let pair = TokenPair::new(&chance(), Uuid::from_u128(8).into());
         let access = pair.access.key();
         for stands in [true, false] {
-            let mut grants = MockGrantStore::new();
+            let mut grants = MockTransaction::new();
             grants
                 .expect_lock_family()
                 .once()
@@ -113,7 +113,7 @@ mod tests {
                 .returning(move |_| Ok(stands));
             assert_eq!(pair.stands(&grants).await.unwrap(), stands);
         }
-        let mut gone = MockGrantStore::new();
+        let mut gone = MockTransaction::new();
         gone.expect_lock_family().once().returning(|_| Ok(None));
         assert!(!pair.stands(&gone).await.unwrap());
     }

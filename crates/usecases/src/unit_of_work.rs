@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{CommitError, IdempotencyCompletion, StoreError};
-use oauth::{ApplicationStore, GrantStore, OperatorTokenStore, PanelStore, SellerStore, TokenStore};
+use kernel::{Claim, CommitError, Remembered, StoreError};
+use oauth::{AccountStore, ApplicationStore, GrantStore};
 use offers::OfferStore;
-use orders::{BuyerNotifier, OrderStore};
+use orders::OrderStore;
 use webhooks::SubscriptionStore;
 
 /// How often a transaction that lost against another one is done again.
@@ -21,23 +21,18 @@ pub trait UnitOfWork: Send + Sync {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError>;
 }
 
-/// An open transaction: it implements every port that changes something. Dropped without commit, it changes nothing.
+/// An open transaction: one store for each thing that is changed. A use case takes those that it needs, and never this trait.
+/// Dropped without commit, it changes nothing.
 #[async_trait]
 pub trait Transaction:
-    OfferStore
-    + OrderStore
-    + BuyerNotifier
-    + ApplicationStore
-    + SellerStore
-    + TokenStore
-    + GrantStore
-    + PanelStore
-    + OperatorTokenStore
-    + SubscriptionStore
-    + IdempotencyCompletion
+    OfferStore + OrderStore + ApplicationStore + GrantStore + AccountStore + SubscriptionStore
 {
     /// The database's clock when the transaction began: the `now` of everything done in it.
     fn now(&self) -> DateTime<Utc>;
+
+    /// Remembers the answer under the claim of its key; the last thing before the commit. An adapter MUST fail with a conflict
+    /// on [`kernel::LOST_CLAIM`], so that the transaction is rolled back, when the claim is not ours any more.
+    async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError>;
 
     /// Makes the changes durable. An adapter MUST tell a transaction that surely changed nothing from one whose fate is
     /// unknown, and MUST treat a COMMIT that the server answered with ROLLBACK as a failure.

@@ -12,7 +12,7 @@ use oauth::{
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::manage_application::{self, Stores, adjust_application, delete_application, move_application};
+use usecases::manage_application::{self, adjust_application, delete_application, move_application};
 use usecases::register_application::{self, register_application};
 use web::decode::Shape;
 use web::decode::{FieldSet, boolean, integer, list, nullable, object, optional, required, resettable, text};
@@ -205,7 +205,7 @@ impl Operation<BackOffice> for AdjustApplication {
 impl Write<BackOffice> for AdjustApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let change = (self.limit, self.scopes);
-        let adjusted = adjust_application(stores(tx), operator(call)?, self.id, change).await;
+        let adjusted = adjust_application(tx, tx, operator(call)?, self.id, change).await;
         let application = adjusted.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.settings))
     }
@@ -213,13 +213,6 @@ impl Write<BackOffice> for AdjustApplication {
 
 fn scope(name: &str) -> Result<Scope, String> {
     Scope::parse(name).ok_or_else(|| format!("Must be a known scope; `{name}` is none."))
-}
-
-fn stores(tx: &dyn Transaction) -> Stores<'_> {
-    Stores {
-        applications: tx,
-        panel: tx,
-    }
 }
 
 /// Deletes an application for good.
@@ -240,7 +233,7 @@ impl Operation<BackOffice> for DeleteApplication {
 
 impl Write<BackOffice> for DeleteApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let deleted = delete_application(stores(tx), operator(call)?, self.id).await;
+        let deleted = delete_application(tx, tx, operator(call)?, self.id).await;
         deleted.map_refusal(problem)?;
         Ok(Reply::no_content())
     }
@@ -293,7 +286,7 @@ impl<M: Transition> Operation<BackOffice> for Move<M> {
 
 impl<M: Transition> Write<BackOffice> for Move<M> {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let moved = move_application(stores(tx), operator(call)?, self.id, M::MOVE).await;
+        let moved = move_application(tx, tx, operator(call)?, self.id, M::MOVE).await;
         let application = moved.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.settings))
     }

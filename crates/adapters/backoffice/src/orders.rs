@@ -297,7 +297,7 @@ impl Write<BackOffice> for ShipOrder {
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, sighting) = (call.state.randomness.as_ref(), self.sighting.as_ref());
-        let parts = record_marketplace_shipment(tx, tx, randomness, &self.shipment, sighting, tx.now())
+        let parts = record_marketplace_shipment(tx, randomness, &self.shipment, sighting, tx.now())
             .await
             .map_refusal(shipping_problem)?;
         Reply::created(&ShippedView::of(&parts))
@@ -339,7 +339,7 @@ impl Operation<BackOffice> for EraseBuyer {
 
 impl Write<BackOffice> for EraseBuyer {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let erased = erase_buyer((tx, tx, tx), operator(call)?, &self.order, tx.now()).await;
+        let erased = erase_buyer(tx, tx, operator(call)?, &self.order, tx.now()).await;
         let parts = erased.map_refusal(|erase_buyer::Refusal::NoSuchOrder| Problem::not_found())?;
         Reply::ok(&OrderView::of(&parts))
     }

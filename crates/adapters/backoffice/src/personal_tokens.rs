@@ -6,7 +6,7 @@ use kernel::SellerId;
 use oauth::{Action, FamilyId, PersonalTokenRequest};
 use serde_json::json;
 use usecases::Transaction;
-use usecases::personal_tokens::{self, Stores, issue_personal_token, revoke_personal_token};
+use usecases::personal_tokens::{self, issue_personal_token, revoke_personal_token};
 use web::decode::{date_time, list, nullable, required, text};
 use web::operation::{Call, Incoming, Operation, Write};
 use web::reply::Reply;
@@ -48,13 +48,8 @@ impl Operation<BackOffice> for IssueToken {
 
 impl Write<BackOffice> for IssueToken {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let stores = Stores {
-            sellers: tx,
-            applications: tx,
-            tokens: tx,
-        };
         let (randomness, request) = (call.state.randomness.as_ref(), self.request.clone());
-        let issued = issue_personal_token(stores, randomness, self.seller, request, tx.now())
+        let issued = issue_personal_token((tx, tx, tx), randomness, self.seller, request, tx.now())
             .await
             .map_refusal(problem)?;
         let action = Action::PersonalTokenMade;

@@ -8,7 +8,7 @@ use serde_json::json;
 use usecases::Transaction;
 use usecases::close_seller::{self, close_seller};
 use usecases::operator_links::{self, invite, make_sign_in_link};
-use usecases::register_seller::{self, Request, Stores, register_seller};
+use usecases::register_seller::{self, Request, register_seller};
 use web::decode::{nullable, required, text};
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -85,11 +85,6 @@ impl Write<BackOffice> for CreateSeller {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let stores = Stores {
-            sellers: tx,
-            applications: tx,
-            panel: tx,
-        };
         let request = Request {
             name: self.name.clone(),
             email: self.email.clone(),
@@ -97,7 +92,7 @@ impl Write<BackOffice> for CreateSeller {
         };
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
         let by = (operator(call)?, &request);
-        let registered = register_seller(stores, randomness, by, public_url, tx.now()).await;
+        let registered = register_seller(tx, tx, randomness, by, public_url, tx.now()).await;
         let seller = registered.map_refusal(|refusal| {
             let register_seller::Refusal::EmailTaken = refusal;
             Entry::new(Code::Conflict, to_sentence(&refusal))
@@ -222,7 +217,7 @@ impl Operation<BackOffice> for CloseSeller {
 
 impl Write<BackOffice> for CloseSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let closed = close_seller((tx, tx), (operator(call)?, self.id), tx.now()).await;
+        let closed = close_seller(tx, (operator(call)?, self.id), tx.now()).await;
         let seller = closed.map_refusal(|close_seller::Refusal::NoSuchSeller| Problem::not_found())?;
         Reply::ok(&SellerView::from(&seller))
     }
@@ -248,7 +243,7 @@ impl Write<BackOffice> for MakeSignInLink {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let of = (operator(call)?, self.seller);
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
-        let link = make_sign_in_link((tx, tx), randomness, of, public_url, tx.now())
+        let link = make_sign_in_link(tx, randomness, of, public_url, tx.now())
             .await
             .map_refusal(link_problem)?;
         let expires_at = Timestamp::new(link.expires_at);
@@ -287,7 +282,7 @@ impl Write<BackOffice> for InviteSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let of = (operator(call)?, self.seller);
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
-        let link = invite((tx, tx), randomness, of, public_url, tx.now())
+        let link = invite(tx, randomness, of, public_url, tx.now())
             .await
             .map_refusal(link_problem)?;
         let body = json!({ "expires_at": Timestamp::new(link.expires_at) });

@@ -91,7 +91,6 @@ impl Write<Public> for ReportShipment {
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let order = record_report(
             transaction,
-            transaction,
             call.state.randomness.as_ref(),
             call.caller.seller,
             &self.report,

@@ -1,7 +1,283 @@
-//! Accounts of sellers and operators: sellers, sessions, one-time links, operators' tokens, the audit log.
+//! Accounts and what hangs on them, within a transaction; sellers and operators' tokens outside of one.
 
 pub(crate) mod audit;
-pub(crate) mod operator_tokens;
 pub(crate) mod panel;
-pub(crate) mod sellers;
 pub(crate) mod usage;
+
+use std::net::IpAddr;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{SellerId, StoreError};
+use oauth::{
+    AccountMail, AccountStore, Action, Actor, Count, FamilyId, FamilyKind, Limiter, Link, LinkKind,
+    NewSeller, OperatorTokenRow, OperatorTokens, PasswordHash, SecretHash, Seller, SellerReader, Session,
+    Subject,
+};
+use uuid::Uuid;
+
+use crate::{
+    connection::pool::Autocommit,
+    mails::account_mail,
+    rate_limits,
+    sql::{row, sql},
+    unit_of_work::{Tx, expect_rows},
+    webhooks::{Ended, end_subscriptions},
+};
+
+row! {
+    struct SellerRow {
+        id: Uuid,
+        seller_no: i32,
+        name: String,
+        email: String,
+        created_at: DateTime<Utc>,
+        closed_at: Option<DateTime<Utc>>,
+    }
+}
+
+impl TryFrom<SellerRow> for Seller {
+    type Error = StoreError;
+
+    fn try_from(row: SellerRow) -> Result<Self, StoreError> {
+        if row.seller_no < 1 {
+            let reason = format!("seller_no {}", row.seller_no);
+            return Err(StoreError::corrupt("sellers", row.id, reason));
+        }
+        Ok(Self {
+            id: row.id.into(),
+            seller_no: row.seller_no,
+            name: row.name,
+            email: row.email,
+            created_at: row.created_at,
+            closed_at: row.closed_at,
+        })
+    }
+}
+
+/// Reads sellers outside a transaction.
+pub(crate) struct Sellers(pub(crate) Autocommit);
+
+#[async_trait]
+impl SellerReader for Sellers {
+    async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
+        let seller = sql!(SellerRow: "select id, seller_no, name, email, created_at, closed_at from sellers where id = ",
+            id.uuid(), "");
+        self.0.row(seller).await?.map(Seller::try_from).transpose()
+    }
+
+    async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError> {
+        let some = sql!(SellerRow: "select id, seller_no, name, email, created_at, closed_at from sellers where seller_no > ",
+            after, " order by seller_no limit ", i64::from(limit), "");
+        self.0
+            .rows(some)
+            .await?
+            .into_iter()
+            .map(Seller::try_from)
+            .collect()
+    }
+}
+
+row! {
+    struct OperatorRow {
+        id: Uuid,
+        name: String,
+        created_at: DateTime<Utc>,
+        revoked_at: Option<DateTime<Utc>>,
+    }
+}
+
+impl From<OperatorRow> for OperatorTokenRow {
+    fn from(row: OperatorRow) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            created_at: row.created_at,
+            revoked_at: row.revoked_at,
+        }
+    }
+}
+
+/// Each call is one statement with its own transaction.
+pub(crate) struct StoredOperatorTokens(pub(crate) Autocommit);
+
+#[async_trait]
+impl OperatorTokens for StoredOperatorTokens {
+    async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRow>, StoreError> {
+        let living = sql!(OperatorRow: "select id, name, created_at, revoked_at from operator_tokens \
+            where revoked_at is null and hash = ", hash.bytes().as_slice(), "");
+        Ok(self.0.row(living).await?.map(OperatorTokenRow::from))
+    }
+
+    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError> {
+        let all = sql!(OperatorRow: "select id, name, created_at, revoked_at from operator_tokens order by created_at, id");
+        let rows = self.0.rows(all).await?;
+        Ok(rows.into_iter().map(OperatorTokenRow::from).collect())
+    }
+}
+
+#[async_trait]
+impl AccountStore for Tx {
+    async fn add_seller(&self, seller: NewSeller) -> Result<Seller, StoreError> {
+        let password = seller.password.as_ref().map(PasswordHash::as_str);
+        let insert = sql!(SellerRow: "insert into sellers (id, name, email, password_hash, created_at) values (",
+            seller.id.uuid(), ", ", seller.name.as_str(), ", ", seller.email.as_str(), ", ", password, ", ", seller.created_at,
+            ") returning id, seller_no, name, email, created_at, closed_at");
+        let row = self.row(insert).await?;
+        row.ok_or_else(|| StoreError::unexpected("a seller was not stored"))?
+            .try_into()
+    }
+
+    async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
+        let lock = sql!(SellerRow: "select id, seller_no, name, email, created_at, closed_at from sellers where id = ",
+            id.uuid(), " for no key update");
+        self.row(lock).await?.map(Seller::try_from).transpose()
+    }
+
+    async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError> {
+        let close = sql!((): "update sellers set closed_at = coalesce(closed_at, ", at, ") where id = ", id.uuid(), "");
+        let closed = self.execute(close).await? == 1;
+        if closed {
+            end_subscriptions(self, Ended::Seller(id)).await?;
+        }
+        Ok(closed)
+    }
+
+    async fn open_session(&self, session: Session) -> Result<(), StoreError> {
+        let insert = sql!((): "insert into sessions (hash, seller_id, created_at, seen_at) values (",
+            session.hash.bytes().as_slice(), ", ", session.seller.uuid(), ", ", session.created_at, ", ", session.seen_at, ")");
+        expect_rows("sessions", self.execute(insert).await?, 1)
+    }
+
+    async fn end_session(&self, session: SecretHash) -> Result<(), StoreError> {
+        let end = sql!((): "delete from sessions where hash = ", session.bytes().as_slice(), "");
+        self.execute(end).await.map(drop)
+    }
+
+    async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError> {
+        let spared = but.as_ref().map_or(&[][..], |but| but.bytes().as_slice());
+        // Links first: whoever is using one is waited for here, so that the session that it opened is seen below.
+        self.execute(sql!((): "delete from links where seller_id = ", seller.uuid(), ""))
+            .await?;
+        let end =
+            sql!((): "delete from sessions where seller_id = ", seller.uuid(), " and hash <> ", spared, "");
+        self.execute(end).await.map(drop)
+    }
+
+    async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError> {
+        let has =
+            sql!(bool: "select exists (select from sessions where hash = ", session.bytes().as_slice(), ")");
+        Ok(self.row(has).await?.unwrap_or_default())
+    }
+
+    async fn present_password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError> {
+        let password =
+            sql!(Option<String>: "select password_hash from sellers where id = ", seller.uuid(), "");
+        Ok(self.row(password).await?.flatten().map(PasswordHash::new))
+    }
+
+    async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError> {
+        let set = sql!((): "update sellers set password_hash = ", password.as_str(), " where id = ", seller.uuid(), "");
+        expect_rows("sellers", self.execute(set).await?, 1)
+    }
+
+    /// It takes the place of the link of its kind and account before it.
+    async fn add_link(&self, link: Link) -> Result<(), StoreError> {
+        let add = sql!(():
+            "insert into links (hash, seller_id, kind, expires_at) values (", link.hash.bytes().as_slice(), ", ",
+            link.seller.uuid(), ", ", link.kind.as_str(), ", ", link.expires_at,
+            ") on conflict (seller_id, kind) do update set hash = excluded.hash, expires_at = excluded.expires_at");
+        expect_rows("links", self.execute(add).await?, 1)
+    }
+
+    /// The account is locked first. Of two uses at once one finds the link.
+    async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError> {
+        let used = sql!(SellerRow:
+            "with given as materialized (select ", hash.bytes().as_slice(), "::bytea as hash, ", kind.as_str(),
+            "::text as kind), \
+             owner as materialized (select s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at \
+               from given join links l on l.hash = given.hash and l.kind = given.kind and l.expires_at > (select api_now()) \
+                 join sellers s on s.id = l.seller_id where s.closed_at is null for no key update of s) \
+             delete from links l using given, owner where l.hash = given.hash and l.seller_id = owner.id \
+             returning owner.id, owner.seller_no, owner.name, owner.email, owner.created_at, owner.closed_at");
+        self.row(used).await?.map(Seller::try_from).transpose()
+    }
+
+    async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError> {
+        self.write_later(account_mail(mail, &self.tools().sealing)?);
+        Ok(())
+    }
+
+    /// False where the form was sent before. Whoever sends it at the same moment waits for the first one's end.
+    async fn keep_flash(
+        &self,
+        session: SecretHash,
+        form: Uuid,
+        sealed: Option<Vec<u8>>,
+    ) -> Result<bool, StoreError> {
+        let keep = sql!(():
+            "insert into flashes (session_hash, form, sealed) values (", session.bytes().as_slice(), ", ", form, ", ",
+            sealed, ") on conflict (session_hash, form) do nothing");
+        Ok(self.execute(keep).await? == 1)
+    }
+
+    /// The row stays, to tell that the form was sent.
+    async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError> {
+        self.row(sql!(Vec<u8>:
+            "with kept as materialized (select session_hash, form, sealed from flashes where session_hash = ",
+            session.bytes().as_slice(), " and form = ", form, " and sealed is not null for no key update) \
+             update flashes f set sealed = null from kept k where f.session_hash = k.session_hash and f.form = k.form \
+             returning k.sealed")).await
+    }
+
+    async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
+        rate_limits::count_in(self, limiter, subject).await
+    }
+
+    async fn note(
+        &self,
+        actor: Actor,
+        address: Option<IpAddr>,
+        action: Action,
+        subject: &str,
+    ) -> Result<(), StoreError> {
+        self.write_later(audit::entry(actor, address, action, subject));
+        Ok(())
+    }
+
+    async fn add_personal_token(
+        &self,
+        seller: SellerId,
+        family: FamilyId,
+        name: &str,
+    ) -> Result<(), StoreError> {
+        let insert = sql!((): "insert into personal_tokens (seller_id, id, name) values (", seller.uuid(), ", ",
+            family.uuid(), ", ", name, ")");
+        expect_rows("personal_tokens", self.execute(insert).await?, 1)
+    }
+
+    async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError> {
+        let count = self.row(sql!(i64: "select count(*) from personal_tokens p join families f on f.id = p.id \
+            join access_tokens t on t.family_id = p.id where p.seller_id = ", seller.uuid(),
+            " and f.revoked_at is null and t.revoked_at is null and (t.expires_at is null or t.expires_at > ", now, ")"));
+        usize::try_from(count.await?.unwrap_or_default()).map_err(StoreError::unexpected)
+    }
+
+    async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError> {
+        // The family is what the gate looks at. That it is the seller's own stands in its row too.
+        let revoke = sql!((): "update families set revoked_at = api_now() where id = ", family.uuid(),
+            " and seller_id = ", seller.uuid(), " and kind = ", FamilyKind::Personal.as_str(), " and revoked_at is null");
+        Ok(self.execute(revoke).await? == 1)
+    }
+
+    async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError> {
+        let insert = sql!((): "insert into operator_tokens (id, name, hash) values (", id, ", ", name, ", ",
+            hash.bytes().as_slice(), ")");
+        expect_rows("operator_tokens", self.execute(insert).await?, 1)
+    }
+
+    async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError> {
+        let revoke = sql!((): "update operator_tokens set revoked_at = api_now() where revoked_at is null and id = ", id, "");
+        Ok(self.execute(revoke).await? == 1)
+    }
+}

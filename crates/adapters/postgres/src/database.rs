@@ -21,9 +21,7 @@ use usecases::{Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, Lanes, SubscriptionReader};
 
 use crate::{
-    accounts::{
-        audit::Audit, operator_tokens::StoredOperatorTokens, panel::Panel, sellers::Sellers, usage::Usage,
-    },
+    accounts::{Sellers, StoredOperatorTokens, audit::Audit, panel::Panel, usage::Usage},
     backlog::{self, Queues},
     connection::{
         Connector,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use diesel::OptionalExtension;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{Claim, Claimed, IdempotencyClaims, IdempotencyCompletion, LOST_CLAIM, Remembered, StoreError};
+use kernel::{Claim, Claimed, IdempotencyClaims, LOST_CLAIM, Remembered, StoreError};
 use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
@@ -152,16 +152,14 @@ impl StoredClaims {
     }
 }
 
-#[async_trait]
-impl IdempotencyCompletion for Tx {
-    async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError> {
-        let completion = Completion {
-            status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
-            body: self.tools().sealing.seal(claim, &answer.body)?,
-            claim: claim.clone(),
-        };
-        self.finish_with(Some(Box::new(completion))).await
-    }
+/// Completes a claim, as the last statement of the effect's transaction.
+pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &Remembered) -> Result<(), StoreError> {
+    let completion = Completion {
+        status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
+        body: tx.tools().sealing.seal(claim, &answer.body)?,
+        claim: claim.clone(),
+    };
+    tx.finish_with(Some(Box::new(completion))).await
 }
 
 /// The last statement of a transaction. Locked any earlier, the row would make a repeated request wait for its answer.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{DueMail, MailFate, MailId, MailQueue, StoreError};
 use oauth::{AccountMail, LinkKind};
-use orders::{BuyerNotifier, OrderId, ShipmentMail};
+use orders::ShipmentMail;
 use uuid::Uuid;
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     orders::{order_number, parse_carrier, parse_tracking_number},
     sealing::Sealing,
     sql::{row, sql},
-    unit_of_work::{Tx, Write, changing, changing_any},
+    unit_of_work::{Write, changing},
 };
 
 /// A time span as SQL takes it; one of more than 292 000 years counts as that.
@@ -38,24 +38,6 @@ fn fate_columns(fate: MailFate) -> (&'static str, Option<i64>) {
 
 fn attempt(attempts: i32) -> Result<u32, String> {
     u32::try_from(attempts).map_err(|_| format!("attempts {attempts}"))
-}
-
-#[async_trait]
-impl BuyerNotifier for Tx {
-    async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError> {
-        let insert = sql!(():
-            "insert into mails (id, order_id, order_number, recipient, recipient_name, carrier, tracking_number) values (",
-            mail.id.uuid(), ", ", mail.order.uuid(), ", ", mail.number.as_str().to_owned(), ", ", mail.to, ", ",
-            mail.name, ", ", mail.carrier.as_str(), ", ", mail.tracking_number.as_str().to_owned(), ")");
-        self.write_later(changing("mails", 1, insert));
-        Ok(())
-    }
-
-    async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError> {
-        self.write_later(changing_any(sql!(():
-            "delete from mails where order_id = ", order.uuid(), "")));
-        Ok(())
-    }
 }
 
 row! {

@@ -1,6 +1,302 @@
-//! OAuth: applications, consents, and the families of tokens that come of them.
+//! Applications, grants and tokens; here the families of tokens within a transaction: issued, locked, used up and revoked.
 
 pub(crate) mod applications;
 pub(crate) mod client_tokens;
 pub(crate) mod consents;
-pub(crate) mod tokens;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel::{OptionalExtension, QueryResult};
+use diesel_async::RunQueryDsl;
+use futures_util::join;
+use kernel::{SellerId, StoreError};
+use oauth::{
+    ApplicationStatus, ClientId, Code, CodeChallenge, Consent, ConsentId, FamiliesOf, Family, FamilyId,
+    FamilyKind, GrantStore, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet, Standing, TokenKey,
+    UnknownScope, Viewer,
+};
+use uuid::Uuid;
+
+use crate::{
+    sql::{row, sql},
+    unit_of_work::{Tx, expect_rows},
+};
+
+row! {
+    struct FamilyRow {
+        seller_id: Uuid,
+        client_id: Uuid,
+        scopes: i32,
+        revoked_at: Option<DateTime<Utc>>,
+        disconnected: bool,
+    }
+}
+
+row! {
+    /// What a family hangs on.
+    struct StateRow {
+        closed_at: Option<DateTime<Utc>>,
+        status: Option<String>,
+        held: Option<i32>,
+    }
+}
+
+fn family(id: FamilyId, row: &FamilyRow, state: StateRow) -> Result<Family, StoreError> {
+    let client_id = ClientId::from(row.client_id);
+    let scopes = ScopeSet::from_bits(row.scopes)
+        .map_err(|unknown| StoreError::corrupt("families", id, unknown.to_string()))?;
+    let corrupt = |reason: String| StoreError::corrupt("applications", client_id, reason);
+    let application = match (state.status, state.held) {
+        (Some(status), Some(held)) => Some((
+            ApplicationStatus::parse(&status).ok_or_else(|| corrupt(format!("status {status:?}")))?,
+            ScopeSet::from_bits(held).map_err(|unknown| corrupt(unknown.to_string()))?,
+        )),
+        _ => None,
+    };
+    Ok(Family {
+        id,
+        seller: row.seller_id.into(),
+        client_id,
+        scopes,
+        standing: Standing {
+            revoked: row.revoked_at.is_some(),
+            disconnected: row.disconnected,
+            closed: state.closed_at.is_some(),
+            application,
+        },
+    })
+}
+
+/// Locks a family, and holds the connection that it hangs on: whoever ends either waits, or was waited for. A locked row is
+/// read as it is then, not as it was when the statement began.
+///
+/// The application and the account are read by a statement behind the lock, which sees what was committed while the lock was
+/// waited for, so that a pair never has scopes that were taken away before (D83). Neither is locked. Whatever is issued to one
+/// that ends at the same moment is rejected by the gate, which looks at both each time.
+async fn lock(tx: &Tx, id: FamilyId) -> QueryResult<Option<(FamilyRow, StateRow)>> {
+    let lock = sql!(FamilyRow:
+        "with family as materialized (select seller_id, client_id, scopes, revoked_at, generation from families where id = ",
+        id.uuid(), " for no key update), \
+         connection as materialized (select c.generation from family f join connections c on c.client_id = f.client_id \
+           and c.seller_id = f.seller_id where f.generation is not null for share of c) \
+         select f.seller_id, f.client_id, f.scopes, f.revoked_at, \
+           f.generation is not null and not exists (select from connection c where c.generation = f.generation) \
+         from family f");
+    let read = sql!(StateRow:
+        "select s.closed_at, a.status, a.scopes from families f join sellers s on s.id = f.seller_id \
+           left join applications a on a.client_id = f.client_id and a.deleted_at is null where f.id = ",
+        id.uuid(), "");
+    let locked = async {
+        lock.get_result::<FamilyRow>(&mut tx.connection())
+            .await
+            .optional()
+    };
+    let state = async { read.get_result::<StateRow>(&mut tx.connection()).await.optional() };
+    let (locked, state) = one_after_other(locked, state).await?;
+    Ok(locked.zip(state))
+}
+
+/// Sends a second statement behind the first without waiting for its answer. The server carries the second one out when the
+/// first is done, so what it reads has been read after the lock.
+async fn one_after_other<A, B>(
+    first: impl Future<Output = QueryResult<A>>,
+    second: impl Future<Output = QueryResult<B>>,
+) -> QueryResult<(A, B)> {
+    let (first, second) = join!(first, second);
+    Ok((first?, second?))
+}
+
+row! {
+    struct CodeRow {
+        redirect_uri: String,
+        challenge: String,
+        expires_at: DateTime<Utc>,
+        used_at: Option<DateTime<Utc>>,
+    }
+}
+
+row! {
+    struct RefreshTokenRow {
+        scopes: i32,
+        expires_at: DateTime<Utc>,
+        used_at: Option<DateTime<Utc>>,
+    }
+}
+
+/// Uses a credential up for a pair. What was used before changes no row, and then nothing is stored.
+macro_rules! use_up {
+    ($table:literal, $key:expr, $pair:expr) => {
+        sql!((): concat!("with used as (update ", $table,
+            " set used_at = clock.at from (select api_now() as at) clock where family_id = "), $key.family.uuid(),
+            " and hash = ", $key.hash.bytes().as_slice(),
+            " and used_at is null returning family_id), \
+             refresh as (insert into refresh_tokens (family_id, hash, scopes, expires_at) select family_id, ",
+            $pair.refresh.bytes().as_slice(), ", ", $pair.scopes.bits(), ", ", $pair.refresh_expires_at, " from used) \
+             insert into access_tokens (family_id, hash, scopes, expires_at) select family_id, ",
+            $pair.access.bytes().as_slice(), ", ", $pair.scopes.bits(), ", ", $pair.access_expires_at, " from used")
+    };
+}
+
+#[async_trait]
+impl GrantStore for Tx {
+    async fn issue_token(&self, token: NewToken) -> Result<(), StoreError> {
+        if token.expires_at.is_none() && token.kind != FamilyKind::Personal {
+            return Err(StoreError::unexpected("only a personal token may live for ever"));
+        }
+        let issue = sql!(():
+            "with family as (insert into families (id, seller_id, client_id, kind, scopes) values (",
+            token.family.uuid(), ", ", token.grant.seller.uuid(), ", ", token.grant.client_id.uuid(), ", ",
+            token.kind.as_str(), ", ", token.grant.scopes.bits(),
+            ") returning id) insert into access_tokens (family_id, hash, expires_at) select id, ",
+            token.hash.bytes().as_slice(), ", ", token.expires_at, " from family");
+        expect_rows("access_tokens", self.execute(issue).await?, 1)
+    }
+
+    async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError> {
+        consents::add(self, &consent).await
+    }
+
+    async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError> {
+        let found = self.run(lock(self, id)).await?;
+        found.map(|(row, state)| family(id, &row, state)).transpose()
+    }
+
+    async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError> {
+        let read = sql!(CodeRow:
+            "select redirect_uri, code_challenge, expires_at, used_at from authorization_codes where family_id = ",
+            key.family.uuid(), " and hash = ", key.hash.bytes().as_slice(), "");
+        let code = async {
+            read.get_result::<CodeRow>(&mut self.connection())
+                .await
+                .optional()
+        };
+        let (found, code) = self.run(one_after_other(lock(self, key.family), code)).await?;
+        let Some((row, state)) = found else {
+            return Ok(None);
+        };
+        let read = |row: CodeRow| {
+            let corrupt = |invalid| {
+                let reason = format!("code_challenge {invalid}");
+                StoreError::corrupt("authorization_codes", key.family, reason)
+            };
+            Ok::<_, StoreError>(Code {
+                redirect_uri: row.redirect_uri,
+                challenge: CodeChallenge::new(row.challenge).map_err(corrupt)?,
+                expires_at: row.expires_at,
+                used_at: row.used_at,
+            })
+        };
+        let code = code.map(read).transpose()?;
+        Ok(Some((family(key.family, &row, state)?, code)))
+    }
+
+    async fn lock_refresh_token(
+        &self,
+        key: TokenKey,
+    ) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError> {
+        let read = sql!(RefreshTokenRow:
+            "select scopes, expires_at, used_at from refresh_tokens where family_id = ", key.family.uuid(),
+            " and hash = ", key.hash.bytes().as_slice(), "");
+        let token = async {
+            read.get_result::<RefreshTokenRow>(&mut self.connection())
+                .await
+                .optional()
+        };
+        let (found, token) = self.run(one_after_other(lock(self, key.family), token)).await?;
+        let Some((row, state)) = found else {
+            return Ok(None);
+        };
+        let read = |row: RefreshTokenRow| {
+            let corrupt = |unknown: UnknownScope| {
+                StoreError::corrupt("refresh_tokens", key.family, unknown.to_string())
+            };
+            Ok::<_, StoreError>(RefreshToken {
+                scopes: ScopeSet::from_bits(row.scopes).map_err(corrupt)?,
+                expires_at: row.expires_at,
+                used_at: row.used_at,
+            })
+        };
+        let token = token.map(read).transpose()?;
+        Ok(Some((family(key.family, &row, state)?, token)))
+    }
+
+    async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
+        let issued = self.execute(use_up!("authorization_codes", key, pair)).await?;
+        expect_rows("access_tokens", issued, 1)
+    }
+
+    async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
+        let issued = self.execute(use_up!("refresh_tokens", key, pair)).await?;
+        expect_rows("access_tokens", issued, 1)
+    }
+
+    async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError> {
+        let has = sql!(bool:
+            "select exists (select from access_tokens where family_id = ", key.family.uuid(), " and hash = ",
+            key.hash.bytes().as_slice(), ")");
+        Ok(self.row(has).await?.unwrap_or_default())
+    }
+
+    /// One that has ended keeps its first instant.
+    async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError> {
+        let revoke = sql!(():
+            "update families set revoked_at = coalesce(revoked_at, clock.at) from (select api_now() as at) clock where id = ",
+            id.uuid(), "");
+        expect_rows("families", self.execute(revoke).await?, 1)
+    }
+
+    async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError> {
+        match of {
+            FamiliesOf::Application(id) => {
+                self.execute(sql!(():
+                    "update families set revoked_at = clock.at from (select api_now() as at) clock where client_id = ",
+                    id.uuid(), " and revoked_at is null"))
+                    .await
+            }
+            FamiliesOf::Seller(id) => {
+                self.execute(sql!(():
+                    "update families set revoked_at = clock.at from (select api_now() as at) clock where seller_id = ",
+                    id.uuid(), " and revoked_at is null"))
+                    .await
+            }
+        }
+    }
+
+    async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError> {
+        let revoke = sql!(():
+            "update access_tokens set revoked_at = clock.at from (select api_now() as at) clock \
+             where family_id = ", key.family.uuid(), " and hash = ", key.hash.bytes().as_slice(),
+            " and revoked_at is null");
+        Ok(self.execute(revoke).await? > 0)
+    }
+
+    async fn lock_consent(
+        &self,
+        id: ConsentId,
+        viewer: Viewer,
+        expires_at: DateTime<Utc>,
+    ) -> Result<Consent, StoreError> {
+        consents::lock(self, id, viewer, expires_at).await
+    }
+
+    async fn save_consent(&self, consent: Consent) -> Result<(), StoreError> {
+        let Some(decided_at) = consent.decided_at else {
+            return Err(StoreError::unexpected("a consent is saved once it is decided"));
+        };
+        let decide = sql!(():
+            "update consents set decided_at = ", decided_at, " where id = ", consent.id.uuid(),
+            " and decided_at is null");
+        expect_rows("consents", self.execute(decide).await?, 1)
+    }
+
+    async fn release_consent(&self, id: ConsentId, viewer: Viewer) -> Result<bool, StoreError> {
+        let release = sql!(():
+            "delete from consents where id = ", id.uuid(), " and seller_id = ", viewer.seller.uuid(),
+            " and session_hash = ", viewer.session.bytes().as_slice(), " and decided_at is null");
+        Ok(self.execute(release).await? == 1)
+    }
+
+    async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError> {
+        consents::disconnect(self, seller, client_id).await
+    }
+}

@@ -12,7 +12,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Keyset, Page, PageSize, SellerId, StoreError, Version};
 use orders::{
     OrderDirectory, OrderEvent, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus,
-    OrderStore, SellerOrder, TrackingStatus,
+    OrderStore, SellerOrder, ShipmentMail, TrackingStatus,
 };
 use usecases::{Announcement, Transaction};
 use uuid::Uuid;
@@ -27,7 +27,7 @@ use crate::{
     listing::{self, Filter, Listed},
     parcels,
     sql::sql,
-    unit_of_work::{Tx, Write, expect_rows},
+    unit_of_work::{Tx, Write, changing, changing_any, expect_rows},
 };
 
 pub(crate) use self::row::{order_number, parse_carrier, parse_tracking_number};
@@ -234,6 +234,21 @@ impl OrderStore for Tx {
                 self.write_later(parcel);
             }
         }
+        Ok(())
+    }
+
+    async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError> {
+        let insert = sql!(():
+            "insert into mails (id, order_id, order_number, recipient, recipient_name, carrier, tracking_number) values (",
+            mail.id.uuid(), ", ", mail.order.uuid(), ", ", mail.number.as_str().to_owned(), ", ", mail.to, ", ",
+            mail.name, ", ", mail.carrier.as_str(), ", ", mail.tracking_number.as_str().to_owned(), ")");
+        self.write_later(changing("mails", 1, insert));
+        Ok(())
+    }
+
+    async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError> {
+        self.write_later(changing_any(sql!(():
+            "delete from mails where order_id = ", order.uuid(), "")));
         Ok(())
     }
 }

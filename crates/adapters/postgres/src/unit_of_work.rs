@@ -25,7 +25,7 @@ use futures_util::{
     future::{BoxFuture, join_all},
     join,
 };
-use kernel::{CommitError, StoreError};
+use kernel::{Claim, CommitError, Remembered, StoreError};
 use orders::PollSchedule;
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
@@ -34,6 +34,7 @@ use usecases::{Transaction, UnitOfWork};
 use crate::{
     ANSWER_WITHIN,
     connection::error::{Silence, is_surely_undone, pool_error, store_error, within},
+    idempotency,
     observe::{self, PoolWaits, TransactionTimes},
     outbox::Outbox,
     sealing::Sealing,
@@ -358,6 +359,10 @@ async fn send_all(writes: &[Box<dyn Write>], connection: &AsyncPgConnection) -> 
 impl Transaction for Tx {
     fn now(&self) -> DateTime<Utc> {
         self.now
+    }
+
+    async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError> {
+        idempotency::complete(self, claim, answer).await
     }
 
     async fn commit(mut self: Box<Self>) -> Result<(), CommitError> {

@@ -216,7 +216,7 @@ impl Work for RevokeOne {
     type Error = Failure<Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<FamilyId, Self::Error> {
-        revoke_found((tx, tx), ActingOperator::CommandLine, self.0).await
+        revoke_found(tx, tx, ActingOperator::CommandLine, self.0).await
     }
 }
 
@@ -228,7 +228,7 @@ impl Work for RevokeAll {
     type Error = Failure<Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<usize, Self::Error> {
-        revoke_all((tx, tx), ActingOperator::CommandLine, self.0).await
+        revoke_all(tx, tx, ActingOperator::CommandLine, self.0).await
     }
 }
 

@@ -8,8 +8,8 @@ use clap::Subcommand;
 use kernel::SellerId;
 use serde_json::{Value, json};
 use usecases::{
-    ActingOperator, Failure, Transaction, Work, operator_deliveries::deliver_again, own_deliveries::Stores,
-    redeliver::Refusal, transact,
+    ActingOperator, Failure, Transaction, Work, operator_deliveries::deliver_again, redeliver::Refusal,
+    transact,
 };
 use uuid::Uuid;
 use webhooks::{
@@ -168,13 +168,9 @@ impl Work for Again {
     type Error = Failure<Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<DeliveryId, Self::Error> {
-        let stores = Stores {
-            subscriptions: tx,
-            panel: tx,
-        };
         let by = (ActingOperator::CommandLine, self.seller);
         let which = (self.subscription, self.delivery);
-        deliver_again(stores, &SystemRandomness::new(), by, which, tx.now()).await
+        deliver_again(tx, tx, &SystemRandomness::new(), by, which, tx.now()).await
     }
 }
 

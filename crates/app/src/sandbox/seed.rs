@@ -19,9 +19,9 @@ use orders::{Carrier, OrderId, OrderNumber, OrderRef, Sighting, TrackingNumber, 
 use usecases::{
     ActingOperator, Failure, Transaction, Work,
     feed_offer::feed_offer,
-    manage_application::{self, Move, move_application},
+    manage_application::{Move, move_application},
     operator_tokens::OperatorTokenCreation,
-    personal_tokens,
+    personal_tokens::issue_personal_token,
     place_order::{self, Line, place_order},
     register_application::register_application,
     register_seller::{self, register_seller},
@@ -177,14 +177,9 @@ impl Seeding<'_> {
             email: Email::new(email.clone()).map_err(invalid)?,
             password: Some(hash.clone()),
         };
-        let stores = register_seller::Stores {
-            sellers: tx,
-            applications: tx,
-            panel: tx,
-        };
         let request = (ActingOperator::CommandLine, &request);
         // Nobody is invited: all have a password.
-        let seller = register_seller(stores, &self.randomness, request, "", tx.now())
+        let seller = register_seller(tx, tx, &self.randomness, request, "", tx.now())
             .await
             .map_err(refused)?;
         let mut applications = Vec::new();
@@ -240,12 +235,8 @@ impl Seeding<'_> {
         };
         let mut status = registered.status;
         for step in moves {
-            let stores = manage_application::Stores {
-                applications: tx,
-                panel: tx,
-            };
             let by = ActingOperator::CommandLine;
-            let application = move_application(stores, by, registered.client_id, *step).await;
+            let application = move_application(tx, tx, by, registered.client_id, *step).await;
             status = application.map_err(refused)?.status;
         }
         Ok(ApplicationCredentials {
@@ -259,18 +250,12 @@ impl Seeding<'_> {
     }
 
     async fn personal_token(&self, tx: &dyn Transaction, seller: SellerId) -> Result<String, SeedError> {
-        let stores = personal_tokens::Stores {
-            sellers: tx,
-            applications: tx,
-            tokens: tx,
-        };
         let request = PersonalTokenRequest {
             name: "sandbox".to_owned(),
             scopes: Scope::IN_USE.map(|scope| scope.as_str().to_owned()).into(),
             expires_at: None,
         };
-        let issued =
-            personal_tokens::issue_personal_token(stores, &self.randomness, seller, request, tx.now()).await;
+        let issued = issue_personal_token((tx, tx, tx), &self.randomness, seller, request, tx.now()).await;
         Ok(issued.map_err(refused)?.token.token.reveal().to_owned())
     }
 
@@ -386,7 +371,7 @@ impl Seeding<'_> {
             at: Some(at),
             raw_code: "TRANSIT".to_owned(),
         });
-        let reported = record_report(tx, tx, &self.randomness, seller, &report, sighting, at).await;
+        let reported = record_report(tx, &self.randomness, seller, &report, sighting, at).await;
         reported.map_err(refused)?;
         // That was days ago, and so was the mail.
         Ok(tx.forget_mails(order).await?)

@@ -131,17 +131,6 @@ pub trait IdempotencyClaims: Send + Sync {
     async fn outcome(&self, claim: &Claim) -> Result<Option<Remembered>, StoreError>;
 }
 
-/// Completes a claim, as the last thing in the effect's transaction.
-///
-/// An adapter MUST fail with a conflict on [`LOST_CLAIM`], so that the transaction is rolled back, when the claim is not
-/// ours any more.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait IdempotencyCompletion: Send + Sync {
-    /// Remembers the answer.
-    async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError>;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

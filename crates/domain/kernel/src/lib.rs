@@ -16,8 +16,7 @@ mod store_error;
 pub use address::is_public;
 pub use change::{Change, Version};
 pub use idempotency::{
-    Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyCompletion, IdempotencyKey, KeySpace,
-    LOST_CLAIM, Remembered,
+    Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, LOST_CLAIM, Remembered,
 };
 pub use ids::{OfferId, SellerId, canonical_uuid};
 pub use invalid::{Invalid, Violations};
@@ -28,7 +27,7 @@ pub use ports::{Clock, Purpose, Randomness, SealError, Sealer};
 pub use store_error::{CommitError, Row, StoreError};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use idempotency::{MockIdempotencyClaims, MockIdempotencyCompletion};
+pub use idempotency::MockIdempotencyClaims;
 #[cfg(any(test, feature = "mocks"))]
 pub use mail::{MockMailQueue, MockMailer};
 #[cfg(any(test, feature = "mocks"))]

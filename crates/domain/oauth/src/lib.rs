@@ -1,6 +1,7 @@
 //! Applications, scopes, tokens and accounts: who may call the API, and as whom.
 
 mod account;
+mod account_ports;
 mod application;
 mod audit;
 mod authorization;
@@ -9,13 +10,10 @@ mod client_id;
 mod connection;
 mod consent;
 mod credential;
-mod directory;
 mod edit;
 mod exchange;
 mod family;
-mod grant_ports;
 mod link;
-mod panel_ports;
 mod password;
 mod personal_token;
 mod pkce;
@@ -32,6 +30,10 @@ mod status;
 mod usage;
 
 pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName, is_same_address};
+pub use account_ports::{
+    Account, AccountMail, AccountStore, AuditReader, OperatorTokenRow, OperatorTokens, Overcrowded,
+    PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn, UsageLog,
+};
 pub use application::{Application, ApplicationEvent, ClientType, Purpose, RateLimit, Registrar};
 pub use audit::{Action, Actor, AuditEntry};
 pub use authorization::{
@@ -42,23 +44,18 @@ pub use client_id::ClientId;
 pub use connection::{ConnectedApplication, Generation};
 pub use consent::{Consent, ConsentId, ConsentRefusal, ConsentTicket, Decision, Viewer, granted, may_ask};
 pub use credential::{Credential, CredentialKind};
-pub use directory::{ApplicationDirectory, ApplicationFilter};
 pub use edit::{ApplicationEdit, RawEdit};
 pub use exchange::{Code, CodePresented, GrantRefusal, Verdict};
 pub use family::{
     FamiliesOf, FamilyKind, Grant, IssuedToken, NewClientToken, NewToken, ScopeRefused, client_credentials,
 };
-pub use grant_ports::{GrantReader, GrantStore, NewConsent};
 pub use link::{documentation_link, redirect_uri};
-pub use panel_ports::{
-    Account, AccountMail, AuditReader, PanelReader, PanelStore, PersonalToken, SignedIn, UsageLog,
-};
 pub use password::NewPassword;
 pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalTokenRules};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
-    ApplicationReader, ApplicationStore, ClientTokens, Gate, OperatorTokenRow, OperatorTokenStore,
-    OperatorTokens, Overcrowded, PasswordHasher, RateCounter, SellerReader, SellerStore, TokenStore,
+    ApplicationDirectory, ApplicationFilter, ApplicationReader, ApplicationStore, ClientTokens, Gate,
+    GrantReader, GrantStore, NewConsent, RateCounter,
 };
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};
@@ -74,14 +71,11 @@ pub use status::{ApplicationStatus, ImpossibleMove};
 pub use usage::{HourlyUsage, UsageCount, UsageKey};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use directory::MockApplicationDirectory;
-#[cfg(any(test, feature = "mocks"))]
-pub use grant_ports::{MockGrantReader, MockGrantStore};
-#[cfg(any(test, feature = "mocks"))]
-pub use panel_ports::{MockAuditReader, MockPanelReader, MockPanelStore, MockUsageLog};
+pub use account_ports::{
+    MockAuditReader, MockOperatorTokens, MockPanelReader, MockPasswordHasher, MockSellerReader, MockUsageLog,
+};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{
-    MockApplicationReader, MockApplicationStore, MockClientTokens, MockGate, MockOperatorTokenStore,
-    MockOperatorTokens, MockPasswordHasher, MockRateCounter, MockSellerReader, MockSellerStore,
-    MockTokenStore,
+    MockApplicationDirectory, MockApplicationReader, MockClientTokens, MockGate, MockGrantReader,
+    MockRateCounter,
 };

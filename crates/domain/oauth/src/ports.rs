@@ -1,13 +1,13 @@
-//! Where applications, accounts and tokens are kept, looked up and counted.
+//! Where applications, grants and tokens are kept, looked up and counted.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Change, SellerId, StoreError};
-use uuid::Uuid;
 
 use crate::{
-    Admission, Application, ApplicationEvent, ClientId, Count, FamilyId, Limiter, NewClientToken, NewSeller,
-    NewToken, PasswordHash, SecretHash, Seller, Subject, TokenKey,
+    Admission, Application, ApplicationEvent, ApplicationStatus, ClientId, Code, CodeChallenge,
+    ConnectedApplication, Consent, ConsentId, Count, FamiliesOf, Family, FamilyId, Limiter, NewClientToken,
+    NewPair, NewToken, RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -64,7 +64,6 @@ pub trait ApplicationReader: Send + Sync {
 }
 
 /// Changes applications within a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ApplicationStore: Send + Sync {
     /// The application with its row locked; nothing when it is unknown or deleted.
@@ -83,106 +82,126 @@ pub trait ApplicationStore: Send + Sync {
     async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError>;
 }
 
-/// Reads accounts outside a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait SellerReader: Send + Sync {
-    /// One account.
-    async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
-
-    /// Up to `limit` accounts with a `seller_no` above `after`, in that order.
-    async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError>;
+/// Which applications are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ApplicationFilter {
+    /// Only those that stand so.
+    pub status: Option<ApplicationStatus>,
+    /// Only those of this seller.
+    pub owner: Option<SellerId>,
 }
 
-/// Changes accounts within a transaction.
+/// Looks up applications of any owner, outside a transaction. Deleted ones are nowhere in it.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait SellerStore: Send + Sync {
-    /// Registers an account and gives it the next number. An address that is taken, without regard to case, is a conflict
-    /// on `sellers_email_key`.
-    async fn add_seller(&self, seller: NewSeller) -> Result<Seller, StoreError>;
+pub trait ApplicationDirectory: Send + Sync {
+    /// One application, whatever its status and its owner's; built-in ones too.
+    async fn application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
 
-    /// The account with its row locked.
-    async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
+    /// The application with this name, without regard to case; never a built-in one.
+    async fn application_named(&self, name: &str) -> Result<Option<Application>, StoreError>;
 
-    /// Closes an account; keeps the first instant when it is closed already. False when there is no such account.
-    async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError>;
+    /// Up to `limit` applications made before the one with the id `before`, newest first, built-in ones not among them.
+    async fn applications(
+        &self,
+        filter: ApplicationFilter,
+        before: Option<ClientId>,
+        limit: u16,
+    ) -> Result<Vec<Application>, StoreError>;
 }
 
-/// Issues tokens within a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+/// A consent that was given: a family without tokens yet, and the code that gets the first pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewConsent {
+    /// The family's id.
+    pub family: FamilyId,
+    /// The seller who consented.
+    pub seller: SellerId,
+    /// The application.
+    pub client_id: ClientId,
+    /// What the seller consented to.
+    pub scopes: ScopeSet,
+    /// The hash of the code.
+    pub code: SecretHash,
+    /// The redirect address of the request.
+    pub redirect_uri: String,
+    /// What the exchange has to prove.
+    pub challenge: CodeChallenge,
+    /// When the code ends.
+    pub expires_at: DateTime<Utc>,
+}
+
+/// Changes families within a transaction.
+///
+/// An adapter MUST lock the family's row `for no key update` first, together with a `for share` lock of the seller's
+/// connection with the application, and read codes and tokens in later statements (which may be sent without waiting for
+/// the first one's answer), so that two exchanges, two rotations, a
+/// rotation and a replay, or an exchange and a disconnection, are judged one after the other.
 #[async_trait]
-pub trait TokenStore: Send + Sync {
+pub trait GrantStore: Send + Sync {
     /// Stores a family with its first token.
     async fn issue_token(&self, token: NewToken) -> Result<(), StoreError>;
 
-    /// Stores what a seller sees of a personal token; `family` is its id.
-    async fn add_personal_token(
+    /// Opens the connection where there is none or it was ended, and stores the consent under its generation.
+    async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError>;
+
+    /// A family with its standing, its row locked; nothing when there is none with this id.
+    async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
+
+    /// The family as by [`Self::lock_family`], and then its code with this key, where it has one.
+    async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError>;
+
+    /// The family as by [`Self::lock_family`], and then its refresh token with this key, where it has one.
+    async fn lock_refresh_token(
         &self,
-        seller: SellerId,
-        family: FamilyId,
-        name: &str,
-    ) -> Result<(), StoreError>;
+        key: TokenKey,
+    ) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError>;
 
-    /// How many of the seller's personal tokens are alive at `now`. The caller holds the account's row locked, so that the
-    /// number holds until the transaction ends.
-    async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
+    /// Notes that the code was used, and stores what it gave. One that was used already is an error.
+    async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
 
-    /// Revokes a personal token; false when the seller has no such token.
-    async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
+    /// Notes that the refresh token was used, and stores what it gave. One that was used already is an error.
+    async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
+
+    /// True when the locked family has this access token: that is how a lost COMMIT is found out about.
+    async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
+
+    /// Ends the locked family and every token of it.
+    async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
+
+    /// Ends every family of an application or a seller that lives, and every token of them; returns how many there were.
+    async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError>;
+
+    /// Ends one access token of the locked family. False when there is none such, or it was ended before.
+    async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
+
+    /// The screen with this id, its row locked; made with this viewer where there is none yet.
+    async fn lock_consent(
+        &self,
+        id: ConsentId,
+        viewer: Viewer,
+        expires_at: DateTime<Utc>,
+    ) -> Result<Consent, StoreError>;
+
+    /// Saves a decision.
+    async fn save_consent(&self, consent: Consent) -> Result<(), StoreError>;
+
+    /// Gives up a screen that its viewer has not decided, so that another account can be used for it; false when there is
+    /// none such.
+    async fn release_consent(&self, id: ConsentId, viewer: Viewer) -> Result<bool, StoreError>;
+
+    /// Ends a connection: its generation rises, its families are dead, and its subscriptions and their pending deliveries
+    /// stop. False when the seller has no such connection.
+    async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
 }
 
-/// An operator's token as it is listed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OperatorTokenRow {
-    /// Its id.
-    pub id: Uuid,
-    /// To recognise it by.
-    pub name: String,
-    /// When it was made.
-    pub created_at: DateTime<Utc>,
-    /// When it was revoked.
-    pub revoked_at: Option<DateTime<Utc>>,
-}
-
-/// Reads operators' tokens outside a transaction.
+/// Reads grants outside a transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait OperatorTokens: Send + Sync {
-    /// The living token with this hash.
-    async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRow>, StoreError>;
+pub trait GrantReader: Send + Sync {
+    /// The client that a code or refresh token was issued to; nothing when there is no such credential.
+    async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError>;
 
-    /// Every token, oldest first.
-    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError>;
+    /// The applications that the seller is connected with, by name. Own `client_credentials` tokens are no connection, and an application of which no code or token is left is not listed.
+    async fn connections(&self, seller: SellerId) -> Result<Vec<ConnectedApplication>, StoreError>;
 }
-
-/// Changes operators' tokens within a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait OperatorTokenStore: Send + Sync {
-    /// Stores a new token.
-    async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError>;
-
-    /// Revokes a token; false when there is none alive with this id.
-    async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;
-}
-
-/// Hashes passwords.
-///
-/// An adapter MUST use a slow, salted hash (argon2id) and bound how many run at a time. Where too many wait already, it MUST fail at
-/// once with [`Overcrowded`] in a [`StoreError::Unavailable`].
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait PasswordHasher: Send + Sync {
-    /// The hash of a new password.
-    async fn hash(&self, password: &str) -> Result<PasswordHash, StoreError>;
-
-    /// Whether the password is the one that was hashed. Without a hash it takes the same time all the same, so that nobody
-    /// can tell an unknown account from a wrong password, and is false.
-    async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError>;
-}
-
-/// As many passwords wait to be hashed as may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("as many passwords wait to be hashed as may")]
-pub struct Overcrowded;

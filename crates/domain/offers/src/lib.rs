@@ -19,4 +19,4 @@ pub use stock::Short;
 pub use text::{OptionalText, WebAddress, handle, optional_text, title, web_address};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockOfferReader, MockOfferStore};
+pub use ports::MockOfferReader;

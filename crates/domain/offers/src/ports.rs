@@ -37,7 +37,6 @@ pub trait OfferReader: Send + Sync {
 }
 
 /// Changes offers within a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OfferStore: Send + Sync {
     /// The offers among `ids` that exist, their rows locked until the transaction ends. An adapter MUST lock them in the

@@ -11,7 +11,7 @@ mod tracking;
 
 pub use carrier::{Carrier, Delivery, Lookup, Sighting, TrackingNumber, TrackingStatus};
 pub use command::{Cause, Command, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal};
-pub use mail::{BuyerNotifier, ShipmentMail};
+pub use mail::ShipmentMail;
 pub use order::{
     Buyer, OrderId, OrderItem, OrderNumber, OrderState, Parcel, SellerOrder, ShipmentId, ShippingAddress,
 };
@@ -20,8 +20,6 @@ pub use status::{OrderStatus, PaymentStatus};
 pub use tracking::{DueParcel, Following, PollSchedule, TrackingQueue};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use mail::MockBuyerNotifier;
-#[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockCarrierLookup, MockOrderDirectory, MockOrderReader, MockOrderStore};
+pub use ports::{MockCarrierLookup, MockOrderDirectory, MockOrderReader};
 #[cfg(any(test, feature = "mocks"))]
 pub use tracking::MockTrackingQueue;

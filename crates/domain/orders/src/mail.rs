@@ -1,7 +1,6 @@
-//! Mails to buyers: what is told, and how it is queued.
+//! Mails to buyers.
 
-use async_trait::async_trait;
-use kernel::{Mail, MailId, StoreError};
+use kernel::{Mail, MailId};
 
 use crate::{Carrier, OrderId, OrderNumber, TrackingNumber};
 
@@ -28,17 +27,4 @@ impl Mail for ShipmentMail {
     fn id(&self) -> MailId {
         self.id
     }
-}
-
-/// Queues mails, in the transaction of what they tell about.
-///
-/// An adapter MUST make the mail durable with that transaction; it is sent later, at least once.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait BuyerNotifier: Send + Sync {
-    /// Queues one mail.
-    async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
-
-    /// Erases the mails about an order, sent or not.
-    async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
 }

@@ -1,10 +1,12 @@
-//! Where orders are kept and read, and who is asked and told about them.
+//! Where orders are kept and read, and who is asked about parcels.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Change, Keyset, Page, PageSize, SellerId, StoreError};
 
-use crate::{Carrier, Lookup, OrderEvent, OrderId, OrderNumber, OrderStatus, SellerOrder, TrackingNumber};
+use crate::{
+    Carrier, Lookup, OrderEvent, OrderId, OrderNumber, OrderStatus, SellerOrder, ShipmentMail, TrackingNumber,
+};
 
 /// Which of a seller's orders a list holds. Test orders are never listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,7 +72,6 @@ pub trait OrderDirectory: Send + Sync {
 ///
 /// An adapter MUST lock the parts of an order in the order of their sellers' ids, so that two transactions over the same
 /// orders never wait for each other in a circle.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OrderStore: Send + Sync {
     /// One seller's part, its row locked. No other seller's row is touched.
@@ -92,6 +93,12 @@ pub trait OrderStore: Send + Sync {
     /// Saves changes of parts together with their events. An adapter MUST check that as many rows changed as there are
     /// changes.
     async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
+
+    /// Queues a mail to the buyer. It is sent after the commit, at least once.
+    async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
+
+    /// Erases the mails about an order, sent or not.
+    async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
 }
 
 /// Asks a carrier about a parcel.

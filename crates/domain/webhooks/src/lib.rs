@@ -33,4 +33,4 @@ pub use url::{Host, Scheme, URL_MAX, WebhookUrl};
 #[cfg(any(test, feature = "mocks"))]
 pub use directory::MockDeliveryDirectory;
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockHostCheck, MockLanes, MockSubscriptionReader, MockSubscriptionStore, MockWebhookSender};
+pub use ports::{MockHostCheck, MockLanes, MockSubscriptionReader, MockWebhookSender};

@@ -73,7 +73,6 @@ pub struct NewDelivery {
 }
 
 /// Changes subscriptions within a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SubscriptionStore: Send + Sync {
     /// Takes one of the places that the pair of application and seller has; false when all

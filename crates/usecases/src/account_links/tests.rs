@@ -1,67 +1,25 @@
 //! Links and passwords, over mocks.
 
 use chrono::TimeDelta;
-use oauth::{MockPanelStore, MockSellerStore};
-use uuid::Uuid;
 
 use super::*;
-use crate::test_support::{chance, now, seller};
+use crate::MockTransaction;
+use crate::test_support::{HOME, by, chance, knowing_sellers, noting, now, refusal, seller};
 
-const HOME: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
-
-fn id() -> SellerId {
-    Uuid::from_u128(1).into()
-}
-
-fn by() -> ActingSeller {
-    ActingSeller {
-        seller: id(),
-        address: HOME,
-    }
-}
-
-fn hash() -> PasswordHash {
-    PasswordHash::new("h".to_owned())
-}
-
-/// What the present password was compared with.
-fn compared() -> PasswordHash {
-    PasswordHash::new("before".to_owned())
-}
-
-fn sellers(closed: bool) -> MockSellerStore {
-    let mut sellers = MockSellerStore::new();
-    sellers.expect_lock_seller().returning(move |id| {
-        Ok(Some(Seller {
-            closed_at: closed.then(now),
-            ..seller(id)
-        }))
-    });
-    sellers
-}
-
-/// Notes exactly this.
-fn noting(action: Action) -> MockPanelStore {
-    let mut panel = MockPanelStore::new();
-    panel
-        .expect_note()
-        .once()
-        .withf(move |_, address, noted, _| *noted == action && *address == Some(HOME))
-        .returning(|_, _, _, _| Ok(()));
-    panel
+fn hash(text: &str) -> PasswordHash {
+    PasswordHash::new(text.to_owned())
 }
 
 #[tokio::test]
 async fn a_mail_carries_the_link_that_is_stored() {
-    let mut panel = noting(Action::ResetAsked);
+    let mut tx = knowing_sellers(noting(1, Action::ResetAsked), false);
     let stored = LinkSecret::from_random(&[7; 32]);
     let (hash, url) = (
         stored.hash(),
         link_url("https://api.example", LinkKind::PasswordReset, &stored),
     );
     assert!(url.starts_with("https://api.example/panel/password-reset/ps_ln_"));
-    panel
-        .expect_add_link()
+    tx.expect_add_link()
         .once()
         .withf(move |link| {
             link.hash == hash
@@ -69,64 +27,81 @@ async fn a_mail_carries_the_link_that_is_stored() {
                 && link.expires_at == now() + TimeDelta::hours(1)
         })
         .returning(|_| Ok(()));
-    panel
-        .expect_queue_account_mail()
+    tx.expect_queue_account_mail()
         .once()
         .withf(move |mail| mail.url == url && mail.to == "shop@example.com")
         .returning(|_| Ok(()));
-    let sellers = sellers(false);
-    send_reset((&sellers, &panel), &chance(), by(), "https://api.example", now())
+    send_reset(&tx, &chance(), by(), "https://api.example", now())
         .await
         .unwrap();
 }
 
 #[tokio::test]
 async fn a_closed_account_gets_no_mail_and_no_password() {
-    let (sellers, panel) = (sellers(true), MockPanelStore::new());
-    let refused = send_reset((&sellers, &panel), &chance(), by(), "https://x", now()).await;
-    assert!(matches!(refused, Err(Failure::Refused(Refusal::SellerClosed))));
+    let tx = knowing_sellers(MockTransaction::new(), true);
+    let refused = send_reset(&tx, &chance(), by(), "https://x", now()).await;
+    assert_eq!(refusal(refused), Refusal::SellerClosed);
     let acting = (by(), SecretHash::of("s"));
-    let refused = change_password((&sellers, &panel), acting, (&compared(), hash())).await;
-    assert!(matches!(refused, Err(Failure::Refused(Refusal::SellerClosed))));
+    let refused = change_password(&tx, acting, (&hash("old"), hash("new"))).await;
+    assert_eq!(refusal(refused), Refusal::SellerClosed);
 }
 
 #[tokio::test]
-async fn a_password_set_by_link_ends_every_session() {
-    let mut panel = noting(Action::PasswordChanged);
-    panel
-        .expect_use_link()
-        .once()
-        .withf(|hash, kind| *hash == SecretHash::of("l") && *kind == LinkKind::Invitation)
-        .returning(|_, _| Ok(Some(seller(id()))));
-    panel.expect_set_password().once().returning(|_, _| Ok(()));
-    panel
-        .expect_end_sessions()
+async fn a_link_sets_a_password_and_ends_every_session_or_signs_in() {
+    let used_up = |action, kind| {
+        let mut tx = noting(1, action);
+        tx.expect_use_link()
+            .once()
+            .withf(move |hash, used| *hash == SecretHash::of("l") && *used == kind)
+            .returning(|_, _| Ok(Some(seller(by().seller))));
+        tx
+    };
+    let mut tx = used_up(Action::PasswordChanged, LinkKind::Invitation);
+    tx.expect_set_password().once().returning(|_, _| Ok(()));
+    tx.expect_end_sessions()
         .once()
         .withf(|_, but| but.is_none())
         .returning(|_, _| Ok(()));
     let link = (SecretHash::of("l"), LinkKind::Invitation);
-    set_password(&panel, link, hash(), HOME).await.unwrap();
+    set_password(&tx, link, hash("new"), HOME).await.unwrap();
+
+    let mut tx = used_up(Action::SignedIn, LinkKind::SignIn);
+    tx.expect_open_session()
+        .once()
+        .withf(|session| session.hash == SecretHash::of("new"))
+        .returning(|_| Ok(()));
+    let cookies = (SecretHash::of("new"), None);
+    sign_in_by_link(&tx, SecretHash::of("l"), cookies, HOME, now())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_dead_link_does_nothing() {
+    let mut tx = MockTransaction::new();
+    tx.expect_use_link().returning(|_, _| Ok(None));
+    let link = (SecretHash::of("l"), LinkKind::PasswordReset);
+    let refused = set_password(&tx, link, hash("new"), HOME).await;
+    assert_eq!(refusal(refused), Refusal::DeadLink);
+    let cookies = (SecretHash::of("new"), None);
+    let refused = sign_in_by_link(&tx, link.0, cookies, HOME, now()).await;
+    assert_eq!(refusal(refused), Refusal::DeadLink);
 }
 
 #[tokio::test]
 async fn a_changed_password_ends_every_other_session() {
-    let mut panel = noting(Action::PasswordChanged);
+    let mut tx = knowing_sellers(noting(1, Action::PasswordChanged), false);
     let session = SecretHash::of("s");
-    panel
-        .expect_has_session()
+    tx.expect_has_session()
         .withf(move |asked| *asked == session)
         .returning(|_| Ok(true));
-    panel
-        .expect_present_password()
-        .returning(|_| Ok(Some(compared())));
-    panel.expect_set_password().once().returning(|_, _| Ok(()));
-    panel
-        .expect_end_sessions()
+    tx.expect_present_password().returning(|_| Ok(Some(hash("old"))));
+    tx.expect_set_password().once().returning(|_, _| Ok(()));
+    tx.expect_end_sessions()
         .once()
         .withf(move |_, but| *but == Some(session))
         .returning(|_, _| Ok(()));
-    let sellers = sellers(false);
-    change_password((&sellers, &panel), (by(), session), (&compared(), hash()))
+    change_password(&tx, (by(), session), (&hash("old"), hash("new")))
         .await
         .unwrap();
 }
@@ -134,54 +109,18 @@ async fn a_changed_password_ends_every_other_session() {
 #[tokio::test]
 async fn what_ended_the_session_or_replaced_the_password_meanwhile_prevails() {
     let cases = [
-        (false, Some(hash()), Refusal::SessionEnded),
-        (false, Some(compared()), Refusal::SessionEnded),
-        (true, Some(hash()), Refusal::PasswordReplaced),
+        (false, Some("new"), Refusal::SessionEnded),
+        (false, Some("old"), Refusal::SessionEnded),
+        (true, Some("new"), Refusal::PasswordReplaced),
         (true, None, Refusal::PasswordReplaced),
     ];
     for (lives, present, expected) in cases {
-        // Nothing else is expected of the store: nothing is changed.
-        let (sellers, mut panel) = (sellers(false), MockPanelStore::new());
-        panel.expect_has_session().returning(move |_| Ok(lives));
-        panel
-            .expect_present_password()
-            .returning(move |_| Ok(present.clone()));
+        let mut tx = knowing_sellers(MockTransaction::new(), false);
+        tx.expect_has_session().returning(move |_| Ok(lives));
+        tx.expect_present_password()
+            .returning(move |_| Ok(present.map(hash)));
         let acting = (by(), SecretHash::of("s"));
-        let refused = change_password((&sellers, &panel), acting, (&compared(), hash())).await;
-        assert!(
-            matches!(refused, Err(Failure::Refused(refusal)) if refusal == expected),
-            "{refused:?}"
-        );
+        let refused = change_password(&tx, acting, (&hash("old"), hash("new"))).await;
+        assert_eq!(refusal(refused), expected);
     }
-}
-
-#[tokio::test]
-async fn a_link_signs_in_once() {
-    let mut panel = noting(Action::SignedIn);
-    panel
-        .expect_use_link()
-        .once()
-        .withf(|_, kind| *kind == LinkKind::SignIn)
-        .returning(|_, _| Ok(Some(seller(id()))));
-    panel
-        .expect_open_session()
-        .once()
-        .withf(|session| session.hash == SecretHash::of("new"))
-        .returning(|_| Ok(()));
-    let cookies = (SecretHash::of("new"), None);
-    sign_in_by_link(&panel, SecretHash::of("l"), cookies, HOME, now())
-        .await
-        .unwrap();
-}
-
-#[tokio::test]
-async fn a_dead_link_does_nothing() {
-    let mut panel = MockPanelStore::new();
-    panel.expect_use_link().returning(|_, _| Ok(None));
-    let link = (SecretHash::of("l"), LinkKind::PasswordReset);
-    let refused = set_password(&panel, link, hash(), HOME).await;
-    assert!(matches!(refused, Err(Failure::Refused(Refusal::DeadLink))));
-    let cookies = (SecretHash::of("new"), None);
-    let refused = sign_in_by_link(&panel, link.0, cookies, HOME, now()).await;
-    assert!(matches!(refused, Err(Failure::Refused(Refusal::DeadLink))));
 }

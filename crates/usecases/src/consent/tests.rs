@@ -1,30 +1,23 @@
 //! The screen, over mocks of what keeps it.
 
-use kernel::SellerId;
-use oauth::{
-    ApplicationStatus, AuthorizationRequest, CodeChallenge, MockApplicationStore, MockGrantStore,
-    MockPanelStore, MockSellerStore, Purpose, Scope, SecretHash,
-};
+use oauth::{ApplicationStatus, AuthorizationRequest, CodeChallenge, Purpose, Scope, SecretHash};
 use uuid::Uuid;
 
 use super::*;
-use crate::test_support::{chance, family, now};
+use crate::MockTransaction;
+use crate::test_support::{self as support, chance, family, knowing_sellers, now, refusal};
 
-fn seller(n: u128) -> SellerId {
-    Uuid::from_u128(n).into()
+fn by(n: u128) -> ActingSeller {
+    ActingSeller {
+        seller: Uuid::from_u128(n).into(),
+        ..support::by()
+    }
 }
 
 fn viewer(n: u128) -> Viewer {
     Viewer {
         session: SecretHash::of("session"),
-        seller: seller(n),
-    }
-}
-
-fn by(n: u128) -> ActingSeller {
-    ActingSeller {
-        seller: seller(n),
-        address: std::net::Ipv4Addr::LOCALHOST.into(),
+        seller: by(n).seller,
     }
 }
 
@@ -45,15 +38,17 @@ fn application(status: ApplicationStatus) -> Application {
         purpose: Purpose::ForOtherSellers,
         status,
         scopes: [Scope::OrdersRead, Scope::Messaging].into_iter().collect(),
-        built_in: false,
         redirect_uris: vec!["https://app.example/cb?x=1".to_owned()],
-        ..Application::built_in(Uuid::from_u128(5).into(), seller(1), now()).after
+        ..support::application()
     }
 }
 
 /// A screen that was first shown to seller 2, with so many decisions to come.
-fn grants(decided: bool, saved: usize) -> MockGrantStore {
-    let mut grants = MockGrantStore::new();
+fn grants(decided: bool, saved: usize) -> MockTransaction {
+    grants_in(MockTransaction::new(), decided, saved)
+}
+
+fn grants_in(mut grants: MockTransaction, decided: bool, saved: usize) -> MockTransaction {
     grants.expect_lock_consent().returning(move |id, _, expires_at| {
         Ok(Consent {
             id,
@@ -107,17 +102,9 @@ async fn who_may_not_be_asked_gets_the_same_answer_again_while_it_holds() {
         (&active, 2, ConsentRefusal::Decided),
         (&pending, 3, ConsentRefusal::AnotherViewer),
     ] {
-        let refused = show(
-            &grants(true, 0),
-            Some(application),
-            (&ticket(), viewer(who)),
-            now(),
-        )
-        .await;
-        assert!(
-            matches!(refused, Err(Failure::Refused(why)) if why == expected),
-            "{refused:?}"
-        );
+        let screen = (&ticket(), viewer(who));
+        let refused = show(&grants(true, 0), Some(application), screen, now()).await;
+        assert_eq!(refusal(refused), expected);
     }
 }
 
@@ -126,10 +113,7 @@ async fn a_screen_of_somebody_else_or_decided_or_expired_is_not_shown() {
     let active = application(ApplicationStatus::Active);
     let refused = async |decided: bool, who: u128, at: DateTime<Utc>| {
         let grants = grants(decided, 0);
-        match show(&grants, Some(&active), (&ticket(), viewer(who)), at).await {
-            Err(Failure::Refused(why)) => why,
-            other => panic!("{other:?}"),
-        }
+        refusal(show(&grants, Some(&active), (&ticket(), viewer(who)), at).await)
     };
     assert_eq!(refused(false, 3, now()).await, ConsentRefusal::AnotherViewer);
     assert_eq!(refused(true, 2, now()).await, ConsentRefusal::Decided);
@@ -137,68 +121,46 @@ async fn a_screen_of_somebody_else_or_decided_or_expired_is_not_shown() {
     assert_eq!(refused(false, 2, late).await, ConsentRefusal::Expired);
 }
 
+/// Seller 2 decides where the application is as found, and its owner's account closed or not.
 async fn decided(
-    grants: MockGrantStore,
+    mut tx: MockTransaction,
     found: Option<Application>,
-    noted: Option<Action>,
+    closed: bool,
     decision: Decision,
 ) -> Outcome {
-    let (mut applications, mut panel) = (MockApplicationStore::new(), MockPanelStore::new());
-    applications
-        .expect_lock_application()
-        .returning(move |_| Ok(found.clone()));
-    panel
-        .expect_note()
-        .times(usize::from(noted.is_some()))
+    tx = knowing_sellers(grants_in(tx, false, 1), closed);
+    tx.expect_lock_application().returning(move |_| Ok(found.clone()));
+    let (screen, ttl) = ((&ticket(), viewer(2)), TimeDelta::minutes(10));
+    let made = decide((&tx, &tx, &tx), &chance(), screen, decision, (by(2), ttl), now()).await;
+    made.unwrap().outcome
+}
+
+/// A decision by seller 2 about the application, noted once.
+fn deciding(noted: Action) -> MockTransaction {
+    let mut tx = MockTransaction::new();
+    tx.expect_note()
+        .once()
         .withf(move |_, _, action, subject| {
-            Some(*action) == noted && subject == ticket().request.client_id.to_string()
+            *action == noted && subject == ticket().request.client_id.to_string()
         })
         .returning(|_, _, _, _| Ok(()));
-    let mut sellers = MockSellerStore::new();
-    sellers
-        .expect_lock_seller()
-        .returning(|id| Ok(Some(crate::test_support::seller(id))));
-    let stores = Stores {
-        grants: &grants,
-        applications: &applications,
-        sellers: &sellers,
-        panel: &panel,
-    };
-    let ttl = TimeDelta::minutes(10);
-    decide(
-        stores,
-        &chance(),
-        (&ticket(), viewer(2)),
-        decision,
-        (by(2), ttl),
-        now(),
-    )
-    .await
-    .unwrap()
-    .outcome
+    tx
 }
 
 #[tokio::test]
 async fn approval_gives_a_code_for_what_is_left_of_the_scopes() {
-    let mut grants = grants(false, 1);
-    grants
-        .expect_add_consent()
+    let mut tx = deciding(Action::ConsentGiven);
+    tx.expect_add_consent()
         .once()
         .withf(|consent| {
             consent.scopes.to_string() == "orders:read"
-                && consent.seller == seller(2)
+                && consent.seller == by(2).seller
                 && consent.expires_at == now() + TimeDelta::minutes(10)
                 && consent.redirect_uri == ticket().request.redirect_uri
         })
         .returning(|_| Ok(()));
     let active = application(ApplicationStatus::Active);
-    let outcome = decided(
-        grants,
-        Some(active),
-        Some(Action::ConsentGiven),
-        Decision::Approve,
-    )
-    .await;
+    let outcome = decided(tx, Some(active), false, Decision::Approve).await;
     let Outcome::Code(code) = &outcome else {
         panic!("{outcome:?}")
     };
@@ -211,21 +173,20 @@ async fn approval_gives_a_code_for_what_is_left_of_the_scopes() {
 }
 
 #[tokio::test]
-async fn refusal_and_an_application_that_is_gone_give_none() {
-    let outcome = decided(
-        grants(false, 1),
-        None,
-        Some(Action::ConsentRefused),
-        Decision::Deny,
-    )
-    .await;
+async fn refusal_and_an_application_that_is_gone_or_whose_owner_is_give_none() {
+    let outcome = decided(deciding(Action::ConsentRefused), None, false, Decision::Deny).await;
     let url = outcome.redirect(&ticket(), "https://api.example");
     assert_eq!(
         url,
         "https://app.example/cb?x=1&error=access_denied&state=state+%26+more&iss=https%3A%2F%2Fapi.example"
     );
-    let outcome = decided(grants(false, 1), None, None, Decision::Approve).await;
-    assert!(matches!(outcome, Outcome::Error(RedirectError::AccessDenied)));
+    for (found, closed) in [
+        (None, false),
+        (Some(application(ApplicationStatus::Active)), true),
+    ] {
+        let outcome = decided(MockTransaction::new(), found, closed, Decision::Approve).await;
+        assert!(matches!(outcome, Outcome::Error(RedirectError::AccessDenied)));
+    }
 }
 
 #[tokio::test]
@@ -235,37 +196,7 @@ async fn an_address_that_was_taken_away_is_answered_no_more() {
         ..application(ApplicationStatus::Active)
     };
     let shown = show(&grants(false, 0), Some(&moved), (&ticket(), viewer(2)), now()).await;
-    assert!(matches!(shown, Err(Failure::Refused(ConsentRefusal::Unknown))));
-}
-
-#[tokio::test]
-async fn an_application_of_a_closed_account_gets_nothing() {
-    let (grants, mut applications, mut sellers) = (
-        grants(false, 1),
-        MockApplicationStore::new(),
-        MockSellerStore::new(),
-    );
-    applications
-        .expect_lock_application()
-        .returning(|_| Ok(Some(application(ApplicationStatus::Active))));
-    sellers.expect_lock_seller().returning(|id| {
-        let closed_at = Some(now());
-        Ok(Some(oauth::Seller {
-            closed_at,
-            ..crate::test_support::seller(id)
-        }))
-    });
-    let stores = Stores {
-        grants: &grants,
-        applications: &applications,
-        sellers: &sellers,
-        panel: &MockPanelStore::new(),
-    };
-    let ttl = TimeDelta::minutes(10);
-    let input = (&ticket(), viewer(2));
-    let made = decide(stores, &chance(), input, Decision::Approve, (by(2), ttl), now()).await;
-    let outcome = made.unwrap().outcome;
-    assert!(matches!(outcome, Outcome::Error(RedirectError::AccessDenied)));
+    assert_eq!(refusal(shown), ConsentRefusal::Unknown);
 }
 
 #[tokio::test]

@@ -1,97 +1,42 @@
 //! Changes to a seller's applications, over mocks.
 
-use std::sync::{Arc, Mutex};
-
-use kernel::{MockSealer, SellerId};
-use oauth::{MockApplicationStore, MockPanelStore, MockSellerStore, RawEdit, RawRegistration, SecretHash};
+use oauth::{RawEdit, RawRegistration, SecretHash};
 use uuid::Uuid;
 
 use super::*;
-use crate::test_support::{chance, now, seller, sent_form};
+use crate::MockTransaction;
+use crate::test_support::{
+    Recorded, application, by, chance, knowing_sellers, now, recording_sealer, refusal, sent_form,
+};
 
-fn owner() -> SellerId {
-    Uuid::from_u128(1).into()
-}
-
-fn by() -> ActingSeller {
-    ActingSeller {
-        seller: owner(),
-        address: std::net::Ipv4Addr::LOCALHOST.into(),
-    }
-}
-
-fn id() -> ClientId {
-    Uuid::from_u128(5).into()
-}
-
-fn application(owner: SellerId, client_type: ClientType) -> Application {
-    Application {
-        client_type,
-        built_in: false,
-        ..Application::built_in(id(), owner, now()).after
-    }
-}
-
-/// The ports; what is saved and what is sealed is written down.
+/// A transaction that finds the application; what is saved, sealed and noted is written down.
 struct World {
-    sellers: MockSellerStore,
-    applications: MockApplicationStore,
-    panel: MockPanelStore,
-    sealer: MockSealer,
-    saved: Arc<Mutex<Vec<Application>>>,
-    sealed: Arc<Mutex<String>>,
-    noted: Arc<Mutex<Vec<Action>>>,
+    tx: MockTransaction,
+    sealer: kernel::MockSealer,
+    saved: Recorded<Application>,
+    sealed: Recorded<String>,
+    noted: Recorded<Action>,
 }
 
 impl World {
-    fn new(found: Option<Application>, first: bool) -> Self {
-        let mut world = Self {
-            sellers: MockSellerStore::new(),
-            applications: MockApplicationStore::new(),
-            panel: MockPanelStore::new(),
-            sealer: MockSealer::new(),
-            saved: Arc::default(),
-            sealed: Arc::default(),
-            noted: Arc::default(),
-        };
-        world
-            .sellers
-            .expect_lock_seller()
-            .returning(|id| Ok(Some(seller(id))));
-        world
-            .applications
-            .expect_lock_application()
-            .returning(move |_| Ok(found.clone()));
-        let saved = world.saved.clone();
-        world
-            .applications
-            .expect_save_application()
-            .returning(move |change| {
-                saved.lock().unwrap().push(change.after);
-                Ok(())
-            });
-        let sealed = world.sealed.clone();
-        world.sealer.expect_seal().returning(move |_, _, plain| {
-            *sealed.lock().unwrap() = String::from_utf8(plain.to_vec()).unwrap();
-            plain.to_vec()
-        });
-        world
-            .panel
-            .expect_keep_flash()
-            .returning(move |_, _, _| Ok(first));
-        let noted = world.noted.clone();
-        world.panel.expect_note().returning(move |_, _, action, _| {
-            noted.lock().unwrap().push(action);
-            Ok(())
-        });
-        world
-    }
-
-    fn stores(&self) -> Stores<'_> {
-        Stores {
-            sellers: &self.sellers,
-            applications: &self.applications,
-            panel: &self.panel,
+    fn new(found: Option<Application>, form_is_new: bool) -> Self {
+        let (saved, noted) = (Recorded::default(), Recorded::default());
+        let mut tx = knowing_sellers(MockTransaction::new(), false);
+        tx.expect_lock_application().returning(move |_| Ok(found.clone()));
+        let record = saved.clone();
+        tx.expect_save_application()
+            .returning(move |change| record.add(change.after));
+        tx.expect_keep_flash().returning(move |_, _, _| Ok(form_is_new));
+        let record = noted.clone();
+        tx.expect_note()
+            .returning(move |_, _, action, _| record.add(action));
+        let (sealer, texts) = recording_sealer();
+        Self {
+            tx,
+            sealer,
+            saved,
+            sealed: texts,
+            noted,
         }
     }
 
@@ -102,144 +47,128 @@ impl World {
         }
     }
 
-    fn saved(&self) -> Vec<Application> {
-        self.saved.lock().unwrap().clone()
+    async fn register(&self, client_type: &str) -> Result<(), Failure<Refusal>> {
+        let registration = RawRegistration {
+            name: "Stock Sync".to_owned(),
+            documentation_url: "https://docs.example".to_owned(),
+            purpose: "own_use".to_owned(),
+            client_type: client_type.to_owned(),
+            scopes: vec!["offers:read".to_owned()],
+            accept_terms: true,
+            ..RawRegistration::default()
+        };
+        let registration = registration.check().unwrap();
+        let form = (by(), self.sent());
+        register(&self.tx, &self.tx, &chance(), form, registration, now()).await
     }
 
-    fn noted(&self) -> Vec<Action> {
-        self.noted.lock().unwrap().clone()
+    async fn rotate_secret(&self) -> Result<(), Failure<Refusal>> {
+        let id = application().client_id;
+        rotate_secret(&self.tx, &self.tx, &chance(), (by(), self.sent()), id).await
+    }
+
+    async fn edit(&self) -> Result<(), Failure<Refusal>> {
+        let scopes = vec!["messaging".to_owned()];
+        let change = RawEdit {
+            scopes,
+            ..RawEdit::default()
+        };
+        let change = change.check().unwrap();
+        edit(&self.tx, &self.tx, by(), application().client_id, change).await
+    }
+
+    async fn delete(&self) -> Result<(), Failure<Refusal>> {
+        delete(&self.tx, &self.tx, by(), application().client_id).await
     }
 
     fn shown_secret(&self) -> Option<SecretHash> {
-        let sealed = self.sealed.lock().unwrap();
+        let sealed = self.sealed.all().concat();
         let secret = sealed.split('"').find(|part| part.starts_with("pss_"));
         secret.map(SecretHash::of)
     }
 }
 
-fn registration(client_type: &str) -> Registration {
-    RawRegistration {
-        name: "Stock Sync".to_owned(),
-        documentation_url: "https://docs.example".to_owned(),
-        purpose: "own_use".to_owned(),
-        client_type: client_type.to_owned(),
-        scopes: vec!["offers:read".to_owned()],
-        accept_terms: true,
-        ..RawRegistration::default()
+fn public() -> Application {
+    Application {
+        client_type: ClientType::Public,
+        ..application()
     }
-    .check()
-    .unwrap()
-}
-
-async fn registered(world: &World, client_type: &str) -> Result<(), Failure<Refusal>> {
-    let registration = registration(client_type);
-    register(
-        world.stores(),
-        &chance(),
-        (by(), world.sent()),
-        registration,
-        now(),
-    )
-    .await
 }
 
 #[tokio::test]
 async fn the_secret_that_will_be_shown_is_the_one_that_is_stored() {
     let world = World::new(None, true);
-    registered(&world, "confidential").await.unwrap();
-    let saved = world.saved();
+    world.register("confidential").await.unwrap();
+    let saved = world.saved.all();
     assert_eq!(saved[0].secret, world.shown_secret());
     assert!(saved[0].secret.is_some());
-    assert_eq!(saved[0].owner, owner());
-    assert_eq!(world.noted(), [Action::ApplicationRegistered]);
-}
+    assert_eq!(saved[0].owner, by().seller);
+    assert_eq!(world.noted.all(), [Action::ApplicationRegistered]);
 
-#[tokio::test]
-async fn a_public_application_is_shown_without_secret() {
     let world = World::new(None, true);
-    registered(&world, "public").await.unwrap();
+    world.register("public").await.unwrap();
     assert_eq!(world.shown_secret(), None);
-    assert!(!world.sealed.lock().unwrap().is_empty());
+    assert!(!world.sealed.all().is_empty());
 }
 
 #[tokio::test]
 async fn a_form_sent_twice_does_nothing_more() {
-    let world = World::new(Some(application(owner(), ClientType::Confidential)), false);
-    let again = registered(&world, "confidential").await;
-    assert!(matches!(
-        again,
-        Err(Failure::Refused(Refusal::Form(NumberUsed::BySame)))
-    ));
-    let again = rotate_secret(world.stores(), &chance(), (by(), world.sent()), id()).await;
-    assert!(matches!(
-        again,
-        Err(Failure::Refused(Refusal::Form(NumberUsed::BySame)))
-    ));
-    assert!(world.saved().is_empty() && world.noted().is_empty());
+    let world = World::new(Some(application()), false);
+    for again in [world.register("confidential").await, world.rotate_secret().await] {
+        assert_eq!(refusal(again), Refusal::Form(NumberUsed::BySame));
+    }
+    assert!(world.saved.all().is_empty() && world.noted.all().is_empty());
 }
 
 #[tokio::test]
 async fn rotation_replaces_the_secret_of_a_confidential_application_alone() {
-    let world = World::new(Some(application(owner(), ClientType::Confidential)), true);
-    rotate_secret(world.stores(), &chance(), (by(), world.sent()), id())
-        .await
-        .unwrap();
-    assert_eq!(world.saved()[0].secret, world.shown_secret());
-    assert_eq!(world.noted(), [Action::SecretRotated]);
-    let world = World::new(Some(application(owner(), ClientType::Public)), true);
-    let refused = rotate_secret(world.stores(), &chance(), (by(), world.sent()), id()).await;
-    assert!(matches!(refused, Err(Failure::Refused(Refusal::NoSecret))));
+    let world = World::new(Some(application()), true);
+    world.rotate_secret().await.unwrap();
+    assert_eq!(world.saved.all()[0].secret, world.shown_secret());
+    assert_eq!(world.noted.all(), [Action::SecretRotated]);
+    let refused = World::new(Some(public()), true).rotate_secret().await;
+    assert_eq!(refusal(refused), Refusal::NoSecret);
 }
 
 #[tokio::test]
 async fn an_edit_and_a_deletion_are_saved_and_noted() {
-    let mut world = World::new(Some(application(owner(), ClientType::Public)), true);
+    let mut world = World::new(Some(public()), true);
     world
-        .applications
+        .tx
         .expect_delete_application()
         .once()
         .returning(|_| Ok(true));
-    let change = RawEdit {
-        description: Some("Private".to_owned()),
-        redirect_uris: Vec::new(),
-        scopes: vec!["messaging".to_owned()],
-    };
-    edit(world.stores(), by(), id(), change.check().unwrap())
-        .await
-        .unwrap();
-    assert_eq!(world.saved()[0].scopes.to_string(), "messaging");
-    delete(world.stores(), by(), id()).await.unwrap();
+    world.edit().await.unwrap();
+    assert_eq!(world.saved.all()[0].scopes.to_string(), "messaging");
+    world.delete().await.unwrap();
     assert_eq!(
-        world.noted(),
+        world.noted.all(),
         [Action::ApplicationChanged, Action::ApplicationDeleted]
     );
 }
 
 #[tokio::test]
 async fn somebody_elses_and_the_built_in_application_are_none() {
-    let elses = application(Uuid::from_u128(2).into(), ClientType::Confidential);
+    let elses = Application {
+        owner: Uuid::from_u128(2).into(),
+        ..application()
+    };
     let built_in = Application {
         built_in: true,
-        ..application(owner(), ClientType::Confidential)
+        ..application()
     };
     for found in [None, Some(elses), Some(built_in)] {
         let world = World::new(found, true);
-        let scopes = vec!["messaging".to_owned()];
-        let change = RawEdit {
-            scopes,
-            ..RawEdit::default()
-        };
         let refusals = [
-            edit(world.stores(), by(), id(), change.check().unwrap()).await,
-            rotate_secret(world.stores(), &chance(), (by(), world.sent()), id()).await,
-            delete(world.stores(), by(), id()).await,
+            world.edit().await,
+            world.rotate_secret().await,
+            world.delete().await,
         ];
-        for refused in refusals {
-            assert!(matches!(
-                refused,
-                Err(Failure::Refused(Refusal::NoSuchApplication))
-            ));
-        }
-        assert!(world.saved().is_empty() && world.noted().is_empty());
+        assert!(
+            refusals
+                .into_iter()
+                .all(|refused| refusal(refused) == Refusal::NoSuchApplication)
+        );
+        assert!(world.saved.all().is_empty() && world.noted.all().is_empty());
     }
 }

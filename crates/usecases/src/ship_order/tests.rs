@@ -1,13 +1,11 @@
 //! Who may ship what, who is asked, and who is told.
 
-use orders::{
-    MockBuyerNotifier, MockCarrierLookup, MockOrderDirectory, MockOrderReader, MockOrderStore, OrderStatus,
-    TrackingStatus,
-};
+use orders::{MockCarrierLookup, MockOrderDirectory, MockOrderReader, OrderStatus, TrackingStatus};
 use uuid::Uuid;
 
 use super::*;
-use crate::test_support::{chance, now, part};
+use crate::MockTransaction;
+use crate::test_support::{chance, now, part, refusal};
 
 fn number() -> TrackingNumber {
     TrackingNumber::new("ABC-123".to_owned()).unwrap()
@@ -32,19 +30,15 @@ fn reader(part: Option<SellerOrder>) -> MockOrderReader {
     reader
 }
 
-fn store(parts: Vec<SellerOrder>, saves: usize) -> MockOrderStore {
-    let mut store = MockOrderStore::new();
+/// Finds these parts, which are saved and announced by mail so often.
+fn store(parts: Vec<SellerOrder>, saves: usize, mails: usize) -> MockTransaction {
+    let mut store = MockTransaction::new();
     let first = parts.first().cloned();
     store.expect_lock_part().returning(move |_, _| Ok(first.clone()));
     store.expect_lock_order().returning(move |_| Ok(parts.clone()));
     store.expect_save_parts().times(saves).returning(|_| Ok(()));
+    store.expect_queue_mail().times(mails).returning(|_| Ok(()));
     store
-}
-
-fn mails(count: usize) -> MockBuyerNotifier {
-    let mut mails = MockBuyerNotifier::new();
-    mails.expect_queue_mail().times(count).returning(|_| Ok(()));
-    mails
 }
 
 async fn check(part: Option<SellerOrder>, items: &[&str]) -> Result<SellerOrder, Failure<Refusal>> {
@@ -105,18 +99,11 @@ async fn the_mail_is_queued_with_the_shipment_unless_the_parcel_has_arrived() {
             at: None,
             raw_code: String::new(),
         };
-        let (store, mails) = (store(vec![paid(1)], 1), mails(mailed));
-        let after = record_report(
-            &store,
-            &mails,
-            &chance(),
-            seller,
-            &report(&[]),
-            Some(sighting),
-            now(),
-        )
-        .await
-        .unwrap();
+        let store = store(vec![paid(1)], 1, mailed);
+        let (report, sighting) = (report(&[]), Some(sighting));
+        let after = record_report(&store, &chance(), seller, &report, sighting, now())
+            .await
+            .unwrap();
         assert_eq!(after.parcel().unwrap().buyer_notified, mailed == 1);
     }
 }
@@ -131,14 +118,11 @@ async fn what_was_fine_at_the_check_may_be_shipped_meanwhile() {
     };
     let shipped = paid(1).ship(new, Cause::Seller, now()).unwrap().after;
     let seller = Uuid::from_u128(1).into();
-    let (store, mails) = (store(vec![shipped], 0), mails(0));
-    let failure = record_report(&store, &mails, &chance(), seller, &report(&[]), None, now())
-        .await
-        .unwrap_err();
-    assert!(matches!(
-        failure,
-        Failure::Refused(Refusal::Impossible { refused, .. }) if refused.reason == Reason::AlreadyShipped
-    ));
+    let store = store(vec![shipped], 0, 0);
+    let refused = record_report(&store, &chance(), seller, &report(&[]), None, now()).await;
+    assert!(
+        matches!(refusal(refused), Refusal::Impossible { refused, .. } if refused.reason == Reason::AlreadyShipped)
+    );
 }
 
 fn marketplace(seller: Option<u128>) -> MarketplaceShipment {
@@ -157,8 +141,8 @@ async fn the_marketplace_ships_what_is_left_with_one_mail() {
         ..paid(seller)
     };
     let ship = async |parts: Vec<SellerOrder>, shipment: MarketplaceShipment, saves, mailed| {
-        let (store, mails) = (store(parts, saves), mails(mailed));
-        record_marketplace_shipment(&store, &mails, &chance(), &shipment, None, now()).await
+        let store = store(parts, saves, mailed);
+        record_marketplace_shipment(&store, &chance(), &shipment, None, now()).await
     };
     let first = ship(vec![several(1), several(2)], marketplace(Some(1)), 1, 1)
         .await

@@ -1,23 +1,10 @@
 //! Attempts to sign in, over mocks.
 
-use std::net::Ipv4Addr;
-
-use oauth::{
-    Account, Count, MockPanelReader, MockPanelStore, MockPasswordHasher, MockRateCounter, MockSellerStore,
-};
-use uuid::Uuid;
+use oauth::{Account, Count, MockPanelReader, MockPasswordHasher, MockRateCounter};
 
 use super::*;
-use crate::test_support::{now, seller};
-
-const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-
-fn by() -> ActingSeller {
-    ActingSeller {
-        seller: Uuid::from_u128(1).into(),
-        address: HOME,
-    }
-}
+use crate::MockTransaction;
+use crate::test_support::{HOME, by, knowing_sellers, noting, now, refusal, seller};
 
 fn rates(from_address: u64, for_account: u64) -> MockRateCounter {
     let mut rates = MockRateCounter::new();
@@ -117,38 +104,20 @@ fn opening() -> Opening {
 }
 
 #[tokio::test]
-async fn a_new_session_takes_the_place_of_the_browsers_earlier_one() {
-    let (mut sellers, mut panel) = (MockSellerStore::new(), MockPanelStore::new());
-    sellers.expect_lock_seller().returning(|id| Ok(Some(seller(id))));
-    panel
-        .expect_end_session()
+async fn a_new_session_takes_the_place_of_the_browsers_earlier_one_while_the_account_is_open() {
+    let mut tx = knowing_sellers(noting(1, Action::SignedIn), false);
+    tx.expect_end_session()
         .once()
         .withf(|hash| *hash == SecretHash::of("old"))
         .returning(|_| Ok(()));
-    panel
-        .expect_open_session()
+    tx.expect_open_session()
         .once()
         .withf(|session| session.hash == SecretHash::of("new") && session.created_at == now())
         .returning(|_| Ok(()));
-    panel
-        .expect_note()
-        .once()
-        .withf(|_, address, action, _| *address == Some(HOME) && *action == Action::SignedIn)
-        .returning(|_, _, _, _| Ok(()));
-    open_session(&sellers, &panel, opening(), now()).await.unwrap();
-}
-
-#[tokio::test]
-async fn an_account_closed_meanwhile_gets_no_session() {
-    let mut sellers = MockSellerStore::new();
-    sellers.expect_lock_seller().returning(|id| {
-        Ok(Some(Seller {
-            closed_at: Some(now()),
-            ..seller(id)
-        }))
-    });
-    let refused = open_session(&sellers, &MockPanelStore::new(), opening(), now()).await;
-    assert!(matches!(refused, Err(Failure::Refused(Refusal::SellerClosed))));
+    open_session(&tx, opening(), now()).await.unwrap();
+    let closed = knowing_sellers(MockTransaction::new(), true);
+    let refused = open_session(&closed, opening(), now()).await;
+    assert_eq!(refusal(refused), Refusal::SellerClosed);
 }
 
 #[tokio::test]

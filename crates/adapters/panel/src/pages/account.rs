@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use kernel::Violations;
-use oauth::{NewPassword, PanelStore, PasswordHash, Seller, SellerStore};
+use oauth::{NewPassword, PasswordHash, Seller};
 use usecases::account_links;
 
 use super::sign_in::keep_pace;
@@ -82,9 +82,8 @@ async fn replace(
     let hash = panel.passwords.hash(new.reveal()).await?;
     let input = ((member.acting(), member.session()), compared, hash);
     let changed = change(panel, input, |transaction, _, (acting, compared, hash)| {
-        let ports: (&dyn SellerStore, &dyn PanelStore) = (transaction, transaction);
         let passwords = (compared, hash.clone());
-        Box::pin(account_links::change_password(ports, *acting, passwords))
+        Box::pin(account_links::change_password(transaction, *acting, passwords))
     });
     changed.await
 }

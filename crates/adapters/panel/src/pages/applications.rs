@@ -5,8 +5,7 @@ use actix_web::http::StatusCode;
 use askama::Template;
 use kernel::Violations;
 use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit};
-use usecases::Transaction;
-use usecases::own_applications::{self, Refusal as Refused, Stores, is_own};
+use usecases::own_applications::{self, Refusal as Refused, is_own};
 use usecases::sent_form::NumberUsed;
 use usecases::shown_once::Sent;
 use uuid::Uuid;
@@ -121,7 +120,8 @@ pub(crate) async fn save(member: Member, fields: Fields) -> Result<HttpResponse,
         |transaction, _, input| {
             let (by, id, edit) = input;
             Box::pin(own_applications::edit(
-                stores(transaction),
+                transaction,
+                transaction,
                 *by,
                 *id,
                 edit.clone(),
@@ -145,7 +145,8 @@ pub(crate) async fn rotate(member: Member, fields: Fields) -> Result<HttpRespons
         };
         let randomness = panel.randomness.as_ref();
         Box::pin(own_applications::rotate_secret(
-            stores(transaction),
+            transaction,
+            transaction,
             randomness,
             (by, sent),
             id,
@@ -180,18 +181,10 @@ pub(crate) async fn deletion(member: Member) -> Result<HttpResponse, Refusal> {
 pub(crate) async fn delete(member: Member, _fields: Fields) -> Result<HttpResponse, Refusal> {
     let input = (member.acting(), client_id(&member.visit)?);
     let deleted = change(&member.visit.panel, input, |transaction, _, (by, id)| {
-        Box::pin(own_applications::delete(stores(transaction), *by, *id))
+        Box::pin(own_applications::delete(transaction, transaction, *by, *id))
     });
     deleted.await?.map_err(|_| Refusal::NotFound)?;
     see_other(&Done::Deleted.on(LIST))
-}
-
-pub(super) fn stores(transaction: &dyn Transaction) -> Stores<'_> {
-    Stores {
-        sellers: transaction,
-        applications: transaction,
-        panel: transaction,
-    }
 }
 
 fn client_id(visit: &Visit) -> Result<ClientId, Refusal> {

@@ -6,9 +6,9 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use url::form_urlencoded::Serializer;
-use usecases::own_deliveries::{self, Refusal as Refused, Stores};
+use usecases::ActingSeller;
+use usecases::own_deliveries::{self, Refusal as Refused};
 use usecases::sent_form::{NumberUsed, SentForm};
-use usecases::{ActingSeller, Transaction};
 use webhooks::{DeliveryFilter, DeliveryId, SubscriptionId};
 
 use self::listed::{Listed, Receiver};
@@ -84,7 +84,8 @@ pub(crate) async fn again(member: Member, fields: Fields) -> Result<HttpResponse
         let ((sent, which), now) = (*input, transaction.now());
         let randomness = panel.randomness.as_ref();
         Box::pin(own_deliveries::deliver_again(
-            stores(transaction),
+            transaction,
+            transaction,
             randomness,
             sent,
             which,
@@ -106,7 +107,8 @@ pub(crate) async fn test(member: Member, fields: Fields) -> Result<HttpResponse,
         let ((sent, subscription), now) = (*input, transaction.now());
         let randomness = panel.randomness.as_ref();
         Box::pin(own_deliveries::send_test_event(
-            stores(transaction),
+            transaction,
+            transaction,
             randomness,
             sent,
             subscription,
@@ -118,13 +120,6 @@ pub(crate) async fn test(member: Member, fields: Fields) -> Result<HttpResponse,
         (Done::TestEventSent, Done::TooManyTestEvents),
         &fields,
     )
-}
-
-fn stores(transaction: &dyn Transaction) -> Stores<'_> {
-    Stores {
-        subscriptions: transaction,
-        panel: transaction,
-    }
 }
 
 fn sent(member: &Member, fields: &Fields) -> Result<(ActingSeller, SentForm), Refusal> {

@@ -3,7 +3,6 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
-use oauth::{PanelStore, SellerStore};
 use usecases::ActingSeller;
 use usecases::account_links::send_reset;
 
@@ -63,10 +62,9 @@ fn send(visit: &Visit, email: String) {
             address,
         };
         let queued = change(&panel, by, |transaction, panel, by| {
-            let ports: (&dyn SellerStore, &dyn PanelStore) = (transaction, transaction);
             let (randomness, now) = (panel.randomness.as_ref(), transaction.now());
             Box::pin(send_reset(
-                ports,
+                transaction,
                 randomness,
                 *by,
                 &panel.settings.public_url,

@@ -9,7 +9,6 @@ use usecases::sent_form::NumberUsed;
 use usecases::shown_once::Sent;
 use uuid::Uuid;
 
-use super::applications::stores;
 use super::once;
 use super::scope_list::{Group, tickable};
 use crate::change::change;
@@ -82,12 +81,12 @@ pub(crate) async fn sent(member: Member, fields: Fields) -> Result<HttpResponse,
             sealer: panel.sealer.as_ref(),
         };
         let (now, randomness) = (transaction.now(), panel.randomness.as_ref());
-        let (stores, registration) = (stores(transaction), registration.clone());
         Box::pin(own_applications::register(
-            stores,
+            transaction,
+            transaction,
             randomness,
             (*by, sent),
-            registration,
+            registration.clone(),
             now,
         ))
     });

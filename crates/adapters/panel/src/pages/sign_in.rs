@@ -94,7 +94,7 @@ async fn enter(
     };
     let opened = change(&visit.panel, opening, |transaction, _, opening| {
         let now = transaction.now();
-        Box::pin(open_session(transaction, transaction, *opening, now))
+        Box::pin(open_session(transaction, *opening, now))
     });
     if opened.await?.is_err() {
         return Ok(None);

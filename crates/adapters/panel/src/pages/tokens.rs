@@ -4,10 +4,8 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
-use oauth::{FamilyId, PanelStore, PersonalToken, PersonalTokenRequest};
-use usecases::Transaction;
+use oauth::{FamilyId, PersonalToken, PersonalTokenRequest};
 use usecases::own_tokens::{self, Refusal as Refused};
-use usecases::personal_tokens::Stores;
 use usecases::sent_form::NumberUsed;
 use usecases::shown_once::Sent;
 use uuid::Uuid;
@@ -91,9 +89,8 @@ pub(crate) async fn issue(member: Member, fields: Fields) -> Result<HttpResponse
             sealer: panel.sealer.as_ref(),
         };
         let (now, randomness) = (transaction.now(), panel.randomness.as_ref());
-        let ports: (Stores<'_>, &dyn PanelStore) = (stores(transaction), transaction);
         Box::pin(own_tokens::issue(
-            ports,
+            (transaction, transaction, transaction),
             randomness,
             (*by, sent),
             request.clone(),
@@ -128,21 +125,10 @@ pub(crate) async fn revoke(member: Member, _fields: Fields) -> Result<HttpRespon
     let revoked = change(
         &member.visit.panel,
         (member.acting(), id),
-        |transaction, _, (by, id)| {
-            let ports: (Stores<'_>, &dyn PanelStore) = (stores(transaction), transaction);
-            Box::pin(own_tokens::revoke(ports, *by, *id))
-        },
+        |transaction, _, (by, id)| Box::pin(own_tokens::revoke(transaction, *by, *id)),
     );
     revoked.await?.map_err(|_| Refusal::NotFound)?;
     see_other(&Done::Revoked.on("/panel/tokens"))
-}
-
-fn stores(transaction: &dyn Transaction) -> Stores<'_> {
-    Stores {
-        sellers: transaction,
-        applications: transaction,
-        tokens: transaction,
-    }
 }
 
 /// The end of a day, in UTC; nothing for nothing.

@@ -1,24 +1,19 @@
-//! What the panel keeps and shows: sessions, passwords, one-time links, what is shown once, personal tokens.
-
-use std::net::IpAddr;
+//! What the panel shows: who is signed in, passwords, one-time links, personal tokens.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
 use oauth::{
-    Account, AccountMail, Action, Actor, ClientId, Count, FamilyId, HourlyUsage, Limiter, Link, LinkKind,
-    PanelReader, PanelStore, PasswordHash, PersonalToken, SESSION_IDLE, SESSION_LIFETIME, ScopeSet,
-    SecretHash, Seller, Session, SignedIn, Subject,
+    Account, ClientId, FamilyId, HourlyUsage, Link, LinkKind, PanelReader, PasswordHash, PersonalToken,
+    SESSION_IDLE, SESSION_LIFETIME, ScopeSet, SecretHash, Seller, Session, SignedIn,
 };
 use uuid::Uuid;
 
-use super::{audit, sellers::SellerRow, usage};
+use super::{SellerRow, usage};
 use crate::{
     connection::pool::Autocommit,
-    mails::{account_mail, microseconds},
-    rate_limits,
+    mails::microseconds,
     sql::{row, sql},
-    unit_of_work::{Tx, expect_rows},
 };
 
 row! {
@@ -153,110 +148,5 @@ impl PanelReader for Panel {
         since: DateTime<Utc>,
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError> {
         usage::read(&self.0, client_id, since).await
-    }
-}
-
-#[async_trait]
-impl PanelStore for Tx {
-    async fn open_session(&self, session: Session) -> Result<(), StoreError> {
-        let insert = sql!((): "insert into sessions (hash, seller_id, created_at, seen_at) values (",
-            session.hash.bytes().as_slice(), ", ", session.seller.uuid(), ", ", session.created_at, ", ", session.seen_at, ")");
-        expect_rows("sessions", self.execute(insert).await?, 1)
-    }
-
-    async fn end_session(&self, session: SecretHash) -> Result<(), StoreError> {
-        let end = sql!((): "delete from sessions where hash = ", session.bytes().as_slice(), "");
-        self.execute(end).await.map(drop)
-    }
-
-    async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError> {
-        let spared = but.as_ref().map_or(&[][..], |but| but.bytes().as_slice());
-        // Links first: whoever is using one is waited for here, so that the session that it opened is seen below.
-        self.execute(sql!((): "delete from links where seller_id = ", seller.uuid(), ""))
-            .await?;
-        let end =
-            sql!((): "delete from sessions where seller_id = ", seller.uuid(), " and hash <> ", spared, "");
-        self.execute(end).await.map(drop)
-    }
-
-    async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError> {
-        let has =
-            sql!(bool: "select exists (select from sessions where hash = ", session.bytes().as_slice(), ")");
-        Ok(self.row(has).await?.unwrap_or_default())
-    }
-
-    async fn present_password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError> {
-        let password =
-            sql!(Option<String>: "select password_hash from sellers where id = ", seller.uuid(), "");
-        Ok(self.row(password).await?.flatten().map(PasswordHash::new))
-    }
-
-    async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError> {
-        let set = sql!((): "update sellers set password_hash = ", password.as_str(), " where id = ", seller.uuid(), "");
-        expect_rows("sellers", self.execute(set).await?, 1)
-    }
-
-    /// It takes the place of the link of its kind and account before it.
-    async fn add_link(&self, link: Link) -> Result<(), StoreError> {
-        let add = sql!(():
-            "insert into links (hash, seller_id, kind, expires_at) values (", link.hash.bytes().as_slice(), ", ",
-            link.seller.uuid(), ", ", link.kind.as_str(), ", ", link.expires_at,
-            ") on conflict (seller_id, kind) do update set hash = excluded.hash, expires_at = excluded.expires_at");
-        expect_rows("links", self.execute(add).await?, 1)
-    }
-
-    /// The account is locked first. Of two uses at once one finds the link.
-    async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError> {
-        let used = sql!(SellerRow:
-            "with given as materialized (select ", hash.bytes().as_slice(), "::bytea as hash, ", kind.as_str(),
-            "::text as kind), \
-             owner as materialized (select s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at \
-               from given join links l on l.hash = given.hash and l.kind = given.kind and l.expires_at > (select api_now()) \
-                 join sellers s on s.id = l.seller_id where s.closed_at is null for no key update of s) \
-             delete from links l using given, owner where l.hash = given.hash and l.seller_id = owner.id \
-             returning owner.id, owner.seller_no, owner.name, owner.email, owner.created_at, owner.closed_at");
-        self.row(used).await?.map(Seller::try_from).transpose()
-    }
-
-    async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError> {
-        self.write_later(account_mail(mail, &self.tools().sealing)?);
-        Ok(())
-    }
-
-    /// False where the form was sent before. Whoever sends it at the same moment waits for the first one's end.
-    async fn keep_flash(
-        &self,
-        session: SecretHash,
-        form: Uuid,
-        sealed: Option<Vec<u8>>,
-    ) -> Result<bool, StoreError> {
-        let keep = sql!(():
-            "insert into flashes (session_hash, form, sealed) values (", session.bytes().as_slice(), ", ", form, ", ",
-            sealed, ") on conflict (session_hash, form) do nothing");
-        Ok(self.execute(keep).await? == 1)
-    }
-
-    /// The row stays, to tell that the form was sent.
-    async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError> {
-        self.row(sql!(Vec<u8>:
-            "with kept as materialized (select session_hash, form, sealed from flashes where session_hash = ",
-            session.bytes().as_slice(), " and form = ", form, " and sealed is not null for no key update) \
-             update flashes f set sealed = null from kept k where f.session_hash = k.session_hash and f.form = k.form \
-             returning k.sealed")).await
-    }
-
-    async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
-        rate_limits::count_in(self, limiter, subject).await
-    }
-
-    async fn note(
-        &self,
-        actor: Actor,
-        address: Option<IpAddr>,
-        action: Action,
-        subject: &str,
-    ) -> Result<(), StoreError> {
-        self.write_later(audit::entry(actor, address, action, subject));
-        Ok(())
     }
 }

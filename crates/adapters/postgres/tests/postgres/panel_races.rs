@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use futures_util::join;
-use oauth::{Link, LinkKind, PanelStore, PasswordHash, SecretHash, Seller, SellerStore};
+use oauth::{Link, LinkKind, PasswordHash, SecretHash, Seller};
 use usecases::account_links::{self, Refusal, change_password, set_password, sign_in_by_link};
 use usecases::{ActingSeller, Failure, Transaction};
 
@@ -127,13 +127,12 @@ async fn change(
     seller: &Seller,
     session: SecretHash,
 ) -> Result<(), Failure<account_links::Refusal>> {
-    let ports: (&dyn SellerStore, &dyn PanelStore) = (tx, tx);
     let by = ActingSeller {
         seller: seller.id,
         address: HOME,
     };
     let (before, changed) = (password("before"), password("changed"));
-    change_password(ports, (by, session), (&before, changed)).await
+    change_password(tx, (by, session), (&before, changed)).await
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kernel::{CommitError, StoreError};
 use oauth::{ConsentRefusal, ConsentTicket, Decision, Viewer};
 use tokio::time::{Instant, sleep, timeout_at};
-use usecases::consent::{Made, Stores, decide, stands};
+use usecases::consent::{Made, decide, stands};
 use usecases::{ActingSeller, Failure, Repeatable, Transaction, UnitOfWorkError};
 
 use crate::Panel;
@@ -76,14 +76,8 @@ impl Deciding {
     async fn attempt(&self) -> Result<(Box<dyn Transaction>, Made), Refused> {
         let transaction = self.panel.units.begin().await?;
         let (within, now) = (transaction.as_ref(), transaction.now());
-        let stores = Stores {
-            grants: within,
-            applications: within,
-            sellers: within,
-            panel: within,
-        };
         let made = decide(
-            stores,
+            (within, within, within),
             self.panel.randomness.as_ref(),
             (&self.ticket, self.viewer),
             self.decision,

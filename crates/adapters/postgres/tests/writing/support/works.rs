@@ -64,7 +64,7 @@ impl Work for Report {
     type Error = Failure<ship_order::Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
-        ship_order::record_report(tx, tx, &Chance, self.0, &self.1, None, tx.now()).await
+        ship_order::record_report(tx, &Chance, self.0, &self.1, None, tx.now()).await
     }
 }
 

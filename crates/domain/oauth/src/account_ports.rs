@@ -1,4 +1,5 @@
-//! What the panel keeps: sessions, one-time links, what is shown once, mails about accounts, the audit log, usage.
+//! Where accounts are kept, and what hangs on them: sessions, one-time links, personal tokens, mails, operators' tokens, the
+//! audit log, usage.
 
 use std::net::IpAddr;
 
@@ -8,9 +9,20 @@ use kernel::{Mail, MailId, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::{
-    Action, Actor, AuditEntry, ClientId, Count, FamilyId, HourlyUsage, Limiter, Link, LinkKind, PasswordHash,
-    ScopeSet, SecretHash, Seller, Session, Subject, UsageCount,
+    Action, Actor, AuditEntry, ClientId, Count, FamilyId, HourlyUsage, Limiter, Link, LinkKind, NewSeller,
+    PasswordHash, ScopeSet, SecretHash, Seller, Session, Subject, UsageCount,
 };
+
+/// Reads accounts outside a transaction.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait SellerReader: Send + Sync {
+    /// One account.
+    async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
+
+    /// Up to `limit` accounts with a `seller_no` above `after`, in that order.
+    async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError>;
+}
 
 /// An account with what signing in needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,10 +122,20 @@ impl std::fmt::Debug for AccountMail {
     }
 }
 
-/// Changes what the panel keeps, within a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+/// Changes accounts and what hangs on them, within a transaction: sellers, sessions, links, personal tokens, operators' tokens,
+/// the audit log.
 #[async_trait]
-pub trait PanelStore: Send + Sync {
+pub trait AccountStore: Send + Sync {
+    /// Registers an account and gives it the next number. An address that is taken, without regard to case, is a conflict
+    /// on `sellers_email_key`.
+    async fn add_seller(&self, seller: NewSeller) -> Result<Seller, StoreError>;
+
+    /// The account with its row locked.
+    async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
+
+    /// Closes an account; keeps the first instant when it is closed already. False when there is no such account.
+    async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError>;
+
     /// Opens a session.
     async fn open_session(&self, session: Session) -> Result<(), StoreError>;
 
@@ -137,7 +159,7 @@ pub trait PanelStore: Send + Sync {
     async fn add_link(&self, link: Link) -> Result<(), StoreError>;
 
     /// Uses a link up: the account, or nothing when it is unknown, expired, used, of another kind, or its account is closed.
-    /// The account is locked first, as [`crate::SellerStore::lock_seller`] does: a link is used before or after the account's
+    /// The account is locked first, as [`Self::lock_seller`] does: a link is used before or after the account's
     /// password is changed, and not during.
     async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;
 
@@ -168,7 +190,72 @@ pub trait PanelStore: Send + Sync {
         action: Action,
         subject: &str,
     ) -> Result<(), StoreError>;
+
+    /// Stores what a seller sees of a personal token; `family` is its id.
+    async fn add_personal_token(
+        &self,
+        seller: SellerId,
+        family: FamilyId,
+        name: &str,
+    ) -> Result<(), StoreError>;
+
+    /// How many of the seller's personal tokens are alive at `now`. The caller holds the account's row locked, so that the
+    /// number holds until the transaction ends.
+    async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
+
+    /// Revokes a personal token; false when the seller has no such token.
+    async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
+
+    /// Stores a new token.
+    async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError>;
+
+    /// Revokes a token; false when there is none alive with this id.
+    async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;
 }
+
+/// An operator's token as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperatorTokenRow {
+    /// Its id.
+    pub id: Uuid,
+    /// To recognise it by.
+    pub name: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+/// Reads operators' tokens outside a transaction.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait OperatorTokens: Send + Sync {
+    /// The living token with this hash.
+    async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRow>, StoreError>;
+
+    /// Every token, oldest first.
+    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError>;
+}
+
+/// Hashes passwords.
+///
+/// An adapter MUST use a slow, salted hash (argon2id) and bound how many run at a time. Where too many wait already, it MUST fail at
+/// once with [`Overcrowded`] in a [`StoreError::Unavailable`].
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait PasswordHasher: Send + Sync {
+    /// The hash of a new password.
+    async fn hash(&self, password: &str) -> Result<PasswordHash, StoreError>;
+
+    /// Whether the password is the one that was hashed. Without a hash it takes the same time all the same, so that nobody
+    /// can tell an unknown account from a wrong password, and is false.
+    async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError>;
+}
+
+/// As many passwords wait to be hashed as may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("as many passwords wait to be hashed as may")]
+pub struct Overcrowded;
 
 /// Reads the audit log.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
