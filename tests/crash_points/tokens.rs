@@ -128,7 +128,8 @@ impl Case for Exchange {
     }
 }
 
-struct Consent(Connected);
+/// A decision about an application that asks.
+struct Consent(Connected, &'static str);
 
 impl Case for Consent {
     type Subject = (Asking, Form, Member);
@@ -143,7 +144,7 @@ impl Case for Consent {
         let page = world.screen(&mut member.browser, &asking).await;
         (
             asking,
-            page.form("/panel/consent").press("decision", "approve"),
+            page.form("/panel/consent").press("decision", self.1),
             member.clone(),
         )
     }
@@ -160,7 +161,12 @@ impl Case for Consent {
             // The first decision stands; the code went with the process.
             return Ok(());
         }
-        let code = Callback::of(&played.answer).code();
+        let back = Callback::of(&played.answer);
+        if self.1 == "deny" {
+            assert_eq!(back.get("error"), Some("access_denied"), "{back:?}");
+            return Ok(());
+        }
+        let code = back.code();
         match world
             .exchange(&self.0.application, &played.subject.0, &code)
             .await
@@ -320,10 +326,12 @@ async fn a_revoked_token_is_dead_at_once() {
 }
 
 #[tokio::test]
-async fn a_consent_gives_one_code() {
+async fn a_consent_gives_one_code_and_a_refusal_none() {
     let mut rig = Rig::new(&[]).await;
-    let case = Consent(Connected::new(&rig).await);
-    rig.hold(&case).await.unwrap();
+    for decision in ["approve", "deny"] {
+        let case = Consent(Connected::new(&rig).await, decision);
+        rig.hold(&case).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -1,117 +1,102 @@
-//! `admin`: operators' tokens, the audit log and keys.
+//! `admin`: operators' tokens, tokens, connections, deliveries, the audit log and keys.
 
-use blackbox::{Expect, Finished, World, run};
-use reqwest::Method;
+use blackbox::{Finished, Receiver, Reply, World, eventually, offer_id, run, run_fed, soon_again};
 use serde_json::{Value, json};
 use testkit::{ServerOptions, TestServer};
 
-use crate::{PROGRAM, world};
+use crate::{PROGRAM, cli, world};
+
+/// A command of `admin` over a world's database.
+pub(crate) async fn admin(world: &World, words: &str) -> Finished {
+    cli(world, &format!("admin {words}")).await
+}
+
+/// What a command of `admin` prints for programs.
+pub(crate) async fn told(world: &World, words: &str) -> Vec<Value> {
+    json_lines(&admin(world, &format!("{words} --json")).await.success())
+}
+
+fn json_lines(finished: &Finished) -> Vec<Value> {
+    let lines = finished.stdout.lines();
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The audit log by the command line, newest first.
+pub(crate) async fn audit(world: &World, options: &str) -> Vec<Value> {
+    told(world, &format!("audit list {options}")).await
+}
+
+/// Asserts what the newest entry of the log about something says that the command line did.
+async fn is_noted(world: &World, subject: &str, action: &str) {
+    let entry = audit(world, &format!("--about {subject} --limit 1"))
+        .await
+        .remove(0);
+    let noted = (&entry["subject"], &entry["actor"]["kind"], &entry["action"]);
+    assert_eq!(noted, (&json!(subject), &json!("command_line"), &json!(action)));
+}
+
+fn actions(entries: &[Value]) -> Vec<&str> {
+    let actions = entries.iter().map(|entry| entry["action"].as_str());
+    actions.map(Option::unwrap).collect()
+}
+
+/// The status with which the back office answers a token.
+async fn office(world: &World, token: &str) -> u16 {
+    let url = format!("{}/sellers", world.server.backoffice_url);
+    world.client.get(&url).bearer(token).send().await.status
+}
+
+async fn revoke(world: &World, lines: &str) -> Finished {
+    let command = ["admin", "tokens", "revoke", "--stdin", "--json"];
+    let environment = [("DATABASE_URL", world.database.url())];
+    run_fed(PROGRAM, &command, &environment, lines).await
+}
 
 #[tokio::test]
 async fn an_operator_token_is_made_listed_and_revoked() {
     let world = world().await;
-    let environment = [("DATABASE_URL", world.database.url())];
-    let made = run(
-        PROGRAM,
-        &["admin", "operator-tokens", "create", "--name", "catalogue feed"],
-        &environment,
-    )
-    .await
-    .success();
+    let made = admin(&world, "operator-tokens create --name feed")
+        .await
+        .success();
     let token = made.stdout.trim();
-    assert!(
-        token.starts_with("ps_op_") && !token.contains(char::is_whitespace),
-        "stdout is the token alone"
-    );
-    let url = format!("{}/sellers", world.server.backoffice_url);
-    world.client.get(&url).bearer(token).send().await.expect(200);
-
-    let list = run(PROGRAM, &["admin", "operator-tokens", "list"], &environment)
-        .await
-        .success();
-    assert!(!list.output().contains(token));
-    let line = list
-        .stdout
-        .lines()
-        .find(|line| line.contains("catalogue feed"))
-        .expect("the token is listed");
-    let id = line
-        .split_whitespace()
-        .find(|word| word.len() == 36)
-        .expect("its id");
-    run(PROGRAM, &["admin", "operator-tokens", "revoke", id], &environment)
-        .await
-        .success();
-    world
-        .client
-        .get(&url)
-        .bearer(token)
-        .send()
-        .await
-        .refused(401, "unauthorized");
-    world.office_get("/sellers").await.expect(200);
-
-    run(
-        PROGRAM,
-        &["admin", "operator-tokens", "revoke", &blackbox::offer_id(1)],
-        &environment,
-    )
-    .await
-    .failure();
-    run(
-        PROGRAM,
-        &["admin", "operator-tokens", "revoke", "x"],
-        &environment,
-    )
-    .await
-    .failure();
-    for nameless in [&["--name", ""][..], &[""], &[], &["one", "--name", "two"]] {
-        let command = [&["admin", "operator-tokens", "create"], nameless].concat();
-        run(PROGRAM, &command, &environment).await.failure();
-    }
-    let made = run(
-        PROGRAM,
-        &["admin", "operator-tokens", "create", "shop backend"],
-        &environment,
-    )
-    .await
-    .success();
-    world
-        .client
-        .get(&url)
-        .bearer(made.stdout.trim())
-        .send()
-        .await
-        .expect(200);
-}
-
-#[tokio::test]
-async fn an_operators_token_is_made_and_revoked_by_a_program() {
-    let world = world().await;
-    let of_office = async |token: &str| {
-        let url = format!("{}/sellers", world.server.backoffice_url);
-        world.client.get(&url).bearer(token).send().await.status
-    };
-    let made = told(&world, &["operator-tokens", "create", "ci"]).await.remove(0);
-    let token = made["token"].as_str().unwrap();
-    assert_eq!(made["name"], json!("ci"));
-    assert_eq!(of_office(token).await, 200);
-    let id = made["id"].as_str().unwrap();
-    let revoked = told(&world, &["operator-tokens", "revoke", id]).await;
+    assert!(token.starts_with("ps_op_") && !token.contains(char::is_whitespace));
+    assert_eq!(office(&world, token).await, 200);
+    let list = admin(&world, "operator-tokens list").await.success();
+    assert!(!list.output().contains(token) && list.stdout.contains("feed"));
+    let listed = told(&world, "operator-tokens list").await;
+    let id = listed.iter().find(|one| one["name"] == "feed").unwrap()["id"].as_str();
+    let revoked = told(&world, &format!("operator-tokens revoke {}", id.unwrap())).await;
     assert_eq!(revoked, [json!({"id": id, "revoked": true})]);
-    assert_eq!(of_office(token).await, 401);
-}
+    assert_eq!(office(&world, token).await, 401);
+    world.office_get("/sellers").await.expect(200);
+    let made = told(&world, "operator-tokens create ci").await.remove(0);
+    assert_eq!(made["name"], "ci");
+    assert_eq!(office(&world, made["token"].as_str().unwrap()).await, 200);
 
-#[tokio::test]
-async fn what_is_no_id_is_answered_with_what_one_looks_like() {
-    for command in [
-        ["import", "offers", "-", "--seller", "abc"].as_slice(),
-        &["admin", "operator-tokens", "revoke", "abc"],
+    for (wrong, code) in [
+        (format!("revoke {}", offer_id(1)), 3),
+        ("revoke x".to_owned(), 2),
+        ("create".to_owned(), 2),
+        ("create --name".to_owned(), 2),
+        ("create one --name two".to_owned(), 2),
     ] {
-        let refused = run(PROGRAM, command, &[]).await.failure();
+        admin(&world, &format!("operator-tokens {wrong}"))
+            .await
+            .ended(code);
+    }
+    run(
+        PROGRAM,
+        &["admin", "operator-tokens", "create", ""],
+        &[("DATABASE_URL", world.database.url())],
+    )
+    .await
+    .failure();
+    for words in ["import offers - --seller abc", "admin operator-tokens revoke abc"] {
+        let refused = cli(&world, words).await.failure();
+        let says_how = refused.stderr.contains("such as 0197a5c4-");
         assert!(
-            refused.stderr.contains("such as 0197a5c4-") && !refused.stderr.contains("invalid length"),
-            "{command:?}: {}",
+            says_how && !refused.stderr.contains("invalid length"),
+            "{}",
             refused.output()
         );
     }
@@ -121,7 +106,7 @@ async fn what_is_no_id_is_answered_with_what_one_looks_like() {
 async fn a_generated_key_serves() {
     let world = world().await;
     let generate = async || {
-        run(PROGRAM, &["admin", "keys", "generate"], &[])
+        admin(&world, "keys generate")
             .await
             .success()
             .stdout
@@ -131,118 +116,54 @@ async fn a_generated_key_serves() {
     let (one, two) = (generate().await, generate().await);
     assert_ne!(one, two);
     let (id, secret) = one.split_once(':').expect("<id>:<base64>");
-    assert!(
-        !id.is_empty() && secret.len() == 44,
-        "the second part is the base64 of 32 bytes"
-    );
+    assert!(!id.is_empty() && secret.len() == 44, "the base64 of 32 bytes");
     let options = ServerOptions::new(PROGRAM).set("SELLER_API__KEYS__SEALING", format!("{one},{two}"));
     TestServer::start(&options, &world.database).await;
 }
 
-/// A command of `admin` over a world's database.
-pub(crate) async fn admin(world: &World, command: &[&str]) -> Finished {
-    let command = [&["admin"], command].concat();
-    run(PROGRAM, &command, &[("DATABASE_URL", world.database.url())]).await
-}
-
-/// What a command of `admin` prints for programs.
-pub(crate) async fn told(world: &World, command: &[&str]) -> Vec<Value> {
-    let printed = admin(world, &[command, &["--json"]].concat()).await.success();
-    let lines = printed.stdout.lines();
-    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// What the newest entry of the log about something says: who and what.
-pub(crate) async fn newest_note(world: &World, subject: &str) -> (Value, Value) {
-    let entry = audit(world, &["--about", subject, "--limit", "1"])
-        .await
-        .remove(0);
-    assert_eq!(entry["subject"], subject);
-    (entry["actor"]["kind"].clone(), entry["action"].clone())
-}
-
-/// The audit log by the command line, newest first.
-pub(crate) async fn audit(world: &World, options: &[&str]) -> Vec<Value> {
-    let command = [&["admin", "audit", "list", "--json"], options].concat();
-    let environment = [("DATABASE_URL", world.database.url())];
-    let listed = run(PROGRAM, &command, &environment).await.success();
-    let lines = listed.stdout.lines();
-    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn words(entries: &[Value]) -> Vec<&str> {
-    entries
-        .iter()
-        .map(|entry| entry["action"].as_str().unwrap())
-        .collect()
-}
-
 #[tokio::test]
 async fn what_operators_do_stands_in_the_audit_log() {
-    let world = world().await;
-    let environment = [("DATABASE_URL", world.database.url())];
-    let made = run(
-        PROGRAM,
-        &["admin", "operator-tokens", "create", "shop"],
-        &environment,
-    )
-    .await
-    .success();
-    let entries = audit(&world, &[]).await;
+    let mut world = world().await;
+    let made = admin(&world, "operator-tokens create shop").await.success();
+    let entries = audit(&world, "").await;
     // The world's own token came first.
-    assert_eq!(words(&entries), ["operator_token.made", "operator_token.made"]);
+    assert_eq!(actions(&entries), ["operator_token.made", "operator_token.made"]);
     assert_eq!(entries[0]["actor"], json!({"kind": "command_line", "id": null}));
     assert_eq!(entries[0]["address"], Value::Null);
     let token = entries[0]["subject"].as_str().unwrap();
     assert!(made.stderr.contains(token), "{}", made.stderr);
 
-    let url = |path: &str| format!("{}{path}", world.server.backoffice_url);
-    let body = json!({"name": "Kettles", "email": "kettles@shop.example"});
-    let bearer = made.stdout.trim();
-    let request = world.client.request(Method::POST, &url("/sellers"));
-    let seller = request.bearer(bearer).json(&body).send().await.expect(201).json();
-    let seller = seller["id"].as_str().unwrap();
+    made.stdout.trim().clone_into(&mut world.server.operator_token);
+    let seller = world.seller().await.id;
     for _ in 0..2 {
-        let path = url(&format!("/sellers/{seller}/closure"));
-        let request = world.client.request(Method::POST, &path);
-        request.bearer(bearer).send().await.expect(200);
+        let closure = format!("/sellers/{seller}/closure");
+        world.office_post(&closure, &json!({})).await.expect(200);
     }
-    let about = audit(&world, &["--about", seller]).await;
-    assert_eq!(words(&about), ["seller.closed", "seller.registered"]);
+    let about = audit(&world, &format!("--about {seller}")).await;
+    assert_eq!(actions(&about), ["seller.closed", "seller.registered"]);
     for entry in &about {
         assert_eq!(entry["actor"], json!({"kind": "operator", "id": token}));
-        assert_eq!(
-            (&entry["address"], &entry["subject"]),
-            (&json!("127.0.0.1"), &json!(seller))
-        );
+        assert_eq!(entry["address"], "127.0.0.1");
+        assert_eq!(entry["subject"], json!(seller));
         assert!(entry["at"].as_str().unwrap().ends_with('Z'));
     }
-    let by = audit(&world, &["--about", token]).await;
+    let by = audit(&world, &format!("--about {token}")).await;
     let all = ["seller.closed", "seller.registered", "operator_token.made"];
-    assert_eq!(words(&by), all, "what the token did, and what was done to it");
-
-    run(
-        PROGRAM,
-        &["admin", "operator-tokens", "revoke", token],
-        &environment,
-    )
-    .await
-    .success();
-    let first = audit(&world, &["--limit", "2"]).await;
-    assert_eq!(words(&first), ["operator_token.revoked", "seller.closed"]);
-    let next = audit(&world, &["--before", first[1]["id"].as_str().unwrap()]).await;
+    assert_eq!(actions(&by), all, "what the token did, and what was done to it");
+    admin(&world, &format!("operator-tokens revoke {token}"))
+        .await
+        .success();
+    let first = audit(&world, "--limit 2").await;
+    assert_eq!(actions(&first), ["operator_token.revoked", "seller.closed"]);
+    let next = audit(&world, &format!("--before {}", first[1]["id"].as_str().unwrap())).await;
     assert_eq!(
-        words(&next),
+        actions(&next),
         ["seller.registered", "operator_token.made", "operator_token.made"]
     );
 
-    let table = run(
-        PROGRAM,
-        &["admin", "audit", "list", "--about", seller],
-        &environment,
-    )
-    .await
-    .success();
+    let table = admin(&world, &format!("audit list --about {seller}"))
+        .await
+        .success();
     let lines: Vec<_> = table.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{}", table.stdout);
     let column = lines[0].find("ACTION").unwrap();
@@ -251,5 +172,208 @@ async fn what_operators_do_stands_in_the_audit_log() {
         "{}",
         table.stdout
     );
-    assert!(!table.output().contains("ps_op_") && !table.output().contains("kettles@"));
+    assert!(!table.output().contains("ps_op_") && !table.output().contains("shop.example"));
+
+    // It may be there, and nobody has touched it; or it is none at all.
+    admin(&world, &format!("audit list --about {}", offer_id(9)))
+        .await
+        .success();
+    let unknown = admin(&world, "audit list --about nonsense").await.ended(3);
+    assert!(unknown.stderr.contains("\"nonsense\""), "{}", unknown.stderr);
+    let spaced = ["admin", "audit", "list", "--about", "a seller"];
+    let wrong = run(PROGRAM, &spaced, &[("DATABASE_URL", world.database.url())])
+        .await
+        .ended(2);
+    assert!(wrong.stderr.contains("must be an id such as"), "{}", wrong.stderr);
+}
+
+#[tokio::test]
+async fn connections_are_listed_with_who_runs_them() {
+    let world = world().await;
+    let partner = world.partner(&world.seller().await, &["offers:read"]).await;
+    let mut member = world.member().await;
+    world.pair(&mut member.browser, &partner, "offers:read").await;
+    let listed = told(&world, &format!("connections list {}", member.seller.id)).await;
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0]["client_id"], partner.client_id);
+    assert_eq!(listed[0]["scopes"], json!(["offers:read"]));
+    assert_eq!(listed[0]["owner_name"], "Kettles & Co");
+    let table = admin(&world, &format!("connections list {}", member.seller.email)).await;
+    assert_eq!(table.success().stdout.lines().count(), 2);
+}
+
+#[tokio::test]
+async fn tokens_from_stdin_are_revoked_line_by_line_and_never_repeated() {
+    let world = world().await;
+    let seller = world.seller().await;
+    let application = world.application(&seller, &["offers:read"]).await;
+    let mut tokens = Vec::new();
+    for _ in 0..4 {
+        tokens.push(world.token(&application).await);
+    }
+    let [found, first, second, other] = tokens.try_into().unwrap();
+    let [personal, last] = [(); 2].map(|()| world.personal_token(&seller, &["offers:read"]));
+    let (personal, last) = (personal.await.token, last.await.token);
+    for (token, line_end) in [(&found, "\n"), (&personal, "")] {
+        assert!(world.works(token).await);
+        let done = revoke(&world, &format!("{token}{line_end}")).await.success();
+        assert!(!done.output().contains(token.as_str()), "{}", done.output());
+        assert!(!world.works(token).await);
+        let family = json_lines(&done)[0]["family"].clone();
+        is_noted(&world, family.as_str().unwrap(), "token.revoked").await;
+    }
+    revoke(&world, &found).await.success();
+    let done = revoke(&world, &format!("{first}\r\n\n  {second}\n"))
+        .await
+        .success();
+    let lines = json_lines(&done).into_iter();
+    let lines = lines.map(|line| (line["line"].clone(), line["revoked"].clone()));
+    assert!(lines.eq([(json!(1), json!(true)), (json!(3), json!(true))]));
+    assert!(!world.works(&first).await && !world.works(&second).await);
+
+    // What is wrong comes first, and what is revoked already is no failure.
+    let unknown = format!("ps_at_{}", "A".repeat(64));
+    for (wrong, code) in [("nonsense", 2), (unknown.as_str(), 3)] {
+        let notes = audit(&world, "").await.len();
+        let done = revoke(&world, &format!("{wrong}\n{last}\n{first}\n"))
+            .await
+            .ended(code);
+        assert!(
+            ![wrong, &last, &first]
+                .iter()
+                .any(|text| done.output().contains(*text))
+        );
+        let lines = json_lines(&done).into_iter();
+        assert!(lines.map(|line| line["revoked"] == true).eq([false, true, true]));
+        assert!(!world.works(&last).await);
+        let new = audit(&world, "").await.len() - notes;
+        assert_eq!(
+            new,
+            usize::from(code == 2),
+            "only what changes something is noted"
+        );
+    }
+    let environment = [("DATABASE_URL", world.database.url())];
+    let command = ["admin", "tokens", "revoke", "--stdin"];
+    let lines = format!("{first}\nnonsense\n");
+    let table = run_fed(PROGRAM, &command, &environment, &lines).await.ended(2);
+    assert!(table.stdout.contains("line 1: revoked") && table.stdout.contains("line 2: not revoked"));
+    assert!(world.works(&other).await);
+
+    let mut member = world.member().await;
+    let partner = world.partner(&seller, &["offers:read"]).await;
+    let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
+    revoke(&world, &pair.refresh).await.success();
+    assert!(
+        !world.works(&pair.access).await,
+        "the family ends with its refresh token"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_token_is_refused_without_being_repeated() {
+    let world = world().await;
+    let application = world.application(&world.seller().await, &["offers:read"]).await;
+    let notes = audit(&world, "").await.len();
+    let nobodys = format!("ps_at_{}", "A".repeat(64));
+    for (text, code) in [
+        (nobodys.as_str(), 3),
+        ("", 2),
+        (&application.client_secret, 2),
+        (&world.server.operator_token, 2),
+    ] {
+        let refused = revoke(&world, text).await.ended(code);
+        assert!(
+            text.is_empty() || !refused.output().contains(text),
+            "{}",
+            refused.output()
+        );
+    }
+    for rest in ["", &nobodys, "--seller 1 --application x --yes"] {
+        admin(&world, &format!("tokens revoke {rest}")).await.ended(2);
+    }
+    assert_eq!(audit(&world, "").await.len(), notes);
+}
+
+#[tokio::test]
+async fn all_tokens_of_an_application_or_a_seller_are_revoked() {
+    let world = world().await;
+    let (one, two) = (world.seller().await, world.seller().await);
+    let register = async |name: &str| world.register(&one, json!({"name": name})).await;
+    let (first, second) = (register("First").await, register("Second").await);
+    let tokens = [world.token(&first).await, world.token(&first).await];
+    let others = world.token(&second).await;
+    let personal = world.personal_token(&one, &["offers:read"]).await.token;
+    let foreign = world.personal_token(&two, &["offers:read"]).await.token;
+
+    admin(&world, "tokens revoke --application First").await.ended(2);
+    let done = told(&world, "tokens revoke --application First --yes").await;
+    assert_eq!(done, [json!({"of": first.client_id, "grants_ended": 2})]);
+    assert!(!world.works(&tokens[0]).await && !world.works(&tokens[1]).await);
+    assert!(world.works(&others).await);
+    is_noted(&world, &first.client_id, "tokens.revoked").await;
+
+    let done = told(&world, "tokens revoke --seller 1 --yes").await;
+    assert_eq!(done, [json!({"of": one.id, "grants_ended": 2})]);
+    assert!(!world.works(&others).await && !world.works(&personal).await);
+    assert!(world.works(&foreign).await);
+    is_noted(&world, &one.id, "tokens.revoked").await;
+    assert!(world.works(&world.token(&first).await).await);
+}
+
+#[tokio::test]
+async fn what_has_not_arrived_is_listed_and_delivered_again() {
+    let world = World::with(PROGRAM, soon_again).await;
+    let integration = world.integration().await;
+    let (seller, token) = (&integration.seller, &integration.token);
+    let receiver = Receiver::start().await;
+    receiver.answers(Reply::Status(503));
+    let hook = world.hook(token, &receiver).await;
+    let subscriptions = told(&world, &format!("webhooks subscriptions {}", seller.id)).await;
+    assert_eq!(subscriptions.len(), 1, "{subscriptions:?}");
+    assert_eq!(subscriptions[0]["id"], json!(hook.id));
+    assert_eq!(subscriptions[0]["url"], json!(receiver.url));
+    assert_eq!(subscriptions[0]["active"], json!(true));
+
+    let order = world.paid_order(&integration.trader()).await;
+    let exhausted = eventually("both deliveries are given up", async || {
+        Some(told(&world, "webhooks exhausted").await).filter(|listed| listed.len() == 2)
+    })
+    .await;
+    assert_eq!(told(&world, "webhooks pending").await, [json!(null); 0]);
+    let newest = &exhausted[0];
+    let expected = json!({
+        "id": newest["id"], "seller_id": seller.id, "subscription_id": hook.id, "event": newest["event"],
+        "created_at": newest["created_at"], "attempts": 6, "next_retry_at": null, "response_status": 503,
+        "error": null,
+    });
+    assert_eq!(*newest, expected);
+    let id = newest["id"].as_str().unwrap();
+    let before = told(&world, &format!("webhooks exhausted --before {id}")).await;
+    assert_eq!(before, exhausted[1..]);
+    let of = format!("--seller 1 --subscription {}", hook.id);
+    assert_eq!(told(&world, &format!("webhooks exhausted {of}")).await, exhausted);
+    world.seller().await;
+    for kind in ["exhausted", "pending"] {
+        let refused = admin(&world, &format!("webhooks {kind} --subscription {id}"))
+            .await
+            .ended(3);
+        assert!(refused.stderr.contains(id), "{}", refused.output());
+        let of_another = format!("webhooks {kind} --seller 2 --subscription {}", hook.id);
+        admin(&world, &of_another).await.ended(3);
+    }
+
+    let seen = receiver.count();
+    receiver.answers(Reply::Status(200));
+    let new = told(&world, &format!("webhooks deliver-again {id} {of}"))
+        .await
+        .remove(0);
+    let arrived = receiver.has(seen + 1).await.pop().unwrap();
+    assert_eq!(new["delivery_id"], arrived.delivery());
+    assert_eq!(arrived.json()["event"], newest["event"]);
+    assert!(arrived.json().to_string().contains(&order.number));
+    is_noted(&world, id, "delivery.repeated").await;
+    admin(&world, &format!("webhooks deliver-again {} {of}", hook.id))
+        .await
+        .ended(3);
 }

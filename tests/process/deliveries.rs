@@ -6,9 +6,9 @@ use blackbox::{Receiver, Reply, Sandbox, World, eventually, local_receivers};
 use chrono::TimeDelta;
 use rustix::process::Signal;
 use serde_json::json;
-use testkit::{ServerOptions, TestClock, TestWorker};
+use testkit::{ServerOptions, TestClock, TestDatabase, TestWorker};
 
-use crate::{PROGRAM, world};
+use crate::PROGRAM;
 
 /// Longer than a worker's claim on what it was given.
 const LEASE: TimeDelta = TimeDelta::seconds(31);
@@ -18,7 +18,7 @@ pub(crate) fn without_workers(options: ServerOptions) -> ServerOptions {
 }
 
 /// A worker that is going to be killed, known to the database by its name.
-pub(crate) fn doomed(world: &World) -> TestWorker {
+fn doomed(world: &World) -> TestWorker {
     let url = format!("{}?application_name=doomed", world.database.url());
     let options = world.options.clone().set("SELLER_API__DATABASE__URL", url);
     TestWorker::start(&options, &world.database)
@@ -26,7 +26,7 @@ pub(crate) fn doomed(world: &World) -> TestWorker {
 
 /// Kills a worker in the midst of an attempt, and lets its claims run out. What it had asked the database for at that moment
 /// must not be carried out at a time that only comes afterwards.
-pub(crate) async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
+async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
     worker.kill();
     eventually("the end of the dead one's connections", async || {
         let left = "select count(*) from pg_stat_activity where application_name = 'doomed' and datname = current_database() and $1 = ''";
@@ -34,37 +34,6 @@ pub(crate) async fn dies(world: &World, clock: &TestClock, mut worker: TestWorke
     })
     .await;
     clock.advance(LEASE).await;
-}
-
-#[tokio::test]
-async fn what_a_killed_worker_had_in_hand_is_delivered_by_another() {
-    let world = World::with(PROGRAM, without_workers).await;
-    let clock = world.database.control_clock().await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world.hook(&own.token, &receiver).await;
-    receiver.answers(Reply::Silence);
-    world.any_order(&own.seller).await;
-    let worker = doomed(&world);
-    receiver.has(1).await;
-    dies(&world, &clock, worker).await;
-    assert_eq!(
-        world.delivery(&own.token, &hook.id).await["attempt"],
-        0,
-        "no attempt has ended"
-    );
-    receiver.answers(Reply::Status(200));
-    let _another = TestWorker::start(&world.options, &world.database);
-    let delivery = world.attempted(&own.token, &hook, 1).await;
-    assert!(delivery["delivered_at"].is_string(), "{delivery}");
-    let arrived = receiver.has(2).await;
-    assert_eq!(
-        arrived[0].delivery(),
-        arrived[1].delivery(),
-        "the receiver can tell that it is the same"
-    );
-    assert_eq!(arrived[0].body, arrived[1].body);
-    assert_eq!(delivery["id"], arrived[0].delivery());
-    assert_eq!(receiver.count(), 2);
 }
 
 #[tokio::test]
@@ -189,24 +158,28 @@ async fn metrics_tell_of_deliveries() {
 }
 
 #[tokio::test]
-async fn that_deliveries_may_go_anywhere_is_told_loudly_and_never_by_itself() {
-    let loud = |log: &str| log.contains("webhooks may go to ANY address") && log.contains("WARN");
-    assert!(!loud(&world().await.server.log()));
-    assert!(loud(&World::with(PROGRAM, local_receivers).await.server.log()));
+async fn dangerous_settings_are_told_loudly_and_are_none_by_themselves() {
+    let anywhere = "webhooks may go to ANY address";
+    let anybody = "ANYBODY is believed";
+    let database = TestDatabase::create().await;
+    for (settings, told) in [
+        (ServerOptions::new(PROGRAM), [false, false]),
+        (local_receivers(ServerOptions::new(PROGRAM)), [true, false]),
+        (trusting("10.0.0.0/8,fd00::/8"), [false, false]),
+        (trusting("::/0"), [false, true]),
+        (trusting("10.0.0.1,0.0.0.0/0"), [false, true]),
+    ] {
+        let log = blackbox::listen(&settings, database.url()).await.log();
+        let loud = [anywhere, anybody].map(|words| {
+            log.lines()
+                .any(|line| line.contains(words) && line.contains("WARN"))
+        });
+        assert_eq!(loud, told, "{log}");
+    }
 }
 
-#[tokio::test]
-async fn that_anybody_is_believed_to_be_a_proxy_is_told_loudly_and_never_by_itself() {
-    let loud = |log: &str| log.contains("ANYBODY is believed") && log.contains("WARN");
-    for (networks, told) in [
-        ("10.0.0.0/8,fd00::/8", false),
-        ("::/0", true),
-        ("10.0.0.1,0.0.0.0/0", true),
-    ] {
-        let options = |options: ServerOptions| options.set("SELLER_API__SERVER__TRUSTED_PROXIES", networks);
-        let log = World::with(PROGRAM, options).await.server.log();
-        assert_eq!(loud(&log), told, "{networks}: {log}");
-    }
+fn trusting(networks: &str) -> ServerOptions {
+    ServerOptions::new(PROGRAM).set("SELLER_API__SERVER__TRUSTED_PROXIES", networks)
 }
 
 #[tokio::test]

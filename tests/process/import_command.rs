@@ -1,165 +1,91 @@
 //! `import offers`: the same rules as the back office's import, from a file or stdin.
 
-use std::process::Stdio;
-
-use blackbox::{World, offer_line, run};
+use blackbox::{World, offer_line, run_fed};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
 use crate::{
-    PROGRAM,
+    PROGRAM, cli,
     exit_codes::{interrupted, started},
     world,
 };
 
 async fn listed(world: &World, token: &str) -> usize {
-    world.get(token, "/v1/offers?fields=id").await.expect(200).json()["items"]
-        .as_array()
-        .unwrap()
-        .len()
+    let page = world.get(token, "/v1/offers?fields=id").await.expect(200).json();
+    page["items"].as_array().unwrap().len()
 }
 
 #[tokio::test]
-async fn a_file_is_imported_and_bad_lines_are_reported() {
+async fn a_file_or_stdin_is_imported_and_bad_lines_are_reported() {
     let world = world().await;
     let (seller, token) = world.reader().await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("offers.ndjson");
-    let (path, environment) = (path.to_str().unwrap(), [("DATABASE_URL", world.database.url())]);
-    std::fs::write(
-        path,
-        format!("{}\r\n\n{}\n", offer_line(1, json!({})), offer_line(2, json!({}))),
-    )
-    .unwrap();
-    run(
-        PROGRAM,
-        &["import", "offers", path, "--seller", &seller.id],
-        &environment,
-    )
-    .await
-    .success();
+    let import = async |lines: String, of: &str| {
+        std::fs::write(&path, lines).unwrap();
+        cli(&world, &format!("import offers {} --seller {of}", path.display())).await
+    };
+    let lines = || format!("{}\r\n\n{}\n", offer_line(1, json!({})), offer_line(2, json!({})));
+    import(lines(), &seller.id).await.success();
     assert_eq!(listed(&world, &token).await, 2);
     for name in ["1", seller.email.as_str()] {
-        let again = ["import", "offers", path, "--seller", name];
-        let again = run(PROGRAM, &again, &environment).await.success();
+        let again = import(lines(), name).await.success();
         assert!(again.stdout.contains("unchanged 2"), "{}", again.output());
     }
-
-    std::fs::write(
-        path,
-        format!(
-            "{}\n\nbad\n{}",
-            offer_line(3, json!({})),
-            offer_line(4, json!({"stock": -1}))
-        ),
-    )
-    .unwrap();
-    let partial = run(
-        PROGRAM,
-        &["import", "offers", path, "--seller", &seller.id],
-        &environment,
-    )
-    .await;
+    let (good, bad) = (offer_line(3, json!({})), offer_line(4, json!({"stock": -1})));
+    let partial = import(format!("{good}\n\nbad\n{bad}"), &seller.id)
+        .await
+        .failure();
     assert_eq!(listed(&world, &token).await, 3);
     let text = partial.output();
     assert!(
-        text.contains('3') && text.contains('4') && text.contains("stock"),
+        ["3", "4", "stock"].iter().all(|part| text.contains(part)),
         "{text}"
     );
-    assert_ne!(
-        partial.code,
-        Some(0),
-        "a script sees that lines were rejected: {text}"
-    );
-}
-
-#[tokio::test]
-async fn stdin_is_imported() {
-    let world = world().await;
-    let (seller, token) = world.reader().await;
-    let mut command = tokio::process::Command::new(PROGRAM);
-    command
-        .args(["import", "offers", "-", "--seller", &seller.id])
-        .env("DATABASE_URL", world.database.url());
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    for n in 1..=50 {
-        stdin
-            .write_all(format!("{}\n", offer_line(n, json!({}))).as_bytes())
-            .await
-            .unwrap();
-    }
-    drop(stdin);
-    let output = child.wait_with_output().await.unwrap();
+    let unknown = import(lines(), &blackbox::offer_id(9)).await.ended(3);
+    assert!(unknown.stderr.contains("`GET /sellers`"), "{}", unknown.stderr);
+    let missing = format!("import offers /nowhere/offers.ndjson --seller {}", seller.id);
+    let missing = cli(&world, &missing).await.failure();
     assert!(
-        output.status.success(),
+        missing.stderr.contains("/nowhere/offers.ndjson"),
         "{}",
-        String::from_utf8_lossy(&output.stderr)
+        missing.stderr
     );
-    assert_eq!(listed(&world, &token).await, 50);
-}
 
-#[tokio::test]
-async fn a_missing_file_and_an_unknown_seller_are_named() {
-    let world = world().await;
-    let seller = world.seller().await;
+    let import = ["import", "offers", "-", "--seller", &seller.id];
     let environment = [("DATABASE_URL", world.database.url())];
-    let missing = run(
-        PROGRAM,
-        &[
-            "import",
-            "offers",
-            "/nowhere/offers.ndjson",
-            "--seller",
-            &seller.id,
-        ],
-        &environment,
-    )
-    .await;
-    assert!(missing.failure().stderr.contains("/nowhere/offers.ndjson"));
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("offers.ndjson");
-    std::fs::write(&path, offer_line(1, json!({}))).unwrap();
-    let nobody = blackbox::offer_id(9);
-    let unknown = run(
-        PROGRAM,
-        &["import", "offers", path.to_str().unwrap(), "--seller", &nobody],
-        &environment,
-    )
-    .await;
-    assert!(unknown.ended(3).stderr.contains("`GET /sellers`"));
+    let lines: String = (5..9).map(|n| offer_line(n, json!({})) + "\n").collect();
+    run_fed(PROGRAM, &import, &environment, &lines).await.success();
+    assert_eq!(listed(&world, &token).await, 7);
 }
 
 #[tokio::test]
 async fn what_was_interrupted_may_be_repeated_from_its_start() {
     let world = world().await;
-    let seller = world.seller().await;
-    let lines: Vec<_> = (1..=6_000).map(|n| offer_line(n, json!({}))).collect();
-    let lines = lines.join("\n") + "\n";
-    let (seller_id, environment) = (seller.id.as_str(), [("DATABASE_URL", world.database.url())]);
-    let import = ["import", "offers", "-", "--seller", seller_id];
-    let mut importing = started(&import, &environment);
+    let seller = world.seller().await.id;
+    let lines: String = (1..=6_000).map(|n| offer_line(n, json!({})) + "\n").collect();
+    let environment = [("DATABASE_URL", world.database.url())];
+    let mut importing = started(&["import", "offers", "-", "--seller", &seller], &environment);
     let stdin = importing.stdin.as_mut().unwrap();
     stdin.write_all(lines.as_bytes()).await.unwrap();
     stdin.flush().await.unwrap();
     // As many as go in one transaction; the rest waits for more, and is lost with the command.
     let fed = "select count(*) from offers where seller_id::text = $1";
     blackbox::eventually("the first transaction", async || {
-        (world.count(fed, seller_id).await == 5_000).then_some(())
+        (world.count(fed, &seller).await == 5_000).then_some(())
     })
     .await;
     interrupted(importing).await;
-    assert_eq!(world.count(fed, seller_id).await, 5_000);
+    assert_eq!(world.count(fed, &seller).await, 5_000);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("offers.ndjson");
     std::fs::write(&path, lines).unwrap();
-    let again = ["import", "offers", path.to_str().unwrap(), "--seller", seller_id];
-    let again = run(PROGRAM, &again, &environment).await.success();
+    let again = cli(
+        &world,
+        &format!("import offers {} --seller {seller}", path.display()),
+    )
+    .await
+    .success();
     assert!(
         again.stdout.contains("created 1000, updated 0, unchanged 5000"),
         "{}",

@@ -1,7 +1,5 @@
 //! A key that seals is replaced: nothing that was sealed is lost, and nothing stays under the old one.
 
-use std::time::Duration;
-
 use blackbox::{EVENTS, Expect, Finished, Receiver, Visitor, World, local_receivers, offer_line, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -11,6 +9,7 @@ use crate::{
     PROGRAM,
     admin::audit,
     exit_codes::{interrupted, started},
+    starts::reason,
 };
 
 const KEYS: &str = "SELLER_API__KEYS__SEALING";
@@ -27,14 +26,29 @@ fn id(key: &str) -> &str {
 }
 
 /// Runs `admin keys` with these keys.
-async fn admin(world: &World, keys: &str, command: &[&str]) -> Finished {
+async fn admin(world: &World, keys: &str, command: &str) -> Finished {
     let environment = [("DATABASE_URL", world.database.url()), (KEYS, keys)];
-    run(PROGRAM, &[&["admin", "keys"], command].concat(), &environment).await
+    let words: Vec<_> = ["admin", "keys"].into_iter().chain(command.split(' ')).collect();
+    run(PROGRAM, &words, &environment).await
+}
+
+/// A server with these keys, over a world's database.
+async fn serving(world: &World, keys: &str) -> TestServer {
+    let options = ServerOptions::new(PROGRAM).set(KEYS, keys);
+    TestServer::listen(&options, world.database.url()).await
+}
+
+/// Two keys, and a world with everything sealed by the first.
+async fn sealed_world() -> (String, String, World, Sealed) {
+    let (old, new) = (sealing_key(), sealing_key());
+    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
+    let sealed = Sealed::by(&world).await;
+    (old, new, world, sealed)
 }
 
 /// How many values of each column a key seals, by `admin keys status`, and what it is to the keys given.
 async fn sealed_by(world: &World, keys: &str, key: &str) -> (Vec<u64>, String) {
-    let told = admin(world, keys, &["status", "--json"]).await.success().stdout;
+    let told = admin(world, keys, "status --json").await.success().stdout;
     let lines = told
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -119,10 +133,8 @@ impl Sealed {
 
 #[tokio::test]
 async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
-    let (old, new) = (sealing_key(), sealing_key());
+    let (old, new, mut world, sealed) = sealed_world().await;
     let both = format!("{new},{old}");
-    let mut world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
-    let sealed = Sealed::by(&world).await;
     let (counts, state) = sealed_by(&world, &old, &old).await;
     assert_eq!(state, "seals");
     assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
@@ -137,17 +149,17 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     );
     assert_eq!(sealed_by(&world, &both, &new).await.1, "seals");
 
-    admin(&world, &both, &["reseal", "--dry-run"]).await.success();
+    admin(&world, &both, "reseal --dry-run").await.success();
     assert_eq!(
         sealed_by(&world, &both, &old).await.0,
         counts,
         "nothing was written"
     );
-    let about = ["audit", "list", "--about", id(&new)];
+    let about = format!("audit list --about {}", id(&new));
     let unknown = crate::admin::admin(&world, &about).await.ended(3);
     assert!(unknown.stderr.contains(id(&new)), "{}", unknown.stderr);
-    let told = admin(&world, &both, &["reseal"]).await.success().stdout;
-    let noted = audit(&world, &["--about", id(&new)]).await;
+    let told = admin(&world, &both, "reseal").await.success().stdout;
+    let noted = audit(&world, &format!("--about {}", id(&new))).await;
     assert_eq!(noted.len(), 1, "{noted:?}");
     assert_eq!(noted[0]["action"], "keys.resealing_begun");
     assert!(told.contains("subscriptions.secret: 1 sealed anew"), "{told}");
@@ -155,11 +167,11 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     let left = sealed_by(&world, &both, &old).await.0;
     assert_eq!(left, [&[0], &counts[1..]].concat());
     assert_eq!(sealed_by(&world, &both, &new).await.0[0], 1);
-    let told = admin(&world, &both, &["reseal", "--json"]).await.success().stdout;
+    let told = admin(&world, &both, "reseal --json").await.success().stdout;
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["column"], json!(COLUMNS[0]));
     assert_eq!((&told["resealed"], &told["key"]), (&json!(0), &json!(id(&new))));
-    let told = admin(&world, &both, &["reseal"]).await.success().stdout;
+    let told = admin(&world, &both, "reseal").await.success().stdout;
     assert!(told.contains("subscriptions.secret: 0 sealed anew"), "{told}");
 
     let mails = TempDir::new().unwrap();
@@ -198,125 +210,89 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     sealed.next_page(&world).await.invalid(&["after"]);
 }
 
-#[tokio::test]
-async fn what_does_not_open_is_told_and_left_alone() {
-    let (old, new) = (sealing_key(), sealing_key());
-    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
-    Sealed::by(&world).await;
-    let before = sealed_by(&world, &old, &old).await.0;
-    let (counts, state) = sealed_by(&world, &new, &old).await;
-    assert_eq!((counts, state.as_str()), (before.clone(), "missing"));
-    for command in [&["reseal"][..], &["reseal", "--dry-run"]] {
-        let refused = admin(&world, &new, command).await.failure();
-        let told = format!(
-            "values do not open under the key \"{}\", which is not in",
-            id(&old)
-        );
-        assert!(refused.stderr.contains(&told), "{}", refused.output());
-    }
-    assert_eq!(sealed_by(&world, &old, &old).await.0, before);
-    let without = admin(&world, "", &["status"]).await.failure();
-    assert!(without.stderr.contains("keys.sealing"), "{}", without.output());
-}
-
 /// Another key under the id of this one.
 fn forged(key: &str) -> String {
     format!("{}:{}", id(key), sealing_key().split_once(':').unwrap().1)
 }
 
+/// Sealing anew must not come about; what is told of it.
+async fn is_refused(world: &World, keys: &str, told: &str) {
+    for command in ["reseal", "reseal --dry-run"] {
+        let refused = admin(world, keys, command).await.failure();
+        assert!(refused.stderr.contains(told), "{}", refused.output());
+    }
+}
+
 #[tokio::test]
-async fn nothing_is_sealed_by_another_key_under_an_id_that_is_taken() {
-    let (old, new) = (sealing_key(), sealing_key());
-    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
-    Sealed::by(&world).await;
+async fn what_does_not_open_is_told_and_left_alone() {
+    let (old, new, world, _sealed) = sealed_world().await;
+    let both = format!("{new},{old}");
     let before = sealed_by(&world, &old, &old).await.0;
+
+    // The key is missing, which stops no server.
+    let missing = (before.clone(), "missing".to_owned());
+    assert_eq!(sealed_by(&world, &new, &old).await, missing);
+    let told = format!("do not open under the key \"{}\", which is not in", id(&old));
+    is_refused(&world, &new, &told).await;
+    let server = serving(&world, &new).await;
+    server.ready().await;
+    let named = |log: &str| log.contains("not in `keys.sealing`") && log.contains(id(&old));
+    server.log_with(named).await;
+    let server = serving(&world, &both).await;
+    server.ready().await;
+    let log = server.log_with(|log| log.contains("ready")).await;
+    assert!(!named(&log), "whoever has both has nothing to be told: {log}");
+    let without = admin(&world, "", "status").await.failure();
+    assert!(without.stderr.contains("keys.sealing"), "{}", without.output());
+
+    // Another one stands under its id: it serves nothing.
     let wrong = forged(&old);
-    let told = format!("under its id \"{}\"", id(&old));
-    let options = ServerOptions::new(PROGRAM).set(KEYS, &wrong);
-    let server = TestServer::listen(&options, world.database.url()).await;
+    let is_wrong = (before.clone(), "wrong".to_owned());
+    let server = serving(&world, &wrong).await;
     server.not_ready().await;
-    let url = format!("{}/readyz", server.backoffice_url);
-    let answer = world.client.get(&url).send().await;
-    assert_eq!(answer.status, 503);
-    let reason = String::from_utf8(answer.bytes).unwrap();
-    assert!(
-        reason.contains("under its id") && reason.contains(id(&old)),
-        "{reason}"
-    );
+    let told = reason(&server).await;
+    assert!(told.contains("under its id") && told.contains(id(&old)), "{told}");
     server
         .log_with(|log| log.contains("not ready") && log.contains("under its id"))
         .await;
-    let is_wrong = (before.clone(), "wrong".to_owned());
     assert_eq!(sealed_by(&world, &wrong, &old).await, is_wrong);
-    for command in [&["reseal"][..], &["reseal", "--dry-run"]] {
-        let refused = admin(&world, &wrong, command).await.ended(1);
-        assert!(refused.stderr.contains(&told), "{}", refused.output());
-    }
-
+    is_refused(&world, &wrong, &format!("under its id \"{}\"", id(&old))).await;
     // Behind a right one it seals nothing, and is told of.
     let behind = format!("{new},{wrong}");
-    let options = ServerOptions::new(PROGRAM).set(KEYS, &behind);
-    let server = TestServer::listen(&options, world.database.url()).await;
+    let server = serving(&world, &behind).await;
     server.ready().await;
     let named =
         |log: &str| log.contains("do not open what is stored under their ids") && log.contains(id(&old));
     server.log_with(named).await;
     assert_eq!(sealed_by(&world, &behind, &old).await, is_wrong);
-    let refused = admin(&world, &behind, &["reseal"]).await.ended(1);
-    assert!(refused.stderr.contains("though it is in"), "{}", refused.output());
+    is_refused(&world, &behind, "though it is in").await;
     assert_eq!(sealed_by(&world, &old, &old).await, (before, "seals".to_owned()));
-    world.office_get("/sellers").await.expect(200);
-}
 
-#[tokio::test]
-async fn a_single_value_that_was_changed_makes_no_other_key() {
-    let (old, new) = (sealing_key(), sealing_key());
-    let both = format!("{new},{old}");
-    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
-    Sealed::by(&world).await;
-    let client = world.database.connect().await;
-    let ready = ServerOptions::new(PROGRAM).set(KEYS, &old);
-    let changed = "update subscriptions set secret = set_byte(secret, length(secret) - 1, 255 - get_byte(secret, length(secret) - 1))";
-    client.batch_execute(changed).await.unwrap();
-    let server = TestServer::listen(&ready, world.database.url()).await;
-    server.ready().await;
-    let refused = admin(&world, &both, &["reseal"]).await.failure();
-    assert!(refused.stderr.contains("though it is in"), "{}", refused.output());
+    // A single value that was changed makes no other key.
+    let changed = "update subscriptions set secret = \
+        set_byte(secret, length(secret) - 1, 255 - get_byte(secret, length(secret) - 1))";
+    world
+        .database
+        .connect()
+        .await
+        .batch_execute(changed)
+        .await
+        .unwrap();
+    serving(&world, &old).await.ready().await;
+    is_refused(&world, &both, "though it is in").await;
     let (counts, state) = sealed_by(&world, &both, &old).await;
     assert_eq!((counts[0], state.as_str()), (1, "opens"));
 }
 
 #[tokio::test]
-async fn a_key_that_is_missing_is_named_at_the_start_and_stops_nothing() {
-    let (old, new) = (sealing_key(), sealing_key());
-    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
-    Sealed::by(&world).await;
-    let options = ServerOptions::new(PROGRAM).set(KEYS, &new);
-    let server = TestServer::listen(&options, world.database.url()).await;
-    server.ready().await;
-    let named = |log: &str| log.contains("not in `keys.sealing`") && log.contains(id(&old));
-    server.log_with(named).await;
-    // Whoever has both has nothing to be told.
-    let options = ServerOptions::new(PROGRAM).set(KEYS, format!("{new},{old}"));
-    let server = TestServer::listen(&options, world.database.url()).await;
-    server.ready().await;
-    let log = server.log_with(|log| log.contains("ready")).await;
-    assert!(!log.contains("not in `keys.sealing`"), "{log}");
-}
-
-#[tokio::test]
-async fn sealing_anew_that_was_interrupted_is_run_again() {
-    let (old, new) = (sealing_key(), sealing_key());
+async fn sealing_anew_waits_for_whoever_holds_a_value_and_is_run_again_after_an_interruption() {
+    let (old, new, world, _sealed) = sealed_world().await;
     let both = format!("{new},{old}");
-    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
-    Sealed::by(&world).await;
     let before = sealed_by(&world, &both, &old).await.0;
     let mut holder = world.database.connect().await;
-    // The command waits for this one, and has begun by then.
     let held = holder.transaction().await.unwrap();
-    held.execute("select from subscriptions for update", &[])
-        .await
-        .unwrap();
+    let row = "select from subscriptions for update";
+    held.execute(row, &[]).await.unwrap();
     let environment = [("DATABASE_URL", world.database.url()), (KEYS, both.as_str())];
     let resealing = started(&["admin", "keys", "reseal"], &environment);
     let begun = "select count(*) from audit_log where action = 'keys.resealing_begun' and $1 <> ''";
@@ -325,40 +301,25 @@ async fn sealing_anew_that_was_interrupted_is_run_again() {
     })
     .await;
     interrupted(resealing).await;
-    held.rollback().await.unwrap();
-    // The server may still carry out the one statement that was under way.
-    let after = sealed_by(&world, &both, &old).await.0;
-    assert!(
-        after[0] <= before[0] && after[1..] == before[1..],
-        "{before:?}, {after:?}"
-    );
-    admin(&world, &both, &["reseal"]).await.success();
-    assert_eq!(sealed_by(&world, &both, &old).await.0[0], 0);
-}
-
-#[tokio::test]
-async fn a_value_that_somebody_holds_is_waited_for() {
-    let (old, new) = (sealing_key(), sealing_key());
-    let both = format!("{new},{old}");
-    let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
-    Sealed::by(&world).await;
-    let mut holder = world.database.connect().await;
-    let held = holder.transaction().await.unwrap();
-    held.execute("select from subscriptions for update", &[])
-        .await
-        .unwrap();
-    let refused = admin(&world, &both, &["reseal"]).await.failure();
+    let refused = admin(&world, &both, "reseal").await.failure();
     assert!(
         refused.stderr.contains("1 values were in the hands"),
         "{}",
         refused.output()
     );
-    let resealing = admin(&world, &both, &["reseal"]);
-    let letting_go = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+    let waited = async {
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and $1 = ''";
+        blackbox::eventually("it waits", async || {
+            (world.count(waiting, "").await > 0).then_some(())
+        })
+        .await;
         held.rollback().await.unwrap();
     };
-    let (finished, ()) = tokio::join!(resealing, letting_go);
+    let (finished, ()) = tokio::join!(admin(&world, &both, "reseal"), waited);
     finished.success();
-    assert_eq!(sealed_by(&world, &both, &old).await.0[0], 0);
+    let after = sealed_by(&world, &both, &old).await.0;
+    assert!(
+        after[0] == 0 && after[1..] == before[1..],
+        "{before:?}, {after:?}"
+    );
 }

@@ -1,8 +1,8 @@
-//! The connection breaks in the very moment of a COMMIT: the answer tells what really happened, or the key stays taken.
+//! The connection breaks in the very moment of a COMMIT, and the database cannot be asked for a while: the answer tells what really
+//! happened, or the key stays taken. Where it can be asked, crash points tell.
 
-use blackbox::{Expect, Trader, World, eventually, parcel};
+use blackbox::{Expect, Pair, Trader, World, eventually, parcel};
 use chrono::TimeDelta;
-use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Link, LostCommit, Request};
 
@@ -17,12 +17,9 @@ async fn prepared() -> (World, Link, Trader, String) {
     (world, link, trader, offer)
 }
 
-fn patch(world: &World, trader: &Trader, offer: &str, key: Option<&str>) -> Request {
+fn patch(world: &World, trader: &Trader, offer: &str) -> Request {
     let request = world.patching(&trader.token, offer, &json!({"stock": 3}));
-    match key {
-        Some(key) => request.header("idempotency-key", key),
-        None => request,
-    }
+    request.header("idempotency-key", "k")
 }
 
 async fn stock(world: &World, offer: &str) -> i64 {
@@ -43,65 +40,6 @@ async fn settled(request: impl Fn() -> Request) -> Answer {
         (!undecided).then_some(answer)
     })
     .await
-}
-
-#[tokio::test]
-async fn a_lost_answer_is_found_out() {
-    let (world, link, trader, offer) = prepared().await;
-    link.lose(LostCommit::Done);
-    let answer = patch(&world, &trader, &offer, Some("done")).send().await;
-    link.lost().await;
-    assert_eq!(answer.expect(200).json()["stock"], 3);
-    let again = patch(&world, &trader, &offer, Some("done"))
-        .send()
-        .await
-        .expect(200);
-    assert_eq!(again.must("idempotent-replayed"), "true");
-    assert_eq!(world.told("offer.stock_changed", &offer).await, 1);
-    let order = world.paid_order(&trader).await;
-    link.lose(LostCommit::Done);
-    let ship = || {
-        world
-            .shipping(&trader.token, &order.id, &parcel("AAAA1"))
-            .header("idempotency-key", "ship")
-    };
-    let first = ship().send().await.expect(201);
-    link.lost().await;
-    assert_eq!(ship().send().await.expect(201).bytes, first.bytes);
-    assert_eq!(world.mails(&order.id).await, 1);
-    link.lose(LostCommit::Done);
-    let deliver = || {
-        world
-            .office(Method::POST, &format!("/orders/{}/delivery", order.id))
-            .header("idempotency-key", "deliver")
-    };
-    let first = deliver().send().await.expect(200);
-    link.lost().await;
-    assert_eq!(deliver().send().await.expect(200).bytes, first.bytes);
-}
-
-#[tokio::test]
-async fn a_commit_that_never_arrived_did_nothing_and_releases_the_key() {
-    let (world, link, trader, offer) = prepared().await;
-    link.lose(LostCommit::Undone);
-    let answer = patch(&world, &trader, &offer, Some("undone")).send().await;
-    link.lost().await;
-    // It is an honest 500, or was done again within the request.
-    assert!(matches!(answer.status, 200 | 500), "{answer:?}");
-    assert_eq!(
-        stock(&world, &offer).await,
-        if answer.status == 200 { 3 } else { 7 }
-    );
-    let settled = patch(&world, &trader, &offer, Some("undone"))
-        .send()
-        .await
-        .expect(200);
-    assert_eq!(
-        settled.header("idempotent-replayed").is_some(),
-        answer.status == 200
-    );
-    assert_eq!(stock(&world, &offer).await, 3);
-    assert_eq!(world.told("offer.stock_changed", &offer).await, 1);
 }
 
 #[tokio::test]
@@ -138,12 +76,12 @@ async fn nobody_can_know(loss: LostCommit) {
     let (world, link, trader, offer) = prepared().await;
     let clock = world.database.control_clock().await;
     link.lose_and_block(loss);
-    let answer = patch(&world, &trader, &offer, Some("k")).send().await;
+    let answer = patch(&world, &trader, &offer).send().await;
     link.lost().await;
     answer.refused(500, "internal_error");
     link.unblock();
     world.server.ready().await;
-    let repeat = || patch(&world, &trader, &offer, Some("k"));
+    let repeat = || patch(&world, &trader, &offer);
     if loss == LostCommit::Done {
         // What was done is found as soon as the database is.
         let found = settled(repeat).await.expect(200);
@@ -179,4 +117,22 @@ async fn a_commit_that_was_done_is_found_as_soon_as_the_database_is() {
 #[tokio::test]
 async fn a_key_stays_taken_while_nobody_can_know() {
     nobody_can_know(LostCommit::Undone).await;
+}
+
+#[tokio::test]
+async fn a_family_stays_alive_while_nobody_can_know() {
+    let (world, link, trader, _) = prepared().await;
+    let partner = world.partner(&trader.seller, &["offers:read"]).await;
+    let mut member = world.member().await;
+    let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
+    link.lose_and_block(LostCommit::Undone);
+    let unblocked = async {
+        link.lost().await;
+        link.unblock();
+    };
+    let (answer, ()) = tokio::join!(world.refresh(&partner, &pair.refresh), unblocked);
+    // As soon as the database can be asked, the truth is told.
+    let next = Pair::of(answer);
+    assert!(world.works(&pair.access).await && world.works(&next.access).await);
+    Pair::of(world.refresh(&partner, &next.refresh).await);
 }

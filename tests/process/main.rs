@@ -8,14 +8,10 @@
 )]
 
 mod admin;
-mod admin_connections;
-mod admin_tokens;
-mod admin_webhooks;
 mod any_bytes;
 mod clock_steps;
 mod configuration;
 mod connections;
-mod crashes;
 mod database_clock;
 mod database_names;
 mod deliveries;
@@ -29,7 +25,6 @@ mod key_rotation;
 mod ledger;
 mod logging;
 mod lost_commit;
-mod lost_grants;
 mod mail_refusals;
 mod metrics;
 mod migrations;
@@ -63,14 +58,19 @@ mod trace_collectors;
 mod traces;
 mod webhook_guide;
 mod worker;
-mod worker_kills;
 mod workers;
 
-use blackbox::World;
+use blackbox::{Finished, World, run};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
 /// A world with the contract's limits.
 async fn world() -> World {
     World::start(PROGRAM).await
+}
+
+/// Runs the program to its end over a world's database; no word has a space in it.
+async fn cli(world: &World, words: &str) -> Finished {
+    let words: Vec<_> = words.split_whitespace().collect();
+    run(PROGRAM, &words, &[("DATABASE_URL", world.database.url())]).await
 }

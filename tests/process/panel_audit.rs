@@ -8,7 +8,7 @@ use crate::{admin::audit, world};
 /// What the log says of one seller, oldest first: action and subject.
 async fn told(world: &World, seller: &str) -> Vec<(String, String)> {
     let text = |entry: &Value, name: &str| entry[name].as_str().unwrap().to_owned();
-    let mut entries = audit(world, &["--about", seller, "--limit", "100"]).await;
+    let mut entries = audit(world, &format!("--about {seller} --limit 100")).await;
     entries.reverse();
     entries.retain(|entry| entry["actor"]["kind"] == "seller");
     for entry in &entries {
@@ -113,7 +113,7 @@ async fn what_sellers_do_in_the_panel_stands_in_the_audit_log() {
     found.sort();
     expected.sort();
     assert_eq!(found, expected);
-    let all = audit(&world, &["--limit", "100"]).await;
+    let all = audit(&world, "--limit 100").await;
     let all = Value::from(all).to_string();
     for kept_out in [
         secret.as_str(),

@@ -2,21 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Receiver, Reply, World, eventually};
+use blackbox::{World, eventually};
 use chrono::TimeDelta;
 use rustix::process::Signal;
 use serde_json::json;
-use testkit::{OwnPostgres, TestWorker};
+use testkit::OwnPostgres;
 
 use crate::{
     PROGRAM,
-    deliveries::{doomed, without_workers},
+    deliveries::without_workers,
     ledger::{Ledger, in_time_but_for},
     outage::holds_out,
 };
-
-/// Longer than a worker's claim on what it was given.
-const LEASE: TimeDelta = TimeDelta::seconds(31);
 
 /// How long it is asked what became of a transaction, and a last statement besides.
 pub(crate) const OUTCOME_WITHIN: Duration = Duration::from_secs(18);
@@ -50,61 +47,6 @@ async fn a_database_that_was_paused_goes_on_and_nothing_is_done_twice() {
     ledger.holds(&world).await;
     // Whoever waits for the outcome of a COMMIT waits for as long as that may come: those are the keyed changes alone.
     in_time_but_for(&world, "PATCH", OUTCOME_WITHIN);
-}
-
-#[tokio::test]
-async fn a_worker_that_was_paused_beyond_its_claim_changes_nothing_more() {
-    let world = World::with(PROGRAM, without_workers).await;
-    let clock = world.database.control_clock().await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world.hook(&own.token, &receiver).await;
-    // The first attempt fails, and its end is told to a worker that is not awake.
-    receiver.answers_first(&[Reply::Late(500, Duration::from_millis(300))]);
-    world.any_order(&own.seller).await;
-    let sleeper = doomed(&world);
-    receiver.has(1).await;
-    sleeper.signal(Signal::STOP);
-    // What it had asked the database for at that moment must not be carried out at a time that only comes afterwards.
-    eventually("rest in the database", async || {
-        let busy =
-            "select count(*) from pg_stat_activity where application_name = 'doomed' and state <> 'idle'
-            and datname = current_database() and $1 = ''";
-        (world.count(busy, "").await == 0).then_some(())
-    })
-    .await;
-    clock.advance(LEASE).await;
-    let _another = TestWorker::start(&world.options, &world.database);
-    let delivery = world.attempted(&own.token, &hook, 1).await;
-    assert!(delivery["delivered_at"].is_string(), "{delivery}");
-    let before = world.history(&own.token, &hook.id).await;
-    sleeper.signal(Signal::CONT);
-    // It comes to work again, on what it is given anew.
-    for _ in 0..10 {
-        world.any_order(&own.seller).await;
-    }
-    eventually("the end of all deliveries", async || {
-        (world.waiting(&hook.id).await == 0).then_some(())
-    })
-    .await;
-    let after = world.history(&own.token, &hook.id).await;
-    assert_eq!(after.len(), 11);
-    assert_eq!(after[10], before[0], "what was recorded stays");
-    assert!(
-        after
-            .iter()
-            .all(|delivery| delivery["attempt"] == 1 && delivery["response_status"] == 204)
-    );
-    // Twice the one that was in the sleeper's hand, and the others once.
-    assert_eq!(receiver.count(), 12);
-    let first = receiver.received()[0].delivery().to_owned();
-    assert_eq!(
-        receiver
-            .received()
-            .iter()
-            .filter(|one| one.delivery() == first)
-            .count(),
-        2
-    );
 }
 
 #[tokio::test]

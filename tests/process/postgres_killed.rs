@@ -2,6 +2,7 @@
 //! committed without waiting for the disk, so that some may be lost; what they guard is not done twice for that.
 
 use std::{
+    hash::{BuildHasher, Hasher, RandomState},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -15,12 +16,13 @@ use testkit::OwnPostgres;
 
 use crate::{
     PROGRAM,
-    crashes::{fed_once, moment, unlimited},
     failover::{BACK_WITHIN, kill_postmaster},
     ledger::{Ledger, in_time_but_for},
     paused::OUTCOME_WITHIN,
 };
 
+/// How many writes are answered before a kill, at most.
+const MOST_ANSWERS: u64 = 120;
 const CLIENTS: i32 = 6;
 const KILLS: usize = 3;
 /// How long a writer has for its last write, once all is well.
@@ -60,6 +62,32 @@ impl Writer {
     }
 }
 
+/// A point in time that nobody chose: after some answers, and a little while.
+async fn moment(answers: &AtomicUsize) {
+    let chance = RandomState::new().build_hasher().finish();
+    let enough = usize::try_from(chance % MOST_ANSWERS).unwrap();
+    eventually("answers to writes", async || {
+        (answers.load(Ordering::Relaxed) >= enough).then_some(())
+    })
+    .await;
+    tokio::time::sleep(Duration::from_micros(chance / MOST_ANSWERS % 20_000)).await;
+}
+
+/// The feed's reader sees each change that is there, and each stock once.
+async fn fed_once(world: &World) {
+    let feed = eventually("the feed", async || {
+        let feed = world.caught_up_feed().await;
+        let stocks = world
+            .count("select count(*) from changes where $1 = ''", "")
+            .await;
+        (i64::try_from(feed.len()).unwrap() == stocks).then_some(feed)
+    })
+    .await;
+    let stocks: Vec<_> = feed.iter().filter_map(|item| item["stock"].as_u64()).collect();
+    let distinct: std::collections::BTreeSet<_> = stocks.iter().collect();
+    assert_eq!(stocks.len(), distinct.len());
+}
+
 /// Kills the server and every process of its, at once.
 async fn kill_all(postgres: &OwnPostgres) {
     let admin = postgres.database().connect().await;
@@ -83,7 +111,12 @@ async fn kill_all(postgres: &OwnPostgres) {
 async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answered() {
     // Its data are to be there when it has died.
     let postgres = OwnPostgres::start(|options| options.throw_away(false)).await;
-    let world = Arc::new(World::over(PROGRAM, postgres.database(), unlimited).await);
+    let world = Arc::new(
+        World::over(PROGRAM, postgres.database(), |options| {
+            options.set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000)
+        })
+        .await,
+    );
     assert_eq!(world.count(DURABLE, "").await, 2);
     let mut ledgers = Ledger::several(&world, CLIENTS + 1).await;
     let mut probe = ledgers.remove(0);

@@ -174,7 +174,7 @@ async fn a_receivers_certificate_out_of_its_time_is_told_and_tried_again() {
         (2, "the certificate is not valid yet", RIGHT),
     ] {
         let delivery = eventually("the end of the attempt", async || {
-            let mut pending = told(&world, &["webhooks", "pending"]).await;
+            let mut pending = told(&world, "webhooks pending").await;
             pending.pop().filter(|delivery| delivery["attempts"] == attempt)
         })
         .await;
