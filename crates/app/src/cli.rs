@@ -36,13 +36,6 @@ struct Cli {
     command: Command,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  seller-api sandbox                          try everything out, with a PostgreSQL of its own
-  DATABASE_URL=postgres://… seller-api migrate
-  DATABASE_URL=postgres://… SELLER_API__KEYS__SEALING=… seller-api serve
-  seller-api serve --config /etc/seller-api.toml";
-
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Try everything out: the whole service with data to play with
@@ -52,15 +45,6 @@ enum Command {
     /// stay for the next start. Mails are laid into the folder mail there, and carriers are simulated: the tracking number
     /// tells what they say (DELIVERED, TRANSIT, LATER, TIMEOUT, ERROR in it). Where `DATABASE_URL` is set, that database is used instead, if it is empty or a sandbox's already.
     /// All configuration but that of mail servers and carriers is honoured. Ends on Ctrl-C, and its PostgreSQL with it.
-    #[command(after_long_help = "\
-Examples:
-  seller-api sandbox
-  seller-api sandbox --fresh
-  seller-api sandbox --webhook-addresses any
-  seller-api sandbox --port 0 --backoffice-port 0 --data-dir /tmp/sandbox
-  SELLER_API__RATE_LIMIT__DEFAULT=5 seller-api sandbox
-  SELLER_API__TRACKING__POLL_INTERVAL=1s seller-api sandbox
-  DATABASE_URL=postgres://localhost/empty seller-api sandbox")]
     Sandbox {
         #[command(flatten)]
         options: sandbox::Options,
@@ -77,14 +61,6 @@ Examples:
     ///
     /// The background workers (webhooks, mails, parcels on their way, clearing) run in the same process, or with --workers none
     /// in processes of their own (`seller-api worker`).
-    #[command(after_long_help = "\
-Examples:
-  export DATABASE_URL=postgres://seller_api:secret@db.internal/seller_api
-  (umask 077; set -C; seller-api admin keys generate > sealing.key)   once; keep it
-  export SELLER_API__KEYS__SEALING=\"$(cat sealing.key)\"
-  seller-api migrate && seller-api serve
-  seller-api serve --bind 0.0.0.0:8080 --backoffice-bind 10.0.0.5:8081
-  seller-api serve --workers none")]
     Serve {
         /// Where /v1 and /oauth listen; port 0 takes a free one [default: 127.0.0.1:8080]
         #[arg(long, value_name = "ADDRESS:PORT")]
@@ -102,11 +78,6 @@ Examples:
     /// unless it is told not to (`serve --workers none`). Run as many as needed on one database; work is leased, so that none of
     /// it is done twice. Needs the same configuration as `serve`. /healthz, /readyz and /metrics answer at `worker.bind`. Starts
     /// in any order, and ends on SIGTERM or SIGINT as `serve` does.
-    #[command(after_long_help = "\
-Examples:
-  seller-api serve --workers none &
-  seller-api worker
-  seller-api worker --config /etc/seller-api.toml --bind 10.0.0.5:8082")]
     Worker {
         /// Where /healthz, /readyz and /metrics answer; port 0 takes a free one [default: 127.0.0.1:8082]
         #[arg(long, value_name = "ADDRESS:PORT")]
@@ -118,10 +89,6 @@ Examples:
     /// two at once are harmless. Refuses a schema that needs a newer program. Uses `database.direct_url` where it is set, so that no pooler is between, else the database's
     /// URL; needs no `keys.sealing`. A running `serve` of the version before goes on working. Ended half-way, by Ctrl-C or a lost
     /// database, it may be run again: a migration is applied as a whole or not at all.
-    #[command(after_long_help = "\
-Examples:
-  DATABASE_URL=postgres://seller_api:secret@db.internal/seller_api seller-api migrate
-  SELLER_API__DATABASE__DIRECT_URL=postgres://… seller-api migrate --config /etc/seller-api.toml")]
     Migrate,
     /// Show the effective configuration, or what there is to configure
     ///
@@ -129,15 +96,7 @@ Examples:
     /// default. Secrets are hidden. Fails, as every command does, where a key is unknown or a value cannot be, and as `serve` does
     /// where the certificates that it names cannot be served. That a key is missing which only some commands need, such as
     /// `database.url`, is told by those.
-    #[command(
-        args_conflicts_with_subcommands = true,
-        after_long_help = "\
-Examples:
-  seller-api config
-  seller-api config --config /etc/seller-api.toml
-  SELLER_API__RATE_LIMIT__DEFAULT=1200 seller-api config | grep -A1 rate_limit
-  seller-api config reference"
-    )]
+    #[command(args_conflicts_with_subcommands = true)]
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,
@@ -145,26 +104,13 @@ Examples:
     /// Print what the metrics are
     ///
     /// Every metric that /metrics can show, with its kind, its labels and their values, as Markdown.
-    #[command(after_long_help = "\
-Examples:
-  seller-api metrics | grep webhook_")]
     Metrics,
     /// Print the OpenAPI document of the public API
     ///
     /// It is OpenAPI 3.1, made of what the server routes and decodes by, and the same that is served at `/openapi.json`. Its
     /// server is `server.public_url`, or the address of `server.bind` where that is not set.
-    #[command(after_long_help = "\
-Examples:
-  seller-api openapi > openapi.json
-  SELLER_API__SERVER__PUBLIC_URL=https://api.example.com seller-api openapi | jq '.paths | keys'")]
     Openapi,
     /// Print what completes commands and flags in a shell
-    #[command(after_long_help = "\
-Examples:
-  source <(seller-api completions bash)
-  seller-api completions bash > /etc/bash_completion.d/seller-api
-  seller-api completions zsh > /usr/local/share/zsh/site-functions/_seller-api
-  seller-api completions fish > ~/.config/fish/completions/seller-api.fish")]
     Completions {
         /// The shell
         shell: Shell,
@@ -187,10 +133,6 @@ enum ConfigCommand {
     ///
     /// Every key with its type, default, range and environment variable, what it does and which processes read it, as
     /// Markdown. Needs no configuration.
-    #[command(after_long_help = "\
-Examples:
-  seller-api config reference | less
-  seller-api config reference | grep webhooks")]
     Reference,
 }
 
@@ -210,9 +152,32 @@ pub(crate) fn run() -> ExitCode {
     })
 }
 
+/// Each command's examples, below a line with its name.
+const EXAMPLES: &str = include_str!("cli/examples.txt");
+
 /// The commands and their flags.
 fn definition() -> clap::Command {
-    Cli::command().after_long_help(format!("{EXAMPLES}\n\n{}", command::exit_codes()))
+    let command = with_examples(Cli::command(), "seller-api");
+    let examples = examples("seller-api").unwrap_or_default();
+    command.after_long_help(format!("{examples}\n\n{}", command::exit_codes()))
+}
+
+/// The command `name` with its examples at the end of its help, and so those below it.
+fn with_examples(command: clap::Command, name: &str) -> clap::Command {
+    let command = command.mut_subcommands(|inner| {
+        let name = format!("{name} {}", inner.get_name());
+        with_examples(inner, &name)
+    });
+    match examples(name) {
+        Some(examples) => command.after_long_help(examples),
+        None => command,
+    }
+}
+
+fn examples(name: &str) -> Option<String> {
+    let (_, text) = EXAMPLES.split_once(&format!("# {name}\n"))?;
+    let text = text.split_once("\n# ").map_or(text, |(text, _)| text);
+    Some(format!("Examples:\n{}", text.trim_end()))
 }
 
 impl Cli {

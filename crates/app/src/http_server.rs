@@ -169,15 +169,6 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_taken_port_is_named_with_its_flag() {
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = taken.local_addr().unwrap();
-        let error = BoundSocket::bind(address, "--port").err().unwrap().to_string();
-        assert!(error.contains(&format!("port {}", address.port())), "{error}");
-        assert!(error.contains("with --port"), "{error}");
-    }
-
-    #[tokio::test]
     async fn a_bound_socket_refuses_connections_until_it_listens() {
         let socket = BoundSocket::bind("127.0.0.1:0".parse().unwrap(), "--port").unwrap();
         let address = socket.address();

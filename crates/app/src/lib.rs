@@ -7,7 +7,6 @@ pub mod config;
 mod external_services;
 mod http_server;
 mod logging;
-mod probes;
 mod process;
 pub mod prometheus;
 mod readiness;

@@ -189,10 +189,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use adapter_telemetry::Settings;
-    use tracing::{Level, info, info_span, subscriber::with_default};
+    use tracing::{Level, subscriber::with_default};
 
     use super::*;
 
@@ -232,60 +229,5 @@ mod tests {
         );
         let parsed = EnvFilter::new(quiet).to_string();
         assert!(parsed.contains("actix_http::h1::dispatcher=off"), "{parsed}");
-    }
-
-    #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Kept {
-        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(text);
-            Ok(text.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_line_within_a_span_ends_with_the_spans_ids_and_any_other_is_as_it_was() {
-        let kept = Kept::default();
-        let written = kept.clone();
-        let telemetry = Telemetry::begin(Settings {
-            endpoint: "http://127.0.0.1:9/v1/traces".parse().unwrap(),
-            headers: Vec::new(),
-            sample_ratio: 0.0,
-            service_name: "test".to_owned(),
-            service_version: "0",
-            attributes: Vec::new(),
-        })
-        .unwrap();
-        let format = LogFormat::Text;
-        let log = fmt::layer()
-            .with_ansi(false)
-            .with_writer(move || written.clone())
-            .map_event_format(|lines| WithIds { lines, format });
-        let mut ids = None;
-        with_default(
-            tracing_subscriber::registry().with(telemetry.layer()).with(log),
-            || {
-                info!("outside");
-                info_span!(target: SPANS, "request").in_scope(|| {
-                    ids = adapter_telemetry::current();
-                    info!("inside");
-                });
-            },
-        );
-        let ids = ids.unwrap();
-        let written = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
-        let lines = written.lines().collect::<Vec<_>>();
-        let (trace, span) = (ids.trace_id(), ids.span_id());
-        let ending = format!("inside otel_trace_id={trace} otel_span_id={span}");
-        assert!(
-            lines[0].ends_with("outside") && lines[1].ends_with(&ending),
-            "{written}"
-        );
-        assert_eq!(lines.len(), 2);
     }
 }

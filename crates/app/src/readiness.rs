@@ -286,37 +286,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ready_says_what_to_do() {
-        assert_eq!(READY.not_ready(), None);
-        let behind = State::Schema(SchemaState::Behind { pending: 2 })
-            .not_ready()
-            .unwrap();
-        assert!(
-            behind.contains("2 migrations") && behind.contains("seller-api migrate"),
-            "{behind}"
-        );
-        let forgotten = State::Schema(SchemaState::StatementsForgotten);
-        let forgotten = forgotten.not_ready().unwrap();
-        assert!(forgotten.contains("`max_prepared_statements`"), "{forgotten}");
-        let read_only = State::Schema(SchemaState::ReadOnly).not_ready().unwrap();
-        assert!(read_only.contains("target_session_attrs"), "{read_only}");
-        let locale = "pl_PL.UTF-8".to_owned();
-        let polish = State::Schema(SchemaState::NotEnglish { locale })
-            .not_ready()
-            .unwrap();
-        assert!(
-            polish.contains("pl_PL.UTF-8") && polish.contains("lc_messages"),
-            "{polish}"
-        );
-        assert!(
-            State::Schema(SchemaState::Missing)
-                .not_ready()
-                .unwrap()
-                .contains("seller-api migrate")
-        );
-    }
-
-    #[test]
     fn the_causes_of_an_outage_are_for_the_log_alone() {
         let cause = error_chain(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
         assert!(cause.ends_with("connection to 10.0.0.7 refused"), "{cause}");

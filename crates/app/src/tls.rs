@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use kernel::Clock;
 use rustls::{
     ServerConfig,
@@ -195,7 +195,8 @@ struct Certificate {
     clock: Arc<dyn Clock>,
     /// Why the files cannot be served now.
     refused: Option<String>,
-    warned: Option<(Validity, DateTime<Utc>)>,
+    /// The day of the last warning, and its reason.
+    warned: Option<(Validity, NaiveDate)>,
 }
 
 /// How a certificate's time relates to the present.
@@ -258,23 +259,17 @@ impl Certificate {
         }
         let now = self.clock.now();
         let validity = validity(from, to, now);
-        if !is_warned_of(validity, now, self.warned) {
+        if !is_to_be_warned_of(validity, now, &mut self.warned) {
             return;
         }
-        self.warned = Some((validity, now));
         let (section, certificate) = (self.files.section, self.files.certificate.display());
-        match (validity, to) {
-            (Validity::NotYet, _) => {
-                tracing::warn!(section, %certificate, "the certificate is not valid yet: clients refuse it");
-            }
-            (Validity::Expired, _) => {
-                tracing::warn!(section, %certificate, "the certificate has expired: clients refuse it");
-            }
-            (Validity::EndsSoon, Some(end)) => {
-                tracing::warn!(section, %certificate, %end, "the certificate expires soon: renew it");
-            }
-            (Validity::EndsSoon, None) | (Validity::Valid, _) => {}
-        }
+        let end = to.map(tracing::field::display);
+        let trouble = match validity {
+            Validity::NotYet => "is not valid yet: clients refuse it",
+            Validity::Expired => "has expired: clients refuse it",
+            Validity::EndsSoon | Validity::Valid => "expires soon: renew it",
+        };
+        tracing::warn!(section, %certificate, end, "the certificate {trouble}");
     }
 }
 
@@ -287,13 +282,14 @@ fn validity(from: DateTime<Utc>, to: Option<DateTime<Utc>>, now: DateTime<Utc>) 
     }
 }
 
-/// A coming end is warned of once a day, anything else once.
-fn is_warned_of(validity: Validity, now: DateTime<Utc>, warned: Option<(Validity, DateTime<Utc>)>) -> bool {
-    match (validity, warned) {
-        (Validity::EndsSoon, Some((Validity::EndsSoon, last))) => now - last >= TimeDelta::days(1),
-        (validity, Some((last, _))) => validity != last,
-        (validity, None) => validity != Validity::Valid,
-    }
+/// True once a day for each trouble.
+fn is_to_be_warned_of(
+    validity: Validity,
+    now: DateTime<Utc>,
+    warned: &mut Option<(Validity, NaiveDate)>,
+) -> bool {
+    let today = Some((validity, now.date_naive()));
+    validity != Validity::Valid && std::mem::replace(warned, today) != today
 }
 
 /// From when to when the first certificate of a chain is valid; `None` for the end of one without an end.

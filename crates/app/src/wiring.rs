@@ -24,7 +24,6 @@ use crate::{
     config::Config,
     external_services::{ExternalServices, docs_url},
     http_server::{self, HttpSettings},
-    probes::{self, Probes},
     prometheus::Metrics,
     readiness::Readiness,
 };
@@ -147,19 +146,9 @@ impl Shared {
 
     /// The server of a process that only works: whether it lives and can work, and its metrics.
     pub(crate) fn probes(&self, listener: TcpListener) -> anyhow::Result<Server> {
-        let probes = Probes {
-            health: Arc::new(self.readiness.clone()),
-            metrics: self.metrics(),
-            randomness: self.randomness.clone(),
-        };
-        let configure = move || probes::configure(probes.clone());
+        let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
+        let configure = move || adapter_backoffice::configure_probes(shared.backoffice_state(&settings));
         http_server::serve(listener, self.http(1), configure)
-    }
-
-    /// Renders all metrics.
-    fn metrics(&self) -> Arc<dyn Fn() -> String + Send + Sync> {
-        let metrics = self.metrics.clone();
-        Arc::new(move || metrics.render())
     }
 
     fn http(&self, threads: usize) -> HttpSettings {
@@ -228,6 +217,7 @@ impl Shared {
     }
 
     fn backoffice_state(&self, settings: &Arc<BackOfficeSettings>) -> BackOffice {
+        let metrics = self.metrics.clone();
         BackOffice {
             units: self.database.units(),
             sellers: self.database.sellers(),
@@ -236,14 +226,14 @@ impl Shared {
             changes: self.database.change_reader(),
             applications: self.database.applications(),
             panel: self.database.panel(),
-            operators: self.database.operator_tokens(),
+            operators: Some(self.database.operator_tokens()),
             claims: self.database.claims(),
             carriers: Arc::clone(&self.external.carriers),
             passwords: self.passwords.clone(),
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),
             health: Arc::new(self.readiness.clone()),
-            metrics: self.metrics(),
+            metrics: Arc::new(move || metrics.render()),
             settings: Arc::clone(settings),
         }
     }

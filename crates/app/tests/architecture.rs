@@ -1,4 +1,4 @@
-//! The shape of the workspace: which crate may know which, what the domain must not know, and what nobody may bring in.
+//! The shape of the workspace: which crate may know which, and what the domain must not know. `deny.toml` has what nobody may bring in.
 
 #![expect(
     clippy::unwrap_used,
@@ -38,18 +38,6 @@ const IMPURE: [&str; 10] = [
     "tracing",
     "web",
 ];
-/// What nobody's tree may hold: `ring` is the one provider of cryptography, and PostgreSQL is spoken to without libpq.
-/// (`openssl-probe` only knows where systems keep their root certificates.)
-const BANNED: [&str; 7] = [
-    "openssl",
-    "openssl-sys",
-    "native-tls",
-    "aws-lc-rs",
-    "aws-lc-sys",
-    "aws-lc-fips-sys",
-    "pq-sys",
-];
-
 struct Workspace {
     metadata: Metadata,
 }
@@ -190,42 +178,5 @@ fn the_domain_is_pure() {
             .filter(|banned| tree.contains(**banned))
             .collect::<Vec<_>>();
         assert!(impure.is_empty(), "{name} is built from {impure:?}");
-    }
-}
-
-#[test]
-fn no_second_cryptography_and_no_libpq() {
-    let workspace = Workspace::read();
-    let packages = workspace
-        .metadata
-        .packages
-        .iter()
-        .map(|package| package.name.to_string())
-        .collect::<BTreeSet<_>>();
-    let resolved = workspace
-        .knows()
-        .into_keys()
-        .flat_map(|name| workspace.tree(&name))
-        .collect::<BTreeSet<_>>();
-    assert!(resolved.contains("ring") && packages.contains("ring"));
-    let banned = BANNED
-        .iter()
-        .filter(|banned| resolved.contains(**banned))
-        .collect::<Vec<_>>();
-    assert!(banned.is_empty(), "{banned:?}");
-}
-
-#[test]
-fn only_the_registry_is_a_source() {
-    let workspace = Workspace::read();
-    for package in &workspace.metadata.packages {
-        let source = package.source.as_ref().map(|source| source.repr.clone());
-        assert!(
-            source
-                .as_ref()
-                .is_none_or(|source| source.starts_with("registry+")),
-            "{} {source:?}",
-            package.name
-        );
     }
 }

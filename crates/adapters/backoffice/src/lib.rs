@@ -34,6 +34,7 @@ use usecases::UnitOfWork;
 use web::client_ip::TrustedProxies;
 use web::front::Front;
 use web::listener::Listener;
+use web::route::Route;
 use web::{Tasks, pipeline};
 
 pub use importer::{ImportError, ImportReport, Importer, RejectedLine};
@@ -57,8 +58,8 @@ pub struct BackOffice {
     pub applications: Arc<dyn ApplicationReader>,
     /// Who has set a password.
     pub panel: Arc<dyn PanelReader>,
-    /// Who may call.
-    pub operators: Arc<dyn OperatorTokens>,
+    /// Who may call. Without it nobody is asked for a token, and only open calls are let in.
+    pub operators: Option<Arc<dyn OperatorTokens>>,
     /// Who has which idempotency key.
     pub claims: Arc<dyn IdempotencyClaims>,
     /// Asks carriers about parcels.
@@ -110,14 +111,31 @@ pub struct NotReady(pub String);
 ///
 /// Routing is the pipeline's own, so that the token is looked at before anybody learns which paths there are.
 pub fn configure(office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
+    serve(office, BackOffice::NAME, routes::TABLE)
+}
+
+/// The same for a process that only works: `/healthz`, `/readyz` and `/metrics` alone.
+pub fn configure_probes(office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
+    let office = BackOffice {
+        operators: None,
+        ..office
+    };
+    serve(office, "probes", routes::PROBES)
+}
+
+fn serve(
+    office: BackOffice,
+    name: &'static str,
+    table: &'static [Route<BackOffice>],
+) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let proxies = office.settings.trusted_proxies.clone();
-        let front = Front::internal(BackOffice::NAME, proxies, office.randomness.as_ref());
+        let front = Front::internal(name, proxies, office.randomness.as_ref());
         let (front, office) = (Rc::new(front), Arc::new(office));
         config.default_service(to(move |request, payload| {
             let (front, office) = (Rc::clone(&front), Arc::clone(&office));
             async move {
-                let answer = |request| async move { pipeline::answer(&office, routes::TABLE, request).await };
+                let answer = |request| async move { pipeline::answer(&office, table, request).await };
                 front.serve(request, payload, answer).await
             }
         }));

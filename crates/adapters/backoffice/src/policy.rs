@@ -61,11 +61,11 @@ impl Listener for BackOffice {
         deadline: Deadline,
         (): &mut (),
     ) -> Result<Option<ActingOperator>, Error> {
-        if access == Some(Access::Open) {
+        let Some(operators) = self.operators.as_ref().filter(|_| access != Some(Access::Open)) else {
             return Ok(None);
-        }
+        };
         let row = match bearer(request.headers()).map(SecretHash::of) {
-            Some(hash) => deadline.hold(self.operators.operator(hash)).await??,
+            Some(hash) => deadline.hold(operators.operator(hash)).await??,
             None => None,
         };
         let row = row.ok_or_else(|| Problem::unauthorized(&self.settings.realm))?;

@@ -16,6 +16,13 @@ use crate::personal_tokens::{IssueToken, RevokeToken};
 use crate::policy::Access;
 use crate::sellers::{CloseSeller, CreateSeller, InviteSeller, ListSellers, MakeSignInLink, ReadSeller};
 
+/// What a process that only works answers.
+pub(crate) static PROBES: &[Route<BackOffice>] = &[
+    Route::read::<Healthz>(),
+    Route::read::<Readyz>(),
+    Route::read::<Metrics>(),
+];
+
 /// Every call.
 pub(crate) static TABLE: &[Route<BackOffice>] = &[
     Route::read::<Healthz>(),

@@ -8,9 +8,10 @@ use anyhow::bail;
 use async_trait::async_trait;
 use clap::Subcommand;
 use oauth::Action;
-use serde_json::json;
+use serde_json::{Value, json};
 use usecases::{ActingOperator, Transaction, UnitOfWorkError, Work, transact};
 
+use super::listing::{Format, Listed};
 use crate::{
     command::{block_on, print, started},
     config::{Loaded, Sources},
@@ -29,13 +30,6 @@ pub(crate) enum Command {
     /// To replace a key: put the new one behind the old one and restart every process, so that all can open what it seals; put
     /// it in front and restart them again; then `reseal`. Once `status` shows nothing under the old one, and a day has passed
     /// for what clients carry (cursors), take that out.
-    #[command(after_long_help = "\
-Examples:
-  (umask 077; set -C; seller-api admin keys generate > sealing.key)       save a key; -C spares one that is there
-  SELLER_API__KEYS__SEALING=\"$(cat sealing.key)\" seller-api serve
-
-  (umask 077; set -C; seller-api admin keys generate > sealing.key.new)   a second one, behind the first
-  SELLER_API__KEYS__SEALING=\"$(cat sealing.key),$(cat sealing.key.new)\" seller-api serve")]
     Generate,
     /// Tell how many stored values each key still seals
     ///
@@ -45,14 +39,9 @@ Examples:
     /// What a key is to this configuration: `seals` is the first of `keys.sealing`, `opens` another one of it, `missing` is not in
     /// it, and `wrong` is the id of one in it that opens nothing of what was looked at under this id. Needs the database and
     /// `keys.sealing`.
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin keys status
-  seller-api admin keys status --json | jq -r 'select(.state == \"missing\").key'")]
     Status {
-        /// One JSON object a line instead of a table
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        format: Format,
     },
     /// Seal the secrets of webhooks anew, under the first key
     ///
@@ -62,10 +51,6 @@ Examples:
     /// new key in front before, or they go on sealing with the old one. Interrupted, it may simply be run again. Fails where
     /// values are left that do not open, or that others kept in their hands, and does nothing where the first key is another
     /// one than its id says. Needs the database and `keys.sealing`.
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin keys reseal --dry-run
-  seller-api admin keys reseal && seller-api admin keys status")]
     Reseal {
         /// Open everything and tell what would be done, but change nothing
         #[arg(long)]
@@ -80,7 +65,7 @@ impl Command {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<()> {
         match self {
             Self::Generate => Ok(print(KeyRing::generate(&SystemRandomness::new()))?),
-            Self::Status { json } => block_on(status(&started(sources)?, json)),
+            Self::Status { format } => block_on(status(&started(sources)?, format)),
             Self::Reseal { dry_run, json } => block_on(reseal(&started(sources)?, dry_run, json)),
         }
     }
@@ -96,31 +81,48 @@ async fn opened(loaded: &Loaded) -> anyhow::Result<(Arc<KeyRing>, SealedValues, 
     Ok((ring, values, compared))
 }
 
-async fn status(loaded: &Loaded, json: bool) -> anyhow::Result<()> {
+async fn status(loaded: &Loaded, format: Format) -> anyhow::Result<()> {
     let (ring, values, compared) = opened(loaded).await?;
     let mut counts = values.keys().await?;
     for id in ring.ids() {
         counts.entry(id.to_owned()).or_default();
     }
-    if !json {
-        print(row("KEY", "STATE", "COLUMN", "VALUES"))?;
-    }
+    let mut rows = Vec::new();
     for (key, by_column) in counts {
         let state = if compared.others.contains(&key) {
             "wrong"
         } else {
             state(&ring, &key)
         };
-        for column in SealedValues::columns() {
-            let count = by_column.get(column).copied().unwrap_or_default();
-            print(if json {
-                json!({ "key": key, "state": state, "column": column, "values": count }).to_string()
-            } else {
-                row(&key, state, column, &count.to_string())
-            })?;
-        }
+        rows.extend(SealedValues::columns().map(|column| KeyRow {
+            key: key.clone(),
+            state,
+            column,
+            values: by_column.get(column).copied().unwrap_or_default(),
+        }));
     }
-    Ok(())
+    Ok(format.list(&rows)?)
+}
+
+/// How many values of a column a key seals.
+struct KeyRow {
+    key: String,
+    state: &'static str,
+    column: &'static str,
+    values: u64,
+}
+
+impl Listed for KeyRow {
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("KEY", "key"),
+        ("STATE", "state"),
+        ("COLUMN", "column"),
+        ("VALUES", "values"),
+    ];
+
+    fn object(&self) -> Value {
+        json!({ "key": self.key, "state": self.state, "column": self.column, "values": self.values })
+    }
 }
 
 /// What a key is to this configuration.
@@ -132,11 +134,6 @@ fn state(ring: &KeyRing, key: &str) -> &'static str {
     } else {
         "missing"
     }
-}
-
-/// Columns of one width; the longest id of a key has 16 characters.
-fn row(key: &str, state: &str, column: &str, values: &str) -> String {
-    format!("{key:<16}  {state:<7}  {column:<20}  {values:>10}")
 }
 
 async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
@@ -199,64 +196,4 @@ fn refuse_rest(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(reasons.join("; "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_stand_under_their_headings() {
-        let head = row("KEY", "STATE", "COLUMN", "VALUES");
-        for column in SealedValues::columns() {
-            let line = row(&"k".repeat(16), "missing", column, "9999999999");
-            assert_eq!(head.find("COLUMN"), line.find(column), "{line}");
-            assert_eq!(head.len(), line.len(), "{line}");
-        }
-    }
-
-    #[test]
-    fn what_became_of_the_secrets_is_told_to_people_and_programs() {
-        let outcome = Resealed {
-            resealed: 2,
-            current: 3,
-            ..Resealed::default()
-        };
-        let sentence = told(&outcome, "k1", true, false);
-        assert!(
-            sentence.ends_with(": 2 would be sealed anew under k1, 3 under it already"),
-            "{sentence}"
-        );
-        let object: serde_json::Value = serde_json::from_str(&told(&outcome, "k1", false, true)).unwrap();
-        let expected = json!({
-            "column": WEBHOOK_SECRETS, "key": "k1", "resealed": 2, "current": 3, "dry_run": false,
-        });
-        assert_eq!(object, expected);
-    }
-
-    #[test]
-    fn what_is_left_is_told_by_its_reason() {
-        let keys = [KeyRing::generate(&SystemRandomness::new()).into()];
-        let ring = KeyRing::parse(&keys).unwrap();
-        let first = ring.first_id().to_owned();
-        let refusal = |unopened: &[(&str, u64)], busy| {
-            let outcome = Resealed {
-                unopened: unopened.iter().map(|(key, n)| ((*key).to_owned(), *n)).collect(),
-                busy,
-                ..Resealed::default()
-            };
-            refuse_rest(&ring, &outcome).map_err(|error| error.to_string())
-        };
-        assert_eq!(refusal(&[], 0), Ok(()));
-        let error = refusal(&[("gone", 3), (first.as_str(), 2)], 1).unwrap_err();
-        for part in [
-            "3 values",
-            "\"gone\", which is not in",
-            "2 values",
-            "though it is",
-            "1 values were",
-        ] {
-            assert!(error.contains(part), "{error}");
-        }
-    }
 }

@@ -1,22 +1,24 @@
 //! Lists: tables for people, JSON lines for programs.
 
-use std::fmt::Display;
+use std::{fmt::Display, iter};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
 use crate::command::{Unread, note, print};
 
-/// What can be shown.
+/// A row of a list.
 pub(super) trait Listed {
-    /// The headings of the columns.
-    const HEAD: &'static [&'static str];
-
-    /// The columns.
-    fn cells(&self) -> Vec<String>;
+    /// The table's columns: each heading, and the member of the object below it.
+    const COLUMNS: &'static [(&'static str, &'static str)];
 
     /// Everything, for programs.
     fn object(&self) -> Value;
+
+    /// What the table shows below a heading, where that is not the member itself.
+    fn cell(&self, _heading: &str) -> Option<String> {
+        None
+    }
 }
 
 /// For whom the result is.
@@ -41,9 +43,11 @@ impl Format {
         if self.json {
             return rows.iter().try_for_each(|row| print(row.object()));
         }
-        let cells = rows.iter().map(Listed::cells);
-        let head = T::HEAD.iter().map(ToString::to_string).collect();
-        let lines: Vec<_> = std::iter::once(head).chain(cells).collect();
+        let head = T::COLUMNS
+            .iter()
+            .map(|(heading, _)| (*heading).to_owned())
+            .collect();
+        let lines: Vec<_> = iter::once(head).chain(rows.iter().map(cells)).collect();
         aligned(&lines).iter().try_for_each(print)
     }
 
@@ -65,6 +69,28 @@ impl Format {
     /// Prints what was changed: the object for programs, a sentence for people.
     pub(super) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), Unread> {
         if self.json { print(object) } else { print(sentence) }
+    }
+}
+
+fn cells<T: Listed>(row: &T) -> Vec<String> {
+    let object = row.object();
+    let cell = |(heading, member): &(&str, &str)| {
+        let shown = || text(object.get(member).unwrap_or(&Value::Null));
+        row.cell(heading).unwrap_or_else(shown)
+    };
+    T::COLUMNS.iter().map(cell).collect()
+}
+
+/// A member for people: points in time to the second.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::String(text) => {
+            DateTime::parse_from_rfc3339(text).map_or_else(|_| text.clone(), |at| to_second(at.to_utc()))
+        }
+        other => other.to_string(),
     }
 }
 

@@ -28,11 +28,6 @@ pub(crate) enum Command {
     ///
     /// Of an application all tokens are meant, whichever sellers' they are, of a seller all, whichever applications',
     /// personal ones too. New ones can be had afterwards: to stop that, suspend the application or close the account.
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin tokens revoke --stdin < leaked.txt
-  seller-api admin tokens revoke --application 'Stock Sync'
-  seller-api admin tokens revoke --seller 17 --yes")]
     Revoke(Revoke),
 }
 
@@ -244,16 +239,6 @@ mod tests {
         let mut input = text.as_slice();
         let lines: Vec<_> = std::iter::from_fn(|| next_line(&mut input).unwrap()).collect();
         assert_eq!(lines, ["a", "", "\u{fffd} b", &long[..1_024], "last"]);
-    }
-
-    #[test]
-    fn an_operators_token_is_told_from_no_token() {
-        assert!(
-            parse_token("ps_op_x")
-                .unwrap_err()
-                .contains("operator-tokens revoke")
-        );
-        assert!(parse_token("x").unwrap_err().contains("ps_at_"));
     }
 
     #[test]

@@ -19,17 +19,13 @@ use webhooks::{
 
 use super::{
     SellerName, find_seller, id,
-    listing::{Format, Limit, Listed, to_microsecond, to_second},
+    listing::{Format, Limit, Listed, to_microsecond},
 };
 use crate::command;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List the subscriptions to a seller's events, oldest first, ended ones too
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin webhooks subscriptions 17
-  seller-api admin webhooks subscriptions 17 --json | jq -r 'select(.active).url'")]
     Subscriptions {
         /// The seller's id, number or e-mail address
         seller: SellerName,
@@ -37,25 +33,12 @@ Examples:
         format: Format,
     },
     /// List deliveries that are due, now or later, newest first
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin webhooks pending
-  seller-api admin webhooks pending --seller 17 --limit 20
-  seller-api admin webhooks pending --before 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e    the next page")]
     Pending(List),
     /// List deliveries all of whose attempts failed, newest first
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin webhooks exhausted --json
-  seller-api admin webhooks exhausted --subscription 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
     Exhausted(List),
     /// Have the event of an earlier delivery delivered again
     ///
     /// As a new delivery, with an id and attempts of its own; prints the id. The lists show what names a delivery.
-    #[command(after_long_help = "\
-Examples:
-  seller-api admin webhooks deliver-again 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e --seller 17 \\
-    --subscription 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
     DeliverAgain(DeliverAgain),
 }
 
@@ -175,18 +158,13 @@ impl Work for Again {
 }
 
 impl Listed for SubscriptionOfSeller {
-    const HEAD: &'static [&'static str] = &["ID", "CREATED", "ACTIVE", "APPLICATION", "URL"];
-
-    fn cells(&self) -> Vec<String> {
-        let subscription = &self.subscription;
-        vec![
-            subscription.id.to_string(),
-            to_second(subscription.created_at),
-            if subscription.active { "yes" } else { "no" }.to_owned(),
-            self.app_name.clone(),
-            subscription.url.as_str().to_owned(),
-        ]
-    }
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("CREATED", "created_at"),
+        ("ACTIVE", "active"),
+        ("APPLICATION", "application"),
+        ("URL", "url"),
+    ];
 
     fn object(&self) -> Value {
         let subscription = &self.subscription;
@@ -204,29 +182,30 @@ impl Listed for SubscriptionOfSeller {
 }
 
 impl Listed for DeliveryOfAny {
-    const HEAD: &'static [&'static str] = &[
-        "ID",
-        "CREATED",
-        "EVENT",
-        "ATTEMPTS",
-        "DUE",
-        "LAST",
-        "SELLER",
-        "SUBSCRIPTION",
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("CREATED", "created_at"),
+        ("EVENT", "event"),
+        ("ATTEMPTS", "attempts"),
+        ("DUE", "next_retry_at"),
+        ("LAST", "response_status"),
+        ("SELLER", "seller_id"),
+        ("SUBSCRIPTION", "subscription_id"),
     ];
 
-    fn cells(&self) -> Vec<String> {
-        let (delivery, state) = (&self.delivery, &self.delivery.state);
-        vec![
-            delivery.id.to_string(),
-            to_second(delivery.created_at),
-            delivery.event.as_str().to_owned(),
-            state.attempt().to_string(),
-            due(state),
-            state.last().map_or_else(|| "-".to_owned(), outcome),
-            self.seller.to_string(),
-            self.subscription.to_string(),
-        ]
+    fn cell(&self, heading: &str) -> Option<String> {
+        match (heading, &self.delivery.state, self.delivery.state.last()) {
+            ("DUE", DeliveryState::Queued, _) => Some("now".to_owned()),
+            (
+                "LAST",
+                _,
+                Some(Attempted {
+                    outcome: Outcome::Failed(failure),
+                    ..
+                }),
+            ) => Some(failure.as_code().to_owned()),
+            _ => None,
+        }
     }
 
     fn object(&self) -> Value {
@@ -242,24 +221,6 @@ impl Listed for DeliveryOfAny {
             "response_status": state.last().and_then(Attempted::response_status),
             "error": state.last().and_then(failure),
         })
-    }
-}
-
-/// When the next attempt is.
-fn due(state: &DeliveryState) -> String {
-    match state {
-        DeliveryState::Queued => "now".to_owned(),
-        DeliveryState::Waiting { due_at, .. } => to_second(*due_at),
-        DeliveryState::Delivered { .. } | DeliveryState::Exhausted { .. } | DeliveryState::Stopped { .. } => {
-            "-".to_owned()
-        }
-    }
-}
-
-fn outcome(last: &Attempted) -> String {
-    match &last.outcome {
-        Outcome::Answered(status) => status.to_string(),
-        Outcome::Failed(failure) => failure.as_code().to_owned(),
     }
 }
 

@@ -31,10 +31,6 @@ pub(super) enum Command {
     /// any size. Lines that are refused are reported on stderr with their number; the others are fed, and counted on
     /// stdout. Exits with 1 where a line was refused. Ended half-way, by Ctrl-C or a lost database, it may be repeated from its
     /// start: what was fed is unchanged then.
-    #[command(after_long_help = "\
-Examples:
-  seller-api import offers catalogue.ndjson --seller 17
-  zcat catalogue.ndjson.gz | seller-api import offers - --seller 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")]
     Offers {
         /// The file; - reads stdin
         file: PathBuf,

@@ -269,8 +269,6 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use serde_json::json;
-
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -280,24 +278,6 @@ mod tests {
         let mut names = entries.collect::<Vec<_>>();
         names.sort();
         names
-    }
-
-    #[test]
-    fn one_sandbox_at_a_time_has_a_folder() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("deep/inside");
-        let first = DataDir::open(&folder).unwrap();
-        let refusal = DataDir::open(&folder).err().unwrap().to_string();
-        assert!(
-            refusal.contains(&folder.display().to_string()) && refusal.contains("in use"),
-            "{refusal}"
-        );
-        assert!(
-            refusal.contains(&format!("process {}", std::process::id())),
-            "{refusal}"
-        );
-        drop(first);
-        assert!(DataDir::open(&folder).is_ok());
     }
 
     #[test]
@@ -352,24 +332,5 @@ mod tests {
             refusal.contains("credentials.json is damaged") && refusal.contains("--fresh"),
             "{refusal}"
         );
-    }
-
-    #[test]
-    fn the_shape_is_the_one_that_tools_rely_on() {
-        let whole = json!({
-            "base_url": "http://127.0.0.1:8080", "backoffice_url": "http://127.0.0.1:8081",
-            "backoffice_token": "ps_op_x", "database_url": "postgres://x",
-            "sellers": [{
-                "id": "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e", "seller_no": 1, "email": "a@b.example",
-                "password": "x", "personal_token": "ps_pt_x",
-                "examples": {"offer": "x", "order": null, "test_order": null, "multi_seller_order": null},
-                "applications": [{
-                    "client_id": "psa_x", "client_secret": "pss_x", "name": "x", "status": "active",
-                    "scopes": ["offers:read"], "redirect_uris": ["https://x.example"],
-                }],
-            }],
-        });
-        let read = serde_json::from_value::<Credentials>(whole.clone()).unwrap();
-        assert_eq!(serde_json::to_value(read).unwrap(), whole);
     }
 }

@@ -41,43 +41,6 @@ async fn loaded(folder: &Path, certificate: &str, key: &str) -> Certificate {
 }
 
 #[tokio::test]
-async fn what_cannot_be_served_is_named_by_its_key_and_file() {
-    let ((certificate, key), (_, other)) = (issued(2020, 2040), issued(2020, 2040));
-    let (certificate, key, other) = (certificate.as_str(), key.as_str(), other.as_str());
-    let cut = &certificate[..certificate.len() / 2];
-    let cases = [
-        ("", key, "`server.tls.certificate`"),
-        (cut, key, "`server.tls.certificate`"),
-        (key, key, "`server.tls.certificate`"),
-        (certificate, "", "`server.tls.key`"),
-        (certificate, certificate, "`server.tls.key`"),
-        (
-            certificate,
-            "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
-            "Ed25519",
-        ),
-        (certificate, other, "is not that of the first certificate"),
-    ];
-    for (certificate, key, part) in cases {
-        let folder = TempDir::new().unwrap();
-        let refused = written(folder.path(), certificate, key).read().await;
-        let error = refused.unwrap_err().to_string();
-        assert!(error.contains(part) && error.contains(".pem"), "{part}: {error}");
-        assert!(!error.contains("BEGIN PRIVATE"), "{error}");
-    }
-    let missing = Files {
-        section: "server.tls",
-        certificate: "/nowhere/at/all.pem".into(),
-        key: "/nowhere/key.pem".into(),
-    };
-    let error = missing.read().await.unwrap_err().to_string();
-    assert!(
-        error.contains("`server.tls.certificate`") && error.contains("/nowhere/at/all.pem"),
-        "{error}"
-    );
-}
-
-#[tokio::test]
 async fn a_certificate_is_judged_by_its_time() {
     let folder = TempDir::new().unwrap();
     let (certificate, key) = issued(2020, 2030);
@@ -96,22 +59,19 @@ async fn a_certificate_is_judged_by_its_time() {
 }
 
 #[test]
-fn a_coming_end_is_warned_of_once_a_day_from_fourteen_days_before_and_then_once() {
+fn a_coming_end_is_warned_of_once_a_day_from_fourteen_days_before_on() {
     let (from, end) = (in_year(2020), in_year(2030));
     let (mut warned, mut warnings) = (None, Vec::new());
-    for hours in (-48..24 * 20).rev() {
+    for hours in (-24..24 * 20).rev() {
         let now = end - TimeDelta::hours(hours);
         let validity = validity(from, Some(end), now);
-        if is_warned_of(validity, now, warned) {
-            warned = Some((validity, now));
+        if is_to_be_warned_of(validity, now, &mut warned) {
             warnings.push((hours, validity));
         }
     }
-    let days = (0..=14).rev().map(|day| (day * 24, Validity::EndsSoon));
-    assert_eq!(
-        warnings,
-        days.chain([(-1, Validity::Expired)]).collect::<Vec<_>>()
-    );
+    let before = (0..=14).rev().map(|day| (day * 24, Validity::EndsSoon));
+    let expected = before.chain([-1, -24].map(|hours| (hours, Validity::Expired)));
+    assert_eq!(warnings, expected.collect::<Vec<_>>());
 }
 
 #[tokio::test]
@@ -151,38 +111,4 @@ async fn the_end_of_a_certificate_and_unusable_files_are_measured() {
             measured()
         );
     }
-}
-
-#[tokio::test]
-async fn a_changed_pair_is_served_and_a_broken_one_changes_nothing() {
-    let folder = TempDir::new().unwrap();
-    let (certificate, key) = issued(2020, 2040);
-    let mut certificate = loaded(folder.path(), &certificate, &key).await;
-    let first = certificate.served.get();
-    certificate.read_again(false).await;
-    assert!(
-        Arc::ptr_eq(&certificate.served.get(), &first),
-        "nothing has changed"
-    );
-    certificate.read_again(true).await;
-    assert!(
-        !Arc::ptr_eq(&certificate.served.get(), &first),
-        "it was asked for"
-    );
-
-    let (other, its_key) = issued(2020, 2040);
-    // As when one of the files has been replaced and the other not yet.
-    written(folder.path(), &other, &key);
-    for asked in [false, false, true] {
-        certificate.read_again(asked).await;
-        assert_eq!(certificate.served.get().cert, first.cert);
-    }
-    written(folder.path(), &other, &its_key);
-    certificate.read_again(false).await;
-    assert_ne!(certificate.served.get().cert, first.cert);
-
-    fs::remove_file(folder.path().join("key.pem")).unwrap();
-    certificate.read_again(false).await;
-    assert!(certificate.refused.is_some());
-    assert_ne!(certificate.served.get().cert, first.cert);
 }
