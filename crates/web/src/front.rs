@@ -4,10 +4,11 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
 use std::time::Duration;
 
-use actix_web::web::Payload;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::{self, Payload};
+use actix_web::{HttpRequest, HttpResponse, Route};
 use kernel::Randomness;
 use tokio::time::Instant;
 
@@ -52,8 +53,24 @@ impl Front {
         }
     }
 
+    /// Serves every request by this answer.
+    pub fn route<A, F>(self, answer: A) -> Route
+    where
+        A: Fn(Request) -> F + 'static,
+        F: Future<Output = Answer> + 'static,
+    {
+        let service = Rc::new((self, answer));
+        web::to(move |http, payload| {
+            let service = Rc::clone(&service);
+            async move {
+                let (front, answer) = service.as_ref();
+                front.serve(http, payload, answer).await
+            }
+        })
+    }
+
     /// Has a request answered.
-    pub async fn serve<F: Future<Output = Answer>>(
+    async fn serve<F: Future<Output = Answer>>(
         &self,
         http: HttpRequest,
         payload: Payload,

@@ -54,6 +54,11 @@ impl RequestMeters {
     }
 }
 
+/// Counts a decision of a rate limit.
+pub fn count_decision(limit: &'static str, decision: &'static str) {
+    metrics::counter!("rate_limit_decisions_total", "limit" => limit, "decision" => decision).increment(1);
+}
+
 /// The method, if some route has it: a client can make others up.
 pub(crate) fn label(method: &Method) -> &'static str {
     match *method {

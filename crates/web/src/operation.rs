@@ -103,7 +103,7 @@ pub struct Incoming<'a> {
 }
 
 /// The variable parts of a path; no path has more than two.
-pub(crate) type Ids<'a> = [&'a str; 2];
+pub type Ids<'a> = [&'a str; 2];
 
 impl<'a> Incoming<'a> {
     pub fn headers(&self) -> &HeaderMap {

@@ -165,8 +165,14 @@ impl<'a, L: Listener> Found<'a, L> {
     }
 }
 
+/// Whether a path is the part itself or lies under it.
+pub fn is_under(path: &str, part: &str) -> bool {
+    path.strip_prefix(part)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// What stands in `path` in the places of the template's names; nothing where the path is another.
-fn capture<'a>(template: &str, path: &'a str) -> Option<Ids<'a>> {
+pub fn capture<'a>(template: &str, path: &'a str) -> Option<Ids<'a>> {
     let (mut names, mut parts) = (template.split('/'), path.split('/'));
     let mut ids = [""; 2];
     let mut places = ids.iter_mut();

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Claim, Claimed, StoreError};
-use usecases::Repeatable;
+use kernel::{Claim, Claimed, CommitError, StoreError};
+use tokio::time::{Instant, sleep, timeout_at};
+use usecases::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError};
 
 use crate::deadline::Deadline;
 use crate::error::{Error, catch_panic};
@@ -16,8 +17,14 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 
 /// How often a transaction that lost against another one is done again.
-pub const REPEATS: usize = 3;
+const REPEATS: usize = 3;
 
+/// How long the outcome of a lost COMMIT is asked for, from the first one on (D132).
+const FIND_OUT_WITHIN: Duration = Duration::from_secs(30);
+/// The pause after a first question that was not answered; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long a failure waits at least for its key to be given back. What takes longer goes on without it.
 const RELEASE_WITHIN: Duration = Duration::from_millis(100);
 
@@ -131,6 +138,69 @@ pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
             Err(error) if error.is_repeatable() && repeats < REPEATS => repeats += 1,
             outcome => return outcome,
         }
+    }
+}
+
+/// A transaction that waits for its COMMIT alone, and what it comes to.
+pub type Ready<T> = (Box<dyn Transaction>, T);
+
+/// Work of one transaction whose rows tell whether it was committed.
+pub trait Recoverable: Sync {
+    type Done: Send + Sync;
+    type Error: From<UnitOfWorkError> + Send;
+
+    /// Everything but the COMMIT.
+    fn prepare(&self) -> impl Future<Output = Result<Ready<Self::Done>, Self::Error>> + Send;
+
+    /// Whether it was committed, as another transaction sees it.
+    fn stands(
+        &self,
+        transaction: &dyn Transaction,
+        done: &Self::Done,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+}
+
+/// Commits. What surely was not committed is prepared and committed again, where that can help; nothing is done again blindly.
+/// Where the answer to the COMMIT is lost, the rows are asked.
+pub async fn conclude<W: Recoverable>(
+    units: &dyn UnitOfWork,
+    work: &W,
+    mut ready: Ready<W::Done>,
+) -> Result<W::Done, W::Error> {
+    let (mut repeats, mut until) = (0, None);
+    loop {
+        let (transaction, done) = ready;
+        match transaction.commit().await {
+            Ok(()) => return Ok(done),
+            Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < REPEATS => repeats += 1,
+            Err(CommitError::RolledBack(cause)) => return Err(UnitOfWorkError::from(cause).into()),
+            Err(CommitError::Unknown(cause)) => {
+                let until = *until.get_or_insert_with(|| Instant::now() + FIND_OUT_WITHIN);
+                match timeout_at(until, find_out(units, work, &done)).await {
+                    Ok(true) => return Ok(done),
+                    Ok(false) => {}
+                    Err(_) => return Err(UnitOfWorkError::Unknown(cause).into()),
+                }
+            }
+        }
+        ready = work.prepare().await?;
+    }
+}
+
+/// Asks until there is an answer, each time in a transaction that changes nothing and so is never committed.
+async fn find_out<W: Recoverable>(units: &dyn UnitOfWork, work: &W, done: &W::Done) -> bool {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let answer = match units.begin().await {
+            Ok(transaction) => work.stands(transaction.as_ref(), done).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(stands) => return stands,
+            Err(error) => tracing::debug!(%error, "the outcome of a COMMIT is still unknown"),
+        }
+        sleep(pause).await;
+        pause = LONGEST_PAUSE.min(pause * 2);
     }
 }
 

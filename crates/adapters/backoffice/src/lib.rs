@@ -18,14 +18,13 @@ mod ruled;
 mod sellers;
 
 use std::num::NonZeroU32;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::changes::ChangeReader;
 use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderDirectory};
-use actix_web::web::{ServiceConfig, to};
+use actix_web::web::ServiceConfig;
 use async_trait::async_trait;
 use kernel::{IdempotencyClaims, Randomness};
 use oauth::{ApplicationReader, OperatorTokens, PanelReader, PasswordHasher, SellerReader};
@@ -131,13 +130,10 @@ fn serve(
     move |config| {
         let proxies = office.settings.trusted_proxies.clone();
         let front = Front::internal(name, proxies, office.randomness.as_ref());
-        let (front, office) = (Rc::new(front), Arc::new(office));
-        config.default_service(to(move |request, payload| {
-            let (front, office) = (Rc::clone(&front), Arc::clone(&office));
-            async move {
-                let answer = |request| async move { pipeline::answer(&office, table, request).await };
-                front.serve(request, payload, answer).await
-            }
+        let office = Arc::new(office);
+        config.default_service(front.route(move |request| {
+            let office = Arc::clone(&office);
+            async move { pipeline::answer(&office, table, request).await }
         }));
     }
 }

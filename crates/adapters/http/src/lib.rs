@@ -20,7 +20,6 @@ mod webhooks;
 mod tests;
 
 use std::num::NonZeroU32;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +36,7 @@ use usecases::UnitOfWork;
 use web::front::Front;
 use web::listener::Listener;
 use web::request::{Answer, Request};
+use web::route::is_under;
 use web::{Tasks, TrustedProxies, pipeline};
 
 pub use authorization_server::endpoints;
@@ -124,13 +124,10 @@ pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
         let proxies = TrustedProxies::new(settings.trusted_proxies.iter().copied());
         let document = openapi::served(&settings.public_url, &settings.docs_url);
         let front = Front::public(Public::NAME, proxies, state.randomness.as_ref());
-        let (front, state) = (Rc::new(front), Arc::new(state));
-        config.default_service(actix_web::web::to(move |request, payload| {
-            let (front, state, document) = (Rc::clone(&front), Arc::clone(&state), document.clone());
-            async move {
-                let answer = |request| answer(&state, &document, request);
-                front.serve(request, payload, answer).await
-            }
+        let state = Arc::new(state);
+        config.default_service(front.route(move |request| {
+            let (state, document) = (Arc::clone(&state), document.clone());
+            async move { answer(&state, &document, request).await }
         }));
     }
 }
@@ -143,10 +140,4 @@ async fn answer(state: &Arc<Public>, document: &Bytes, request: Request) -> Answ
         openapi::PATH => openapi::answer(document, request),
         _ => request.answer_not_found(),
     }
-}
-
-/// Whether a path is the part itself or lies under it.
-fn is_under(path: &str, part: &str) -> bool {
-    path.strip_prefix(part)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

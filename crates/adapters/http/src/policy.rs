@@ -10,6 +10,7 @@ use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope, UsageKey}
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
+use web::meters::count_decision;
 use web::request::Request;
 use web::response::{RateLimit, WINDOW_SECONDS};
 use web::{Code, Error, Problem};
@@ -87,8 +88,7 @@ impl Listener for Public {
 
         context.limit = rate_limit(&quota);
         context.counted = Some((principal.seller, principal.client_id));
-        count_decision("api", quota.admits());
-        if !quota.admits() {
+        if !admits("api", &quota) {
             return Err(Problem::rate_limited(retry_after(&quota)).into());
         }
         Ok(principal)
@@ -161,15 +161,16 @@ fn rate_limit(quota: &Quota) -> RateLimit {
     }
 }
 
+/// Whether a quota admits the request, which is counted.
+pub(crate) fn admits(limit: &'static str, quota: &Quota) -> bool {
+    let admits = quota.admits();
+    count_decision(limit, if admits { "admitted" } else { "refused" });
+    admits
+}
+
 /// The value of `Retry-After`.
 pub(crate) fn retry_after(quota: &Quota) -> u32 {
     u32::try_from(quota.retry_after()).unwrap_or(u32::MAX)
-}
-
-/// Counts a decision of a rate limit.
-pub(crate) fn count_decision(limit: &'static str, admitted: bool) {
-    let decision = if admitted { "admitted" } else { "refused" };
-    metrics::counter!("rate_limit_decisions_total", "limit" => limit, "decision" => decision).increment(1);
 }
 
 #[cfg(test)]

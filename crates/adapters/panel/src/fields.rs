@@ -11,7 +11,7 @@ const REPEATABLE: &str = "scopes";
 const NUMBER: &str = "form";
 
 /// A form whose fields are there once each, scopes apart.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Fields(Form);
 
 impl Fields {

@@ -1,12 +1,11 @@
-//! What stands around every page: title, navigation, language, links.
+//! What stands around every page: title, navigation, language, links, and what was done just before.
 
-use oauth::BrowserSecret;
+use oauth::Scope;
+use web::route::is_under;
 
 use crate::language::Language;
-use crate::next::Destination;
-use crate::notice::Notice;
 use crate::texts::Texts;
-use crate::visit::{Member, Visit, Visitor};
+use crate::visit::{Member, Visit};
 use crate::{PanelSettings, assets};
 
 /// What every template is given.
@@ -24,43 +23,13 @@ pub(crate) struct Frame {
     pub(crate) csrf: String,
     /// The name of the business that is signed in; empty when nobody is.
     pub(crate) member: String,
-    pub(crate) navigation: Vec<Item>,
-    /// What was done just before.
-    pub(crate) notice: Notice,
-}
-
-/// A link of the navigation.
-pub(crate) struct Item {
-    pub(crate) path: &'static str,
-    pub(crate) label: &'static str,
-    /// The value of `aria-current`; empty when one is elsewhere.
-    pub(crate) current: &'static str,
+    /// The path and label of each page, and the value of `aria-current`.
+    pub(crate) navigation: Vec<(&'static str, &'static str, &'static str)>,
+    /// What was done just before, after the class that it looks by; empty for nothing.
+    pub(crate) notice: (&'static str, &'static str),
 }
 
 impl Frame {
-    /// Of a page that needs no session.
-    pub(crate) fn of_visitor(visitor: &Visitor, title: impl Into<String>) -> Self {
-        Self::of_visit(&visitor.visit, &visitor.browser, title.into())
-    }
-
-    /// Of a page for somebody who is signed in.
-    pub(crate) fn of_member(member: &Member, title: impl Into<String>) -> Self {
-        let frame = Self::of_visit(&member.visit, &member.browser, title.into());
-        Self {
-            member: member.seller().name.clone(),
-            navigation: navigation(frame.t, &member.visit.path),
-            ..frame
-        }
-    }
-
-    fn of_visit(visit: &Visit, browser: &BrowserSecret, title: String) -> Self {
-        Self {
-            csrf: browser.csrf_token(),
-            switch: switch(visit),
-            ..Self::bare(&visit.panel.settings, visit.language, title)
-        }
-    }
-
     /// Of a page about a failure: it links nowhere that might not be there, and has no forms.
     pub(crate) fn bare(settings: &PanelSettings, language: Language, title: String) -> Self {
         Self {
@@ -75,45 +44,95 @@ impl Frame {
             csrf: String::new(),
             member: String::new(),
             navigation: Vec::new(),
-            notice: Notice::NONE,
+            notice: ("", ""),
+        }
+    }
+}
+
+impl Visit {
+    /// The frame of a page that needs no session.
+    pub(crate) fn frame(&self, title: impl Into<String>) -> Frame {
+        Frame {
+            csrf: self.browser.csrf_token(),
+            switch: self.in_other_language(),
+            notice: notice(self.query.get("done").unwrap_or_default(), self.texts()),
+            ..Frame::bare(&self.panel.settings, self.language, title.into())
         }
     }
 
-    /// With what was done just before.
-    pub(crate) fn noting(mut self, visit: &Visit) -> Self {
-        self.notice = crate::notice::of(&visit.query, self.t);
-        self
+    /// This page with another language asked for, and without what was said of a deed.
+    fn in_other_language(&self) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        let kept = self.query.pairs();
+        query.extend_pairs(kept.filter(|(name, _)| !matches!(*name, "lang" | "done")));
+        query.append_pair("lang", self.language.other().code());
+        format!("{}?{}", self.path, query.finish())
     }
 }
 
-fn navigation(t: &Texts, here: &str) -> Vec<Item> {
-    let pages = [
-        (Destination::Applications, t.frame.applications),
-        (Destination::Tokens, t.frame.tokens),
-        (Destination::Connections, t.frame.connections),
-        (Destination::Deliveries, t.frame.deliveries),
-        (Destination::Account, t.frame.account),
-    ];
-    let item = |(destination, label): (Destination, _)| Item {
-        path: destination.path(),
-        label,
-        current: match here.strip_prefix(destination.path()) {
-            Some("") => "page",
-            Some(rest) if rest.starts_with('/') => "true",
+impl Member {
+    /// The frame of a page for somebody who is signed in.
+    pub(crate) fn frame(&self, title: impl Into<String>) -> Frame {
+        let t = &self.texts().frame;
+        let pages = [
+            ("/panel/applications", t.applications),
+            ("/panel/tokens", t.tokens),
+            ("/panel/connections", t.connections),
+            ("/panel/deliveries", t.deliveries),
+            ("/panel/account", t.account),
+        ];
+        let current = |path| match self.path.as_str() {
+            here if here == path => "page",
+            here if is_under(here, path) => "true",
             _ => "",
-        },
-    };
-    pages.map(item).into()
+        };
+        Frame {
+            member: self.seller().name.clone(),
+            navigation: pages.map(|(path, label)| (path, label, current(path))).into(),
+            ..self.visit.frame(title)
+        }
+    }
 }
 
-/// This page with another language asked for, and without what was said of a deed.
-fn switch(visit: &Visit) -> String {
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    let kept = visit
-        .query
-        .pairs()
-        .filter(|(name, _)| !matches!(*name, "lang" | "done"));
-    query.extend_pairs(kept);
-    query.append_pair("lang", visit.language.other().code());
-    format!("{}?{}", visit.path, query.finish())
+/// What is said of a deed. The address carries a word for it, never a text.
+fn notice(word: &str, t: &Texts) -> (&'static str, &'static str) {
+    match word {
+        "saved" => ("notice", t.notices.saved),
+        "deleted" => ("notice", t.notices.deleted),
+        "revoked" => ("notice", t.notices.revoked),
+        "disconnected" => ("notice", t.notices.disconnected),
+        "redelivered" => ("notice", t.deliveries.redelivered),
+        "test-event-sent" => ("notice", t.deliveries.test_event_sent),
+        "nothing-sent" => ("warning", t.deliveries.nothing_sent),
+        "too-many-test-events" => ("warning", t.deliveries.too_many_test_events),
+        "too-many-redeliveries" => ("warning", t.deliveries.too_many_redeliveries),
+        "password-set" => ("notice", t.notices.password_set),
+        "password-changed" => ("notice", t.notices.password_changed),
+        "signed-out" => ("notice", t.notices.signed_out),
+        "signed-out-everywhere" => ("notice", t.notices.signed_out_everywhere),
+        _ => ("", ""),
+    }
+}
+
+/// Whether a scope changes something, or shows buyers' personal data.
+pub(crate) const fn is_dangerous(scope: Scope) -> bool {
+    match scope {
+        Scope::OffersWrite
+        | Scope::OrdersRead
+        | Scope::ShipmentsWrite
+        | Scope::SettingsWrite
+        | Scope::OrdersWrite
+        | Scope::ReturnsRead
+        | Scope::ReturnsWrite
+        | Scope::PricelistsWrite
+        | Scope::PoliciesWrite
+        | Scope::Messaging => true,
+        Scope::OffersRead
+        | Scope::SettingsRead
+        | Scope::ShipmentsRead
+        | Scope::PricelistsRead
+        | Scope::PoliciesRead
+        | Scope::BillingRead
+        | Scope::ProfileRead => false,
+    }
 }

@@ -1,102 +1,95 @@
 //! What is wrong with the fields of a form, for the summary above it and beside each field.
 
+use actix_web::http::StatusCode;
 use kernel::Violations;
 
 use crate::texts::Texts;
 
-/// The sentences, each with the field that it is about, in field order.
-#[derive(Debug, Default)]
-pub(crate) struct Issues(Vec<Issue>);
+/// The sentences, each with the field that it is about, in field order; and the status of a page with them.
+#[derive(Debug)]
+pub(crate) struct Issues {
+    list: Vec<Issue>,
+    pub(crate) status: StatusCode,
+}
 
 /// Something that is wrong with a field.
 #[derive(Debug)]
 pub(crate) struct Issue {
-    pub(crate) field: &'static str,
+    pub(crate) field: String,
     /// What the form calls the field, for the summary; empty where the text says enough.
     pub(crate) label: &'static str,
     pub(crate) text: String,
 }
 
-/// The fields of every form, so that what the domain calls a field finds its place.
-const FIELDS: [&str; 13] = [
-    "name",
-    "description",
-    "documentation_url",
-    "purpose",
-    "client_type",
-    "redirect_uris",
-    "scopes",
-    "accept_terms",
-    "expires_at",
-    "password",
-    "current_password",
-    "new_password",
-    "email",
-];
-
 impl Issues {
     /// Nothing wrong.
     pub(crate) const fn none() -> Self {
-        Self(Vec::new())
+        let list = Vec::new();
+        let status = StatusCode::OK;
+        Self { list, status }
     }
 
     /// One thing wrong.
-    pub(crate) fn one(field: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn one(field: &str, text: &str) -> Self {
         let mut issues = Self::none();
         issues.add(field, text);
         issues
     }
 
-    /// What the domain found, in the words of a language. The elements of the list of scopes are not told apart: nobody fills
-    /// them in by hand.
+    /// One thing that is wrong with what there is already.
+    pub(crate) fn conflict(field: &str, text: &str) -> Self {
+        Self {
+            status: StatusCode::CONFLICT,
+            ..Self::one(field, text)
+        }
+    }
+
+    /// What the domain found, in the words of a language.
     pub(crate) fn of(violations: &Violations, t: &Texts) -> Self {
         let mut issues = Self::none();
-        for (path, reason) in violations.iter() {
-            let (name, index) = path.split_once('[').unwrap_or((path, ""));
-            let Some(field) = FIELDS.into_iter().find(|field| *field == name) else {
-                continue;
-            };
-            let reason = reason.to_string();
-            let number = index
-                .strip_suffix(']')
-                .and_then(|index| index.parse::<usize>().ok());
-            let text = match number.filter(|_| field == "redirect_uris") {
-                Some(number) => (t.element)(number.saturating_add(1), &reason),
-                None => (t.reason)(&reason),
-            };
-            let label = label(field, t);
-            issues.0.push(Issue { field, label, text });
-        }
+        issues.append(violations, t);
         issues
     }
 
-    pub(crate) fn add(&mut self, field: &'static str, text: impl Into<String>) {
-        self.0.push(Issue {
-            field,
-            label: "",
-            text: text.into(),
-        });
+    /// Adds what the domain found. The elements of the list of scopes are not told apart: nobody fills them in by hand.
+    pub(crate) fn append(&mut self, violations: &Violations, t: &Texts) {
+        for (path, reason) in violations.iter() {
+            let (field, index) = path.split_once('[').unwrap_or((path, ""));
+            let reason = reason.to_string();
+            let index = index.strip_suffix(']').and_then(|index| index.parse().ok());
+            let text = match index.filter(|_| field == "redirect_uris") {
+                Some(index) => t.address(1_usize.saturating_add(index), &reason),
+                None => t.reason(&reason),
+            };
+            self.push(field, label(field, t), text);
+        }
     }
 
-    pub(crate) fn append(&mut self, mut others: Self) {
-        self.0.append(&mut others.0);
+    pub(crate) fn add(&mut self, field: &str, text: &str) {
+        self.push(field, "", text.to_owned());
+    }
+
+    fn push(&mut self, field: &str, label: &'static str, text: String) {
+        self.status = StatusCode::UNPROCESSABLE_ENTITY;
+        let field = field.to_owned();
+        self.list.push(Issue { field, label, text });
     }
 
     pub(crate) fn any(&self) -> bool {
-        !self.0.is_empty()
+        !self.list.is_empty()
     }
 
     pub(crate) fn all(&self) -> &[Issue] {
-        &self.0
+        &self.list
     }
 
     pub(crate) fn about(&self, field: &str) -> bool {
-        self.0.iter().any(|issue| issue.field == field)
+        self.list.iter().any(|issue| issue.field == field)
     }
 
     /// The sentences about a field.
     pub(crate) fn texts<'a>(&'a self, field: &'a str) -> impl Iterator<Item = &'a str> {
-        let about = self.0.iter().filter(move |issue| issue.field == field);
+        let about = self.list.iter().filter(move |issue| issue.field == field);
         about.map(|issue| issue.text.as_str())
     }
 

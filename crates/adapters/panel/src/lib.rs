@@ -6,23 +6,17 @@
 
 mod assets;
 mod browser;
-mod change;
 mod fields;
 mod frame;
 mod issues;
 mod language;
-mod meters;
 mod next;
-mod notice;
 mod pages;
 mod pipeline;
 mod refusal;
-mod reply;
 mod routes;
-mod security;
 mod texts;
 mod visit;
-mod when;
 
 #[cfg(test)]
 mod tests;
@@ -30,11 +24,10 @@ mod tests;
 pub use routes::{Access, pages};
 
 use std::num::NonZeroU32;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::web::{ServiceConfig, scope, to};
+use actix_web::web::{ServiceConfig, scope};
 use chrono::TimeDelta;
 use ipnet::IpNet;
 use kernel::{Randomness, Sealer};
@@ -108,13 +101,8 @@ pub fn configure(panel: Panel) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let proxies = TrustedProxies::new(panel.settings.trusted_proxies.iter().copied());
         let front = Front::public("panel", proxies, panel.randomness.as_ref());
-        let (front, panel) = (Rc::new(front), Arc::new(panel));
-        config.service(scope("/panel").default_service(to(move |request, payload| {
-            let (front, panel) = (Rc::clone(&front), Arc::clone(&panel));
-            async move {
-                let answer = |request| async move { pipeline::answer(&panel, request).await };
-                front.serve(request, payload, answer).await
-            }
-        })));
+        let panel = Arc::new(panel);
+        let route = front.route(move |request| pipeline::answer(Arc::clone(&panel), request));
+        config.service(scope("/panel").default_service(route));
     }
 }

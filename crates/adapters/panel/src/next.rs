@@ -2,73 +2,45 @@
 //! nobody can be sent elsewhere.
 
 use web::form::Form;
+use web::route::is_under;
 
 /// Where to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Next {
-    page: Option<Destination>,
+    page: Option<Page>,
     /// The sealed handle of a request for consent.
     pub(crate) request: Option<String>,
 }
 
-/// A page that signing in can lead to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Destination {
-    Applications,
-    NewApplication,
-    Tokens,
-    Connections,
-    Deliveries,
-    Account,
-}
+/// The name and the path of a page.
+type Page = (&'static str, &'static str);
 
-impl Destination {
-    const ALL: [Self; 6] = [
-        Self::Applications,
-        Self::NewApplication,
-        Self::Tokens,
-        Self::Connections,
-        Self::Deliveries,
-        Self::Account,
-    ];
+/// The pages that signing in can lead to.
+const PAGES: [Page; 6] = [
+    ("new-application", "/panel/applications/new"),
+    ("applications", "/panel/applications"),
+    ("tokens", "/panel/tokens"),
+    ("connections", "/panel/connections"),
+    ("deliveries", "/panel/deliveries"),
+    ("account", "/panel/account"),
+];
 
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Applications => "applications",
-            Self::NewApplication => "new-application",
-            Self::Tokens => "tokens",
-            Self::Connections => "connections",
-            Self::Deliveries => "deliveries",
-            Self::Account => "account",
-        }
-    }
-
-    pub(crate) const fn path(self) -> &'static str {
-        match self {
-            Self::Applications => "/panel/applications",
-            Self::NewApplication => "/panel/applications/new",
-            Self::Tokens => "/panel/tokens",
-            Self::Connections => "/panel/connections",
-            Self::Deliveries => "/panel/deliveries",
-            Self::Account => "/panel/account",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|destination| destination.name() == name)
-    }
-}
+/// Where nothing else is named.
+const FIRST: &str = "/panel/applications";
 
 /// A handle is base64url, and this is far above what the longest request gives.
 const LONGEST_HANDLE: usize = 8 * 1024;
 
 impl Next {
-    /// A page.
-    pub(crate) const fn page(page: Destination) -> Self {
+    /// The page that was asked for at this path, or that its form stands on.
+    pub(crate) fn at(path: &str) -> Self {
+        let path = match path {
+            "/panel/sign-out-everywhere" => "/panel/account",
+            "/panel/once/{form}" => FIRST,
+            path => path,
+        };
         Self {
-            page: Some(page),
+            page: PAGES.into_iter().find(|(_, page)| is_under(path, page)),
             request: None,
         }
     }
@@ -83,23 +55,23 @@ impl Next {
 
     /// What a query or a form names; what is none of ours is left out.
     pub(crate) fn of(form: &Form) -> Self {
-        let handle = form.get("request").filter(|handle| is_handle(handle));
+        let wanted = form.get("next").unwrap_or_default();
         Self {
-            page: form.get("next").and_then(Destination::parse),
-            request: handle.map(str::to_owned),
+            page: PAGES.into_iter().find(|(name, _)| *name == wanted),
+            request: Self::consent(form.get("request").unwrap_or_default()).request,
         }
     }
 
     /// The name of the page, for a hidden field; empty for none.
     pub(crate) fn name(&self) -> &'static str {
-        self.page.map_or("", Destination::name)
+        self.page.map_or("", |(name, _)| name)
     }
 
     /// The address of the page.
     pub(crate) fn path(&self) -> String {
         match &self.request {
             Some(handle) => format!("/panel/consent?request={handle}"),
-            None => self.page.unwrap_or(Destination::Applications).path().to_owned(),
+            None => self.page.map_or(FIRST, |(_, path)| path).to_owned(),
         }
     }
 
@@ -107,7 +79,7 @@ impl Next {
     pub(crate) fn sign_in(&self) -> String {
         match (&self.request, self.page) {
             (Some(handle), _) => format!("/panel/sign-in?request={handle}"),
-            (None, Some(page)) => format!("/panel/sign-in?next={}", page.name()),
+            (None, Some((name, _))) => format!("/panel/sign-in?next={name}"),
             (None, None) => "/panel/sign-in".to_owned(),
         }
     }
@@ -140,9 +112,15 @@ mod tests {
     }
 
     #[test]
-    fn names_read_back() {
-        for destination in Destination::ALL {
-            assert_eq!(Destination::parse(destination.name()), Some(destination));
+    fn a_page_or_form_leads_back_to_its_page() {
+        for (path, name) in [
+            ("/panel/applications/new", "new-application"),
+            ("/panel/applications/{client_id}/secret", "applications"),
+            ("/panel/tokens/{id}/revoke", "tokens"),
+            ("/panel/sign-out-everywhere", "account"),
+            ("/panel/sign-out", ""),
+        ] {
+            assert_eq!(Next::at(path).name(), name, "{path}");
         }
     }
 }

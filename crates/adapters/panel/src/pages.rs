@@ -1,13 +1,11 @@
-//! The pages.
+//! The pages, and what their answers are made by.
 
 pub(crate) mod account;
 pub(crate) mod applications;
 pub(crate) mod connections;
 pub(crate) mod consent;
 pub(crate) mod deliveries;
-pub(crate) mod failure;
 pub(crate) mod forgotten;
-pub(crate) mod home;
 pub(crate) mod links;
 pub(crate) mod once;
 pub(crate) mod registration;
@@ -16,3 +14,45 @@ pub(crate) mod sign_in;
 pub(crate) mod sign_out;
 pub(crate) mod tokens;
 mod usage;
+
+use actix_web::HttpResponse;
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use askama::Template;
+
+use crate::next::Next;
+use crate::refusal::Refusal;
+use crate::visit::Member;
+
+/// GET `/panel`: leads to the first page.
+pub(crate) async fn home(_: Member) -> Result<HttpResponse, Refusal> {
+    see_other(&Next::default().path())
+}
+
+/// A page with this status.
+pub(crate) fn page(status: StatusCode, template: &impl Template) -> Result<HttpResponse, Refusal> {
+    let mut response = HttpResponse::with_body(status, BoxBody::new(template.render()?));
+    let html = HeaderValue::from_static("text/html; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, html);
+    Ok(response)
+}
+
+/// A page with status 200.
+fn ok(template: &impl Template) -> Result<HttpResponse, Refusal> {
+    page(StatusCode::OK, template)
+}
+
+/// The way to another page, which the browser asks for with GET (303).
+pub(crate) fn see_other(location: &str) -> Result<HttpResponse, Refusal> {
+    let location = HeaderValue::from_str(location).map_err(|error| Refusal::Failed(error.into()))?;
+    let mut response = HttpResponse::with_body(StatusCode::SEE_OTHER, BoxBody::new(()));
+    response.headers_mut().insert(LOCATION, location);
+    Ok(response)
+}
+
+/// The way to the page at this path, which may have a query, and which says what was done.
+fn done(word: &str, path: &str) -> Result<HttpResponse, Refusal> {
+    let mark = if path.contains('?') { '&' } else { '?' };
+    see_other(&format!("{path}{mark}done={word}"))
+}

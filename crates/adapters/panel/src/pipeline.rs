@@ -7,7 +7,7 @@ use actix_web::http::header::SET_COOKIE;
 use actix_web::{HttpRequest, HttpResponse};
 use oauth::BrowserSecret;
 use web::body::BodyLimits;
-use web::error::{catch_panic, log_failure};
+use web::error::catch_panic;
 use web::form::Form;
 use web::head;
 use web::media_type::MediaType;
@@ -16,39 +16,32 @@ use web::request::{Answer, Request};
 use crate::browser::{self, Cookies};
 use crate::fields::Fields;
 use crate::language::Language;
-use crate::meters;
 use crate::next::Next;
 use crate::refusal::Refusal;
 use crate::routes::{self, Handler, Route};
-use crate::visit::{Member, Visit, Visitor};
-use crate::{Panel, assets, pages, security};
+use crate::visit::{Member, Visit};
+use crate::{Panel, assets};
 
 /// The most that a form may have, in bytes: twenty redirect addresses and a description of the greatest length, each byte
 /// written in three.
 const BODY_CAP: usize = 192 * 1024;
 
 /// Answers a request.
-pub(crate) async fn answer(panel: &Arc<Panel>, mut request: Request) -> Answer {
-    let found = routes::find(request.path());
-    let template = found.as_ref().map_or("-", |(route, _)| route.template);
-    let language = language(panel, &request.http);
+pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
+    let (template, found) = routes::find(request.method(), request.path());
+    let template = template.unwrap_or("-");
+    let https = panel.settings.https();
+    let language = language(&request.http, https);
     let trace_id = request.trace_id;
-    let outcome = catch_panic(&trace_id, pass(panel, &mut request, language, found)).await;
+    let outcome = catch_panic(&trace_id, pass(&panel, &mut request, language, found)).await;
     let outcome = outcome.unwrap_or_else(|panicked| Err(Refusal::Failed(panicked.into())));
     let closes = matches!(outcome, Err(Refusal::Unreadable));
-    let mut response = outcome.unwrap_or_else(|refusal| {
-        if let Some(cause) = refusal.cause() {
-            log_failure(&trace_id, template, cause);
-        }
-        if matches!(refusal, Refusal::Crowded) {
-            meters::crowded();
-        }
-        pages::failure::response(panel, (&trace_id, language), &refusal)
-    });
+    let mut response =
+        outcome.unwrap_or_else(|refusal| refusal.into_response(&panel, (&trace_id, language), template));
     if chosen(&request.http).is_some() {
-        browser::set_language(response.headers_mut(), language, panel.settings.https());
+        browser::set_language(response.headers_mut(), language, https);
     }
-    security::apply(response.headers_mut(), &trace_id, panel.settings.https());
+    browser::guard(response.headers_mut(), &trace_id, https);
     request.end(response, template, closes)
 }
 
@@ -60,22 +53,24 @@ async fn pass(
 ) -> Result<HttpResponse, Refusal> {
     head::check(request.http.head()).map_err(|_| Refusal::Unreadable)?;
     let (route, parameter) = found.ok_or(Refusal::NotFound)?;
-    let (handler, sends) = match *request.method() {
-        Method::GET | Method::HEAD => (route.get, false),
-        Method::POST => (route.post, true),
-        _ => (None, false),
-    };
-    let handler = handler.ok_or(Refusal::NotFound)?;
-    if let Handler::Asset = handler {
+    if let Handler::Asset = route.handler {
         return assets::find(&parameter);
     }
-    let query = request.query();
-    let query = Form::parse(query.as_bytes()).map_err(|_| Refusal::Malformed)?;
-    let presented = Cookies::new(request.headers(), panel.settings.https()).browser();
-    let fields = if sends {
-        Some(sent(panel, request, presented.as_ref()).await?)
-    } else {
-        None
+    let https = panel.settings.https();
+    let query = Form::parse(request.query().as_bytes()).map_err(|_| Refusal::Malformed)?;
+    let presented = Cookies::new(request.headers(), https).browser();
+    let fields = match route.method {
+        Method::POST => sent(panel, request, presented.as_ref()).await?,
+        _ => Fields::default(),
+    };
+    // A browser that comes without a secret is given one with the first page.
+    let random = panel.randomness.secret();
+    let (browser, fresh) = match presented {
+        Some(browser) => (browser, None),
+        None => (
+            BrowserSecret::from_random(&random),
+            Some(BrowserSecret::from_random(&random)),
+        ),
     };
     let visit = Visit {
         panel: Arc::clone(panel),
@@ -86,62 +81,31 @@ async fn pass(
         query,
         parameter,
         head: *request.method() == Method::HEAD,
+        browser,
+        fields,
     };
-    match (handler, fields) {
-        (Handler::Open(page), None) => open(visit, presented, page).await,
-        (Handler::OpenForm(page), Some(fields)) => {
-            open(visit, presented, |visitor| page(visitor, fields)).await
+    match route.handler {
+        Handler::Asset => Err(Refusal::NotFound),
+        Handler::Open(page) => {
+            let mut response = page(visit).await?;
+            if let Some(fresh) = fresh.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
+                browser::set_browser(response.headers_mut(), &fresh, false, https);
+            }
+            Ok(response)
         }
-        (Handler::Member(page), None) => page(member(visit, presented, route).await?).await,
-        (Handler::MemberForm(page), Some(fields)) => {
-            page(member(visit, presented, route).await?, fields).await
+        Handler::Member(page) => {
+            let signed_in = match fresh {
+                None => panel.panel.signed_in(visit.browser.hash()).await?,
+                Some(_) => None,
+            };
+            match signed_in {
+                Some(signed_in) => page(Member { visit, signed_in }).await,
+                None => Err(Refusal::SignIn(match visit.query.get("request") {
+                    Some(handle) => Next::consent(handle),
+                    None => Next::at(route.template),
+                })),
+            }
         }
-        _ => Err(Refusal::NotFound),
-    }
-}
-
-/// A page that anybody may see. A browser that comes without a secret is given one with it.
-async fn open<F: Future<Output = Result<HttpResponse, Refusal>>>(
-    visit: Visit,
-    presented: Option<BrowserSecret>,
-    page: impl FnOnce(Visitor) -> F,
-) -> Result<HttpResponse, Refusal> {
-    let https = visit.panel.settings.https();
-    let random = visit.panel.randomness.secret();
-    let (browser, fresh) = match presented {
-        Some(browser) => (browser, None),
-        None => (
-            BrowserSecret::from_random(&random),
-            Some(BrowserSecret::from_random(&random)),
-        ),
-    };
-    let mut response = page(Visitor { visit, browser }).await?;
-    if let Some(fresh) = fresh.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
-        browser::set_browser(response.headers_mut(), &fresh, false, https);
-    }
-    Ok(response)
-}
-
-/// Who is signed in; without a session the request leads to the page to sign in on.
-async fn member(
-    visit: Visit,
-    presented: Option<BrowserSecret>,
-    route: &'static Route,
-) -> Result<Member, Refusal> {
-    let signed_in = match &presented {
-        Some(browser) => visit.panel.panel.signed_in(browser.hash()).await?,
-        None => None,
-    };
-    match (presented, signed_in) {
-        (Some(browser), Some(signed_in)) => Ok(Member {
-            visit,
-            browser,
-            signed_in,
-        }),
-        _ => Err(Refusal::SignIn(match visit.query.get("request") {
-            Some(handle) => Next::consent(handle),
-            None => route.next.map_or_else(Next::default, Next::page),
-        })),
     }
 }
 
@@ -167,8 +131,8 @@ async fn sent(
     }
 }
 
-fn language(panel: &Panel, request: &HttpRequest) -> Language {
-    let cookies = Cookies::new(request.headers(), panel.settings.https());
+fn language(request: &HttpRequest, https: bool) -> Language {
+    let cookies = Cookies::new(request.headers(), https);
     chosen(request)
         .or_else(|| cookies.language())
         .unwrap_or_else(|| Language::preferred(request.headers()))

@@ -1,13 +1,23 @@
-//! Why a request gets no page of its own: what it gets instead, with the status that goes with it.
+//! Why a request gets no page of its own, and the page that says so instead.
 
+use std::borrow::Cow;
+
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderValue, RETRY_AFTER};
+use askama::Template;
 use kernel::StoreError;
 use oauth::{ConsentRefusal, Overcrowded, Quota};
 use usecases::{Repeatable, UnitOfWorkError};
-use web::TaskPanicked;
-use web::error::Cause;
+use web::error::{Cause, log_failure};
+use web::{TaskPanicked, TraceId, meters, response};
 
+use crate::Panel;
+use crate::frame::Frame;
+use crate::language::Language;
 use crate::next::Next;
+use crate::pages;
+use crate::texts::Texts;
 
 /// A request that is refused, or that failed.
 #[derive(Debug)]
@@ -40,19 +50,88 @@ pub(crate) enum Refusal {
     Failed(Cause),
 }
 
+#[derive(Template)]
+#[template(path = "failure.html")]
+struct Page<'a> {
+    frame: Frame,
+    text: &'a str,
+    link: &'a str,
+    label: &'static str,
+    trace_id: &'a str,
+}
+
 impl Refusal {
-    /// The status of the page that says so.
-    pub(crate) const fn status(&self) -> StatusCode {
+    /// Logs the cause, counts what is counted, and gives the answer: for most a page that says what to do.
+    pub(crate) fn into_response(
+        self,
+        panel: &Panel,
+        (trace_id, language): (&TraceId, Language),
+        route: &str,
+    ) -> HttpResponse {
+        if let Some(cause) = self.cause() {
+            log_failure(trace_id, route, cause);
+        }
+        if matches!(self, Self::Crowded) {
+            meters::count_decision("password_hashes", "refused");
+        }
+        let (status, answer) = match &self {
+            Self::SignIn(next) => (StatusCode::SEE_OTHER, pages::see_other(&next.sign_in())),
+            refusal => {
+                let (status, title, text) = refusal.said(language.texts());
+                let (link, label) = refusal.way_on(language.texts());
+                let page = Page {
+                    frame: Frame::bare(&panel.settings, language, title.to_owned()),
+                    text: &text,
+                    link,
+                    label,
+                    trace_id: trace_id.as_str(),
+                };
+                (status, pages::page(status, &page))
+            }
+        };
+        let mut response = answer.unwrap_or_else(|_| response::empty(status, trace_id));
+        let seconds = match self {
+            Self::TooMany(quota) => Some(quota.retry_after()),
+            Self::Unavailable(_) | Self::Crowded => Some(1),
+            _ => None,
+        };
+        if let Some(seconds) = seconds {
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+
+    /// Status, title and text of the page.
+    fn said(&self, t: &Texts) -> (StatusCode, &'static str, Cow<'static, str>) {
+        let t = &t.failures;
+        let (status, (title, text)) = match self {
+            Self::TooMany(quota) => {
+                let (title, text) = (t.too_many)(quota.retry_after());
+                return (StatusCode::TOO_MANY_REQUESTS, title, text.into());
+            }
+            Self::NotFound | Self::SignIn(_) => (StatusCode::NOT_FOUND, t.not_found),
+            Self::StaleForm => (StatusCode::FORBIDDEN, t.stale_form),
+            Self::Malformed | Self::Unreadable => (StatusCode::BAD_REQUEST, t.malformed),
+            Self::Consent(ConsentRefusal::Unknown) => (StatusCode::NOT_FOUND, t.unknown_consent),
+            Self::Consent(ConsentRefusal::Expired) => (StatusCode::GONE, t.expired_consent),
+            Self::Consent(ConsentRefusal::Decided) => (StatusCode::GONE, t.decided_consent),
+            Self::Consent(ConsentRefusal::AnotherViewer) => (StatusCode::FORBIDDEN, t.others_consent),
+            Self::DeadLink => (StatusCode::GONE, t.dead_link),
+            Self::FormUsed(_) => (StatusCode::CONFLICT, t.form_used),
+            Self::ShownBefore => (StatusCode::GONE, t.shown_before),
+            Self::Unavailable(_) | Self::Crowded => (StatusCode::SERVICE_UNAVAILABLE, t.unavailable),
+            Self::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, t.failed),
+        };
+        (status, title, text.into())
+    }
+
+    /// Where the page leads, and what the link is called.
+    fn way_on(&self, t: &Texts) -> (&str, &'static str) {
         match self {
-            Self::NotFound | Self::Consent(ConsentRefusal::Unknown) => StatusCode::NOT_FOUND,
-            Self::SignIn(_) => StatusCode::SEE_OTHER,
-            Self::StaleForm | Self::Consent(ConsentRefusal::AnotherViewer) => StatusCode::FORBIDDEN,
-            Self::Malformed | Self::Unreadable => StatusCode::BAD_REQUEST,
-            Self::FormUsed(_) => StatusCode::CONFLICT,
-            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Consent(_) | Self::DeadLink | Self::ShownBefore => StatusCode::GONE,
-            Self::Unavailable(_) | Self::Crowded => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::DeadLink => ("/panel/forgotten-password", t.passwords.forgotten_title),
+            Self::FormUsed(page) => (page, t.failures.open_anew),
+            _ => ("/panel/applications", t.failures.start),
         }
     }
 
@@ -63,8 +142,13 @@ impl Refusal {
         cause.is_some_and(Repeatable::is_unknown)
     }
 
-    /// What is to be logged.
-    pub(crate) fn cause(&self) -> Option<&Cause> {
+    /// Logs a failure of what nobody waits for.
+    pub(crate) fn log(&self, trace_id: &TraceId, what: &'static str) {
+        let cause = self.cause().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(trace_id = trace_id.as_str(), cause, "{what}");
+    }
+
+    fn cause(&self) -> Option<&Cause> {
         match self {
             Self::Unavailable(cause) | Self::Failed(cause) => Some(cause),
             _ => None,

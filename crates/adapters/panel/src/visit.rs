@@ -1,11 +1,18 @@
-//! What a page knows of the request that it answers.
+//! What a page knows of the request that it answers, and how it changes anything: each change is one transaction, in a task
+//! that goes on to its end whether or not the browser waits.
 
+use std::convert::Infallible;
+use std::marker::PhantomData;
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use kernel::{SellerId, StoreError};
 use oauth::{BrowserSecret, SecretHash, Seller, SignedIn, Viewer};
-use usecases::ActingSeller;
 use usecases::sent_form::SentForm;
+use usecases::{ActingSeller, Failure, Transaction, Work, transact};
 use web::TraceId;
 use web::form::Form;
 
@@ -13,8 +20,9 @@ use crate::Panel;
 use crate::fields::Fields;
 use crate::language::Language;
 use crate::refusal::Refusal;
+use crate::texts::Texts;
 
-/// A request for a page.
+/// A request for a page, or a form that was sent.
 pub(crate) struct Visit {
     pub(crate) panel: Arc<Panel>,
     pub(crate) trace_id: TraceId,
@@ -28,20 +36,111 @@ pub(crate) struct Visit {
     pub(crate) parameter: String,
     /// Whether only the head of the answer is asked for.
     pub(crate) head: bool,
-}
-
-/// A request of somebody who need not be signed in.
-pub(crate) struct Visitor {
-    pub(crate) visit: Visit,
     /// The browser's secret, made for this request where it had none.
     pub(crate) browser: BrowserSecret,
+    /// What was sent, by a browser that has read the form; nothing with GET.
+    pub(crate) fields: Fields,
 }
 
 /// A request of somebody who is signed in.
 pub(crate) struct Member {
     pub(crate) visit: Visit,
-    pub(crate) browser: BrowserSecret,
     pub(crate) signed_in: SignedIn,
+}
+
+/// How a use case ends.
+type Ended<'t, T, E> = BoxFuture<'t, Result<T, E>>;
+
+impl Visit {
+    pub(crate) const fn texts(&self) -> &'static Texts {
+        self.language.texts()
+    }
+
+    /// Who acts, for the audit log, where nobody is signed in yet.
+    pub(crate) const fn acting_for(&self, seller: SellerId) -> ActingSeller {
+        let address = self.client;
+        ActingSeller { seller, address }
+    }
+
+    /// The id in the path.
+    pub(crate) fn id<T: std::str::FromStr>(&self) -> Result<T, Refusal> {
+        self.parameter.parse().map_err(|_| Refusal::NotFound)
+    }
+
+    /// Runs a use case in a transaction. The outer error is a failure of the store, the inner one the use case's own refusal.
+    ///
+    /// It begins at once, also when the returned future is dropped.
+    pub(crate) fn change<I, T, R, F>(
+        &self,
+        input: I,
+        run: F,
+    ) -> impl Future<Output = Result<Result<T, R>, Refusal>> + use<I, T, R, F>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        R: Send + 'static,
+        F: for<'t> Fn(&'t dyn Transaction, &'t Panel, &'t I) -> Ended<'t, T, Failure<R>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        let change = Change {
+            panel: Arc::clone(&self.panel),
+            input,
+            run,
+            outcome: PhantomData,
+        };
+        let running = async move { transact(change.panel.units.as_ref(), &change).await };
+        let running = self.panel.tasks.run(running);
+        async {
+            match running.await? {
+                Ok(done) => Ok(Ok(done)),
+                Err(Failure::Refused(refusal)) => Ok(Err(refusal)),
+                Err(Failure::Store(error)) => Err(error.into()),
+            }
+        }
+    }
+
+    /// The same for a use case that refuses nothing.
+    pub(crate) async fn store<I, T, F>(&self, input: I, run: F) -> Result<T, Refusal>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        F: for<'t> Fn(&'t dyn Transaction, &'t Panel, &'t I) -> Ended<'t, T, StoreError>
+            + Send
+            + Sync
+            + 'static,
+    {
+        let done = self.change(input, move |transaction, panel, input| {
+            let running = run(transaction, panel, input);
+            Box::pin(async { Ok::<_, Failure<Infallible>>(running.await?) })
+        });
+        done.await.map(|Ok(done)| done)
+    }
+}
+
+/// A use case with what it is given.
+struct Change<I, F, T, R> {
+    panel: Arc<Panel>,
+    input: I,
+    run: F,
+    outcome: PhantomData<fn() -> (T, R)>,
+}
+
+#[async_trait]
+impl<I, F, T, R> Work for Change<I, F, T, R>
+where
+    I: Send + Sync,
+    T: Send,
+    R: Send,
+    F: for<'t> Fn(&'t dyn Transaction, &'t Panel, &'t I) -> Ended<'t, T, Failure<R>> + Send + Sync,
+{
+    type Done = T;
+    type Error = Failure<R>;
+
+    async fn run(&self, transaction: &dyn Transaction) -> Result<T, Failure<R>> {
+        (self.run)(transaction, &self.panel, &self.input).await
+    }
 }
 
 impl Member {
@@ -61,19 +160,24 @@ impl Member {
     }
 
     /// The form that was sent, as one that acts once.
-    pub(crate) fn sent(&self, fields: &Fields) -> Result<SentForm, Refusal> {
+    pub(crate) fn form(&self) -> Result<SentForm, Refusal> {
         Ok(SentForm {
             session: self.session(),
-            number: fields.number().ok_or(Refusal::Malformed)?,
-            mark: fields.mark(&self.visit.path),
+            number: self.fields.number().ok_or(Refusal::Malformed)?,
+            mark: self.fields.mark(&self.path),
         })
     }
 
     /// Who acts, for the audit log.
     pub(crate) const fn acting(&self) -> ActingSeller {
-        ActingSeller {
-            seller: self.signed_in.seller.id,
-            address: self.visit.client,
-        }
+        self.visit.acting_for(self.signed_in.seller.id)
+    }
+}
+
+impl Deref for Member {
+    type Target = Visit;
+
+    fn deref(&self) -> &Visit {
+        &self.visit
     }
 }

@@ -1,6 +1,5 @@
 //! The pipeline over a small listener: the order of its checks, keys, failures, lost COMMITs, deadlines, clients that go away.
 
-use std::rc::Rc;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -8,7 +7,6 @@ use actix_web::body::to_bytes;
 use actix_web::dev::ServiceResponse;
 use actix_web::http::Method;
 use actix_web::test::{TestRequest, call_service, init_service};
-use actix_web::web::to;
 use actix_web::{App, HttpResponse};
 use async_trait::async_trait;
 use kernel::{
@@ -290,19 +288,16 @@ async fn respond(store: &Store, request: TestRequest) -> ServiceResponse {
     let mut randomness = MockRandomness::new();
     randomness.expect_uuid().returning(Uuid::nil);
     randomness.expect_secret().returning(|| [7; 32]);
-    let front = Rc::new(Front::public("shop", TrustedProxies::default(), &randomness));
+    let front = Front::public("shop", TrustedProxies::default(), &randomness);
     let shop = Arc::new(Shop {
         store: store.clone(),
         claims: Arc::new(store.clone()),
         randomness,
         tasks: Tasks::new(Handle::current()),
     });
-    let service = to(move |request, payload| {
-        let (front, shop) = (Rc::clone(&front), Arc::clone(&shop));
-        async move {
-            let answer = |request| async move { answer(&shop, TABLE, request).await };
-            front.serve(request, payload, answer).await
-        }
+    let service = front.route(move |request| {
+        let shop = Arc::clone(&shop);
+        async move { answer(&shop, TABLE, request).await }
     });
     let app = init_service(App::new().default_service(service)).await;
     call_service(&app, request.to_request()).await

@@ -5,30 +5,22 @@
 //! was told of a failure would present the same credential again, and that ends its family.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use kernel::{CommitError, StoreError};
+use kernel::StoreError;
 use oauth::GrantRefusal;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::Instant;
 use usecases::exchange_code::exchange_code;
 use usecases::refresh_tokens::refresh_tokens;
 use usecases::token_pair::{Granted, Lifetimes, TokenPair};
-use usecases::{Failure, Transaction, UnitOfWorkError};
+use usecases::{Failure, Transaction};
 use web::TraceId;
 use web::deadline::Deadline;
-use web::write::{REPEATS, repeat};
+use web::write::{Ready, Recoverable, conclude, repeat};
 
 use super::Endpoint;
 use super::error::OAuthError;
 use super::token::{Issued, Presented};
 use crate::Public;
-
-/// How long the outcome of a lost COMMIT is asked for, from the first one on (D132).
-const FIND_OUT_WITHIN: Duration = Duration::from_secs(30);
-/// The pause after a first question that was not answered; it doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A pair in the making. Its secrets are made first, so that it can be asked for by them.
 struct Issue {
@@ -36,9 +28,6 @@ struct Issue {
     presented: Presented,
     pair: TokenPair,
 }
-
-/// Work that waits for its COMMIT alone, and what it comes to.
-type Ready = (Box<dyn Transaction>, Granted);
 
 type Refused = Failure<GrantRefusal>;
 
@@ -54,9 +43,9 @@ pub(super) async fn issue(
         public: Arc::clone(public),
         presented,
     };
-    let ready = issue.prepare(deadline).await?;
+    let ready = issue.ready(deadline).await?;
     let concluded = public.tasks.run(async move {
-        let outcome = issue.conclude(ready).await;
+        let outcome = conclude(issue.public.units.as_ref(), &issue, ready).await;
         // Logged here, since a client that has gone away leaves nobody behind who would.
         outcome
             .map(|granted| (issue.pair, granted))
@@ -74,7 +63,7 @@ pub(super) async fn issue(
 
 impl Issue {
     /// Does everything but the COMMIT, again where it loses against other work.
-    async fn prepare(&self, deadline: Deadline) -> Result<Ready, Refused> {
+    async fn ready(&self, deadline: Deadline) -> Result<Ready<Granted>, Refused> {
         let attempt = || async {
             let attempt = deadline.hold(self.attempt()).await;
             attempt.unwrap_or_else(|overdue| Err(StoreError::from(overdue).into()))
@@ -82,7 +71,7 @@ impl Issue {
         repeat(attempt).await
     }
 
-    async fn attempt(&self) -> Result<Ready, Refused> {
+    async fn attempt(&self) -> Result<Ready<Granted>, Refused> {
         let transaction = self.public.units.begin().await?;
         let (grants, now) = (transaction.as_ref(), transaction.now());
         let lifetimes = Lifetimes {
@@ -99,47 +88,17 @@ impl Issue {
         };
         granted.map(|granted| (transaction, granted))
     }
+}
 
-    /// Commits. What surely was not committed is done again where that can help; nothing is done again blindly.
-    async fn conclude(&self, (mut transaction, mut granted): Ready) -> Result<Granted, Refused> {
-        let (mut repeats, mut until) = (0, None);
-        loop {
-            match transaction.commit().await {
-                Ok(()) => return Ok(granted),
-                Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < REPEATS => repeats += 1,
-                Err(CommitError::RolledBack(cause)) => return Err(cause.into()),
-                Err(CommitError::Unknown(cause)) => {
-                    let until = *until.get_or_insert_with(|| Instant::now() + FIND_OUT_WITHIN);
-                    match self.find_out(until).await {
-                        Some(true) => return Ok(granted),
-                        Some(false) => {}
-                        None => return Err(UnitOfWorkError::Unknown(cause).into()),
-                    }
-                }
-            }
-            (transaction, granted) = self.prepare(Deadline::of_request(Instant::now())).await?;
-        }
+impl Recoverable for Issue {
+    type Done = Granted;
+    type Error = Refused;
+
+    async fn prepare(&self) -> Result<Ready<Granted>, Refused> {
+        self.ready(Deadline::of_request(Instant::now())).await
     }
 
-    /// Whether the pair stands although the answer to its COMMIT was lost; nothing where that cannot be found out in time.
-    async fn find_out(&self, until: Instant) -> Option<bool> {
-        let mut pause = FIRST_PAUSE;
-        let answered = async {
-            loop {
-                match self.ask().await {
-                    Ok(stands) => return stands,
-                    Err(error) => tracing::debug!(%error, "the outcome of a COMMIT is still unknown"),
-                }
-                sleep(pause).await;
-                pause = LONGEST_PAUSE.min(pause * 2);
-            }
-        };
-        timeout_at(until, answered).await.ok()
-    }
-
-    /// Asks in a transaction that changes nothing and so is never committed.
-    async fn ask(&self) -> Result<bool, StoreError> {
-        let transaction = self.public.units.begin().await?;
-        self.pair.stands(transaction.as_ref()).await
+    async fn stands(&self, transaction: &dyn Transaction, _: &Granted) -> Result<bool, StoreError> {
+        self.pair.stands(transaction).await
     }
 }

@@ -8,7 +8,7 @@ use web::deadline::Deadline;
 
 use super::error::OAuthError;
 use crate::Public;
-use crate::policy::{count_decision, retry_after};
+use crate::policy::{admits, retry_after};
 
 /// What a call counts against.
 pub(super) enum Limit {
@@ -50,8 +50,7 @@ pub(super) async fn count(
     };
     let counted = deadline.hold(public.rates.count(limiter, subject)).await??;
     let quota = counted.against(most);
-    count_decision(name, quota.admits());
-    if quota.admits() {
+    if admits(name, &quota) {
         Ok(quota.counted_at)
     } else {
         Err(OAuthError::too_many(retry_after(&quota)))

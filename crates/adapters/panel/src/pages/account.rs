@@ -1,21 +1,17 @@
 //! `/panel/account`: the password, and signing out everywhere.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
 use kernel::Violations;
 use oauth::{NewPassword, PasswordHash, Seller};
 use usecases::account_links;
 
 use super::sign_in::keep_pace;
-use crate::change::change;
-use crate::fields::Fields;
+use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
-use crate::notice::Done;
 use crate::refusal::Refusal;
-use crate::reply::see_other;
 use crate::visit::Member;
 
 #[derive(Template)]
@@ -29,44 +25,38 @@ struct Page {
 
 /// GET
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    shown(&member, Issues::none(), StatusCode::OK).await
+    shown(&member, Issues::none()).await
 }
 
 /// POST: changes the password.
-pub(crate) async fn change_password(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let panel = &member.visit.panel;
-    let t = member.visit.language.texts();
-    keep_pace(&member.visit, &member.seller().email).await?;
-    let mut violations = Violations::new();
-    let new = NewPassword::new(fields.text("new_password"), &member.seller().email);
-    let new = violations.take("new_password", new);
+pub(crate) async fn change_password(member: Member) -> Result<HttpResponse, Refusal> {
+    let (panel, t) = (&member.panel, member.texts());
+    keep_pace(&member, &member.seller().email).await?;
+    let given = member.fields.get("current_password");
     let current = panel.panel.password(member.seller().id).await?;
-    let fits = panel
-        .passwords
-        .verify(fields.get("current_password"), current.clone())
-        .await?;
+    let fits = panel.passwords.verify(given, current.clone()).await?;
     let compared = current.filter(|_| fits);
     let mut issues = Issues::none();
     if compared.is_none() {
         issues.add("current_password", t.passwords.current_wrong);
     }
-    issues.append(Issues::of(&violations, t));
-    if new
-        .as_ref()
-        .is_some_and(|new| new.reveal() == fields.get("current_password"))
-    {
+    let mut violations = Violations::new();
+    let new = NewPassword::new(member.fields.text("new_password"), &member.seller().email);
+    let new = violations.take("new_password", new);
+    issues.append(&violations, t);
+    if new.as_ref().is_some_and(|new| new.reveal() == given) {
         issues.add("new_password", t.passwords.unchanged);
     }
     let (new, compared) = match (new, compared) {
         (Some(new), Some(compared)) if !issues.any() => (new, compared),
-        _ => return shown(&member, issues, StatusCode::UNPROCESSABLE_ENTITY).await,
+        _ => return shown(&member, issues).await,
     };
     match replace(&member, compared, &new).await? {
-        Ok(()) => see_other(&Done::PasswordChanged.on("/panel/account")),
+        Ok(()) => done("password-changed", "/panel/account"),
         Err(account_links::Refusal::SessionEnded) => Err(Refusal::SignIn(Next::default())),
         Err(account_links::Refusal::PasswordReplaced) => {
             let issues = Issues::one("current_password", t.passwords.current_wrong);
-            shown(&member, issues, StatusCode::UNPROCESSABLE_ENTITY).await
+            shown(&member, issues).await
         }
         Err(_) => Err(Refusal::NotFound),
     }
@@ -78,24 +68,22 @@ async fn replace(
     compared: PasswordHash,
     new: &NewPassword,
 ) -> Result<Result<(), account_links::Refusal>, Refusal> {
-    let panel = &member.visit.panel;
-    let hash = panel.passwords.hash(new.reveal()).await?;
+    let hash = member.panel.passwords.hash(new.reveal()).await?;
     let input = ((member.acting(), member.session()), compared, hash);
-    let changed = change(panel, input, |transaction, _, (acting, compared, hash)| {
+    let changed = member.change(input, |tx, _, (acting, compared, hash)| {
         let passwords = (compared, hash.clone());
-        Box::pin(account_links::change_password(transaction, *acting, passwords))
+        Box::pin(account_links::change_password(tx, *acting, passwords))
     });
     changed.await
 }
 
-async fn shown(member: &Member, issues: Issues, status: StatusCode) -> Result<HttpResponse, Refusal> {
-    let t = member.visit.language.texts();
-    let password = member.visit.panel.panel.password(member.seller().id).await?;
+async fn shown(member: &Member, issues: Issues) -> Result<HttpResponse, Refusal> {
+    let password = member.panel.panel.password(member.seller().id).await?;
     let template = Page {
-        frame: Frame::of_member(member, t.passwords.account_title).noting(&member.visit),
+        frame: member.frame(member.texts().passwords.account_title),
         issues,
         seller: member.seller().clone(),
         has_password: password.is_some(),
     };
-    crate::reply::page(status, &template)
+    html(template.issues.status, &template)
 }

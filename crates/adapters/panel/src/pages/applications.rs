@@ -1,28 +1,19 @@
 //! `/panel/applications` and the page of each application.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
-use kernel::Violations;
 use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit};
 use usecases::own_applications::{self, Refusal as Refused, is_own};
 use usecases::sent_form::NumberUsed;
-use usecases::shown_once::Sent;
 use uuid::Uuid;
 
-use super::once;
 use super::scope_list::{Group, names, tickable};
-use super::usage::{Hour, Row, Usage};
-use crate::change::change;
-use crate::fields::Fields;
+use super::usage::Usage;
+use super::{done, ok, once, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
-use crate::notice::Done;
 use crate::refusal::Refusal;
-use crate::reply::see_other;
-use crate::texts::Texts;
-use crate::visit::{Member, Visit};
-use crate::when::When;
+use crate::visit::Member;
 
 const LIST: &str = "/panel/applications";
 
@@ -30,40 +21,16 @@ const LIST: &str = "/panel/applications";
 #[template(path = "applications.html")]
 struct ListPage {
     frame: Frame,
-    applications: Vec<Listed>,
-}
-
-struct Listed {
-    client_id: ClientId,
-    name: String,
-    status: &'static str,
-    status_label: &'static str,
-    purpose: &'static str,
-    registered: When,
+    applications: Vec<Application>,
 }
 
 /// GET: the seller's applications.
 pub(crate) async fn list(member: Member) -> Result<HttpResponse, Refusal> {
-    let t = member.visit.language.texts();
-    let found = member
-        .visit
-        .panel
-        .applications
-        .applications_of(member.seller().id)
-        .await?;
-    let listed = |application: Application| Listed {
-        client_id: application.client_id,
-        name: application.name,
-        status: application.status.as_str(),
-        status_label: (t.status)(application.status),
-        purpose: (t.purpose)(application.purpose),
-        registered: When(application.created_at),
-    };
-    let template = ListPage {
-        frame: Frame::of_member(&member, t.applications.title).noting(&member.visit),
-        applications: found.into_iter().map(listed).collect(),
-    };
-    crate::reply::page(StatusCode::OK, &template)
+    let applications = &member.panel.applications;
+    ok(&ListPage {
+        frame: member.frame(member.texts().applications.title),
+        applications: applications.applications_of(member.seller().id).await?,
+    })
 }
 
 #[derive(Template)]
@@ -71,22 +38,11 @@ pub(crate) async fn list(member: Member) -> Result<HttpResponse, Refusal> {
 struct OnePage {
     frame: Frame,
     issues: Issues,
-    status_label: &'static str,
-    status_text: &'static str,
-    purpose: &'static str,
-    client_type: &'static str,
-    registered: When,
-    confidential: bool,
     number: Uuid,
     description: String,
     redirect_uris: String,
-    scopes: Vec<Group>,
-    limit: u32,
-    limit_high: u32,
-    limit_used: u64,
-    limit_text: String,
-    usage: Vec<Row>,
-    hours: Vec<Hour>,
+    scopes: [Group; 2],
+    usage: Usage,
     application: Application,
 }
 
@@ -98,58 +54,43 @@ pub(crate) async fn one(member: Member) -> Result<HttpResponse, Refusal> {
         redirect_uris: application.redirect_uris.clone(),
         scopes: names(application.scopes),
     };
-    shown(&member, application, raw, Issues::none(), StatusCode::OK).await
+    shown(&member, application, raw, Issues::none()).await
 }
 
 /// POST: saves what may be edited.
-pub(crate) async fn save(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn save(member: Member) -> Result<HttpResponse, Refusal> {
     let application = own(&member).await?;
     let raw = RawEdit {
-        description: Some(fields.text("description")),
-        redirect_uris: fields.lines("redirect_uris"),
-        scopes: fields.scopes(),
+        description: Some(member.fields.text("description")),
+        redirect_uris: member.fields.lines("redirect_uris"),
+        scopes: member.fields.scopes(),
     };
     let edit = match raw.clone().check() {
         Ok(edit) => edit,
-        Err(violations) => return wrong(&member, application, raw, &violations).await,
+        Err(violations) => {
+            let issues = Issues::of(&violations, member.texts());
+            return shown(&member, application, raw, issues).await;
+        }
     };
     let id = application.client_id;
-    let saved = change(
-        &member.visit.panel,
-        (member.acting(), id, edit),
-        |transaction, _, input| {
-            let (by, id, edit) = input;
-            Box::pin(own_applications::edit(
-                transaction,
-                transaction,
-                *by,
-                *id,
-                edit.clone(),
-            ))
-        },
-    );
+    let saved = member.change((member.acting(), id, edit), |tx, _, (by, id, edit)| {
+        Box::pin(own_applications::edit(tx, tx, *by, *id, edit.clone()))
+    });
     saved.await?.map_err(|_| Refusal::NotFound)?;
-    see_other(&Done::Saved.on(&format!("{LIST}/{id}")))
+    done("saved", &format!("{LIST}/{id}"))
 }
 
 /// POST: replaces the secret, and leads to where the new one is shown.
-pub(crate) async fn rotate(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let form = member.sent(&fields)?;
-    let id = client_id(&member.visit)?;
-    let input = (member.acting(), form, id);
-    let rotated = change(&member.visit.panel, input, |transaction, panel, input| {
-        let (by, form, id) = *input;
-        let sent = Sent {
-            form,
-            sealer: panel.sealer.as_ref(),
-        };
-        let randomness = panel.randomness.as_ref();
+pub(crate) async fn rotate(member: Member) -> Result<HttpResponse, Refusal> {
+    let (form, id) = (member.form()?, member.id()?);
+    let rotated = member.change((member.acting(), form, id), |tx, panel, (by, form, id)| {
+        let (randomness, sent) = (panel.randomness.as_ref(), once::sent(panel, *form));
         Box::pin(own_applications::rotate_secret(
-            transaction,
-            transaction,
+            tx,
+            tx,
             randomness,
-            (by, sent),
-            id,
+            (*by, sent),
+            *id,
         ))
     });
     match rotated.await? {
@@ -169,45 +110,28 @@ struct DeletionPage {
 /// GET: asks whether to delete.
 pub(crate) async fn deletion(member: Member) -> Result<HttpResponse, Refusal> {
     let application = own(&member).await?;
-    let title = (member.visit.language.texts().application.confirm_title)(&application.name);
-    let template = DeletionPage {
-        frame: Frame::of_member(&member, title),
+    ok(&DeletionPage {
+        frame: member.frame((member.texts().application.confirm_title)(&application.name)),
         client_id: application.client_id,
-    };
-    crate::reply::page(StatusCode::OK, &template)
+    })
 }
 
 /// POST
-pub(crate) async fn delete(member: Member, _fields: Fields) -> Result<HttpResponse, Refusal> {
-    let input = (member.acting(), client_id(&member.visit)?);
-    let deleted = change(&member.visit.panel, input, |transaction, _, (by, id)| {
-        Box::pin(own_applications::delete(transaction, transaction, *by, *id))
+pub(crate) async fn delete(member: Member) -> Result<HttpResponse, Refusal> {
+    let input = (member.acting(), member.id()?);
+    let deleted = member.change(input, |tx, _, (by, id)| {
+        Box::pin(own_applications::delete(tx, tx, *by, *id))
     });
     deleted.await?.map_err(|_| Refusal::NotFound)?;
-    see_other(&Done::Deleted.on(LIST))
-}
-
-fn client_id(visit: &Visit) -> Result<ClientId, Refusal> {
-    visit.parameter.parse().map_err(|_| Refusal::NotFound)
+    done("deleted", LIST)
 }
 
 /// The application of the path; another seller's is none (D91).
 async fn own(member: &Member) -> Result<Application, Refusal> {
-    let id = client_id(&member.visit)?;
-    let found = member.visit.panel.applications.client(id).await?;
+    let found = member.panel.applications.client(member.id()?).await?;
     found
         .filter(|application| is_own(application, member.seller().id))
         .ok_or(Refusal::NotFound)
-}
-
-async fn wrong(
-    member: &Member,
-    application: Application,
-    raw: RawEdit,
-    violations: &Violations,
-) -> Result<HttpResponse, Refusal> {
-    let issues = Issues::of(violations, member.visit.language.texts());
-    shown(member, application, raw, issues, StatusCode::UNPROCESSABLE_ENTITY).await
 }
 
 async fn shown(
@@ -215,39 +139,32 @@ async fn shown(
     application: Application,
     raw: RawEdit,
     issues: Issues,
-    status: StatusCode,
 ) -> Result<HttpResponse, Refusal> {
-    let t = member.visit.language.texts();
-    let usage = Usage::read(member, &application).await?;
     let template = OnePage {
-        frame: Frame::of_member(member, application.name.clone()).noting(&member.visit),
+        frame: member.frame(application.name.clone()),
         issues,
-        status_label: (t.status)(application.status),
-        status_text: status_text(&application, t),
-        purpose: (t.purpose)(application.purpose),
-        client_type: (t.client_type)(application.client_type),
-        registered: When(application.created_at),
-        confidential: application.client_type == ClientType::Confidential,
-        number: member.visit.panel.randomness.uuid(),
+        number: member.panel.randomness.uuid(),
         description: raw.description.unwrap_or_default(),
         redirect_uris: raw.redirect_uris.join("\n"),
-        scopes: tickable(&raw.scopes, t),
-        limit: usage.limit,
-        limit_high: usage.high(),
-        limit_used: usage.used,
-        limit_text: (t.usage.limit_text)(usage.used, usage.limit),
-        usage: usage.rows,
-        hours: usage.hours,
+        scopes: tickable(&raw.scopes),
+        usage: Usage::read(member, &application).await?,
         application,
     };
-    crate::reply::page(status, &template)
+    html(template.issues.status, &template)
 }
 
-fn status_text(application: &Application, t: &Texts) -> &'static str {
-    match (application.status, application.purpose) {
-        (ApplicationStatus::Pending, _) => t.application.pending,
-        (ApplicationStatus::Suspended, _) => t.application.suspended,
-        (ApplicationStatus::Active, Purpose::OwnUse) => t.application.active_own_use,
-        (ApplicationStatus::Active, _) => t.application.active,
+impl OnePage {
+    const fn status_text(&self) -> &'static str {
+        let t = &self.frame.t.application;
+        match (self.application.status, self.application.purpose) {
+            (ApplicationStatus::Pending, _) => t.pending,
+            (ApplicationStatus::Suspended, _) => t.suspended,
+            (ApplicationStatus::Active, Purpose::OwnUse) => t.active_own_use,
+            (ApplicationStatus::Active, _) => t.active,
+        }
+    }
+
+    fn has_secret(&self) -> bool {
+        self.application.client_type == ClientType::Confidential
     }
 }

@@ -1,30 +1,22 @@
 //! `/panel/consent`: the screen on which a seller lets an application in, or not.
 
-mod deciding;
-
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
-use kernel::SellerId;
-use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, Seller};
+use kernel::StoreError;
+use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, Seller, Viewer};
 use url::Url;
-use usecases::consent::{Outcome, Shown, release, show};
-use usecases::{Failure, consent_ticket};
+use usecases::consent::{Made, Outcome, Shown, decide as decide_consent, release, show, stands};
+use usecases::{ActingSeller, Failure, Transaction, consent_ticket};
+use web::write::{Ready, Recoverable, conclude, repeat};
 
-use self::deciding::Deciding;
-use super::scope_list::{Granted, granted};
-use super::sign_out;
-use crate::change::change;
-use crate::fields::Fields;
-use crate::frame::Frame;
+use super::{ok, see_other, sign_out};
+use crate::frame::{Frame, is_dangerous};
 use crate::next::Next;
 use crate::refusal::Refusal;
-use crate::reply::see_other;
-use crate::security;
 use crate::visit::{Member, Visit};
+use crate::{Panel, browser};
 
 /// How often a screen is looked at where the answer to the COMMIT is lost each time.
 const LOOKS: u32 = 3;
@@ -37,22 +29,23 @@ struct Page {
     owner: String,
     documentation_url: Option<String>,
     seller: Seller,
-    scopes: Vec<Granted>,
-    warns: bool,
+    scopes: ScopeSet,
     handle: String,
     after: String,
 }
 
+impl Page {
+    fn warns(&self) -> bool {
+        self.scopes.iter().any(is_dangerous)
+    }
+}
+
 /// GET: the first look binds the screen to the session. What cannot be granted whatever the seller decides is answered at once.
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    let handle = member.visit.query.get("request").unwrap_or_default().to_owned();
-    let ticket = opened(&member.visit, &handle)?;
-    let application = member
-        .visit
-        .panel
-        .applications
-        .client(ticket.request.client_id)
-        .await?;
+    let handle = member.query.get("request").unwrap_or_default().to_owned();
+    let ticket = opened(&member, &handle)?;
+    let applications = &member.panel.applications;
+    let application = applications.client(ticket.request.client_id).await?;
     let mut looks = 1;
     let shown = loop {
         match look(&member, &ticket, application.as_ref()).await {
@@ -63,9 +56,9 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     };
     match (shown, application) {
         (Shown::Screen(scopes), Some(application)) => {
-            screen(&member, (&ticket, handle), &application, scopes).await
+            screen(&member, (&ticket, handle), application, scopes).await
         }
-        (Shown::Answered(error), _) => answered(&member.visit, &ticket, &Outcome::Error(error)),
+        (Shown::Answered(error), _) => answered(&member, &ticket, &Outcome::Error(error)),
         (Shown::Screen(_), None) => Err(Refusal::Consent(ConsentRefusal::Unknown)),
     }
 }
@@ -76,10 +69,9 @@ async fn look(
     application: Option<&Application>,
 ) -> Result<Shown, Refusal> {
     let input = (ticket.clone(), member.viewer(), application.cloned());
-    let shown = change(&member.visit.panel, input, |transaction, _, input| {
-        let (ticket, viewer, application) = input;
-        let now = transaction.now();
-        Box::pin(show(transaction, application.as_ref(), (ticket, *viewer), now))
+    let shown = member.change(input, |tx, _, (ticket, viewer, application)| {
+        let now = tx.now();
+        Box::pin(show(tx, application.as_ref(), (ticket, *viewer), now))
     });
     Ok(shown.await??)
 }
@@ -87,63 +79,106 @@ async fn look(
 async fn screen(
     member: &Member,
     (ticket, handle): (&ConsentTicket, String),
-    application: &Application,
+    application: Application,
     scopes: ScopeSet,
 ) -> Result<HttpResponse, Refusal> {
-    let t = member.visit.language.texts();
-    let owner = owner_name(&member.visit, application.owner).await?;
-    let scopes = granted(scopes, t);
+    let t = &member.texts().consent;
+    let owner = member.panel.sellers.seller(application.owner).await?;
     let address = &ticket.request.redirect_uri;
+    let url = Url::parse(address).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
     let template = Page {
         frame: Frame {
             navigation: Vec::new(),
-            ..Frame::of_member(member, t.consent.title)
+            notice: ("", ""),
+            ..member.frame(t.title)
         },
-        heading: (t.consent.heading)(&application.name),
-        owner,
-        documentation_url: application.documentation_url.clone(),
+        heading: (t.heading)(&application.name),
+        owner: owner.map(|owner| owner.name).unwrap_or_default(),
+        documentation_url: application.documentation_url,
         seller: member.seller().clone(),
-        warns: scopes.iter().any(|scope| scope.dangerous),
         scopes,
         handle,
-        after: (t.consent.after)(&host(address)),
+        after: (t.after)(host),
     };
-    let mut response = crate::reply::page(StatusCode::OK, &template)?;
-    security::let_forms_lead_to(&mut response, address);
+    let mut response = ok(&template)?;
+    browser::let_forms_lead_to(&mut response, address);
     Ok(response)
 }
 
-/// POST: the decision.
-pub(crate) async fn decide(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let ticket = opened(&member.visit, fields.get("request"))?;
-    let decision = match fields.get("decision") {
+/// POST: the decision, in a task that goes on to its end whether or not the browser waits.
+pub(crate) async fn decide(member: Member) -> Result<HttpResponse, Refusal> {
+    let ticket = opened(&member, member.fields.get("request"))?;
+    let decision = match member.fields.get("decision") {
         "approve" => Decision::Approve,
         "deny" => Decision::Deny,
         _ => return Err(Refusal::Malformed),
     };
     let deciding = Deciding {
-        panel: Arc::clone(&member.visit.panel),
+        panel: Arc::clone(&member.panel),
         ticket: ticket.clone(),
         viewer: member.viewer(),
         decision,
         by: member.acting(),
     };
-    let made = deciding.run().await?;
-    answered(&member.visit, &ticket, &made.outcome)
+    let running = member.panel.tasks.run(async move {
+        let ready = deciding.prepare().await?;
+        conclude(deciding.panel.units.as_ref(), &deciding, ready).await
+    });
+    match running.await? {
+        Ok(made) => answered(&member, &ticket, &made.outcome),
+        Err(Failure::Refused(refusal)) => Err(refusal.into()),
+        Err(Failure::Store(error)) => Err(error.into()),
+    }
+}
+
+/// Who decides what about which request.
+struct Deciding {
+    panel: Arc<Panel>,
+    ticket: ConsentTicket,
+    viewer: Viewer,
+    decision: Decision,
+    by: ActingSeller,
+}
+
+type Refused = Failure<ConsentRefusal>;
+
+impl Deciding {
+    async fn attempt(&self) -> Result<Ready<Made>, Refused> {
+        let transaction = self.panel.units.begin().await?;
+        let (tx, randomness) = (transaction.as_ref(), self.panel.randomness.as_ref());
+        let (asked, by) = (
+            (&self.ticket, self.viewer),
+            (self.by, self.panel.settings.code_ttl),
+        );
+        let made = decide_consent((tx, tx, tx), randomness, asked, self.decision, by, tx.now());
+        let made = made.await?;
+        Ok((transaction, made))
+    }
+}
+
+/// Where the answer to the COMMIT is lost the rows tell: a code is given to the browser if and only if it was stored.
+impl Recoverable for Deciding {
+    type Done = Made;
+    type Error = Refused;
+
+    async fn prepare(&self) -> Result<Ready<Made>, Refused> {
+        repeat(|| self.attempt()).await
+    }
+
+    async fn stands(&self, transaction: &dyn Transaction, made: &Made) -> Result<bool, StoreError> {
+        stands(transaction, (&self.ticket, self.viewer), made).await
+    }
 }
 
 /// POST: gives the screen up and signs out, so that another account can decide.
-pub(crate) async fn another_account(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let handle = fields.get("request");
-    let ticket = opened(&member.visit, handle)?;
-    let input = (ticket, member.viewer());
-    let released = change(&member.visit.panel, input, |transaction, _, (ticket, viewer)| {
-        Box::pin(async move {
-            release(transaction, ticket, *viewer).await?;
-            Ok::<_, Failure<Infallible>>(())
-        })
+pub(crate) async fn another_account(member: Member) -> Result<HttpResponse, Refusal> {
+    let handle = member.fields.get("request");
+    let input = (opened(&member, handle)?, member.viewer());
+    let released = member.store(input, |tx, _, (ticket, viewer)| {
+        Box::pin(release(tx, ticket, *viewer))
     });
-    released.await.map(drop)?;
+    released.await?;
     sign_out::end(&member).await?;
     sign_out::left(&member, &Next::consent(handle).sign_in())
 }
@@ -154,16 +189,4 @@ fn opened(visit: &Visit, handle: &str) -> Result<ConsentTicket, Refusal> {
 
 fn answered(visit: &Visit, ticket: &ConsentTicket, outcome: &Outcome) -> Result<HttpResponse, Refusal> {
     see_other(&outcome.redirect(ticket, &visit.panel.settings.public_url))
-}
-
-async fn owner_name(visit: &Visit, owner: SellerId) -> Result<String, Refusal> {
-    let owner = visit.panel.sellers.seller(owner).await?;
-    Ok(owner.map(|owner| owner.name).unwrap_or_default())
-}
-
-/// The host that a seller returns to, as it is read.
-fn host(address: &str) -> String {
-    let url = Url::parse(address).ok();
-    let host = url.and_then(|url| url.host_str().map(str::to_owned));
-    host.unwrap_or_default()
 }

@@ -1,23 +1,19 @@
 //! `/panel/deliveries`: what applications are told by webhooks, how that went, and what is sent by hand.
 
-mod listed;
-
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
 use url::form_urlencoded::Serializer;
-use usecases::ActingSeller;
 use usecases::own_deliveries::{self, Refusal as Refused};
-use usecases::sent_form::{NumberUsed, SentForm};
-use webhooks::{DeliveryFilter, DeliveryId, SubscriptionId};
+use usecases::sent_form::NumberUsed;
+use uuid::Uuid;
+use webhooks::{
+    Attempted, DeliveryFilter, DeliveryId, DeliveryOfSeller, DeliveryState, MOST_ATTEMPTS, Outcome,
+    SubscriptionId, SubscriptionOfSeller,
+};
 
-use self::listed::{Listed, Receiver};
-use crate::change::change;
-use crate::fields::Fields;
+use super::{done, ok};
 use crate::frame::Frame;
-use crate::notice::Done;
 use crate::refusal::Refusal;
-use crate::reply::see_other;
 use crate::visit::Member;
 
 const PAGE: &str = "/panel/deliveries";
@@ -26,125 +22,123 @@ const MOST: u16 = 100;
 /// The value of a ticked box.
 const TICKED: &str = "1";
 
+/// Each subscription and each delivery comes with the one-time number of the form beside it.
 #[derive(Template)]
 #[template(path = "deliveries.html")]
 struct Page {
     frame: Frame,
-    receivers: Vec<Receiver>,
-    deliveries: Vec<Listed>,
+    receivers: Vec<(Uuid, SubscriptionOfSeller)>,
+    deliveries: Vec<(Uuid, DeliveryOfSeller)>,
     /// The id of the one subscription whose deliveries are shown; empty for all.
     chosen: String,
     failed: bool,
-    latest: String,
 }
 
 /// GET: the seller's subscriptions, and the deliveries that the query asks for.
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    let query = |name| member.visit.query.get(name).unwrap_or_default();
+    let query = |name| member.query.get(name).unwrap_or_default();
     let filter = filter(query("subscription"), query("failed"))?;
-    let (seller, t) = (member.seller().id, member.visit.language.texts());
-    let panel = &member.visit.panel;
-    let subscriptions = panel.subscriptions.subscriptions_of_seller(seller).await?;
-    let own = |id| subscriptions.iter().any(|own| own.subscription.id == id);
+    let (seller, subscriptions) = (member.seller().id, &member.panel.subscriptions);
+    let receivers = subscriptions.subscriptions_of_seller(seller).await?;
+    let own = |id| receivers.iter().any(|own| own.subscription.id == id);
     if !filter.subscription.is_none_or(own) {
         return Err(Refusal::NotFound);
     }
-    let deliveries = panel
-        .subscriptions
-        .deliveries_of_seller(seller, filter, MOST)
-        .await?;
-    let number = || panel.randomness.uuid();
-    let receivers: Vec<_> = subscriptions
-        .into_iter()
-        .map(|found| Receiver::new(found, number(), t))
-        .collect();
-    let template = Page {
-        frame: Frame::of_member(&member, t.deliveries.title).noting(&member.visit),
-        deliveries: deliveries
-            .into_iter()
-            .map(|found| Listed::new(found, &receivers, number(), t))
-            .collect(),
-        receivers,
+    let deliveries = subscriptions.deliveries_of_seller(seller, filter, MOST).await?;
+    let number = || member.panel.randomness.uuid();
+    ok(&Page {
+        frame: member.frame(member.texts().deliveries.title),
+        receivers: receivers.into_iter().map(|found| (number(), found)).collect(),
+        deliveries: deliveries.into_iter().map(|found| (number(), found)).collect(),
         chosen: filter.subscription.map_or_else(String::new, |id| id.to_string()),
         failed: filter.failed,
-        latest: (t.deliveries.latest)(MOST),
-    };
-    crate::reply::page(StatusCode::OK, &template)
+    })
+}
+
+impl Page {
+    /// The subscription of a delivery; one that was deleted since is missing.
+    fn receiver(&self, id: &SubscriptionId) -> Option<&SubscriptionOfSeller> {
+        let mut receivers = self.receivers.iter().map(|(_, receiver)| receiver);
+        receivers.find(|receiver| receiver.subscription.id == *id)
+    }
+
+    /// The class of a state's tag, and its word.
+    const fn state(&self, state: &DeliveryState) -> (&'static str, &'static str) {
+        let t = &self.frame.t.deliveries;
+        match state {
+            DeliveryState::Queued => ("queued", t.queued),
+            DeliveryState::Waiting { .. } => ("waiting", t.waiting),
+            DeliveryState::Delivered { .. } => ("delivered", t.delivered),
+            DeliveryState::Exhausted { .. } => ("exhausted", t.exhausted),
+            DeliveryState::Stopped { .. } => ("stopped", t.stopped),
+        }
+    }
+
+    /// How the last attempt ended, and the technical reason, in English; empty for none.
+    fn outcome<'a>(&self, last: &'a Attempted) -> (String, &'a str) {
+        let t = self.frame.t;
+        match &last.outcome {
+            Outcome::Answered(status) => ((t.deliveries.answered)(*status), ""),
+            Outcome::Failed(failure) => (
+                t.failure(failure).to_owned(),
+                failure.reason().unwrap_or_default(),
+            ),
+        }
+    }
+
+    fn attempts(&self, state: &DeliveryState) -> String {
+        (self.frame.t.deliveries.attempts_text)(state.attempt(), MOST_ATTEMPTS)
+    }
 }
 
 /// POST: queues the event of an earlier delivery anew.
-pub(crate) async fn again(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let delivery: DeliveryId = member.visit.parameter.parse().map_err(|_| Refusal::NotFound)?;
-    let subscription: SubscriptionId = fields
-        .get("subscription")
-        .parse()
-        .map_err(|_| Refusal::NotFound)?;
-    let input = (sent(&member, &fields)?, (subscription, delivery));
-    let queued = change(&member.visit.panel, input, |transaction, panel, input| {
-        let ((sent, which), now) = (*input, transaction.now());
-        let randomness = panel.randomness.as_ref();
+pub(crate) async fn again(member: Member) -> Result<HttpResponse, Refusal> {
+    let delivery: DeliveryId = member.id()?;
+    let subscription = member.fields.get("subscription");
+    let which = (subscription.parse().map_err(|_| Refusal::NotFound)?, delivery);
+    let input = ((member.acting(), member.form()?), which);
+    let queued = member.change(input, |tx, panel, (sent, which)| {
+        let (randomness, now) = (panel.randomness.as_ref(), tx.now());
         Box::pin(own_deliveries::deliver_again(
-            transaction,
-            transaction,
-            randomness,
-            sent,
-            which,
-            now,
+            tx, tx, randomness, *sent, *which, now,
         ))
     });
-    told(
-        queued.await?,
-        (Done::Redelivered, Done::TooManyRedeliveries),
-        &fields,
-    )
+    told(&member, queued.await?, ("redelivered", "too-many-redeliveries"))
 }
 
 /// POST: queues a sample.
-pub(crate) async fn test(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let subscription: SubscriptionId = member.visit.parameter.parse().map_err(|_| Refusal::NotFound)?;
-    let input = (sent(&member, &fields)?, subscription);
-    let queued = change(&member.visit.panel, input, |transaction, panel, input| {
-        let ((sent, subscription), now) = (*input, transaction.now());
-        let randomness = panel.randomness.as_ref();
+pub(crate) async fn test(member: Member) -> Result<HttpResponse, Refusal> {
+    let subscription: SubscriptionId = member.id()?;
+    let input = ((member.acting(), member.form()?), subscription);
+    let queued = member.change(input, |tx, panel, (sent, which)| {
+        let (randomness, now) = (panel.randomness.as_ref(), tx.now());
         Box::pin(own_deliveries::send_test_event(
-            transaction,
-            transaction,
-            randomness,
-            sent,
-            subscription,
-            now,
+            tx, tx, randomness, *sent, *which, now,
         ))
     });
     told(
+        &member,
         queued.await?,
-        (Done::TestEventSent, Done::TooManyTestEvents),
-        &fields,
+        ("test-event-sent", "too-many-test-events"),
     )
-}
-
-fn sent(member: &Member, fields: &Fields) -> Result<(ActingSeller, SentForm), Refusal> {
-    Ok((member.acting(), member.sent(fields)?))
 }
 
 /// Back to the page as it was filtered. A form that was sent before is told of like the first time.
 fn told(
+    member: &Member,
     queued: Result<DeliveryId, Refused>,
-    (done, too_many): (Done, Done),
-    fields: &Fields,
+    (sent, too_many): (&str, &str),
 ) -> Result<HttpResponse, Refusal> {
-    let done = match queued {
-        Ok(_) | Err(Refused::Form(NumberUsed::BySame)) => done,
+    let word = match queued {
+        Ok(_) | Err(Refused::Form(NumberUsed::BySame)) => sent,
         Err(Refused::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(PAGE.to_owned())),
-        Err(Refused::Inactive) => Done::NothingSent,
+        Err(Refused::Inactive) => "nothing-sent",
         Err(Refused::TooMany) => too_many,
         Err(Refused::NotFound) => return Err(Refusal::NotFound),
     };
-    back(done, fields)
-}
-
-fn back(done: Done, fields: &Fields) -> Result<HttpResponse, Refusal> {
+    let fields = &member.fields;
     let filter = filter(fields.get("shown_subscription"), fields.get("shown_failed"))?;
-    see_other(&done.on(&address(filter)))
+    done(word, &address(filter))
 }
 
 fn filter(subscription: &str, failed: &str) -> Result<DeliveryFilter, Refusal> {

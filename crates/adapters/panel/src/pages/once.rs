@@ -1,20 +1,16 @@
 //! `/panel/once/{form}`: what a form made, shown once.
 
-use std::convert::Infallible;
-
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
-use usecases::Failure;
+use oauth::ClientId;
 use usecases::sent_form::SentForm;
-use usecases::shown_once::{Shown, take};
+use usecases::shown_once::{Sent, Shown, take};
 use uuid::Uuid;
 
-use crate::change::change;
+use super::{ok, see_other};
+use crate::Panel;
 use crate::frame::Frame;
 use crate::refusal::Refusal;
-use crate::reply::see_other;
-use crate::texts::Texts;
 use crate::visit::Member;
 
 #[derive(Template)]
@@ -30,21 +26,34 @@ struct Page {
 
 /// GET: takes what waits. HEAD looks at nothing, since nobody would see it.
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    let form: Uuid = member.visit.parameter.parse().map_err(|_| Refusal::NotFound)?;
-    if member.visit.head {
+    let form: Uuid = member.id()?;
+    if member.head {
         return Err(Refusal::ShownBefore);
     }
-    let under = (member.session(), form);
-    let taken = change(&member.visit.panel, under, |transaction, panel, under| {
-        let taking = take(transaction, panel.sealer.as_ref(), *under);
-        Box::pin(async move { Ok::<_, Failure<Infallible>>(taking.await?) })
+    let kept = member.store((member.session(), form), |tx, panel, under| {
+        Box::pin(take(tx, panel.sealer.as_ref(), *under))
     });
-    let shown = match taken.await? {
-        Ok(Some(shown)) => shown,
-        Ok(None) => return Err(Refusal::ShownBefore),
-        Err(never) => match never {},
+    let t = &member.texts().once;
+    let application = |title, id: ClientId, secret| Page {
+        frame: member.frame(title),
+        client_id: id.to_string(),
+        secret,
+        secret_label: t.client_secret,
+        link: format!("/panel/applications/{id}"),
+        label: t.to_application,
     };
-    crate::reply::page(StatusCode::OK, &of(&member, shown))
+    ok(&match kept.await?.ok_or(Refusal::ShownBefore)? {
+        Shown::Registered(id, secret) => application(t.registered, id, secret.unwrap_or_default()),
+        Shown::Rotated(id, secret) => application(t.rotated, id, secret),
+        Shown::Token(_, token) => Page {
+            frame: member.frame(t.token),
+            client_id: String::new(),
+            secret: token,
+            secret_label: t.token_label,
+            link: "/panel/tokens".to_owned(),
+            label: t.to_tokens,
+        },
+    })
 }
 
 /// Leads to where what the form made is shown.
@@ -52,35 +61,8 @@ pub(super) fn lead(form: SentForm) -> Result<HttpResponse, Refusal> {
     see_other(&format!("/panel/once/{}", form.number))
 }
 
-fn of(member: &Member, shown: Shown) -> Page {
-    let t = member.visit.language.texts();
-    let framed = |title: &'static str| Frame::of_member(member, title);
-    match shown {
-        Shown::Registered(id, secret) => application(
-            framed(t.once.registered),
-            t,
-            id.to_string(),
-            secret.unwrap_or_default(),
-        ),
-        Shown::Rotated(id, secret) => application(framed(t.once.rotated), t, id.to_string(), secret),
-        Shown::Token(_, token) => Page {
-            frame: framed(t.once.token),
-            client_id: String::new(),
-            secret: token,
-            secret_label: t.once.token_label,
-            link: "/panel/tokens".to_owned(),
-            label: t.once.to_tokens,
-        },
-    }
-}
-
-fn application(frame: Frame, t: &Texts, client_id: String, secret: String) -> Page {
-    Page {
-        frame,
-        link: format!("/panel/applications/{client_id}"),
-        client_id,
-        secret,
-        secret_label: t.once.client_secret,
-        label: t.once.to_application,
-    }
+/// A form whose result is kept until it is shown.
+pub(super) fn sent(panel: &Panel, form: SentForm) -> Sent<'_> {
+    let sealer = panel.sealer.as_ref();
+    Sent { form, sealer }
 }

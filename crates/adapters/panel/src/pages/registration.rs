@@ -1,18 +1,14 @@
 //! `/panel/applications/new`
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
 use oauth::{ClientType, Purpose, RawRegistration};
 use usecases::own_applications::{self, Refusal as Refused};
 use usecases::sent_form::NumberUsed;
-use usecases::shown_once::Sent;
 use uuid::Uuid;
 
-use super::once;
 use super::scope_list::{Group, tickable};
-use crate::change::change;
-use crate::fields::Fields;
+use super::{once, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::refusal::Refusal;
@@ -26,29 +22,22 @@ struct Page {
     number: Uuid,
     description: String,
     redirect_uris: String,
-    purposes: Vec<Choice>,
-    client_types: Vec<Choice>,
-    scopes: Vec<Group>,
+    /// The word and label of each choice, and whether it is chosen.
+    purposes: [(&'static str, &'static str, bool); 3],
+    client_types: [(&'static str, &'static str, bool); 2],
+    scopes: [Group; 2],
     raw: RawRegistration,
-}
-
-/// One of several possibilities.
-struct Choice {
-    word: &'static str,
-    label: &'static str,
-    chosen: bool,
 }
 
 /// GET: an empty form.
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    let number = member.visit.panel.randomness.uuid();
-    let raw = RawRegistration::default();
-    shown(&member, raw, number, Issues::none(), StatusCode::OK)
+    let number = member.panel.randomness.uuid();
+    shown(&member, RawRegistration::default(), number, Issues::none())
 }
 
 /// POST: registers, and leads to where the secret is shown.
-pub(crate) async fn sent(member: Member, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let form = member.sent(&fields)?;
+pub(crate) async fn sent(member: Member) -> Result<HttpResponse, Refusal> {
+    let (form, fields, t) = (member.form()?, &member.fields, member.texts());
     let raw = RawRegistration {
         name: fields.text("name"),
         description: Some(fields.text("description")),
@@ -59,43 +48,29 @@ pub(crate) async fn sent(member: Member, fields: Fields) -> Result<HttpResponse,
         scopes: fields.scopes(),
         accept_terms: matches!(fields.get("accept_terms").trim(), "true" | "on" | "1" | "yes"),
     };
-    let t = member.visit.language.texts();
     let registration = match raw.clone().check() {
         Ok(registration) => registration,
-        Err(violations) => {
-            let issues = Issues::of(&violations, t);
-            return shown(
-                &member,
-                raw,
-                form.number,
-                issues,
-                StatusCode::UNPROCESSABLE_ENTITY,
-            );
-        }
+        Err(violations) => return shown(&member, raw, form.number, Issues::of(&violations, t)),
     };
     let input = (member.acting(), form, registration);
-    let registered = change(&member.visit.panel, input, |transaction, panel, input| {
-        let (by, form, registration) = input;
-        let sent = Sent {
-            form: *form,
-            sealer: panel.sealer.as_ref(),
-        };
-        let (now, randomness) = (transaction.now(), panel.randomness.as_ref());
+    let registered = member.change(input, |tx, panel, (by, form, registration)| {
+        let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sent(panel, *form)));
+        let registration = registration.clone();
         Box::pin(own_applications::register(
-            transaction,
-            transaction,
+            tx,
+            tx,
             randomness,
-            (*by, sent),
-            registration.clone(),
-            now,
+            sent,
+            registration,
+            tx.now(),
         ))
     });
     match registered.await? {
         Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::lead(form),
         Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(member.visit.path)),
         Err(Refused::NameTaken) => {
-            let issues = Issues::one("name", t.form.name_taken);
-            shown(&member, raw, form.number, issues, StatusCode::CONFLICT)
+            let issues = Issues::conflict("name", t.form.name_taken);
+            shown(&member, raw, form.number, issues)
         }
         Err(_) => Err(Refusal::NotFound),
     }
@@ -106,29 +81,24 @@ fn shown(
     raw: RawRegistration,
     number: Uuid,
     issues: Issues,
-    status: StatusCode,
 ) -> Result<HttpResponse, Refusal> {
-    let t = member.visit.language.texts();
-    let purposes = Purpose::ALL.map(|purpose| Choice {
-        word: purpose.as_str(),
-        label: (t.purpose)(purpose),
-        chosen: raw.purpose == purpose.as_str(),
-    });
-    let client_types = ClientType::ALL.map(|kind| Choice {
-        word: kind.as_str(),
-        label: (t.client_type)(kind),
-        chosen: raw.client_type == kind.as_str(),
-    });
+    let t = member.texts();
     let template = Page {
-        frame: Frame::of_member(member, t.form.title),
+        frame: member.frame(t.form.title),
         issues,
         number,
         description: raw.description.clone().unwrap_or_default(),
         redirect_uris: raw.redirect_uris.join("\n"),
-        purposes: purposes.into(),
-        client_types: client_types.into(),
-        scopes: tickable(&raw.scopes, t),
+        purposes: Purpose::ALL.map(|purpose| {
+            let word = purpose.as_str();
+            (word, t.purpose(purpose), raw.purpose == word)
+        }),
+        client_types: ClientType::ALL.map(|kind| {
+            let word = kind.as_str();
+            (word, t.client_type(kind), raw.client_type == word)
+        }),
+        scopes: tickable(&raw.scopes),
         raw,
     };
-    crate::reply::page(status, &template)
+    html(template.issues.status, &template)
 }

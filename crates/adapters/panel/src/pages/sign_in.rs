@@ -1,25 +1,22 @@
 //! `/panel/sign-in`
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
 use kernel::SellerId;
-use oauth::{BrowserSecret, PasswordHash, SecretHash, Seller};
+use oauth::{BrowserSecret, PasswordHash, Seller};
+use usecases::consent_ticket;
 use usecases::sign_in::{Checked, Opening, Pace, check, is_still_right, note_failure, open_session, pace};
-use usecases::{ActingSeller, consent_ticket};
+use web::meters;
 
-use crate::change::change;
-use crate::fields::Fields;
+use super::{page as html, see_other};
+use crate::browser;
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
 use crate::refusal::Refusal;
-use crate::reply::see_other;
-use crate::visit::{Visit, Visitor};
-use crate::{browser, meters, security};
+use crate::visit::Visit;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -31,70 +28,69 @@ struct Page {
 }
 
 /// GET: who is signed in goes on at once.
-pub(crate) async fn page(visitor: Visitor) -> Result<HttpResponse, Refusal> {
-    let (visit, next) = (&visitor.visit, Next::of(&visitor.visit.query));
-    let signed_in = visit.panel.panel.signed_in(visitor.browser.hash()).await?;
-    if signed_in.is_some() {
-        return see_other(&next.path());
+pub(crate) async fn page(visit: Visit) -> Result<HttpResponse, Refusal> {
+    let next = Next::of(&visit.query);
+    match visit.panel.panel.signed_in(visit.browser.hash()).await? {
+        Some(_) => see_other(&next.path()),
+        None => shown(&visit, next, String::new(), Issues::none()),
     }
-    shown(&visitor, next, String::new(), Issues::none(), StatusCode::OK)
 }
 
 /// POST
-pub(crate) async fn sent(visitor: Visitor, fields: Fields) -> Result<HttpResponse, Refusal> {
-    let visit = &visitor.visit;
-    let next = Next::of(fields.form());
-    let email = fields.get("email").trim().to_owned();
-    keep_pace(visit, &email).await?;
-    let ports = &visit.panel;
-    let password = fields.get("password");
-    match check(ports.panel.as_ref(), ports.passwords.as_ref(), &email, password).await? {
-        Checked::Right(seller, hash) => match enter(&visitor, &seller, &hash).await? {
-            Some(secret) => into_panel(visit, &secret, &next),
-            None => refused(&visitor, next, email),
+pub(crate) async fn sent(visit: Visit) -> Result<HttpResponse, Refusal> {
+    let next = Next::of(visit.fields.form());
+    let email = visit.fields.get("email").trim().to_owned();
+    keep_pace(&visit, &email).await?;
+    let (accounts, passwords) = (visit.panel.panel.as_ref(), visit.panel.passwords.as_ref());
+    let checked = check(accounts, passwords, &email, visit.fields.get("password")).await?;
+    let issues = Issues::one("password", visit.texts().sign_in.wrong);
+    match checked {
+        Checked::Right(seller, hash) => match enter(&visit, &seller, &hash).await? {
+            Some(secret) => into_panel(&visit, &secret, &next),
+            None => shown(&visit, next, email, issues),
         },
         Checked::Wrong(known) => {
-            note(visit, known);
-            refused(&visitor, next, email)
+            let answer = shown(&visit, next, email, issues);
+            if let Some(seller) = known {
+                note(visit, seller);
+            }
+            answer
         }
     }
 }
 
-/// Counts an attempt and waits where it has to.
+/// Counts an attempt to sign in, or to change a password, and waits where it has to.
 pub(super) async fn keep_pace(visit: &Visit, email: &str) -> Result<(), Refusal> {
     let limits = visit.panel.settings.attempts;
     let pace = pace(visit.panel.rates.as_ref(), (visit.client, email), limits).await?;
-    meters::paced(&pace);
-    match pace {
-        Pace::Refused(quota) => Err(Refusal::TooMany(quota)),
-        Pace::After(Duration::ZERO) => Ok(()),
-        Pace::After(wait) => {
-            tokio::time::sleep(wait).await;
-            Ok(())
-        }
+    let (decision, waited) = match pace {
+        Pace::Refused(quota) => ("refused", Err(Refusal::TooMany(quota))),
+        Pace::After(Duration::ZERO) => ("admitted", Ok(Duration::ZERO)),
+        Pace::After(wait) => ("delayed", Ok(wait)),
+    };
+    meters::count_decision("sign_in", decision);
+    match waited? {
+        Duration::ZERO => {}
+        wait => tokio::time::sleep(wait).await,
     }
+    Ok(())
 }
 
 /// Opens a session under a new secret. Nothing when the account was closed or its password changed meanwhile.
 async fn enter(
-    visitor: &Visitor,
+    visit: &Visit,
     seller: &Seller,
     compared: &PasswordHash,
 ) -> Result<Option<BrowserSecret>, Refusal> {
-    let visit = &visitor.visit;
-    let by = ActingSeller {
-        seller: seller.id,
-        address: visit.client,
-    };
     let secret = BrowserSecret::from_random(&visit.panel.randomness.secret());
     let opening = Opening {
-        by,
+        by: visit.acting_for(seller.id),
         session: secret.hash(),
-        earlier: Some(visitor.browser.hash()),
+        earlier: Some(visit.browser.hash()),
     };
-    let opened = change(&visit.panel, opening, |transaction, _, opening| {
-        let now = transaction.now();
-        Box::pin(open_session(transaction, *opening, now))
+    let opened = visit.change(opening, |tx, _, opening| {
+        let now = tx.now();
+        Box::pin(open_session(tx, *opening, now))
     });
     if opened.await?.is_err() {
         return Ok(None);
@@ -102,18 +98,8 @@ async fn enter(
     if is_still_right(visit.panel.panel.as_ref(), seller.id, compared).await? {
         return Ok(Some(secret));
     }
-    end(visit, secret.hash()).await?;
-    Ok(None)
-}
-
-async fn end(visit: &Visit, session: SecretHash) -> Result<(), Refusal> {
-    let ended = change(&visit.panel, session, |transaction, _, session| {
-        Box::pin(async move {
-            transaction.end_session(*session).await?;
-            Ok::<_, usecases::Failure<std::convert::Infallible>>(())
-        })
-    });
-    ended.await.map(drop)
+    let ended = visit.store(secret.hash(), |tx, _, session| tx.end_session(*session));
+    ended.await.map(|()| None)
 }
 
 /// Gives the browser its new secret and leads on.
@@ -129,65 +115,31 @@ pub(super) fn into_panel(
 }
 
 /// Notes a wrong password of an account that exists, and does not wait for it: the answer takes as long as without one.
-fn note(visit: &Visit, known: Option<SellerId>) {
-    let Some(seller) = known else { return };
-    let by = ActingSeller {
-        seller,
-        address: visit.client,
-    };
-    let trace_id = visit.trace_id;
-    let noted = change(&visit.panel, by, |transaction, _, by| {
-        Box::pin(async move {
-            note_failure(transaction, *by).await?;
-            Ok::<_, usecases::Failure<std::convert::Infallible>>(())
-        })
-    });
+fn note(visit: Visit, seller: SellerId) {
     let tasks = visit.panel.tasks.clone();
     drop(tasks.run(async move {
+        let noted = visit.store(visit.acting_for(seller), |tx, _, by| {
+            Box::pin(note_failure(tx, *by))
+        });
         if let Err(refusal) = noted.await {
-            let cause = refusal.cause().map(ToString::to_string).unwrap_or_default();
-            tracing::warn!(
-                trace_id = trace_id.as_str(),
-                cause,
-                "a wrong password was not noted"
-            );
+            refusal.log(&visit.trace_id, "a wrong password was not noted");
         }
     }));
 }
 
-fn refused(visitor: &Visitor, next: Next, email: String) -> Result<HttpResponse, Refusal> {
-    let wrong = visitor.visit.language.texts().sign_in.wrong;
-    let issues = Issues::one("password", wrong);
-    shown(visitor, next, email, issues, StatusCode::UNPROCESSABLE_ENTITY)
-}
-
-fn shown(
-    visitor: &Visitor,
-    next: Next,
-    email: String,
-    issues: Issues,
-    status: StatusCode,
-) -> Result<HttpResponse, Refusal> {
-    let visit = &visitor.visit;
-    let target = next.request.as_deref().and_then(|handle| target(visit, handle));
-    let frame = Frame::of_visitor(visitor, visit.language.texts().sign_in.title).noting(visit);
+fn shown(visit: &Visit, next: Next, email: String, issues: Issues) -> Result<HttpResponse, Refusal> {
+    let handle = next.request.as_deref();
+    let ticket = handle.and_then(|handle| consent_ticket::open(visit.panel.sealer.as_ref(), handle).ok());
     let template = Page {
-        frame,
+        frame: visit.frame(visit.texts().sign_in.title),
         issues,
         next,
         email,
     };
-    let mut response = crate::reply::page(status, &template)?;
-    if let Some(address) = target {
-        security::let_forms_lead_to(&mut response, &address);
+    let mut response = html(template.issues.status, &template)?;
+    // An application that may not ask the account that signs in is answered at once, as a redirect of this page's form.
+    if let Some(ticket) = ticket {
+        browser::let_forms_lead_to(&mut response, &ticket.request.redirect_uri);
     }
     Ok(response)
-}
-
-/// Where a request for consent is answered to. An application that may not ask the account that signs in is answered at once,
-/// as a redirect of this page's form.
-fn target(visit: &Visit, handle: &str) -> Option<String> {
-    let sealer = Arc::clone(&visit.panel.sealer);
-    let ticket = consent_ticket::open(sealer.as_ref(), handle).ok()?;
-    Some(ticket.request.redirect_uri)
 }

@@ -1,4 +1,6 @@
-//! The domain's reasons for refusing a value, in Polish.
+//! The domain's reasons for refusing a value, as a page says them.
+
+use crate::language::Language;
 
 /// Each reason as the domain begins it, with what is said in Polish. A test holds the table against the domain.
 const REASONS: &[(&str, &str)] = &[
@@ -59,12 +61,41 @@ const REASONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The reason in Polish, without a full stop; the domain's own words where there is none.
-pub(super) fn predicate(reason: &str) -> &str {
-    let found = REASONS
-        .iter()
-        .find(|(beginning, _)| reason.starts_with(beginning));
-    found.map_or(reason, |(_, polish)| polish)
+/// Where the domain speaks to somebody who writes JSON, what is said to somebody who fills in a form.
+const PLAINER: &[(&str, &str)] = &[
+    ("must be one of", "Choose one."),
+    ("must name at least one scope", "Tick at least one."),
+    (
+        "must be true: the API terms",
+        "The terms of the API have to be accepted.",
+    ),
+    (
+        "must lie in the future",
+        "Give a day in the future, or none for a token that does not expire.",
+    ),
+];
+
+/// A sentence for the reason.
+pub(super) fn sentence(language: Language, reason: &str) -> String {
+    match language {
+        Language::English => {
+            beginning(PLAINER, reason).map_or_else(|| web::to_sentence(reason), str::to_owned)
+        }
+        Language::Polish => format!("{}.", predicate(language, reason)),
+    }
+}
+
+/// The reason without a full stop; the domain's own words where there are no others.
+pub(super) fn predicate(language: Language, reason: &str) -> &str {
+    match language {
+        Language::English => reason,
+        Language::Polish => beginning(REASONS, reason).unwrap_or(reason),
+    }
+}
+
+fn beginning(table: &[(&str, &'static str)], reason: &str) -> Option<&'static str> {
+    let found = table.iter().find(|(beginning, _)| reason.starts_with(beginning));
+    found.map(|(_, text)| *text)
 }
 
 #[cfg(test)]
@@ -122,7 +153,7 @@ mod tests {
         };
         all.extend(reasons(&token.check(now).unwrap_err()));
         for reason in &all {
-            assert_ne!(predicate(reason), reason);
+            assert_ne!(predicate(Language::Polish, reason), reason);
         }
         for (beginning, _) in REASONS {
             assert!(

@@ -1,0 +1,516 @@
+//! Every text of the pages, in both languages. A text that a language lacks does not compile.
+
+use super::{Language, Message};
+
+texts! {
+    /// Around every page.
+    frame: Frame {
+        skip => "Skip to the content", "Przejdź do treści";
+        navigation => "Main", "Główna";
+        applications => "Applications", "Aplikacje";
+        tokens => "Personal tokens", "Tokeny osobiste";
+        connections => "Connected applications", "Połączone aplikacje";
+        deliveries => "Webhook deliveries", "Dostawy webhooków";
+        account => "Account", "Konto";
+        sign_out => "Sign out", "Wyloguj się";
+        documentation => "Documentation", "Dokumentacja";
+        panel => "Seller panel", "Panel sprzedawcy";
+        error_prefix => "Error", "Błąd";
+        summary => "Some fields need another look", "Popraw zaznaczone pola";
+        optional => "optional", "opcjonalnie";
+        back => "Back", "Wróć";
+    }
+    /// Signing in.
+    sign_in: SignIn {
+        title => "Sign in", "Logowanie";
+        lead =>
+            "Manage the applications that work with your account.",
+            "Zarządzaj aplikacjami, które pracują na Twoim koncie.";
+        lead_consent =>
+            "Sign in to decide what an application may do with your account.",
+            "Zaloguj się, aby zdecydować, co aplikacja może robić na Twoim koncie.";
+        email => "E-mail", "E-mail";
+        password => "Password", "Hasło";
+        submit => "Sign in", "Zaloguj się";
+        forgotten => "Forgotten your password?", "Nie pamiętasz hasła?";
+        wrong => "The e-mail or the password is not right.", "E-mail lub hasło są nieprawidłowe.";
+    }
+    /// Signing out.
+    sign_out: SignOut {
+        title => "Sign out", "Wylogowanie";
+        text => "You will need your password to come back.", "Aby wrócić, trzeba będzie podać hasło.";
+        submit => "Sign out", "Wyloguj się";
+        everywhere_title => "Other devices", "Inne urządzenia";
+        everywhere_text =>
+            "Ends every session of this account, this one included. Applications and tokens keep working.",
+            "Kończy wszystkie sesje tego konta, także tę. Aplikacje i tokeny działają dalej.";
+        everywhere_submit => "Sign out everywhere", "Wyloguj wszędzie";
+    }
+    /// Changing a password, and having it reset.
+    passwords: Passwords {
+        account_title => "Account", "Konto";
+        signed_in_as => "Signed in as", "Zalogowane konto";
+        change_title => "Change the password", "Zmiana hasła";
+        current => "Current password", "Obecne hasło";
+        new => "New password", "Nowe hasło";
+        new_hint =>
+            "At least 10 characters. A few random words are easier to remember and harder to guess.",
+            "Co najmniej 10 znaków. Kilka przypadkowych słów łatwiej zapamiętać i trudniej odgadnąć.";
+        change_submit => "Change password", "Zmień hasło";
+        change_note =>
+            "Every other session of this account ends.",
+            "Wszystkie inne sesje tego konta zostaną zakończone.";
+        none_yet =>
+            "This account has no password yet. To set one, have a link sent to your e-mail address.",
+            "To konto nie ma jeszcze hasła. Aby je ustawić, poproś o link na swój adres e-mail.";
+        current_wrong => "This is not the current password.", "To nie jest obecne hasło.";
+        unchanged =>
+            "This is the current password. Choose another one.",
+            "To jest obecne hasło. Wybierz inne.";
+        forgotten_title => "Forgotten password", "Zapomniane hasło";
+        forgotten_lead =>
+            "Give the e-mail address of your account, and we will send you a link for a new password.",
+            "Podaj adres e-mail swojego konta, a wyślemy link do ustawienia nowego hasła.";
+        forgotten_submit => "Send the link", "Wyślij link";
+        sent_title => "Look into your mail", "Sprawdź pocztę";
+        sent_text =>
+            "If there is an account with this address, a link is on its way. It can be used once, within an hour.",
+            "Jeśli istnieje konto z tym adresem, link jest już w drodze. Można go użyć raz, w ciągu godziny.";
+        back_to_sign_in => "Back to signing in", "Wróć do logowania";
+    }
+    /// One-time links.
+    links: Links {
+        invitation_title => "Welcome", "Witamy";
+        invitation_lead => "Set a password for your account.", "Ustaw hasło do swojego konta.";
+        reset_title => "Set a new password", "Nowe hasło";
+        reset_lead =>
+            "The old password stops working, and every session of the account ends.",
+            "Stare hasło przestanie działać, a wszystkie sesje konta zostaną zakończone.";
+        set_submit => "Set password", "Ustaw hasło";
+        sign_in_title => "Sign in", "Logowanie";
+        sign_in_lead => "This link signs you in once.", "Ten link loguje jeden raz.";
+        sign_in_submit => "Sign in", "Zaloguj się";
+        account => "Account", "Konto";
+    }
+    /// The screen of consent.
+    consent: Consent {
+        title => "Access to your account", "Dostęp do konta";
+        heading: fn(&str) -> String =>
+            |name| format!("{name} asks for access to your account"),
+            |name| format!("{name} prosi o\u{a0}dostęp do Twojego konta");
+        run_by => "Run by", "Właściciel";
+        documentation => "Documentation", "Dokumentacja";
+        account => "Your account", "Twoje konto";
+        may => "It will be able to", "Aplikacja będzie mogła";
+        dangerous => "sensitive", "wrażliwe";
+        warning =>
+            "Sensitive permissions change your data or show personal data of buyers. Approve only if you trust \
+                      this application.",
+            "Uprawnienia wrażliwe pozwalają zmieniać Twoje dane albo widzieć dane osobowe kupujących. Zgódź się tylko \
+                      wtedy, gdy ufasz tej aplikacji.";
+        after: fn(&str) -> String =>
+            |origin| format!("Afterwards you return to {origin}."),
+            |origin| format!("Potem wrócisz na {origin}.");
+        revocable =>
+            "You can take the access back at any time under “Connected applications”.",
+            "Dostęp możesz w każdej chwili odebrać w sekcji „Połączone aplikacje”.";
+        approve => "Approve", "Zezwól";
+        deny => "Deny", "Odmów";
+        another => "Use another account", "Użyj innego konta";
+    }
+    /// The list of applications.
+    applications: Applications {
+        title => "Applications", "Aplikacje";
+        lead =>
+            "Programs that you have registered to use the API.",
+            "Programy zarejestrowane przez Ciebie do pracy z API.";
+        empty => "You have not registered any application yet.", "Nie masz jeszcze żadnej aplikacji.";
+        register => "Register an application", "Zarejestruj aplikację";
+        status => "Status", "Status";
+        purpose => "Purpose", "Przeznaczenie";
+        registered => "Registered", "Rejestracja";
+    }
+    /// The page of an application.
+    application: OneApplication {
+        status_title => "Status", "Status";
+        pending =>
+            "Waiting to be accepted. Until then it works for your own account alone: it can get tokens with \
+                      client_credentials and ask you for consent, but cannot ask other sellers.",
+            "Czeka na akceptację. Do tego czasu działa tylko na Twoim koncie: może pobierać tokeny przez \
+                      client_credentials i prosić Ciebie o zgodę, ale nie może prosić innych sprzedawców.";
+        active_own_use =>
+            "It works for your own account. Registered for own use, it cannot ask other sellers for consent.",
+            "Działa na Twoim koncie. Jako aplikacja na własny użytek nie może prosić o zgodę innych sprzedawców.";
+        active =>
+            "It works, for your own account and for sellers who consent.",
+            "Działa: na Twoim koncie i na kontach sprzedawców, którzy wyrażą zgodę.";
+        suspended =>
+            "No tokens are issued to it and its existing tokens are rejected. Contact support to have it reinstated.",
+            "Nie otrzymuje tokenów, a wydane wcześniej są odrzucane. Aby ją przywrócić, skontaktuj się z pomocą techniczną.";
+        credentials => "Credentials", "Dane dostępowe";
+        client_id => "Client ID", "Client ID";
+        client_type => "Kind", "Rodzaj";
+        secret_title => "Secret", "Sekret";
+        secret_text =>
+            "We keep only a hash of the secret and cannot show it again. A new secret replaces the present one \
+                          at once; tokens that were issued keep working.",
+            "Przechowujemy tylko skrót sekretu i nie możemy go ponownie pokazać. Nowy sekret od razu zastępuje \
+                          obecny; wydane tokeny działają dalej.";
+        rotate => "Rotate secret", "Wymień sekret";
+        public_text =>
+            "A public application has no secret: it proves itself by PKCE alone.",
+            "Aplikacja publiczna nie ma sekretu: potwierdza się samym PKCE.";
+        settings => "Settings", "Ustawienia";
+        narrowing =>
+            "Permissions that you take away are gone from existing tokens at once.",
+            "Odebrane uprawnienia znikają od razu także z wydanych tokenów.";
+        save => "Save", "Zapisz";
+        delete_title => "Delete the application", "Usunięcie aplikacji";
+        delete_text =>
+            "All its tokens stop working at every seller, for good. The name stays taken.",
+            "Wszystkie jej tokeny przestaną działać u każdego sprzedawcy, na stałe. Nazwa pozostanie zajęta.";
+        delete => "Delete", "Usuń";
+        confirm_title: fn(&str) -> String =>
+            |name| format!("Delete {name}?"),
+            |name| format!("Usunąć {name}?");
+        confirm_text =>
+            "All its tokens stop working at every seller, and its webhook subscriptions are deleted. This cannot \
+                           be undone, and nobody can use the name again.",
+            "Wszystkie tokeny aplikacji przestaną działać u każdego sprzedawcy, a jej powiadomienia (webhooki) zostaną \
+                           usunięte. Tego nie można cofnąć i nikt nie będzie mógł ponownie użyć tej nazwy.";
+        cancel => "Keep it", "Zostaw";
+    }
+    /// The fields of an application.
+    form: ApplicationForm {
+        title => "Register an application", "Rejestracja aplikacji";
+        lead =>
+            "Name, documentation, purpose and kind cannot be changed later.",
+            "Nazwy, dokumentacji, przeznaczenia i rodzaju nie można później zmienić.";
+        name => "Name", "Nazwa";
+        name_hint =>
+            "3 to 40 characters: letters without accents, digits, '.', '_', '-' and single spaces. Sellers see it when asked \
+                        for consent.",
+            "Od 3 do 40 znaków: litery bez znaków diakrytycznych, cyfry, „.”, „_”, „-” i pojedyncze spacje. Sprzedawcy widzą ją na \
+                        ekranie zgody.";
+        name_taken =>
+            "Another application has this name, or had it before it was deleted.",
+            "Inna aplikacja ma tę nazwę albo miała ją przed usunięciem.";
+        description => "Description", "Opis";
+        description_hint => "Only you see it.", "Widoczny tylko dla Ciebie.";
+        documentation_url => "Documentation link", "Link do dokumentacji";
+        documentation_hint =>
+            "Begins with https://. Sellers see it when asked for consent.",
+            "Zaczyna się od https://. Sprzedawcy widzą go na ekranie zgody.";
+        purpose => "Purpose", "Przeznaczenie";
+        purpose_hint =>
+            "An application for own use works at once; the others have to be accepted before they may ask other sellers.",
+            "Aplikacja na własny użytek działa od razu; pozostałe muszą zostać zaakceptowane, zanim poproszą innych sprzedawców.";
+        client_type => "Kind", "Rodzaj";
+        client_type_hint =>
+            "A confidential one runs on a server that can keep a secret. A public one runs where others could \
+                               read it: in a browser, on a phone or a desktop.",
+            "Poufna działa na serwerze, który potrafi strzec sekretu. Publiczna działa tam, gdzie inni mogliby go \
+                               odczytać: w przeglądarce, w telefonie lub na komputerze użytkownika.";
+        redirect_uris => "Redirect addresses", "Adresy przekierowania";
+        redirect_hint =>
+            "One per line, at most 20; only for consent of sellers. Full addresses that begin with https://, without \
+                            fragment, not localhost and not a private address.",
+            "Po jednym w wierszu, najwyżej 20; potrzebne tylko do zgody sprzedawców. Pełne adresy zaczynające się od \
+                            https://, bez fragmentu, nie localhost i nie adres prywatny.";
+        scopes => "Permissions", "Uprawnienia";
+        scopes_hint =>
+            "At least one. Ask for no more than you need: sellers see the list.",
+            "Co najmniej jedno. Proś tylko o potrzebne: sprzedawcy widzą tę listę.";
+        reserved =>
+            "For announced features, not in use yet",
+            "Dla zapowiedzianych funkcji, jeszcze nieużywane";
+        accept_terms => "I accept the terms of the API", "Akceptuję warunki korzystania z API";
+        submit => "Register", "Zarejestruj";
+    }
+    /// What an application has called.
+    usage: Usage {
+        title => "Calls in the last 24 hours", "Wywołania z ostatnich 24 godzin";
+        limit => "Limit in this minute", "Limit w tej minucie";
+        limit_text: fn(u64, u32) -> String =>
+            |used, limit| format!("{used} of {limit} calls used"),
+            |used, limit| format!("Wykorzystano {used} z {limit} wywołań");
+        none => "No calls yet.", "Nie było jeszcze wywołań.";
+        status => "Status", "Status";
+        meaning => "Meaning", "Znaczenie";
+        calls => "Calls", "Wywołania";
+        hour => "Hour", "Godzina";
+        fine => "Successful", "Udane";
+        errors => "Refused or failed", "Odrzucone lub nieudane";
+        by_hour => "Hour by hour", "Godzina po godzinie";
+    }
+    /// What is shown once.
+    once: Once {
+        registered => "The application is registered", "Aplikacja jest zarejestrowana";
+        rotated => "The secret was replaced", "Sekret został wymieniony";
+        token => "Your personal token", "Twój token osobisty";
+        warning =>
+            "Copy it now: it is shown this once only, and we keep nothing that could show it again.",
+            "Skopiuj go teraz: pokazujemy go tylko ten jeden raz i nie przechowujemy niczego, co pozwoliłoby go odtworzyć.";
+        public =>
+            "A public application has no secret: it proves itself by PKCE alone.",
+            "Aplikacja publiczna nie ma sekretu: potwierdza się samym PKCE.";
+        client_id => "Client ID", "Client ID";
+        client_secret => "Client secret", "Sekret (client secret)";
+        token_label => "Token", "Token";
+        to_application => "To the application", "Do aplikacji";
+        to_tokens => "To the tokens", "Do tokenów";
+    }
+    /// Personal tokens.
+    tokens: Tokens {
+        title => "Personal tokens", "Tokeny osobiste";
+        lead =>
+            "For scripts of your own. A token works for your account alone, without an application.",
+            "Do własnych skryptów. Token działa tylko na Twoim koncie i nie wymaga aplikacji.";
+        empty => "You have no personal tokens.", "Nie masz tokenów osobistych.";
+        name => "Name", "Nazwa";
+        name_hint => "To recognise the token by.", "Po niej rozpoznasz token.";
+        scopes => "Permissions", "Uprawnienia";
+        scopes_hint =>
+            "At least one. Give the script no more than it needs.",
+            "Co najmniej jedno. Nie dawaj skryptowi więcej, niż potrzebuje.";
+        made => "Made", "Utworzony";
+        expires => "Expires", "Wygasa";
+        never => "never", "nigdy";
+        revoke => "Revoke", "Unieważnij";
+        issue_title => "Make a token", "Nowy token";
+        expires_at => "Valid through", "Ważny do";
+        expires_hint =>
+            "The token ends after this day (UTC). Empty: it does not expire.",
+            "Token wygasa z końcem tego dnia (UTC). Puste pole: nie wygasa.";
+        not_a_day => "Must be a day, such as 2027-01-31.", "Podaj dzień, na przykład 2027-01-31.";
+        issue => "Make token", "Utwórz token";
+        too_many =>
+            "You have 20 personal tokens that are alive: revoke one first.",
+            "Masz już 20 działających tokenów osobistych: najpierw unieważnij któryś z nich.";
+    }
+    /// Connected applications.
+    connections: Connections {
+        title => "Connected applications", "Połączone aplikacje";
+        lead =>
+            "Applications that you have let into your account.",
+            "Aplikacje, którym zezwolono na dostęp do Twojego konta.";
+        empty =>
+            "No application is connected with your account.",
+            "Żadna aplikacja nie jest połączona z Twoim kontem.";
+        run_by => "Run by", "Właściciel";
+        may => "May", "Może";
+        since => "Connected", "Połączono";
+        used => "Last used", "Ostatnie użycie";
+        never => "not yet", "jeszcze nie";
+        documentation => "Documentation", "Dokumentacja";
+        disconnect => "Disconnect", "Odłącz";
+        note =>
+            "Disconnecting ends the application's access at once, and stops its notifications.",
+            "Odłączenie od razu odbiera aplikacji dostęp i zatrzymuje jej powiadomienia.";
+    }
+    /// Subscriptions and deliveries.
+    deliveries: Deliveries {
+        title => "Webhook deliveries", "Dostawy webhooków";
+        lead =>
+            "What applications are told of your orders and offers, and whether it has arrived.",
+            "O czym aplikacje są powiadamiane w sprawie Twoich zamówień i ofert i czy to do nich dotarło.";
+        subscriptions => "Subscriptions", "Subskrypcje";
+        no_subscriptions =>
+            "No application has subscribed to events of your account.",
+            "Żadna aplikacja nie subskrybuje zdarzeń z Twojego konta.";
+        active => "Active", "Aktywna";
+        inactive => "Stopped", "Zatrzymana";
+        inactive_text =>
+            "The application was disconnected: nothing is sent here any more.",
+            "Aplikacja została odłączona: niczego już tu nie wysyłamy.";
+        events => "Events", "Zdarzenia";
+        since => "Subscribed", "Utworzona";
+        test => "Send a test event", "Wyślij zdarzenie testowe";
+        deliveries => "Deliveries", "Dostawy";
+        to => "Subscription", "Subskrypcja";
+        every => "All", "Wszystkie";
+        only_failed =>
+            "Only those whose last attempt failed",
+            "Tylko te, których ostatnia próba się nie powiodła";
+        show => "Show", "Pokaż";
+        none => "Nothing has been sent yet.", "Niczego jeszcze nie wysłano.";
+        none_such => "There are no such deliveries.", "Nie ma takich dostaw.";
+        latest: fn(u16) -> String =>
+            |most| format!("At most the latest {most} are shown."),
+            |most| format!("Pokazujemy najwyżej {most} ostatnich.");
+        queued_at => "Queued", "W kolejce od";
+        attempts => "Attempts", "Próby";
+        attempts_text: fn(u8, u8) -> String =>
+            |made, most| format!("{made} of {most}"),
+            |made, most| format!("{made} z {most}");
+        duration => "Last attempt took", "Czas ostatniej próby";
+        next => "Next attempt", "Następna próba";
+        arrived => "Delivered", "Dostarczono";
+        again => "Deliver again", "Dostarcz ponownie";
+        queued => "Queued", "W kolejce";
+        waiting => "Will be repeated", "Do powtórzenia";
+        delivered => "Delivered", "Dostarczona";
+        exhausted => "Given up", "Zaniechana";
+        stopped => "Stopped", "Zatrzymana";
+        answered: fn(u16) -> String =>
+            |status| match status {
+            200..=299 => format!("The receiver answered with status {status}."),
+            300..=399 => {
+                format!("The receiver answered with status {status}, a redirect, and redirects are not followed.")
+            }
+            _ => {
+                format!("The receiver answered with status {status}. Only 2xx means that it has taken the event.")
+            }
+        },
+            |status| match status {
+            200..=299 => format!("Odbiorca odpowiedział statusem {status}."),
+            300..=399 => {
+                format!("Odbiorca odpowiedział statusem {status}, czyli przekierowaniem, a za nimi nie podążamy.")
+            }
+            _ => format!("Odbiorca odpowiedział statusem {status}. Tylko 2xx oznacza, że przyjął zdarzenie."),
+        };
+        redelivered =>
+            "The event is queued again, as a delivery of its own.",
+            "Zdarzenie czeka na wysłanie jako nowa dostawa.";
+        test_event_sent => "A test event is queued.", "Zdarzenie testowe czeka na wysłanie.";
+        nothing_sent =>
+            "Nothing was sent: the subscription is stopped, or its application is suspended.",
+            "Niczego nie wysłano: subskrypcja jest zatrzymana albo jej aplikacja jest zawieszona.";
+        too_many_test_events =>
+            "Nothing was sent: a subscription gets at most 10 test events a minute. Wait a minute, then send it.",
+            "Niczego nie wysłano: subskrypcja dostaje najwyżej 10 zdarzeń testowych na minutę. Poczekaj minutę i wyślij je wtedy.";
+        too_many_redeliveries =>
+            "Nothing was sent: at most 30 deliveries a minute are repeated to one subscription. Wait a minute, then repeat it.",
+            "Niczego nie wysłano: do jednej subskrypcji powtarzamy najwyżej 30 dostaw na minutę. Poczekaj minutę i powtórz ją wtedy.";
+    }
+    /// What was done.
+    notices: Notices {
+        saved => "Saved.", "Zapisano.";
+        deleted => "The application was deleted.", "Aplikacja została usunięta.";
+        revoked => "The token was revoked.", "Token został unieważniony.";
+        disconnected => "The application was disconnected.", "Aplikacja została odłączona.";
+        password_set =>
+            "The password is set. You can sign in with it.",
+            "Hasło jest ustawione. Możesz się nim zalogować.";
+        password_changed => "The password was changed.", "Hasło zostało zmienione.";
+        signed_out => "You have signed out.", "Wylogowano.";
+        signed_out_everywhere =>
+            "Every session of the account has ended.",
+            "Wszystkie sesje konta zostały zakończone.";
+    }
+    /// What went wrong.
+    failures: Failures {
+        not_found: Message =>
+            (
+                "There is no such page",
+                "The address may be mistyped, or what it led to is gone.",
+            ),
+            (
+                "Nie ma takiej strony",
+                "Adres może zawierać błąd albo to, do czego prowadził, już nie istnieje.",
+            );
+        stale_form: Message =>
+            (
+                "This form is out of date",
+                "Nothing was done. Open the page again and repeat what you were doing.",
+            ),
+            (
+                "Ten formularz jest nieaktualny",
+                "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność.",
+            );
+        malformed: Message =>
+            (
+                "This request cannot be read",
+                "Nothing was done. Open the page again and repeat what you were doing.",
+            ),
+            (
+                "Nie można odczytać tego żądania",
+                "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność.",
+            );
+        too_many: fn(u64) -> (&'static str, String) =>
+            |seconds| ("Too many attempts", format!("Wait {seconds} s, then try again.")),
+            |seconds| {
+                (
+                    "Zbyt wiele prób",
+                    format!("Odczekaj {seconds} s i spróbuj ponownie."),
+                )
+            };
+        unknown_consent: Message =>
+            (
+                "There is no such request",
+                "Go back to the application and start again from there.",
+            ),
+            ("Nie ma takiej prośby", "Wróć do aplikacji i zacznij od nowa.");
+        expired_consent: Message =>
+            (
+                "This request has expired",
+                "Requests for access can be answered for ten minutes. Go back to the application and start again from there.",
+            ),
+            (
+                "Ta prośba wygasła",
+                "Na prośbę o dostęp można odpowiedzieć przez dziesięć minut. Wróć do aplikacji i zacznij od nowa.",
+            );
+        decided_consent: Message =>
+            (
+                "This request has been answered",
+                "It was approved or denied before. Go back to the application and start again from there.",
+            ),
+            (
+                "Na tę prośbę już odpowiedziano",
+                "Została wcześniej przyjęta lub odrzucona. Wróć do aplikacji i zacznij od nowa.",
+            );
+        others_consent: Message =>
+            (
+                "This request belongs to another session",
+                "It was opened by somebody else, or before you signed in anew. Go back to the application and start again from there.",
+            ),
+            (
+                "Ta prośba należy do innej sesji",
+                "Otworzył ją ktoś inny albo logowanie odbyło się ponownie. Wróć do aplikacji i zacznij od nowa.",
+            );
+        dead_link: Message =>
+            (
+                "This link does not work any more",
+                "It was used, has expired, or was replaced by a newer one. You can have a new link for your password sent to you.",
+            ),
+            (
+                "Ten link już nie działa",
+                "Został użyty, wygasł albo zastąpił go nowszy. Możesz poprosić o nowy link do ustawienia hasła.",
+            );
+        form_used: Message =>
+            (
+                "This form has been used already",
+                "It was sent before with other contents, and has done what they said. What you have sent now was not done. Open the \
+                 form anew and fill it in again.",
+            ),
+            (
+                "Ten formularz został już użyty",
+                "Wysłano go wcześniej z inną treścią i to ona została wykonana. To, co wysłano teraz, nie zostało wykonane. \
+                 Otwórz formularz ponownie i wypełnij go jeszcze raz.",
+            );
+        shown_before: Message =>
+            (
+                "This was shown before",
+                "A secret is shown once only. If you have lost it, make a new one.",
+            ),
+            (
+                "To już zostało pokazane",
+                "Sekret pokazujemy tylko raz. Jeśli go nie masz, utwórz nowy.",
+            );
+        unavailable: Message =>
+            ("We cannot answer at the moment", "Try again in a moment."),
+            ("Chwilowo nie możemy odpowiedzieć", "Spróbuj ponownie za chwilę.");
+        failed: Message =>
+            (
+                "Something went wrong on our side",
+                "Try again. If it happens again, tell support the number below.",
+            ),
+            (
+                "Coś poszło nie tak po naszej stronie",
+                "Spróbuj ponownie. Jeśli to się powtórzy, podaj pomocy technicznej poniższy numer.",
+            );
+        trace_id => "Number of this request", "Numer tego żądania";
+        start => "To the applications", "Do aplikacji";
+        open_anew => "Open the form anew", "Otwórz formularz ponownie";
+    }
+}
