@@ -1,0 +1,206 @@
+//! Claims on idempotency keys: the fence, the lease, who waits for whom, and what became of a lost COMMIT.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use futures_util::{future::join_all, join};
+use kernel::{Claim, Claimed, LOST_CLAIM};
+use tokio::time::Instant;
+
+use crate::support::{Fixture, LEASE, again, answer, claim, id, is_rolled_back};
+
+fn fresh() -> Claim {
+    claim(id().into(), "k", "a")
+}
+
+/// Another request under the same key.
+fn other(first: &Claim) -> Claim {
+    Claim {
+        space: first.space,
+        ..claim(id().into(), "k", "b")
+    }
+}
+
+#[tokio::test]
+async fn who_released_leaves_nothing_and_who_completed_releases_nothing() {
+    let fixture = Fixture::new().await;
+    let claims = fixture.database.claims();
+    let first = fresh();
+    let second = other(&first);
+    assert_eq!(fixture.claim_key(&first).await, Claimed::Run);
+    assert_eq!(fixture.claim_key(&again(&first)).await, Claimed::InProgress);
+    claims.release(&second).await.unwrap();
+    assert_eq!(
+        fixture.claim_key(&second).await,
+        Claimed::Reused,
+        "somebody else's release did something"
+    );
+    claims.release(&first).await.unwrap();
+    assert_eq!(fixture.claim_key(&second).await, Claimed::Run);
+    fixture.complete(&second, "b").await;
+    claims.release(&second).await.unwrap();
+    // Another process sees the same.
+    let elsewhere = fixture.another(1).claims();
+    let remembered = elsewhere.claim(&again(&second), LEASE).await.unwrap();
+    assert_eq!(remembered, Claimed::Completed(answer("b")));
+    let twice = fixture.begin().await.complete(&second, &answer("c")).await;
+    assert_eq!(twice.unwrap_err().conflict(), Some(LOST_CLAIM));
+}
+
+#[tokio::test]
+async fn a_lease_that_ran_out_counts_as_absent_and_its_holder_can_complete_nothing() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let first = fresh();
+    let second = other(&first);
+    fixture.claim_key(&first).await;
+    clock.advance(TimeDelta::milliseconds(59_999)).await;
+    assert_eq!(fixture.claim_key(&second).await, Claimed::Reused);
+    clock.advance(TimeDelta::milliseconds(1)).await;
+    assert_eq!(
+        fixture.claim_key(&second).await,
+        Claimed::Run,
+        "fingerprint included"
+    );
+
+    let late = fixture.begin().await;
+    let error = late.complete(&first, &answer("a")).await.unwrap_err();
+    assert_eq!(error.conflict(), Some(LOST_CLAIM));
+    is_rolled_back(late).await;
+    fixture.database.claims().release(&first).await.unwrap();
+    fixture.complete(&second, "b").await;
+
+    // Completion does not look at the lease while nobody has taken the key.
+    let slow = fresh();
+    fixture.claim_key(&slow).await;
+    clock.advance(TimeDelta::hours(1)).await;
+    fixture.complete(&slow, "slow").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_forty_at_once_exactly_one_runs() {
+    let fixture = Fixture::new().await;
+    let processes = [(); 4].map(|()| fixture.another(10).claims());
+    for _ in 0..5 {
+        let first = fresh();
+        let all = (0..40).map(|n| {
+            let (claims, claim) = (&processes[n % 4], again(&first));
+            async move { claims.claim(&claim, LEASE).await.unwrap() }
+        });
+        let claimed = join_all(all).await;
+        let of = |kind| claimed.iter().filter(|claimed| **claimed == kind).count();
+        assert_eq!(
+            (of(Claimed::Run), of(Claimed::InProgress)),
+            (1, 39),
+            "{claimed:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn while_an_answer_is_about_to_be_committed_a_repeat_waits_a_moment_and_no_longer() {
+    let fixture = Fixture::new().await;
+    let first = fresh();
+    fixture.claim_key(&first).await;
+    let tx = fixture.begin().await;
+    tx.complete(&first, &answer("a")).await.unwrap();
+    let repeat = again(&first);
+    let began = Instant::now();
+    assert_eq!(fixture.claim_key(&repeat).await, Claimed::InProgress);
+    assert!(
+        began.elapsed() < Duration::from_millis(1_500),
+        "{:?}",
+        began.elapsed()
+    );
+    let (claimed, committed) = join!(fixture.claim_key(&repeat), tx.commit());
+    committed.unwrap();
+    assert_eq!(claimed, Claimed::Completed(answer("a")));
+}
+
+#[tokio::test]
+async fn a_remembered_body_is_sealed_for_its_own_row_and_never_kept_without_a_key() {
+    let fixture = Fixture::new().await;
+    let (one, other) = (fresh(), fresh());
+    for claim in [&one, &other] {
+        fixture.claim_key(claim).await;
+        fixture.complete(claim, "secret").await;
+    }
+    let swap = format!(
+        "update idempotency t set body = o.body from idempotency o where t.seller_id = '{}' and o.seller_id = '{}'",
+        one.space.uuid(),
+        other.space.uuid()
+    );
+    fixture.tamper(&swap).await;
+    assert_eq!(
+        fixture
+            .rows_of("idempotency where position('remembered-body|'::bytea in body) = 1")
+            .await,
+        2
+    );
+    let error = fixture
+        .database
+        .claims()
+        .claim(&again(&one), LEASE)
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("idempotency["), "{error}");
+    assert_eq!(
+        fixture.claim_key(&again(&other)).await,
+        Claimed::Completed(answer("secret"))
+    );
+
+    let settings = crate::support::settings(fixture.place.url(), 1);
+    let bare = adapter_postgres::Database::new(settings).unwrap();
+    let first = fresh();
+    fixture.claim_key(&first).await;
+    let tx = bare.units().begin().await.unwrap();
+    assert!(tx.complete(&first, &answer("a")).await.is_err());
+}
+
+#[tokio::test]
+async fn while_the_old_backend_lives_the_outcome_waits_for_it() {
+    let fixture = Fixture::new().await;
+    let claims = fixture.database.claims();
+    for commits in [true, false] {
+        let first = fresh();
+        fixture.claim_key(&first).await;
+        let tx = fixture.begin().await;
+        tx.complete(&first, &answer("a")).await.unwrap();
+        let (outcome, ()) = join!(claims.outcome(&first), fixture.end_once_awaited(tx, commits));
+        assert_eq!(outcome.unwrap(), commits.then(|| answer("a")));
+        assert_eq!(
+            claims.outcome(&again(&first)).await.unwrap(),
+            None,
+            "nobody else's"
+        );
+    }
+    let first = fresh();
+    fixture.claim_key(&first).await;
+    let tx = fixture.begin().await;
+    tx.complete(&first, &answer("a")).await.unwrap();
+    let killed = async {
+        fixture.somebody_waits().await;
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() \
+            and application_name = 'seller-api' and state = 'idle in transaction'";
+        fixture.tamper(end).await;
+    };
+    let (outcome, ()) = join!(claims.outcome(&first), killed);
+    assert_eq!(outcome.unwrap(), None);
+    assert!(tx.commit().await.is_err());
+}
+
+#[tokio::test]
+async fn an_outcome_is_looked_for_until_the_database_is_back() {
+    let fixture = Fixture::new().await;
+    let first = fresh();
+    fixture.claim_key(&first).await;
+    fixture.complete(&first, "a").await;
+    let fresh = fixture.another(1).claims();
+    fixture.place.go_away().await;
+    let back = async {
+        // Long enough for a first try to fail; a later return would do as well.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        fixture.place.come_back().await;
+    };
+    let (outcome, ()) = join!(fresh.outcome(&first), back);
+    assert_eq!(outcome.unwrap(), Some(answer("a")));
+}

@@ -1,0 +1,246 @@
+//! Rows that cannot be: whoever reads one is told the table and the row, and nothing of a buyer; the other rows are read.
+
+use changes::ChangesError;
+use futures_util::join;
+use kernel::{Row, StoreError};
+use oauth::{Application, FamilyKind, Link, LinkKind, Session};
+use orders::{Carrier, OrderRef};
+use usecases::Work as _;
+
+use crate::{
+    feed::follow,
+    support::{Fixture, Parties, Restock, hash, id, instant, key_of, new_token, offer, part, shipped},
+};
+
+/// Drops the checks of a table.
+async fn unchecked(fixture: &Fixture, tables: &[&str]) {
+    for table in tables {
+        let drop = format!(
+            "do $$ declare c record; begin
+               for c in select conname from pg_constraint where conrelid = '{table}'::regclass and contype = 'c' loop
+                 execute 'alter table {table} drop constraint ' || quote_ident(c.conname); end loop; end $$"
+        );
+        fixture.tamper(&drop).await;
+    }
+}
+
+/// The row that is told, and why it cannot be.
+fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (Row, String) {
+    match answer {
+        Err(StoreError::Corrupt { row, reason }) => (row, reason),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn table<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> &'static str {
+    corrupt(answer).0.table
+}
+
+/// The table and the id of the row.
+fn row<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (&'static str, String) {
+    let (row, _) = corrupt(answer);
+    (row.table, row.id)
+}
+
+#[tokio::test]
+async fn parts_of_orders() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    unchecked(&fixture, &["seller_orders"]).await;
+    let reader = fixture.database.order_reader();
+    for (set, told) in [
+        ("status = 'lost'", "lost"),
+        ("status = 'pending'", "pending"),
+        ("status = 'delivered'", "delivered"),
+        ("shipped_at = null", "shipped"),
+        ("cancelled_at = paid_at", "shipped"),
+        ("shipment_id = null", "half a shipment"),
+        ("carrier = 'pigeon'", "pigeon"),
+        (
+            "carrier = null, tracking_number = null, shipment_id = null, shipment_at = null, delivered_already = null, \
+             buyer_notified = null",
+            "shipped",
+        ),
+        ("tracking_number = 'x'", "tracking_number"),
+        ("tracking_status = 'eaten'", "eaten"),
+        ("number = 'no number'", "number"),
+        ("items = '[]'", "no items"),
+        ("items = '{}'", "items"),
+        (
+            "items = '[{\"offer\":\"00000000-0000-0000-0000-000000000001\",\"quantity\":0}]'",
+            "quantity 0",
+        ),
+        (
+            "items = '[{\"offer\":\"00000000-0000-0000-0000-000000000001\",\"quantity\":1,\"unit_price\":-1}]'",
+            "unit_price",
+        ),
+        ("buyer = '{\"name\":\"Secret\",\"age\":4}'", "buyer"),
+        ("buyer = '[\"Secret\"]'", "buyer"),
+        ("shipping_address = '{\"city\":\"Secret\"}'", "shipping_address"),
+    ] {
+        let part = shipped(part(seller, instant()), Carrier::Ups);
+        fixture.save(std::slice::from_ref(&part)).await;
+        fixture
+            .tamper(&format!(
+                "update seller_orders set {set} where order_id = '{}'",
+                part.id
+            ))
+            .await;
+        let (row, reason) = corrupt(reader.order(seller, &OrderRef::Id(part.id)).await);
+        assert_eq!(
+            (row.table, row.id),
+            ("seller_orders", format!("{seller}, {}", part.id))
+        );
+        assert!(
+            reason.contains(told) && !reason.contains("Secret"),
+            "{set}: {reason}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn offers_and_changes() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let offer = offer(seller);
+    let offer_id = offer.id;
+    fixture.save_offers(vec![offer]).await;
+    fixture
+        .tx(async |tx| Restock(seller, offer_id, 1).run(tx).await.unwrap())
+        .await;
+    unchecked(&fixture, &["offers", "changes"]).await;
+    fixture.tamper("update offers set status = 'sold'").await;
+    let (row, reason) = corrupt(fixture.database.offer_reader().offer(seller, offer_id).await);
+    assert_eq!((row.table, row.id), ("offers", format!("{seller}, {offer_id}")));
+    assert!(reason.contains("sold"), "{reason}");
+
+    let reader = fixture.database.change_reader();
+    follow(&*reader, None, 1).await;
+    for set in [
+        "kind = 'offer.eaten'",
+        "kind = 'offer.stock_changed', order_id = offer_id",
+        "order_id = null, price_amount = 1",
+        "price_amount = null, stock = null, status = 'sold'",
+    ] {
+        fixture.tamper(&format!("update changes set {set}")).await;
+        // The row's transaction is older than any that could hold it back.
+        let error = reader.changes(None, 10).await.unwrap_err();
+        assert!(
+            matches!(error, ChangesError::Store(StoreError::Corrupt { .. })),
+            "{set}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn grants_and_what_they_hang_on() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    let (code, pair) = (parties.code(&fixture).await, parties.pair(&fixture).await);
+    unchecked(&fixture, &["authorization_codes"]).await;
+    let family = |of: oauth::TokenKey| of.family.to_string();
+    fixture
+        .tamper("update refresh_tokens set scopes = 1 << 20; update authorization_codes set code_challenge = 'short'")
+        .await;
+    let tx = fixture.begin().await;
+    let refresh = tx.lock_refresh_token(pair.refresh).await;
+    assert_eq!(row(refresh), ("refresh_tokens", family(pair.refresh)));
+    assert_eq!(
+        row(tx.lock_code(code).await),
+        ("authorization_codes", family(code))
+    );
+    drop(tx);
+    fixture.tamper("update applications set scopes = 1 << 20").await;
+    let client_id = parties.client_id().to_string();
+    let application = fixture.begin().await.lock_family(code.family).await;
+    assert_eq!(row(application), ("applications", client_id.clone()));
+    fixture.tamper("update families set scopes = 1 << 20").await;
+    let locked = fixture.begin().await.lock_family(code.family).await;
+    assert_eq!(row(locked), ("families", family(code)));
+    let connections = fixture.database.grants().connections(parties.seller).await;
+    assert_eq!(row(connections), ("connections", client_id));
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_one_caller_is_not_the_others_trouble() {
+    let fixture = Fixture::new().await;
+    let (seller, other) = (fixture.seller().await, fixture.seller().await);
+    let (application, broken) = (
+        fixture.application(seller).await,
+        fixture.application(other).await,
+    );
+    let (fine, bad) = (fixture.token(&application).await, fixture.token(&broken).await);
+    let all = "update families set scopes = x'7fffffff'::int where id = '{family}'; \
+        update applications set scopes = x'7fffffff'::int";
+    fixture
+        .tamper(&all.replace("{family}", &bad.family.to_string()))
+        .await;
+    let gate = fixture.database.gate();
+    let (fine, bad_one) = join!(gate.admit(fine), gate.admit(bad));
+    assert!(fine.unwrap().is_some());
+    assert_eq!(row(bad_one), ("families", bad.family.to_string()));
+    let one = "update applications set scopes = 1 where client_id = '{client}'";
+    fixture
+        .tamper(&one.replace("{client}", &application.client_id.uuid().to_string()))
+        .await;
+    let applications = fixture.database.applications();
+    let (found, corrupt, nobody) = join!(
+        applications.client(application.client_id),
+        applications.client(broken.client_id),
+        applications.client(id().into())
+    );
+    assert!(found.unwrap().is_some() && nobody.unwrap().is_none());
+    assert_eq!(row(corrupt), ("applications", broken.client_id.to_string()));
+}
+
+#[tokio::test]
+async fn what_the_panel_keeps() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    let account = fixture.account().await;
+    let seller = account.id;
+    let built_in = Application::built_in(id().into(), seller, instant());
+    let token = new_token(&built_in.after, FamilyKind::Personal, None);
+    let link = Link {
+        hash: hash(),
+        kind: LinkKind::Invitation,
+        seller,
+        expires_at: instant() + chrono::TimeDelta::hours(1),
+    };
+    let session = Session {
+        hash: hash(),
+        seller,
+        created_at: instant(),
+        seen_at: instant(),
+    };
+    let tx = fixture.begin().await;
+    tx.open_session(session).await.unwrap();
+    tx.add_link(link).await.unwrap();
+    tx.save_application(built_in).await.unwrap();
+    tx.issue_token(token).await.unwrap();
+    tx.add_personal_token(seller, token.family, "script")
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    assert!(fixture.admits(key_of(&token)).await);
+    unchecked(&fixture, &["links"]).await;
+    fixture
+        .tamper(
+            "update links set kind = 'other'; update families set scopes = 1 << 20; \
+             insert into audit_log (id, at, actor, action, address, subject) values \
+               ('00000000-0000-0000-0000-000000000001', api_now(), 'command_line', 'seller.praised', null, 'x'), \
+               ('00000000-0000-0000-0000-000000000002', api_now(), 'command_line', 'seller.closed', 'nowhere', 'y')",
+        )
+        .await;
+    let panel = fixture.database.panel();
+    assert_eq!(table(panel.link(link.hash).await), "links");
+    assert_eq!(table(panel.personal_tokens(seller).await), "families");
+    let sellers = "alter table sellers alter seller_no drop identity; update sellers set seller_no = -1";
+    fixture.tamper(sellers).await;
+    assert_eq!(table(panel.signed_in(session.hash).await), "sellers");
+    assert_eq!(table(panel.account(&account.email).await), "sellers");
+    let audit = fixture.database.audit();
+    for (subject, last) in [("x", '1'), ("y", '2')] {
+        let (table, id) = row(audit.entries(Some(subject.to_owned()), None, 10).await);
+        assert!(table == "audit_log" && id.ends_with(last), "{table} {id}");
+    }
+}

@@ -1,0 +1,438 @@
+//! What has to stay cheap however large the tables are: the rows and pages that the server reads for each call, with plans made
+//! for any values (as a statement that is kept prepared may get); and the round trips and statements of a write.
+
+use std::time::Duration;
+
+use adapter_postgres::{Database, QUEUE_LIMIT};
+use futures_util::future::join_all;
+use kernel::{Keyset, PageSize, SellerId};
+use oauth::{ApplicationFilter, ApplicationStatus, NewClientToken};
+use offers::{OfferFilter, OfferStatus};
+use orders::{OrderFilter, OrderRef, OrderStatus};
+use testkit::{Link, Pace, StatementProxy};
+use tokio::time::Instant;
+use usecases::{Work, settle_order::Settlement, transact};
+use webhooks::{Lane, LaneKey, Room};
+
+use crate::feed::follow;
+use crate::support::{
+    Fixture, LEASE, Parties, Place, ROOM, Report, Restock, Settle, again, all_ended, answer, claim, grant,
+    handle, hash, id, ids, more, queue_one, release, request, settings,
+};
+
+impl Fixture {
+    /// A database that was filled and analyzed, whose statements are planned without a look at their values.
+    async fn filled(&self, fill: &str) {
+        self.tamper(fill).await;
+        self.tamper("vacuum analyze").await;
+        self.set("plan_cache_mode", "force_generic_plan").await;
+    }
+
+    /// Rows that were read of tables and entries that were read of indexes, and pages of either.
+    async fn read(&self) -> (i64, i64) {
+        self.others_have_gone().await;
+        self.tamper("select pg_stat_force_next_flush()").await;
+        let sql = "select ((select sum(seq_tup_read) from pg_stat_user_tables) \
+              + (select sum(idx_tup_read) from pg_stat_user_indexes))::bigint, \
+            (select sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit + idx_blks_read, 0)) from pg_statio_user_tables)::bigint";
+        let row = self.client.query_one(sql, &[]).await.unwrap();
+        (row.get(0), row.get(1))
+    }
+
+    /// What a process of its own does has to cost so many rows at most, and pages accordingly.
+    async fn costs(&self, what: &str, most: i64, work: impl AsyncFnOnce(&Database)) {
+        let before = self.read().await;
+        let database = self.another(1);
+        work(&database).await;
+        drop(database);
+        let after = self.read().await;
+        let (rows, pages) = (after.0 - before.0, after.1 - before.1);
+        assert!(rows <= most, "{what}: {rows} rows");
+        assert!(pages <= 4 * most + 40, "{what}: {pages} pages");
+    }
+}
+
+const SELLER: &str = "00000000-0000-7000-8000-00000000a000";
+/// The thing number 70 000 of 100 000, newest first, and the key of its place.
+const DEEP: &str = "00000000-0000-7000-8000-000000007530";
+const DEEP_AT: &str = "2026-01-01T08:20:00Z";
+/// A page of 200 with the row that tells whether more follow, and a few for finding its place.
+const PAGE: i64 = 201 + 20;
+
+/// 100 000 offers and orders of one seller, one a second, of which a half is drafts, or cancelled; every 100th has changed in
+/// June, and one in 10 in May. As many offers of other sellers, and a quarter as many parts of the same orders.
+const LISTS: &str = "
+    insert into sellers (id, name, email, created_at) overriding system value
+      select ('00000000-0000-7000-8000-00000000a' || lpad(n::text, 3, '0'))::uuid, 's', 's' || n || '@x', api_now()
+      from generate_series(0, 20) n;
+    create temporary table things as
+      select ('00000000-0000-7000-8000-00000000a' || lpad(case when m = 0 then 0 else 1 + n % 20 end::text, 3, '0'))::uuid as seller,
+        ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid as id, n, m, timestamptz '2026-01-01Z' + n * interval '1 s' as t,
+        case when n % 100 = 0 then '2026-06-01' when n % 10 = 0 then '2026-05-01'
+          else timestamptz '2026-01-01Z' + n * interval '1 s' end as updated
+      from generate_series(1, 100000) n, generate_series(0, 1) m;
+    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url, price_amount, price_source)
+      select seller, id, t, updated, case when n % 2 = 0 then 'draft' else 'published' end, repeat('t', 80), 'h',
+        'https://shop.example/' || n, 5, 'manual' from things;
+    insert into seller_orders (seller_id, order_id, placed_at, updated_at, cancelled_at, is_test, several_sellers, status,
+        number, items)
+      select seller, id, t, updated, case when n % 2 = 0 then t end, false, false,
+        case when n % 2 = 0 then 'cancelled' else 'pending' end, 'N-' || n || '-' || m,
+        '[{\"offer\":\"00000000-0000-0000-0000-000000000001\",\"title\":\"A kettle of 1.7 l\",\"quantity\":1,\"unit_price\":12999}]'
+      from things where m = 0 or n % 4 = 0";
+
+#[tokio::test]
+async fn lists_are_read_by_their_index_at_any_depth() {
+    let fixture = Fixture::new().await;
+    fixture.filled(LISTS).await;
+    let seller: SellerId = SELLER.parse().unwrap();
+    let (size, deep) = (PageSize::clamped(200), DEEP.parse().unwrap());
+    let place = Keyset {
+        at: DEEP_AT.parse().unwrap(),
+        id: deep,
+    };
+    // All that was created since then; 1 000 that have changed, which are few enough to be sorted; 10 000, of which one in 10
+    // is met on the way.
+    for (updated_after, most) in [
+        (None, PAGE),
+        (Some("2025-01-01T00:00:00Z"), PAGE),
+        (Some("2026-05-15T00:00:00Z"), 2 * 1_000 + PAGE),
+        (Some("2026-04-15T00:00:00Z"), 5_001 + 11 * PAGE),
+    ] {
+        let updated_after = updated_after.map(|at| at.parse().unwrap());
+        for after in [None, Some(place)] {
+            for status in [None, Some(OfferStatus::Draft)] {
+                let filter = OfferFilter {
+                    status,
+                    updated_after,
+                };
+                let what = format!("{filter:?} after {after:?}");
+                let read = async |database: &Database| {
+                    let page = database.offer_reader().offers(seller, filter, after, size).await;
+                    assert_eq!(page.unwrap().items.len(), 200, "{what}");
+                };
+                fixture.costs(&what, most, read).await;
+            }
+            for (status, placed_after) in [
+                (None, None),
+                (Some(OrderStatus::Cancelled), None),
+                (
+                    Some(OrderStatus::Cancelled),
+                    Some("2026-01-01T01:00:00Z".parse().unwrap()),
+                ),
+            ] {
+                let filter = OrderFilter {
+                    status,
+                    placed_after,
+                    updated_after,
+                };
+                let what = format!("{filter:?} after {after:?}");
+                let read = async |database: &Database| {
+                    let page = database.order_reader().orders(seller, filter, after, size).await;
+                    assert_eq!(page.unwrap().items.len(), 200, "{what}");
+                };
+                fixture.costs(&what, most, read).await;
+            }
+        }
+    }
+    let one = async |database: &Database| {
+        let offer = database.offer_reader().offer(seller, deep.into()).await;
+        let by_id = OrderRef::Id(deep.into());
+        let order = database.order_reader().order(seller, &by_id).await.unwrap();
+        let by_number = OrderRef::parse("N-30000-0").unwrap();
+        assert_eq!(
+            database.order_reader().order(seller, &by_number).await.unwrap(),
+            order
+        );
+        let parts = database.order_directory().parts(&by_id).await.unwrap();
+        assert!(offer.unwrap().is_some() && order.is_some() && parts.len() == 2);
+    };
+    fixture.costs("one", 12, one).await;
+}
+
+/// 20 000 rows of each table, of the seller that is there.
+const TRADE: &str = "
+    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url)
+      select s.id, gen_random_uuid(), api_now(), api_now(), 'draft', 't', 'h', 'https://shop.example/' || n
+      from sellers s, generate_series(1, 20000) n;
+    insert into orders (order_id, number, is_test, created_at)
+      select gen_random_uuid(), 'F-' || n, false, api_now() from generate_series(1, 20000) n;
+    insert into seller_orders (seller_id, order_id, placed_at, updated_at, is_test, several_sellers, status, number, items)
+      select s.id, order_id, o.created_at, o.created_at, false, false, 'pending', number, '[{}]' from orders o, sellers s;
+    insert into mails (id, order_id, order_number, recipient, carrier, tracking_number)
+      select gen_random_uuid(), order_id, number, 'x@example.com', 'other', 'TN-1234' from orders;
+    insert into idempotency (seller_id, fence, created_at, expires_at, key, fingerprint)
+      select s.id, gen_random_uuid(), api_now(), api_now(), 'f-' || n, sha256('x') from sellers s, generate_series(1, 20000) n;
+    insert into changes (seller_id, at, kind, order_id)
+      select s.id, api_now(), 'order.shipped', order_id from orders, sellers s";
+
+#[tokio::test]
+async fn writes_and_the_feed_read_no_table_from_end_to_end() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    let seller = lane.seller;
+    let offer = fixture.offer(seller, 500).await;
+    fixture.filled(TRADE).await;
+    let trade = async |database: &Database| {
+        let units = database.units();
+        let placed = transact(&*units, &Place(request(&[(seller, offer)])))
+            .await
+            .unwrap();
+        let order = OrderRef::Id(placed.id);
+        transact(&*units, &Settle(order.clone(), Settlement::Pay))
+            .await
+            .unwrap();
+        transact(&*units, &Report(seller, order)).await.unwrap();
+        transact(&*units, &Restock(seller, offer, 400)).await.unwrap();
+        // A key that is claimed, refused to somebody else, and completed.
+        let (own, claims) = (claim(seller, "k", "a"), database.claims());
+        for claim in [&own, &again(&own)] {
+            claims.claim(claim, LEASE).await.unwrap();
+        }
+        claims.release(&again(&own)).await.unwrap();
+        let tx = units.begin().await.unwrap();
+        tx.complete(&own, &answer("x")).await.unwrap();
+        tx.commit().await.unwrap();
+    };
+    fixture.costs("trade", 100, trade).await;
+    follow(&*fixture.database.change_reader(), None, 100).await;
+    let read = async |database: &Database| {
+        let reader = database.change_reader();
+        let first = reader.changes(None, 50).await.unwrap();
+        assert_eq!(
+            reader.changes(Some(first.next), 50).await.unwrap().items.len(),
+            50
+        );
+    };
+    fixture.costs("the feed", 120, read).await;
+}
+
+#[tokio::test]
+async fn callers_and_applications_are_found_by_their_keys() {
+    const FILL: &str = "
+        insert into sellers (id, name, email, created_at)
+          select gen_random_uuid(), 's', 's' || n || '@x', api_now() from generate_series(1, 5000) n;
+        insert into connections (client_id, seller_id, connected_at)
+          select client_id, sellers.id, api_now() from applications, sellers on conflict do nothing;
+        insert into families (id, seller_id, client_id, kind, scopes)
+          select gen_random_uuid(), owner_id, client_id, 'client_credentials', 1 from applications, generate_series(1, 20000);
+        insert into access_tokens (family_id, hash, expires_at)
+          select id, sha256(id::text::bytea), api_now() + interval '1 day' from families on conflict do nothing;
+        insert into rate_windows select api_now() - n * interval '1 minute', 1, gen_random_uuid(), 1
+          from generate_series(1, 20000) n;
+        insert into applications (client_id, owner_id, name, documentation_url, purpose, client_type, redirect_uris, scopes, status,
+            built_in, secret_hash, created_at, updated_at)
+          select api_uuid(api_now()), id, 'Filled ' || seller_no || '-' || n, 'https://docs.example', 'own_use', 'confidential', '{}',
+            1, 'active', false, sha256('x'), api_now(), api_now()
+          from sellers, generate_series(1, 20) n where email like '%@x'";
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.application(seller).await;
+    let token = fixture.token(&application).await;
+    let consented = Parties::new(&fixture).await.pair(&fixture).await.access;
+    fixture.filled(FILL).await;
+    let admit = async |database: &Database| {
+        for _ in 0..20 {
+            for token in [token, consented] {
+                assert!(database.gate().admit(token).await.unwrap().is_some());
+            }
+        }
+    };
+    fixture.costs("the gate", 40 * 60, admit).await;
+    let issue = async |database: &Database| {
+        let issuing = database.client_tokens();
+        for together in [1, 8] {
+            let token = |_| NewClientToken {
+                family: id().into(),
+                grant: grant(&application),
+                hash: hash(),
+                lifetime: chrono::TimeDelta::hours(12),
+            };
+            let tokens: Vec<_> = (0..together).map(token).collect();
+            for stored in join_all(tokens.iter().map(|token| issuing.issue(*token))).await {
+                assert!(stored.unwrap());
+            }
+        }
+    };
+    fixture.costs("tokens", 9 * 20, issue).await;
+    let before = Some(uuid::Uuid::max().into());
+    for (owner, status, found, most) in [
+        (None, None, 50, 60),
+        (None, Some(ApplicationStatus::Active), 50, 60),
+        (Some(seller), None, 1, 10),
+        (Some(seller), Some(ApplicationStatus::Active), 1, 10),
+        (Some(seller), Some(ApplicationStatus::Suspended), 0, 10),
+    ] {
+        let list = async |database: &Database| {
+            let filter = ApplicationFilter { status, owner };
+            let listed = database
+                .application_directory()
+                .applications(filter, before, 50)
+                .await;
+            assert_eq!(listed.unwrap().len(), found);
+        };
+        fixture
+            .costs(
+                &format!("applications of {owner:?} that are {status:?}"),
+                most,
+                list,
+            )
+            .await;
+    }
+}
+
+/// Claims, is given more, ends what it was given, and gives back.
+async fn poll(database: &Database, room: Room, lively: Option<LaneKey>) {
+    let lanes = database.lanes();
+    let claimed = lanes.claim(id(), room).await.unwrap().lanes;
+    let mine = |lane: &Lane| Some(lane.hold.lane) == lively;
+    assert!(
+        lively.is_none()
+            || claimed
+                .iter()
+                .any(|lane| mine(lane) && lane.deliveries.len() == 1)
+    );
+    let top_ups: Vec<_> = claimed
+        .iter()
+        .map(|lane| more(lane.hold, &ids(lane), 4, 4))
+        .collect();
+    lanes.top_up(&top_ups).await.unwrap();
+    let end = |lane: &Lane| all_ended(lane, if mine(lane) { 200 } else { 500 });
+    let ends: Vec<_> = claimed.iter().flat_map(end).collect();
+    let back: Vec<_> = claimed.iter().map(|lane| release(lane.hold)).collect();
+    lanes.settle(&ends, &back).await.unwrap();
+}
+
+async fn queue(database: &Database, lane: LaneKey) {
+    let tx = database.units().begin().await.unwrap();
+    assert!(queue_one(&*tx, lane).await.is_some());
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_dead_lane_with_a_hundred_thousand_deliveries_costs_the_others_nothing() {
+    let fixture = Fixture::new().await;
+    let (dead, tired, lively) = (fixture.lane().await, fixture.lane().await, fixture.lane().await);
+    fixture.fill(dead, 100_000, 0).await;
+    fixture.fill(tired, 100_000, 3).await;
+    fixture.set_lane(tired, "failing = true").await;
+    fixture.filled("").await;
+    // Each looks at three lanes and at most some dozens of their deliveries, several times.
+    let live = async |database: &Database| {
+        for _ in 0..20 {
+            queue(database, lively).await;
+            poll(database, ROOM, Some(lively)).await;
+        }
+    };
+    fixture.costs("claims", 20 * 450, live).await;
+    let none = Room {
+        attempts: 4,
+        failing_attempts: 0,
+        per_lane: 1,
+        per_failing_lane: 1,
+        ..ROOM
+    };
+    let idle = async |database: &Database| {
+        for _ in 0..20 {
+            poll(database, none.clone(), None).await;
+        }
+    };
+    fixture
+        .costs("claims without failing lanes", 20 * 450, idle)
+        .await;
+    let look = async |database: &Database| drop(database.queues().await.unwrap());
+    // Far more waits than is counted.
+    fixture
+        .costs("the figures of the queues", 2 * QUEUE_LIMIT + 600, look)
+        .await;
+}
+
+#[tokio::test]
+async fn what_is_done_costs_nothing_any_more() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    // Many lanes with little behind them, and one with much: the server expects next to nothing of any of them.
+    let history = format!(
+        "insert into deliveries (seller_id, subscription_id, id, created_at, delivered_at, attempt, response_status, event, body) \
+           select l.seller, l.id, api_uuid(api_now()), api_now(), api_now(), 1, 204, 'order.paid', 'x' \
+           from (select gen_random_uuid() as seller, gen_random_uuid() as id, 10 as rows from generate_series(1, 300) \
+             union all select '{}', '{}', 20000) l cross join lateral generate_series(1, l.rows); \
+         set session_replication_role = replica; \
+         insert into mails (id, order_id, sent_at, due_at, order_number, recipient, carrier, tracking_number) \
+           select gen_random_uuid(), gen_random_uuid(), api_now(), null, 'N-1', 'a@b.example', 'dhl', 'ABCD1' \
+             from generate_series(1, 50000) n; \
+         insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number) \
+           select '{}', gen_random_uuid(), api_now(), api_now() + interval '1 day', 'dhl', 'ABCD1' from generate_series(1, 50000) n; \
+         reset session_replication_role",
+        lane.seller, lane.subscription, lane.seller
+    );
+    fixture.filled(&history).await;
+    let end = async |database: &Database| {
+        for _ in 0..10 {
+            queue(database, lane).await;
+            poll(database, ROOM, Some(lane)).await;
+        }
+    };
+    fixture.costs("ends of attempts", 10 * 150, end).await;
+    fixture.fill(lane, 50, 0).await;
+    let look =
+        async |database: &Database| assert_eq!(database.queues().await.unwrap().first_deliveries.waiting, 50);
+    fixture.costs("the figures of the queues", 200, look).await;
+}
+
+/// A claimed change of a stock and a claimed shipment, each up to its commit; how long they took.
+async fn keyed_writes(
+    fixture: &Fixture,
+    database: &Database,
+    (seller, offer): (SellerId, kernel::OfferId),
+) -> Duration {
+    let order = fixture.place(&[(seller, offer)]).await;
+    fixture.run(&Settle(order.clone(), Settlement::Pay)).await;
+    let began = Instant::now();
+    for patches in [true, false] {
+        let claim = claim(seller, &id().to_string(), "a");
+        database.claims().claim(&claim, LEASE).await.unwrap();
+        let tx = database.units().begin().await.unwrap();
+        if patches {
+            Restock(seller, offer, 200).run(&*tx).await.unwrap();
+        } else {
+            Report(seller, order.clone()).run(&*tx).await.unwrap();
+        }
+        tx.complete(&claim, &answer("a")).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    began.elapsed()
+}
+
+/// On one thread, so that what is sent together is on the wire together.
+#[tokio::test]
+async fn a_keyed_write_costs_a_claim_and_four_round_trips() {
+    const ROUND_TRIP: Duration = Duration::from_millis(60);
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let offer = (seller, fixture.offer(seller, 100).await);
+    let proxy = StatementProxy::to(&fixture.place, &[]);
+    let counted = handle(settings(proxy.url(), 1));
+    // The first time statements are prepared, which is not counted.
+    keyed_writes(&fixture, &counted, offer).await;
+    proxy.record();
+    keyed_writes(&fixture, &counted, offer).await;
+    // Each: claim | begin with its opening | lock | update, change, completion | commit. A shipment's also: parcel, mail, deliveries.
+    assert_eq!(proxy.recorded().len(), 8 + 11, "{:#?}", proxy.recorded());
+
+    let link = Link::to(&fixture.place);
+    let far = handle(settings(link.url(), 1));
+    keyed_writes(&fixture, &far, offer).await;
+    link.slow_down(Pace {
+        delay: ROUND_TRIP / 2,
+        ..Pace::default()
+    });
+    let mut quickest = Duration::MAX;
+    for _ in 0..4 {
+        quickest = quickest.min(keyed_writes(&fixture, &far, offer).await);
+    }
+    assert!(
+        (10 * ROUND_TRIP..11 * ROUND_TRIP).contains(&quickest),
+        "{quickest:?}"
+    );
+}

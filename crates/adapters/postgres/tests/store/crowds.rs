@@ -1,0 +1,248 @@
+//! Many at once over the same rows: nobody waits in a circle, so nothing has to be repeated.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::TimeDelta;
+use futures_util::{future::join_all, join};
+use kernel::{Change, SellerId};
+use oauth::{Limiter, Subject, UsageCount, UsageKey};
+use offers::Decision;
+use orders::OrderRef;
+use usecases::{Failure, settle_order, settle_order::Settlement, ship_order, transact};
+
+use crate::support::{Fixture, Moderate, Place, Report, Settle, id, instant, offer, request};
+
+/// What one writer does to one order; refusals are part of the game.
+async fn meddle(busy: &adapter_postgres::Database, order: &OrderRef, owner: SellerId, n: usize) {
+    let units = busy.units();
+    let settle = async |step| match transact(&*units, &Settle(order.clone(), step)).await {
+        Ok(_) | Err(Failure::Refused(settle_order::Refusal::Impossible(_))) => {}
+        Err(error) => panic!("{error:?}"),
+    };
+    match n % 4 {
+        0 => settle(Settlement::Pay).await,
+        1 => settle(Settlement::Cancel).await,
+        2 => settle(Settlement::Deliver).await,
+        _ => match transact(&*units, &Report(owner, order.clone())).await {
+            Ok(_) | Err(Failure::Refused(ship_order::Refusal::Impossible { .. })) => {}
+            Err(error) => panic!("{error:?}"),
+        },
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
+    let fixture = Fixture::new().await;
+    let (mut offers, mut orders) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let seller = fixture.seller().await;
+        // Two subscriptions to everything, so that lanes are locked too.
+        for _ in 0..2 {
+            let application = fixture.client_of(seller).await;
+            fixture.subscribe(seller, application).await;
+        }
+        for _ in 0..4 {
+            offers.push((seller, fixture.offer(seller, 1_000).await));
+        }
+    }
+    for n in 0..20 {
+        // Of one seller, or of three.
+        let several = [offers[n], offers[(n + 7) % 20], offers[(n + 13) % 20]];
+        let items = if n % 2 == 0 { &several[..] } else { &several[..1] };
+        orders.push((fixture.place(items).await, offers[n].0));
+    }
+    let busy = fixture.another(32);
+    let writers = (0..32_usize).map(|writer| {
+        let (busy, orders, offers) = (&busy, &orders, &offers);
+        async move {
+            for step in 0..12 {
+                let n = writer * 31 + step * 17;
+                let (order, owner) = &orders[(n * 7) % 20];
+                meddle(busy, order, *owner, n).await;
+                let items = [offers[n % 20], offers[(n + 5) % 20]];
+                match transact(&*busy.units(), &Place(request(&items))).await {
+                    Ok(placed) if n % 3 == 0 => meddle(busy, &OrderRef::Id(placed.id), items[0].0, 1).await,
+                    Ok(_) => {}
+                    Err(error) => panic!("{error:?}"),
+                }
+                let (seller, offer) = offers[(n + 3) % 20];
+                for decision in [Decision::Reject, Decision::Approve] {
+                    transact(&*busy.units(), &Moderate(seller, offer, decision))
+                        .await
+                        .unwrap();
+                }
+            }
+        }
+    });
+    // Lanes fall asleep all the time, so that there is always one to wake and to lock.
+    let asleep = async {
+        for lane in fixture
+            .texts("select id::text from subscriptions")
+            .await
+            .iter()
+            .cycle()
+        {
+            fixture
+                .tamper(&format!(
+                    "update subscriptions set wake_at = null where id = '{lane}'"
+                ))
+                .await;
+        }
+    };
+    tokio::select! {
+        _ = join_all(writers) => {}
+        () = asleep => {}
+    }
+    // What orders that stand have taken, and what is left, is all there was.
+    let taken = "select coalesce(sum((item->>'quantity')::int), 0) from seller_orders, json_array_elements(items) item \
+        where status <> 'cancelled'";
+    let left = fixture.count("select sum(stock) from offers").await;
+    assert_eq!(fixture.count(taken).await + left, 20 * 1_000);
+    // One event for each transition, for each of the two subscriptions.
+    for (event, moved) in [
+        ("order.created", "true"),
+        ("order.cancelled", "status = 'cancelled'"),
+        ("order.paid", "paid_at is not null"),
+    ] {
+        let transitions = fixture.rows_of(&format!("seller_orders where {moved}")).await;
+        let told = fixture
+            .rows_of(&format!("deliveries where event = '{event}'"))
+            .await;
+        assert_eq!(told, 2 * transitions, "{event}");
+    }
+    drop(busy);
+    fixture.others_have_gone().await;
+    let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()";
+    assert_eq!(fixture.count(deadlocks).await, 0, "repeating had to help");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_who_save_the_same_offers_never_wait_in_a_circle() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let offers: Vec<_> = (0..200).map(|_| offer(seller)).collect();
+    fixture.save_offers(offers.clone()).await;
+    let run = async |reversed: bool| {
+        let mut ids: Vec<_> = offers.iter().map(|offer| offer.id).collect();
+        if reversed {
+            ids.reverse();
+        }
+        for _ in 0..20 {
+            let tx = fixture.begin().await;
+            let locked = tx.lock_offers(seller, &ids).await.unwrap().into_iter();
+            let mut changes: Vec<_> = locked
+                .map(|offer| Change::of_existing(offer, Vec::new()))
+                .collect();
+            if reversed {
+                changes.reverse();
+            }
+            tx.save_offers(seller, changes).await.unwrap();
+            tx.commit().await.unwrap();
+        }
+    };
+    join!(run(false), run(true), run(false), run(true));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_gate_counts_many_applications_asked_for_in_many_orders() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    let seller = fixture.seller().await;
+    let mut tokens = Vec::new();
+    for _ in 0..30 {
+        let application = fixture.application(seller).await;
+        tokens.push(fixture.token(&application).await);
+    }
+    let gates: Vec<_> = (0..4).map(|_| fixture.database.gate()).collect();
+    for round in 0..20_usize {
+        let asked = gates.iter().enumerate().flat_map(|(n, gate)| {
+            let mut mixed = tokens.clone();
+            mixed.rotate_left((round * 7 + n * 11) % 30);
+            if n % 2 == 1 {
+                mixed.reverse();
+            }
+            let admit = move |token| {
+                let gate = gate.clone();
+                tokio::spawn(async move { gate.admit(token).await.unwrap().unwrap() })
+            };
+            mixed.into_iter().map(admit)
+        });
+        for admitted in join_all(asked.collect::<Vec<_>>()).await {
+            admitted.unwrap();
+        }
+    }
+    assert_eq!(fixture.rows_of("rate_windows where used = 80").await, 30);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_many_subjects_that_gather_keep_their_places_apart() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    let subjects: Vec<_> = (0..9).map(|_| Subject::client(id().into())).collect();
+    let limiters = [
+        Limiter::TokenByClient,
+        Limiter::TokenByAddress,
+        Limiter::SignInByAccount,
+    ];
+    // Two processes with the same counters in opposite orders: unsorted, they would wait for each other in a circle.
+    let (one, other) = (
+        fixture.another(8).rate_counter(),
+        fixture.another(8).rate_counter(),
+    );
+    let calls: Vec<_> = (0..360)
+        .map(|n| (limiters[n % 3], subjects[n % 9 / 3 * 3 + n / 40 % 3]))
+        .collect();
+    let forth = calls
+        .iter()
+        .map(|(limiter, subject)| one.count(*limiter, *subject));
+    let back = calls
+        .iter()
+        .rev()
+        .map(|(limiter, subject)| other.count(*limiter, *subject));
+    let (forth, back) = join!(join_all(forth), join_all(back));
+    let mut places = BTreeMap::<_, BTreeSet<_>>::new();
+    for ((limiter, subject), count) in calls.iter().zip(forth).chain(calls.iter().rev().zip(back)) {
+        let (count, key) = (count.unwrap(), (limiter.code(), subject.uuid()));
+        assert!(
+            places.entry(key).or_default().insert(count.place),
+            "a place is nobody else's"
+        );
+        assert_eq!(count.counted_at, instant());
+    }
+    assert_eq!(places.values().map(BTreeSet::len).sum::<usize>(), 720);
+    for places in places.values() {
+        assert_eq!(places.last().copied(), u64::try_from(places.len()).ok());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn processes_that_count_usage_at_once_lose_nothing() {
+    let fixture = Fixture::new().await;
+    let (client_id, log) = (id().into(), fixture.database.usage());
+    let sellers: Vec<SellerId> = (0..50).map(|_| id().into()).collect();
+    let add = |round: usize| {
+        let count = |seller: &SellerId| UsageCount {
+            key: UsageKey {
+                seller: *seller,
+                client_id,
+                status: 200,
+            },
+            calls: 1,
+        };
+        let mut counts: Vec<_> = sellers.iter().map(count).collect();
+        counts.rotate_left(round * 7 % 50);
+        if round % 2 == 1 {
+            counts.reverse();
+        }
+        let log = log.clone();
+        tokio::spawn(async move { log.add_usage(counts).await.unwrap() })
+    };
+    for done in join_all((0..20).map(add)).await {
+        done.unwrap();
+    }
+    let (hours, _) = fixture
+        .database
+        .panel()
+        .usage(client_id, instant() - TimeDelta::days(10_000))
+        .await
+        .unwrap();
+    assert_eq!(hours.iter().map(|hour| hour.calls).sum::<u64>(), 1000);
+}

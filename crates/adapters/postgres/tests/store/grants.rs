@@ -1,0 +1,361 @@
+//! Grants under concurrency: transactions held open while others want the same rows; and what a connection is.
+
+use chrono::TimeDelta;
+use futures_util::join;
+use kernel::Change;
+use oauth::{Application, Consent, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, Viewer};
+use usecases::Transaction;
+
+use crate::support::{Fixture, Parties, hash, id, instant, is_unexpected, keys, new_pair, new_token, only};
+
+#[tokio::test]
+async fn of_two_uses_of_one_credential_the_second_ends_what_the_first_got() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    for (rotation, commits) in [(true, true), (true, false), (false, true), (false, false)] {
+        let credential = if rotation {
+            parties.pair(&fixture).await.refresh
+        } else {
+            parties.code(&fixture).await
+        };
+        let take = async |tx: &dyn Transaction| {
+            if rotation {
+                parties.rotate(tx, credential).await.unwrap()
+            } else {
+                parties.exchange(tx, credential).await.unwrap()
+            }
+        };
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        let got = take(&*first).await.unwrap();
+        let (other, ()) = join!(take(&*second), fixture.end_once_awaited(first, commits));
+        second.commit().await.unwrap();
+        assert!(!fixture.admits(got.access).await);
+        match other {
+            Ok(pair) => assert!(!commits && fixture.admits(pair.access).await),
+            Err(refusal) => assert!(commits && refusal.is_none(), "it is a replay: {refusal:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rotation_and_a_replay_are_judged_one_after_the_other() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    for replay_first in [true, false] {
+        let old = parties.pair(&fixture).await;
+        let present = fixture
+            .tx(async |tx| parties.rotate(tx, old.refresh).await.unwrap())
+            .await
+            .unwrap();
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        let mut tokens = [present.refresh, old.refresh];
+        if replay_first {
+            tokens.reverse();
+        }
+        let before = parties.rotate(&*first, tokens[0]).await.unwrap();
+        let (after, ()) = join!(
+            parties.rotate(&*second, tokens[1]),
+            fixture.end_once_awaited(first, true)
+        );
+        let after = after.unwrap().unwrap_err();
+        second.commit().await.unwrap();
+        if replay_first {
+            assert_eq!((before.unwrap_err(), after), (None, Some(GrantRefusal::Ended)));
+        } else {
+            assert_eq!(after, None, "the replay is seen after the rotation too");
+            assert!(!fixture.admits(before.unwrap().access).await);
+        }
+        assert!(!fixture.admits(present.access).await);
+    }
+}
+
+#[tokio::test]
+async fn a_pair_never_has_scopes_that_were_taken_away_while_its_family_was_waited_for() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    let (wide, narrow) = (parties.application.scopes, only(Scope::OrdersRead));
+    let hold = async |scopes: ScopeSet| {
+        let (scopes, id) = (scopes.bits(), parties.client_id().uuid());
+        fixture
+            .tamper(&format!(
+                "update applications set scopes = {scopes} where client_id = '{id}'"
+            ))
+            .await;
+    };
+    let pair = parties.pair(&fixture).await;
+    let (first, second) = (fixture.begin().await, fixture.begin().await);
+    first.lock_family(pair.refresh.family).await.unwrap();
+    let narrowing = async {
+        fixture.somebody_waits().await;
+        hold(narrow).await;
+        drop(first);
+    };
+    let (got, ()) = join!(parties.rotate(&*second, pair.refresh), narrowing);
+    second.commit().await.unwrap();
+    // What the gate lets through is no more than the pair's own scopes, however wide the application is again.
+    hold(wide).await;
+    let admission = fixture.database.gate().admit(got.unwrap().unwrap().access).await;
+    assert_eq!(admission.unwrap().unwrap().principal.scopes, narrow);
+}
+
+#[tokio::test]
+async fn an_exchange_waits_for_a_disconnection_and_fails_by_it() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    parties.code(&fixture).await;
+    for commits in [false, true] {
+        let code = parties.code(&fixture).await;
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        parties.disconnect(&*first).await;
+        let (got, ()) = join!(
+            parties.exchange(&*second, code),
+            fixture.end_once_awaited(first, commits)
+        );
+        second.commit().await.unwrap();
+        match got.unwrap() {
+            Ok(pair) => assert!(!commits && fixture.admits(pair.access).await),
+            Err(refusal) => assert!(commits && refusal == Some(GrantRefusal::Ended), "{refusal:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_disconnection_waits_for_what_is_being_issued_and_ends_it() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    let code = parties.code(&fixture).await;
+    let (first, second) = (fixture.begin().await, fixture.begin().await);
+    let got = parties.exchange(&*first, code).await.unwrap().unwrap();
+    join!(
+        parties.disconnect(&*second),
+        fixture.end_once_awaited(first, true)
+    );
+    assert!(fixture.admits(got.access).await, "until it is committed");
+    second.commit().await.unwrap();
+    assert!(!fixture.admits(got.access).await);
+
+    parties.code(&fixture).await;
+    let (first, second) = (fixture.begin().await, fixture.begin().await);
+    let code = parties.add_consent(&*first).await;
+    join!(
+        parties.disconnect(&*second),
+        fixture.end_once_awaited(first, true)
+    );
+    second.commit().await.unwrap();
+    let refused = parties.exchange(&*fixture.begin().await, code).await.unwrap();
+    assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Ended));
+}
+
+#[tokio::test]
+async fn a_disconnection_stops_what_a_fan_out_in_flight_has_queued() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    parties.code(&fixture).await;
+    fixture.subscribe(parties.seller, parties.client_id()).await;
+    let fan_out = fixture.place.connect().await;
+    let queue = "begin; select from subscriptions for key share; \
+        insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
+          select seller_id, id, gen_random_uuid(), api_now(), api_now(), 'order.paid', '' from subscriptions";
+    fan_out.batch_execute(queue).await.unwrap();
+    let tx = fixture.begin().await;
+    join!(parties.disconnect(&*tx), async {
+        fixture.somebody_waits().await;
+        fan_out.batch_execute("commit").await.unwrap();
+    });
+    tx.commit().await.unwrap();
+    assert_eq!(
+        (fixture.rows_of("deliveries").await, fixture.waiting().await),
+        (1, 0)
+    );
+}
+
+fn viewer() -> Viewer {
+    Viewer {
+        session: hash(),
+        seller: id().into(),
+    }
+}
+
+#[tokio::test]
+async fn of_two_decisions_on_one_screen_the_second_finds_the_first() {
+    let fixture = Fixture::new().await;
+    let viewer = viewer();
+    for (known, commits) in [(false, true), (true, true), (false, false), (true, false)] {
+        let screen = id().into();
+        let lock = async |tx: &dyn Transaction| tx.lock_consent(screen, viewer, instant()).await.unwrap();
+        if known {
+            fixture.tx(lock).await;
+        }
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        let open = lock(&*first).await;
+        let decided = Consent {
+            decided_at: Some(instant()),
+            ..open
+        };
+        first.save_consent(decided).await.unwrap();
+        let (found, ()) = join!(lock(&*second), fixture.end_once_awaited(first, commits));
+        assert_eq!(found, if commits { decided } else { open });
+        drop(second);
+        if commits {
+            let (twice, again) = (fixture.begin().await, fixture.begin().await);
+            is_unexpected(twice.save_consent(decided).await);
+            is_unexpected(again.save_consent(open).await);
+            let released = fixture
+                .begin()
+                .await
+                .release_consent(screen, viewer)
+                .await
+                .unwrap();
+            assert!(!released, "a decided one stays");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_screen_that_is_given_up_meanwhile_is_the_next_ones() {
+    let fixture = Fixture::new().await;
+    let (first, second, screen) = (viewer(), viewer(), id().into());
+    let lock = async |viewer, tx: &dyn Transaction| tx.lock_consent(screen, viewer, instant()).await.unwrap();
+    fixture.tx(async |tx| lock(first, tx).await).await;
+    let found = fixture.tx(async |tx| lock(second, tx).await).await;
+    assert_eq!(found.viewer, first, "whoever comes later finds it as it is");
+    let (giving_up, taking) = (fixture.begin().await, fixture.begin().await);
+    assert!(!giving_up.release_consent(screen, second).await.unwrap());
+    assert!(giving_up.release_consent(screen, first).await.unwrap());
+    let (found, ()) = join!(lock(second, &*taking), fixture.end_once_awaited(giving_up, true));
+    assert_eq!(found.viewer, second);
+}
+
+#[tokio::test]
+async fn whether_a_pair_was_stored_is_known_once_its_transaction_has_ended() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    for commits in [true, false] {
+        let code = parties.code(&fixture).await;
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        first.lock_family(code.family).await.unwrap();
+        let pair = new_pair(parties.application.scopes, first.now());
+        first.use_code(code, pair).await.unwrap();
+        let ask = async {
+            second.lock_family(code.family).await.unwrap();
+            second
+                .has_access_token(keys(code.family, &pair).access)
+                .await
+                .unwrap()
+        };
+        let (stored, ()) = join!(ask, fixture.end_once_awaited(first, commits));
+        assert_eq!(stored, commits);
+    }
+}
+
+#[tokio::test]
+async fn what_was_used_or_never_was_cannot_be_used() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    let (code, used) = (parties.code(&fixture).await, parties.pair(&fixture).await);
+    let next = || new_pair(only(Scope::OffersRead), instant());
+    fixture
+        .tx(async |tx| {
+            tx.use_code(code, next()).await.unwrap();
+            tx.use_refresh_token(used.refresh, next()).await.unwrap();
+        })
+        .await;
+    let holder = async |key| fixture.database.grants().holder(key).await.unwrap();
+    for known in [code, used.refresh] {
+        assert_eq!(holder(known).await, Some(parties.client_id()));
+        assert_eq!(
+            holder(TokenKey {
+                hash: hash(),
+                ..known
+            })
+            .await,
+            None
+        );
+    }
+    is_unexpected(fixture.begin().await.use_code(code, next()).await);
+    is_unexpected(
+        fixture
+            .begin()
+            .await
+            .use_refresh_token(used.refresh, next())
+            .await,
+    );
+    is_unexpected(fixture.begin().await.revoke_family(id().into()).await);
+    // A family has a generation exactly when it was consented to, and only a personal token lives for ever.
+    let soon = Some(instant() + TimeDelta::hours(1));
+    for loose in [
+        new_token(&parties.application, FamilyKind::AuthorizationCode, soon),
+        new_token(&parties.application, FamilyKind::ClientCredentials, None),
+    ] {
+        is_unexpected(fixture.begin().await.issue_token(loose).await);
+    }
+}
+
+#[tokio::test]
+async fn connections_are_those_of_which_something_can_still_be_used() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let parties = Parties::new(&fixture).await;
+    let (seller, application) = (parties.seller, &parties.application);
+    let own = fixture.application(seller).await;
+    fixture.token(&own).await;
+    let grants = fixture.database.grants();
+    let connections = async || grants.connections(seller).await.unwrap();
+    assert_eq!(connections().await, [], "an own token is no connection");
+
+    let wide: ScopeSet = [Scope::OffersRead, Scope::OrdersRead].into_iter().collect();
+    for scopes in [only(Scope::OffersRead), wide] {
+        let consent = NewConsent {
+            scopes,
+            ..parties.consent(instant())
+        };
+        fixture
+            .tx(async |tx| tx.add_consent(consent).await.unwrap())
+            .await;
+    }
+    let narrowed = Application {
+        scopes: [Scope::OrdersRead, Scope::Messaging].into_iter().collect(),
+        ..application.clone()
+    };
+    fixture
+        .save_application(Change::of_existing(narrowed, Vec::new()))
+        .await;
+    let [connection] = &connections().await[..] else {
+        panic!("one is connected")
+    };
+    assert_eq!(
+        (connection.client_id, &connection.name),
+        (application.client_id, &application.name)
+    );
+    assert_eq!(
+        (connection.owner, connection.scopes),
+        (application.owner, only(Scope::OrdersRead))
+    );
+    assert_eq!((connection.connected_at, connection.used_at), (instant(), None));
+
+    let is_connected = async || !connections().await.is_empty();
+    clock.advance(TimeDelta::minutes(10)).await;
+    assert!(!is_connected().await, "the codes have expired");
+    let pair = parties.pair(&fixture).await;
+    assert!(is_connected().await);
+    fixture
+        .tx(async |tx| tx.revoke_family(pair.access.family).await.unwrap())
+        .await;
+    assert!(!is_connected().await, "the family is revoked");
+    parties.pair(&fixture).await;
+    let end = instant() + TimeDelta::minutes(10) + TimeDelta::days(30);
+    clock.freeze(end - TimeDelta::microseconds(1)).await;
+    assert!(is_connected().await, "the refresh token is left");
+    clock.freeze(end).await;
+    assert!(!is_connected().await);
+    parties.pair(&fixture).await;
+    assert!(is_connected().await);
+    fixture.tx(async |tx| parties.disconnect(tx).await).await;
+    assert!(!is_connected().await);
+    parties.pair(&fixture).await;
+    assert!(
+        fixture
+            .tx(async |tx| tx.delete_application(application.client_id).await.unwrap())
+            .await
+    );
+    assert!(!is_connected().await, "the application is deleted");
+}

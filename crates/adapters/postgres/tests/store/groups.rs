@@ -1,0 +1,281 @@
+//! Calls that gather into one statement: each has an outcome of its own, nothing is sent twice, and what waits for the disk.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use futures_util::{future::join_all, join};
+use kernel::StoreError;
+use oauth::{Application, ClientTokens, Limiter, NewClientToken, Session, Subject, TokenKey};
+
+use crate::support::{Fixture, answer, claim, grant, hash, id, instant};
+
+fn new(application: &Application) -> NewClientToken {
+    NewClientToken {
+        family: id().into(),
+        grant: grant(application),
+        hash: hash(),
+        lifetime: TimeDelta::hours(12),
+    }
+}
+
+async fn lives(fixture: &Fixture, token: &NewClientToken) -> bool {
+    let (family, hash) = (token.family, token.hash);
+    fixture.admits(TokenKey { family, hash }).await
+}
+
+async fn applications(fixture: &Fixture, count: usize) -> Vec<Application> {
+    let mut applications = Vec::new();
+    for _ in 0..count {
+        let seller = fixture.seller().await;
+        applications.push(fixture.application(seller).await);
+    }
+    applications
+}
+
+/// Issues them all at once; while the first is under way the others gather.
+async fn at_once(
+    issuing: &Arc<dyn ClientTokens>,
+    tokens: &[NewClientToken],
+) -> Vec<Result<bool, StoreError>> {
+    join_all(tokens.iter().map(|token| issuing.issue(*token))).await
+}
+
+/// As the use case does it: what surely was not stored is tried again.
+async fn persistent(issuing: &Arc<dyn ClientTokens>, token: NewClientToken) -> bool {
+    loop {
+        match issuing.issue(token).await {
+            Err(StoreError::Retryable(_)) => {}
+            outcome => return outcome.unwrap(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_stored_is_nobody_elses_failure() {
+    let fixture = Fixture::new().await;
+    let applications = applications(&fixture, 3).await;
+    let issuing = fixture.database.client_tokens();
+    let mut tokens: Vec<_> = applications.iter().cycle().take(20).map(new).collect();
+    // Of an application that there is not, and with a family that there is already.
+    tokens[3].grant.client_id = id().into();
+    tokens[11].family = tokens[0].family;
+    let outcomes = at_once(&issuing, &tokens).await;
+    for (n, (token, outcome)) in tokens.iter().zip(outcomes).enumerate() {
+        match n {
+            3 => assert!(!outcome.unwrap()),
+            11 => assert_eq!(outcome.unwrap_err().conflict(), Some("families_pkey")),
+            _ => assert!(outcome.unwrap()),
+        }
+        assert_eq!(lives(&fixture, token).await, !matches!(n, 3 | 11), "{n}");
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_and_a_closure_amid_the_group_refuse_their_own_tokens_alone() {
+    let fixture = Fixture::new().await;
+    let applications = applications(&fixture, 4).await;
+    let issuing = fixture.database.client_tokens();
+    let (deleting, closing) = (fixture.begin().await, fixture.begin().await);
+    let now = deleting.now();
+    assert!(
+        deleting
+            .delete_application(applications[0].client_id)
+            .await
+            .unwrap()
+    );
+    assert!(closing.close_seller(applications[1].owner, now).await.unwrap());
+    let ended = [applications[0].client_id, applications[1].client_id];
+    let ends = |token: &NewClientToken| ended.contains(&token.grant.client_id);
+    let before: Vec<_> = applications.iter().cycle().take(16).map(new).collect();
+    for (token, outcome) in before.iter().zip(at_once(&issuing, &before).await) {
+        // The others need not wait until the two are through.
+        match outcome {
+            Err(StoreError::Retryable(_)) => assert!(ends(token)),
+            outcome => assert!(outcome.unwrap() && !ends(token)),
+        }
+    }
+    let during: Vec<_> = applications.iter().cycle().take(16).map(new).collect();
+    let asking = join_all(during.iter().map(|token| persistent(&issuing, *token)));
+    let (outcomes, ()) = join!(asking, async {
+        deleting.commit().await.unwrap();
+        closing.commit().await.unwrap();
+    });
+    for (token, stored) in during.iter().zip(outcomes) {
+        assert_eq!(stored, !ends(token));
+    }
+    for token in before.iter().chain(&during) {
+        assert_eq!(lives(&fixture, token).await, !ends(token));
+    }
+}
+
+#[tokio::test]
+async fn no_token_is_issued_once_a_suspension_or_a_narrowing_has_been_acknowledged() {
+    let fixture = Fixture::new().await;
+    let holding = fixture.place.connect().await;
+    let issuing = fixture.database.client_tokens();
+    for change in ["status = 'suspended'", "scopes = 0"] {
+        let application = applications(&fixture, 1).await.remove(0);
+        let update = format!(
+            "begin; update applications set {change} where client_id = '{}'",
+            application.client_id.uuid()
+        );
+        holding.batch_execute(&update).await.unwrap();
+        let token = new(&application);
+        let (stored, ()) = join!(persistent(&issuing, token), async {
+            fixture.somebody_waits().await;
+            holding.batch_execute("commit").await.unwrap();
+        });
+        assert!(!stored && !lives(&fixture, &token).await, "{change}");
+        fixture
+            .set_status(application.client_id, oauth::ApplicationStatus::Active)
+            .await;
+        fixture
+            .tamper(&format!(
+                "update applications set scopes = {}",
+                application.scopes.bits()
+            ))
+            .await;
+        assert!(persistent(&issuing, new(&application)).await);
+    }
+}
+
+#[tokio::test]
+async fn a_group_whose_answer_is_lost_is_not_sent_again() {
+    let fixture = Fixture::new().await;
+    let application = applications(&fixture, 1).await.remove(0);
+    let (issuing, counter) = (fixture.database.client_tokens(), fixture.database.rate_counter());
+    let subject = Subject::client(application.client_id);
+    let issue = async || {
+        issuing
+            .issue(new(&application))
+            .await
+            .map(|stored| assert!(stored))
+    };
+    let count = async || counter.count(Limiter::TokenByClient, subject).await.map(drop);
+    let lose = async |table: &str| {
+        let holding = fixture.place.connect().await;
+        let lock = format!("begin; lock table {table} in access exclusive mode");
+        holding.batch_execute(&lock).await.unwrap();
+        let cut = async {
+            fixture.somebody_waits().await;
+            // Whoever gathered behind the first is sent when that one has failed, and must not find the lock.
+            let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' \
+                and application_name = 'seller-api' and datname = current_database()";
+            fixture.tamper(end).await;
+            holding.batch_execute("rollback").await.unwrap();
+        };
+        let (tokens, counts, ()) = if table == "families" {
+            join!(join_all((0..4).map(|_| issue())), async { Vec::new() }, cut)
+        } else {
+            join!(async { Vec::new() }, join_all((0..4).map(|_| count())), cut)
+        };
+        let outcomes: Vec<_> = tokens.into_iter().chain(counts).collect();
+        let is_lost = |outcome: &&Result<(), StoreError>| matches!(outcome, Err(StoreError::Unavailable(_)));
+        let lost = outcomes.iter().filter(is_lost).count();
+        let fine = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert!(lost > 0 && lost + fine == 4, "{outcomes:?}");
+        i64::try_from(fine).unwrap()
+    };
+    let stored = lose("families").await;
+    assert_eq!(fixture.rows_of("families").await, stored);
+    let places = lose("rate_windows").await;
+    assert_eq!(
+        fixture
+            .count("select coalesce(sum(used), 0)::bigint from rate_windows")
+            .await,
+        places
+    );
+    // As soon as the end of the connection is noticed, there is a new one.
+    while issue().await.is_err() || count().await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_statement_of_the_minute_before_that_comes_late_counts_there() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let application = applications(&fixture, 1).await.remove(0);
+    let token = fixture.token(&application).await;
+    let gates = [(), ()].map(|()| fixture.another(1).gate());
+    // It wipes nothing of the new minute either.
+    for (at, gate, place, retry_after) in [
+        ("10:00:59.999999", 0, 1, 1),
+        ("10:00:59.999999", 1, 2, 1),
+        ("10:01:00", 0, 1, 60),
+        ("10:01:00", 1, 2, 60),
+        ("10:00:59", 0, 3, 1),
+        ("10:01:00", 0, 3, 60),
+    ] {
+        clock.freeze(format!("2026-03-01T{at}Z").parse().unwrap()).await;
+        let quota = gates[gate].admit(token).await.unwrap().unwrap().quota;
+        assert_eq!((quota.place, quota.retry_after()), (place, retry_after), "{at}");
+    }
+}
+
+#[tokio::test]
+async fn effects_wait_for_the_disk_and_counts_and_claims_do_not() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let application = applications(&fixture, 1).await.remove(0);
+    let token = fixture.token(&application).await;
+    let session = Session {
+        hash: hash(),
+        seller: application.owner,
+        created_at: instant(),
+        seen_at: instant(),
+    };
+    fixture
+        .tx(async |tx| tx.open_session(session).await.unwrap())
+        .await;
+    // The setting as it stands when a row is written; one that says nothing of it waits, as it does not in the tests' cluster.
+    fixture.set("synchronous_commit", "on").await;
+    fixture
+        .tamper(
+            "create table seen (tbl text, mode text); create function look() returns trigger language plpgsql as \
+             'begin insert into seen values (tg_table_name, current_setting(''synchronous_commit'')); return null; end'",
+        )
+        .await;
+    for table in ["families", "rate_windows", "idempotency", "sessions"] {
+        let watch =
+            "create trigger look after insert or update on {table} for each row execute function look()";
+        fixture.tamper(&watch.replace("{table}", table)).await;
+    }
+    let database = fixture.another(1);
+    assert!(database.gate().admit(token).await.unwrap().is_some());
+    let subject = Subject::client(application.client_id);
+    database
+        .rate_counter()
+        .count(Limiter::TokenByClient, subject)
+        .await
+        .unwrap();
+    assert!(database.client_tokens().issue(new(&application)).await.unwrap());
+    let claim = claim(application.owner, "k", "a");
+    database
+        .claims()
+        .claim(&claim, crate::support::LEASE)
+        .await
+        .unwrap();
+    let tx = database.units().begin().await.unwrap();
+    tx.complete(&claim, &answer("a")).await.unwrap();
+    tx.commit().await.unwrap();
+    // The use of a session is noted once a minute.
+    for (seconds, seen) in [(59, 0), (60, 60), (119, 60), (300, 300)] {
+        clock.freeze(instant() + TimeDelta::seconds(seconds)).await;
+        let found = database.panel().signed_in(session.hash).await.unwrap().unwrap();
+        assert_eq!((found.session.seen_at - instant()).num_seconds(), seen);
+    }
+    let expected = [
+        "families on",
+        "idempotency off",
+        "idempotency on",
+        "rate_windows off",
+        "rate_windows off",
+        "sessions off",
+        "sessions off",
+    ];
+    assert_eq!(
+        fixture
+            .texts("select tbl || ' ' || mode from seen order by 1")
+            .await,
+        expected
+    );
+}

@@ -1,0 +1,241 @@
+//! The queues of mails: leased to one at a time, taken over, settled, given up, forgotten.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use futures_util::future::join_all;
+use kernel::{DueMail, Mail, MailFate, MailId, MailQueue, SellerId};
+use oauth::{AccountMail, Link, LinkKind};
+use orders::{OrderId, ShipmentMail};
+
+use crate::support::{Fixture, hash, id, instant, mail, number};
+
+const LEASE: TimeDelta = TimeDelta::minutes(5);
+
+async fn queue(fixture: &Fixture, mails: &[ShipmentMail]) {
+    let tx = fixture.begin().await;
+    for mail in mails {
+        tx.queue_mail(mail.clone()).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+/// A link and the mail that carries it, queued together.
+async fn queue_link(fixture: &Fixture, seller: SellerId, kind: LinkKind) -> (Link, AccountMail) {
+    let tx = fixture.begin().await;
+    let link = Link {
+        hash: hash(),
+        kind,
+        seller,
+        expires_at: tx.now() + kind.lifetime(),
+    };
+    let mail = AccountMail {
+        id: id().into(),
+        seller,
+        kind,
+        to: "shop@example.com".to_owned(),
+        name: "Kettles & Co".to_owned(),
+        url: format!("https://panel.example/panel/links/secret-{}", number()),
+        expires_at: link.expires_at,
+    };
+    tx.add_link(link).await.unwrap();
+    tx.queue_account_mail(mail.clone()).await.unwrap();
+    tx.commit().await.unwrap();
+    (link, mail)
+}
+
+async fn lease<M: Mail>(queue: &dyn MailQueue<M>) -> Vec<DueMail<M>> {
+    queue.lease_mails(id(), 10, LEASE).await.unwrap()
+}
+
+/// How many of a table are due, sent and dead.
+async fn fates(fixture: &Fixture, table: &str) -> [i64; 3] {
+    let sql = format!("select count(due_at), count(sent_at), count(dead_at) from {table}");
+    let row = fixture.client.query_one(&sql, &[]).await.unwrap();
+    [0, 1, 2].map(|n| row.get(n))
+}
+
+#[tokio::test]
+async fn each_fate_is_what_comes_next_in_both_queues() {
+    let (fixture, clock) = Fixture::frozen().await;
+    for _ in 0..3 {
+        queue(&fixture, &[mail(id().into())]).await;
+        let seller = fixture.seller().await;
+        queue_link(&fixture, seller, LinkKind::Invitation).await;
+    }
+    each_fate(&fixture, &clock, "mails", &*fixture.database.mail_queue()).await;
+    each_fate(
+        &fixture,
+        &clock,
+        "account_mails",
+        &*fixture.database.account_mail_queue(),
+    )
+    .await;
+}
+
+/// Of three mails one is sent, one is tried again and again, and one is given up.
+async fn each_fate<M: Mail + std::fmt::Debug + PartialEq>(
+    fixture: &Fixture,
+    clock: &testkit::TestClock,
+    table: &str,
+    queue: &dyn MailQueue<M>,
+) {
+    let due = lease(queue).await;
+    assert_eq!((due.len(), lease(queue).await), (3, vec![]));
+    let retry = MailFate::Retry(TimeDelta::minutes(1));
+    for (due, fate) in due.iter().zip([MailFate::Sent, retry, MailFate::Dead]) {
+        // Somebody else's fence settles nothing.
+        queue
+            .settle_mail(due.mail.id(), id(), MailFate::Dead)
+            .await
+            .unwrap();
+        queue.settle_mail(due.mail.id(), due.fence, fate).await.unwrap();
+    }
+    assert_eq!(fates(fixture, table).await, [1, 1, 1]);
+    assert_eq!(lease(queue).await, []);
+    clock.advance(TimeDelta::minutes(1)).await;
+    let again = lease(queue).await;
+    assert_eq!(
+        (again.len(), again[0].mail.id(), again[0].attempt),
+        (1, due[1].mail.id(), 2)
+    );
+    clock.advance(LEASE - TimeDelta::milliseconds(1)).await;
+    assert_eq!(lease(queue).await, []);
+    clock.advance(TimeDelta::milliseconds(1)).await;
+    let taken = lease(queue).await;
+    assert_eq!((taken.len(), taken[0].attempt), (1, 3), "the lease ran out");
+    queue
+        .settle_mail(again[0].mail.id(), again[0].fence, MailFate::Dead)
+        .await
+        .unwrap();
+    assert_eq!(
+        fates(fixture, table).await,
+        [1, 1, 1],
+        "its first holder settles nothing"
+    );
+    for fate in [MailFate::Sent, MailFate::Dead] {
+        queue
+            .settle_mail(taken[0].mail.id(), taken[0].fence, fate)
+            .await
+            .unwrap();
+    }
+    assert_eq!(fates(fixture, table).await, [0, 2, 1]);
+}
+
+#[tokio::test]
+async fn a_mail_is_leased_as_it_was_queued_and_an_erasure_forgets_it_sent_or_not() {
+    let fixture = Fixture::new().await;
+    let (order, other) = (OrderId::from(id()), OrderId::from(id()));
+    let bare = ShipmentMail {
+        name: None,
+        ..mail(other)
+    };
+    drop(fixture.begin().await.queue_mail(mail(order)).await);
+    let mut mails = [bare, mail(order), mail(order)];
+    queue(&fixture, &mails).await;
+    mails.reverse();
+    let mut due = lease(&*fixture.database.mail_queue()).await;
+    due.sort_by_key(|due| std::cmp::Reverse(due.mail.id));
+    assert_eq!(due.iter().map(|due| due.mail.clone()).collect::<Vec<_>>(), mails);
+    let sent = fixture.database.mail_queue();
+    sent.settle_mail(mails[0].id, due[0].fence, MailFate::Sent)
+        .await
+        .unwrap();
+    for _ in 0..2 {
+        fixture.tx(async |tx| tx.forget_mails(order).await.unwrap()).await;
+    }
+    assert_eq!(
+        fixture.texts("select order_id::text from mails").await,
+        [other.to_string()]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_at_once_take_each_mail_once() {
+    let fixture = Fixture::new().await;
+    let mails: Vec<_> = (0..200).map(|_| mail(id().into())).collect();
+    queue(&fixture, &mails).await;
+    for _ in 0..30 {
+        let seller = fixture.seller().await;
+        queue_link(&fixture, seller, LinkKind::Invitation).await;
+    }
+    let another = || fixture.another(2);
+    let shipments = join_all((0..8).map(|_| take_all(another().mail_queue())))
+        .await
+        .concat();
+    let accounts = join_all((0..3).map(|_| take_all(another().account_mail_queue())))
+        .await
+        .concat();
+    for (mut taken, all) in [(shipments, 200), (accounts, 30)] {
+        taken.sort_unstable();
+        taken.dedup();
+        assert_eq!(taken.len(), all);
+    }
+    let attempts = "select (select sum(attempts) from mails) + (select sum(attempts) from account_mails)";
+    assert_eq!(fixture.count(attempts).await, 230, "each once");
+}
+
+async fn take_all<M: Mail>(queue: Arc<dyn MailQueue<M>>) -> Vec<MailId> {
+    let (mut taken, mut nothing) = (Vec::new(), 0);
+    // What another worker has locked at this moment is passed over, so an empty batch is not yet the end.
+    while nothing < 3 {
+        let due = queue.lease_mails(id(), 7, LEASE).await.unwrap();
+        assert!(due.len() <= 7);
+        nothing = if due.is_empty() { nothing + 1 } else { 0 };
+        taken.extend(due.iter().map(|due| due.mail.id()));
+    }
+    taken
+}
+
+#[tokio::test]
+async fn a_link_lies_sealed_in_its_mail_and_a_mail_whose_link_is_dead_is_given_up() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let mut sellers = Vec::new();
+    for _ in 0..5 {
+        sellers.push(fixture.seller().await);
+    }
+    let [replaced, used, expired, closed, kept] = sellers[..] else {
+        panic!("five")
+    };
+    let (link, mail) = queue_link(&fixture, used, LinkKind::Invitation).await;
+    let sealed: Vec<u8> = fixture.rows("select url from account_mails").await[0].get(0);
+    let binding = [b"mailed-link|", mail.id.uuid().as_bytes().as_slice(), b"|"].concat();
+    assert!(sealed.starts_with(&binding));
+    fixture
+        .tx(async |tx| assert!(tx.use_link(link.hash, link.kind).await.unwrap().is_some()))
+        .await;
+    queue_link(&fixture, replaced, LinkKind::Invitation).await;
+    queue_link(&fixture, closed, LinkKind::Invitation).await;
+    fixture.close(closed).await;
+    queue_link(&fixture, expired, LinkKind::PasswordReset).await;
+    clock.freeze(instant() + LinkKind::PasswordReset.lifetime()).await;
+    let (_, newer) = queue_link(&fixture, replaced, LinkKind::Invitation).await;
+    let (_, sound) = queue_link(&fixture, kept, LinkKind::PasswordReset).await;
+    let due = lease(&*fixture.database.account_mail_queue()).await;
+    let mut due: Vec<_> = due.into_iter().map(|due| due.mail).collect();
+    due.sort_by_key(|mail| mail.id);
+    assert_eq!(due, [newer, sound]);
+    assert_eq!(fates(&fixture, "account_mails").await, [2, 0, 4]);
+    assert_eq!(fixture.count("select count(url) from account_mails").await, 2);
+}
+
+#[tokio::test]
+async fn a_mail_that_cannot_be_read_does_not_keep_the_others() {
+    let fixture = Fixture::new().await;
+    let mails = [mail(id().into()), mail(id().into())];
+    queue(&fixture, &mails).await;
+    let (one, other) = (fixture.seller().await, fixture.seller().await);
+    let (_, broken) = queue_link(&fixture, one, LinkKind::Invitation).await;
+    let (_, sound) = queue_link(&fixture, other, LinkKind::Invitation).await;
+    let spoil = format!(
+        "alter table mails drop constraint mails_carrier_check; \
+         update mails set carrier = 'pigeon' where id = '{}'; \
+         update account_mails set url = 'nonsense' where id = '{}'",
+        mails[0].id, broken.id
+    );
+    fixture.tamper(&spoil).await;
+    let due = lease(&*fixture.database.mail_queue()).await;
+    assert_eq!((due.len(), due[0].mail.id), (1, mails[1].id));
+    let due = lease(&*fixture.database.account_mail_queue()).await;
+    assert_eq!((due.len(), &due[0].mail), (1, &sound));
+}

@@ -1,0 +1,362 @@
+//! Parts of orders as rows, and the parcels that are followed.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use futures_util::future::join_all;
+use kernel::{Change, SellerId};
+use orders::{
+    Buyer, Carrier, Cause, Delivery, DueParcel, OrderFilter, OrderRef, OrderState, SellerOrder,
+    TrackingQueue, TrackingStatus,
+};
+use testkit::TestClock;
+
+use crate::support::{Fixture, POLL, id, instant, is_rolled_back, paid, part, shipment, shipped, sighting};
+
+/// A part in each state, with everything that can be told apart.
+pub(crate) fn every_kind(seller: SellerId) -> Vec<SellerOrder> {
+    let new = || part(seller, instant());
+    let at = instant() + TimeDelta::hours(1);
+    let seen = |status| sighting(status, Some(instant() + TimeDelta::minutes(30)));
+    let mut delivered_already = shipment(Carrier::PocztaPolska);
+    delivered_already.sighting = Some(seen(TrackingStatus::Delivered));
+    let sighted = |carrier, status| shipped(new(), carrier).sighted(&seen(status), at).after;
+    vec![
+        new(),
+        paid(new()),
+        shipped(new(), Carrier::Other),
+        sighted(Carrier::Inpost, TrackingStatus::OutForDelivery),
+        sighted(Carrier::Gls, TrackingStatus::Delivered),
+        paid(new())
+            .ship(delivered_already, Cause::Seller, at)
+            .unwrap()
+            .after,
+        paid(new()).deliver(Delivery { at: None }, at).unwrap().after,
+        new().cancel(at).unwrap().after,
+        paid(new()).cancel(at).unwrap().after,
+        paid(new()).erase_buyer(at).after,
+        SellerOrder {
+            several_sellers: true,
+            payment_method: None,
+            delivery_method: Some("paczkomat".to_owned()),
+            ..new()
+        },
+        SellerOrder {
+            buyer: Some(Buyer::default()),
+            shipping_address: None,
+            ..new()
+        },
+        SellerOrder {
+            is_test: true,
+            ..shipped(new(), Carrier::Dhl)
+        },
+    ]
+}
+
+#[tokio::test]
+async fn a_part_moves_to_every_state_and_comes_back_by_every_way() {
+    let fixture = Fixture::new().await;
+    let (seller, other) = (fixture.seller().await, fixture.seller().await);
+    let parts = every_kind(seller);
+    let reader = fixture.database.order_reader();
+    for after in &parts {
+        let before = SellerOrder {
+            state: OrderState::Pending,
+            ..after.clone()
+        };
+        fixture.save(&[before]).await;
+        let tx = fixture.begin().await;
+        tx.lock_part(seller, &OrderRef::Id(after.id)).await.unwrap();
+        tx.save_parts(vec![Change::of_existing(after.clone(), Vec::new())])
+            .await
+            .unwrap();
+        for by in [OrderRef::Id(after.id), OrderRef::Number(after.number.clone())] {
+            // A read in the same transaction sees what was saved before it.
+            assert_eq!(tx.lock_part(seller, &by).await.unwrap().as_ref(), Some(after));
+            assert_eq!(tx.lock_part(other, &by).await.unwrap(), None);
+            assert_eq!(tx.lock_order(&by).await.unwrap(), std::slice::from_ref(after));
+        }
+        tx.commit().await.unwrap();
+        for by in [OrderRef::Id(after.id), OrderRef::Number(after.number.clone())] {
+            assert_eq!(reader.order(seller, &by).await.unwrap().as_ref(), Some(after));
+            assert_eq!(reader.order(other, &by).await.unwrap(), None);
+        }
+    }
+    let size = kernel::PageSize::clamped(200);
+    let page = reader
+        .orders(seller, OrderFilter::default(), None, size)
+        .await
+        .unwrap();
+    let mut listed: Vec<_> = parts.into_iter().filter(|part| !part.is_test).collect();
+    listed.sort_by_key(|part| std::cmp::Reverse(part.id));
+    assert_eq!((page.items, page.next), (listed, None));
+}
+
+#[tokio::test]
+async fn parts_of_one_order_are_locked_by_seller() {
+    let fixture = Fixture::new().await;
+    let first = part(fixture.seller().await, instant());
+    let mut parts = Vec::new();
+    for _ in 0..4 {
+        let next = SellerOrder {
+            seller: fixture.seller().await,
+            several_sellers: true,
+            ..first.clone()
+        };
+        parts.insert(0, next);
+    }
+    fixture.save(&parts).await;
+    parts.sort_by_key(|part| part.seller);
+    let by = OrderRef::Number(first.number);
+    let tx = fixture.begin().await;
+    assert_eq!(tx.lock_order(&by).await.unwrap(), parts);
+    assert_eq!(tx.lock_order(&OrderRef::Id(id().into())).await.unwrap(), []);
+    assert_eq!(
+        fixture.database.order_directory().parts(&by).await.unwrap(),
+        parts
+    );
+}
+
+#[tokio::test]
+async fn what_is_new_must_not_be_there_and_what_changes_must() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let known = part(seller, instant());
+    fixture.save(std::slice::from_ref(&known)).await;
+    let tx = fixture.begin().await;
+    let taken = tx.open_order(id().into(), &known.number, true, instant()).await;
+    assert_eq!(taken.unwrap_err().conflict(), Some("orders_number_key"));
+    drop(tx);
+    // Changes travel with the commit, which is sent only once they were seen to hold.
+    let tx = fixture.begin().await;
+    let missing = Change::of_existing(part(seller, instant()), Vec::new());
+    tx.save_parts(vec![missing]).await.unwrap();
+    let cause = is_rolled_back(tx).await;
+    assert!(matches!(cause, kernel::StoreError::Unexpected(_)), "{cause:?}");
+}
+
+#[tokio::test]
+async fn the_rules_of_a_part_stand_in_the_database_too() {
+    let fixture = Fixture::new().await;
+    let part = shipped(part(fixture.seller().await, instant()), Carrier::Ups);
+    fixture.save(&[part]).await;
+    for set in [
+        "status = 'pending'",
+        "status = 'delivered'",
+        "status = 'cancelled', cancelled_at = updated_at",
+        "shipped_at = null",
+        "shipped_at = placed_at - interval '1 second'",
+        "updated_at = placed_at - interval '1 second'",
+        "shipment_id = null",
+        "tracking_number = 'x'",
+        "carrier = 'pigeon'",
+        "items = '[]'",
+    ] {
+        let update = format!("update seller_orders set {set}");
+        let error = fixture.client.execute(&update, &[]).await.unwrap_err();
+        let constraint = error.as_db_error().and_then(|error| error.constraint());
+        assert!(
+            constraint.is_some_and(|name| name.starts_with("seller_orders_")),
+            "{set}: {error:?}"
+        );
+    }
+}
+
+const LEASE: TimeDelta = TimeDelta::minutes(5);
+
+async fn lease(queue: &dyn TrackingQueue, limit: u16) -> Vec<DueParcel> {
+    queue.lease_parcels(id(), limit, LEASE).await.unwrap()
+}
+
+/// A database an hour later, and a seller.
+async fn later() -> (Fixture, TestClock, SellerId) {
+    let (fixture, clock) = Fixture::frozen().await;
+    clock.advance(TimeDelta::hours(1)).await;
+    let seller = fixture.seller().await;
+    (fixture, clock, seller)
+}
+
+/// Saves the part as paid and ships it, in a transaction of its own; the parcel that is due some day.
+async fn ship(
+    fixture: &Fixture,
+    part: SellerOrder,
+    carrier: Carrier,
+    seen: Option<TrackingStatus>,
+) -> DueParcel {
+    let part = paid(part);
+    fixture.save(std::slice::from_ref(&part)).await;
+    let mut new = shipment(carrier);
+    new.sighting = seen.map(|status| sighting(status, None));
+    let tx = fixture.begin().await;
+    let locked = tx
+        .lock_part(part.seller, &OrderRef::Id(part.id))
+        .await
+        .unwrap()
+        .unwrap();
+    let change = locked.ship(new, Cause::Seller, tx.now()).unwrap();
+    let after = change.after.clone();
+    tx.save_parts(vec![change]).await.unwrap();
+    tx.commit().await.unwrap();
+    let parcel = after.parcel().unwrap();
+    DueParcel {
+        seller: after.seller,
+        order: after.id,
+        carrier: parcel.carrier,
+        tracking_number: parcel.tracking_number.clone(),
+        shipped_at: after.shipped_at().unwrap(),
+        fence: id(),
+    }
+}
+
+#[tokio::test]
+async fn only_what_is_on_its_way_for_real_is_followed() {
+    let (fixture, clock, seller) = later().await;
+    let new = || part(seller, instant());
+    let test = SellerOrder {
+        is_test: true,
+        ..new()
+    };
+    let followed = ship(&fixture, new(), Carrier::Inpost, None).await;
+    let arrives = ship(
+        &fixture,
+        new(),
+        Carrier::Gls,
+        Some(TrackingStatus::OutForDelivery),
+    )
+    .await;
+    ship(&fixture, test, Carrier::Inpost, None).await;
+    ship(&fixture, new(), Carrier::Other, None).await;
+    ship(&fixture, new(), Carrier::Ups, Some(TrackingStatus::Delivered)).await;
+    let queue = fixture.database.tracking_queue();
+    assert_eq!(
+        lease(&*queue, 10).await,
+        [],
+        "the carrier has only just been asked"
+    );
+    clock.advance(POLL).await;
+    let leased = queue.lease_parcels(arrives.fence, 10, LEASE).await.unwrap();
+    assert_eq!(leased, [arrives]);
+    clock.advance(POLL).await;
+    let due = lease(&*queue, 10).await;
+    assert_eq!(due.len(), 2, "the other's lease has run out");
+    assert!(due.iter().any(|parcel| parcel.order == followed.order), "{due:?}");
+}
+
+#[tokio::test]
+async fn a_delivery_by_any_way_ends_the_following() {
+    let (fixture, clock, seller) = later().await;
+    for by_carrier in [true, false] {
+        let parcel = ship(&fixture, part(seller, instant()), Carrier::Fedex, None).await;
+        let tx = fixture.begin().await;
+        let locked = tx
+            .lock_part(seller, &OrderRef::Id(parcel.order))
+            .await
+            .unwrap()
+            .unwrap();
+        let change = if by_carrier {
+            let seen = locked.sighted(&sighting(TrackingStatus::InTransit, None), tx.now());
+            tx.save_parts(vec![seen.clone()]).await.unwrap();
+            seen.after
+                .sighted(&sighting(TrackingStatus::Delivered, None), tx.now())
+        } else {
+            locked.deliver(Delivery { at: None }, tx.now()).unwrap()
+        };
+        tx.save_parts(vec![change]).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    clock.advance(TimeDelta::days(1)).await;
+    assert_eq!(lease(&*fixture.database.tracking_queue(), 10).await, []);
+    assert_eq!(fixture.rows_of("parcels").await, 0);
+}
+
+#[tokio::test]
+async fn asking_again_is_put_off_or_ends_and_a_lost_lease_changes_nothing() {
+    let (fixture, clock, seller) = later().await;
+    ship(&fixture, part(seller, instant()), Carrier::Dhl, None).await;
+    let queue = fixture.database.tracking_queue();
+    clock.advance(TimeDelta::hours(1)).await;
+    let now = clock.now().await;
+    let first = lease(&*queue, 10).await.remove(0);
+    clock.advance(LEASE).await;
+    let second = lease(&*queue, 10).await.remove(0);
+    for next in [None, Some(now)] {
+        queue.schedule_parcel(&first, next).await.unwrap();
+        assert_eq!(lease(&*queue, 10).await, [], "a lost lease changed something");
+    }
+    queue
+        .schedule_parcel(&second, Some(now + TimeDelta::hours(2)))
+        .await
+        .unwrap();
+    assert_eq!(lease(&*queue, 10).await, []);
+    clock.advance(TimeDelta::hours(2)).await;
+    let third = lease(&*queue, 10).await.remove(0);
+    queue.schedule_parcel(&third, None).await.unwrap();
+    assert_eq!(fixture.rows_of("parcels").await, 0);
+}
+
+/// Parcels that are due, so many of each carrier, the first carrier's longest.
+async fn fill(fixture: &Fixture, counts: &[(Carrier, i64)]) {
+    fixture
+        .tamper("alter table parcels drop constraint parcels_seller_id_order_id_fkey")
+        .await;
+    for (n, (carrier, count)) in counts.iter().enumerate() {
+        let carrier = carrier.as_str();
+        let fill = format!(
+            "insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number) \
+             select gen_random_uuid(), gen_random_uuid(), api_now(), api_now() - interval '1 day' + interval '{n} hours' \
+               + i * interval '1 ms', '{carrier}', 'TN-' || i from generate_series(1, {count}) i"
+        );
+        fixture.tamper(&fill).await;
+    }
+}
+
+#[tokio::test]
+async fn carriers_take_turns() {
+    let fixture = Fixture::new().await;
+    let carriers = [Carrier::Inpost, Carrier::Dpd, Carrier::Ups];
+    fill(
+        &fixture,
+        &[(carriers[0], 500), (carriers[1], 3), (carriers[2], 40)],
+    )
+    .await;
+    let queue = fixture.database.tracking_queue();
+    for expected in [[9, 3, 8], [10, 0, 10]] {
+        let mut of = BTreeMap::new();
+        for parcel in lease(&*queue, 20).await {
+            *of.entry(parcel.carrier).or_insert(0) += 1;
+        }
+        assert_eq!(
+            carriers.map(|carrier| of.get(&carrier).copied().unwrap_or(0)),
+            expected
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_at_once_take_each_parcel_once() {
+    let fixture = Fixture::new().await;
+    fill(
+        &fixture,
+        &[(Carrier::Inpost, 150), (Carrier::Dpd, 30), (Carrier::Ups, 60)],
+    )
+    .await;
+    let workers = (0..8).map(|_| {
+        let queue = fixture.another(2).tracking_queue();
+        async move {
+            let (mut taken, mut nothing) = (Vec::new(), 0);
+            // What another worker has locked at this moment is passed over, so an empty batch is not yet the end.
+            while nothing < 3 {
+                let due = lease(&*queue, 6).await;
+                assert!(due.len() <= 6);
+                nothing = if due.is_empty() { nothing + 1 } else { 0 };
+                taken.extend(due.iter().map(|parcel| parcel.order.uuid()));
+            }
+            taken
+        }
+    });
+    let mut taken = join_all(workers).await.concat();
+    let all = taken.len();
+    taken.sort_unstable();
+    taken.dedup();
+    assert_eq!((all, taken.len()), (240, 240));
+}

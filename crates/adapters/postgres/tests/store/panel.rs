@@ -1,0 +1,254 @@
+//! What the panel keeps, with transactions held open while others want the same rows.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use chrono::TimeDelta;
+use futures_util::join;
+use kernel::SellerId;
+use oauth::{Link, LinkKind, PasswordHash, SecretHash, Session};
+use usecases::account_links::{Refusal, change_password, set_password, sign_in_by_link};
+use usecases::{ActingSeller, Failure, Transaction};
+
+use crate::support::{Fixture, hash, id, instant};
+
+const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+fn password(text: &str) -> PasswordHash {
+    PasswordHash::new(text.to_owned())
+}
+
+/// A link that is committed.
+async fn link(fixture: &Fixture, seller: SellerId, kind: LinkKind) -> SecretHash {
+    fixture.tx(async |tx| add_link(tx, seller, kind).await).await
+}
+
+async fn add_link(tx: &dyn Transaction, seller: SellerId, kind: LinkKind) -> SecretHash {
+    let link = Link {
+        hash: hash(),
+        kind,
+        seller,
+        expires_at: tx.now() + TimeDelta::minutes(1),
+    };
+    tx.add_link(link).await.unwrap();
+    link.hash
+}
+
+/// A seller with the password `before`, and a session.
+async fn member(fixture: &Fixture) -> (SellerId, SecretHash) {
+    let (seller, hash) = (fixture.seller().await, hash());
+    fixture
+        .tx(async |tx| {
+            tx.set_password(seller, password("before")).await.unwrap();
+            let session = Session {
+                hash,
+                seller,
+                created_at: tx.now(),
+                seen_at: tx.now(),
+            };
+            tx.open_session(session).await.unwrap();
+        })
+        .await;
+    (seller, hash)
+}
+
+/// Changes the password from `before` to `changed`.
+async fn change(
+    tx: &dyn Transaction,
+    (seller, session): (SellerId, SecretHash),
+) -> Result<(), Failure<Refusal>> {
+    let by = ActingSeller {
+        seller,
+        address: HOME,
+    };
+    let (before, changed) = (password("before"), password("changed"));
+    change_password(tx, (by, session), (&before, changed)).await
+}
+
+fn refused<T: std::fmt::Debug>(done: Result<T, Failure<Refusal>>) -> Refusal {
+    match done {
+        Err(Failure::Refused(refusal)) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn signed_in(fixture: &Fixture, session: SecretHash) -> bool {
+    fixture
+        .database
+        .panel()
+        .signed_in(session)
+        .await
+        .unwrap()
+        .is_some()
+}
+
+#[tokio::test]
+async fn a_form_that_is_sent_twice_at_once_is_carried_out_once_and_its_result_shown_to_one_of_two() {
+    let fixture = Fixture::new().await;
+    for commits in [true, false] {
+        let (session, form) = (hash(), id());
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        assert!(first.keep_flash(session, form, Some(vec![1])).await.unwrap());
+        let (kept, ()) = join!(
+            second.keep_flash(session, form, Some(vec![2])),
+            fixture.end_once_awaited(first, commits)
+        );
+        assert_eq!(kept.unwrap(), !commits);
+        assert!(
+            second.keep_flash(hash(), form, None).await.unwrap(),
+            "another session's"
+        );
+        second.commit().await.unwrap();
+
+        let shown = Some(vec![if commits { 1 } else { 2 }]);
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        assert_eq!(first.take_flash(session, id()).await.unwrap(), None);
+        assert_eq!(first.take_flash(session, form).await.unwrap(), shown);
+        let (taken, ()) = join!(
+            second.take_flash(session, form),
+            fixture.end_once_awaited(first, commits)
+        );
+        assert_eq!(taken.unwrap(), if commits { None } else { shown });
+        assert!(
+            !second.keep_flash(session, form, None).await.unwrap(),
+            "the form is known still"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_link_lets_one_of_two_in_and_of_two_made_at_once_the_later_one_counts() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let kind = LinkKind::SignIn;
+    for commits in [true, false] {
+        let hash = link(&fixture, seller, kind).await;
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        assert!(
+            first
+                .use_link(hash, LinkKind::PasswordReset)
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert!(first.use_link(hash, kind).await.unwrap().is_some());
+        let (used, ()) = join!(
+            second.use_link(hash, kind),
+            fixture.end_once_awaited(first, commits)
+        );
+        assert_eq!(used.unwrap().is_some(), !commits);
+    }
+    let (first, second) = (fixture.begin().await, fixture.begin().await);
+    let earlier = add_link(&*first, seller, kind).await;
+    let (later, ()) = join!(
+        add_link(&*second, seller, kind),
+        fixture.end_once_awaited(first, true)
+    );
+    second.commit().await.unwrap();
+    let panel = fixture.database.panel();
+    assert!(panel.link(earlier).await.unwrap().is_none());
+    assert!(panel.link(later).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_reset_prevails_over_a_change_that_was_compared_before() {
+    let fixture = Fixture::new().await;
+    for commits in [true, false] {
+        let member = member(&fixture).await;
+        let reset = link(&fixture, member.0, LinkKind::PasswordReset).await;
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        let using = (reset, LinkKind::PasswordReset);
+        set_password(&*first, using, password("reset"), HOME)
+            .await
+            .unwrap();
+        let (changed, ()) = join!(change(&*second, member), fixture.end_once_awaited(first, commits));
+        let stored = if commits {
+            assert!(matches!(refused(changed), Refusal::SessionEnded));
+            "reset"
+        } else {
+            changed.unwrap();
+            second.commit().await.unwrap();
+            "changed"
+        };
+        let now = fixture.database.panel().password(member.0).await.unwrap();
+        assert_eq!(now, Some(password(stored)));
+    }
+}
+
+#[tokio::test]
+async fn of_two_changes_compared_with_one_password_the_first_prevails() {
+    let fixture = Fixture::new().await;
+    let member = member(&fixture).await;
+    let (first, second) = (fixture.begin().await, fixture.begin().await);
+    change(&*first, member).await.unwrap();
+    let (changed, ()) = join!(change(&*second, member), fixture.end_once_awaited(first, true));
+    assert!(matches!(refused(changed), Refusal::PasswordReplaced));
+}
+
+#[tokio::test]
+async fn a_session_that_a_link_opens_does_not_outlive_a_change_of_the_password() {
+    let fixture = Fixture::new().await;
+    for link_first in [true, false] {
+        let member = member(&fixture).await;
+        let (link, opened) = (link(&fixture, member.0, LinkKind::SignIn).await, hash());
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        let now = first.now();
+        let enter = async |tx: &dyn Transaction| sign_in_by_link(tx, link, (opened, None), HOME, now).await;
+        if link_first {
+            enter(&*first).await.unwrap();
+            let (changed, ()) = join!(change(&*second, member), fixture.end_once_awaited(first, true));
+            changed.unwrap();
+            second.commit().await.unwrap();
+        } else {
+            change(&*first, member).await.unwrap();
+            let (entered, ()) = join!(enter(&*second), fixture.end_once_awaited(first, true));
+            assert!(matches!(refused(entered), Refusal::DeadLink));
+        }
+        assert!(signed_in(&fixture, member.1).await && !signed_in(&fixture, opened).await);
+    }
+}
+
+#[tokio::test]
+async fn signing_out_everywhere_ends_a_session_that_a_link_is_opening() {
+    let fixture = Fixture::new().await;
+    let (seller, own) = member(&fixture).await;
+    let (other, foreign) = member(&fixture).await;
+    let (link, opened) = (link(&fixture, seller, LinkKind::SignIn).await, hash());
+    let (first, second) = (fixture.begin().await, fixture.begin().await);
+    sign_in_by_link(&*first, link, (opened, None), HOME, first.now())
+        .await
+        .unwrap();
+    let (ended, ()) = join!(
+        second.end_sessions(seller, None),
+        fixture.end_once_awaited(first, true)
+    );
+    ended.unwrap();
+    second.commit().await.unwrap();
+    assert!(!signed_in(&fixture, opened).await && !signed_in(&fixture, own).await);
+    assert!(signed_in(&fixture, foreign).await);
+    fixture.close(other).await;
+    assert!(!signed_in(&fixture, foreign).await);
+}
+
+#[tokio::test]
+async fn a_session_ends_when_idle_and_in_any_case_as_the_domain_says() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let ((_, idle), (_, busy)) = (member(&fixture).await, member(&fixture).await);
+    let micro = TimeDelta::microseconds(1);
+    clock.freeze(instant() + oauth::SESSION_IDLE - micro).await;
+    assert!(signed_in(&fixture, busy).await);
+    clock.freeze(instant() + oauth::SESSION_IDLE).await;
+    assert!(!signed_in(&fixture, idle).await);
+    let (mut at, end) = (
+        instant() + oauth::SESSION_IDLE,
+        instant() + oauth::SESSION_LIFETIME,
+    );
+    while at < end {
+        clock.freeze(at).await;
+        assert!(signed_in(&fixture, busy).await, "{at}");
+        at += TimeDelta::hours(7);
+    }
+    clock.freeze(end - micro).await;
+    assert!(signed_in(&fixture, busy).await);
+    clock.freeze(end).await;
+    assert!(!signed_in(&fixture, busy).await);
+}

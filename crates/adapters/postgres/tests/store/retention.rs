@@ -1,0 +1,290 @@
+//! What has had its time goes, and nothing else: credentials, what the panel keeps, records, and buyers' data.
+
+use adapter_postgres::{Cleared, ClearedRecords, ErasedBuyers};
+use chrono::TimeDelta;
+use kernel::{Change, MailFate};
+use oauth::{Application, FamilyKind};
+use orders::{OrderRef, SellerOrder};
+
+use crate::{
+    orders::every_kind,
+    support::{Fixture, Parties, Restock, id, instant, key_of, mail, new_token, part},
+};
+
+/// Clears a batch, and tells how much went of tokens, families and the panel.
+async fn clear(fixture: &Fixture) -> (usize, usize, usize) {
+    let cleared = fixture.database.clear_expired().await.unwrap();
+    assert!(!cleared.more);
+    (cleared.tokens, cleared.families, cleared.panel)
+}
+
+#[tokio::test]
+async fn tokens_that_ended_over_an_hour_ago_are_cleared() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let seller = fixture.seller().await;
+    let application = fixture.application(seller).await;
+    let built_in = Application::built_in(id().into(), seller, instant());
+    let tx = fixture.begin().await;
+    tx.save_application(built_in.clone()).await.unwrap();
+    let hours = |n| Some(instant() + TimeDelta::hours(n));
+    let short = new_token(&application, FamilyKind::ClientCredentials, hours(1));
+    let long = new_token(&application, FamilyKind::ClientCredentials, hours(12));
+    let [revoked, kept] = [0; 2].map(|_| new_token(&built_in.after, FamilyKind::Personal, None));
+    for token in [short, long, revoked, kept] {
+        tx.issue_token(token).await.unwrap();
+    }
+    for token in [revoked, kept] {
+        tx.add_personal_token(seller, token.family, "script")
+            .await
+            .unwrap();
+    }
+    assert!(tx.revoke_personal_token(seller, revoked.family).await.unwrap());
+    tx.commit().await.unwrap();
+    assert!(fixture.admits(key_of(&long)).await);
+
+    let counts = |rate_windows| Cleared {
+        rate_windows,
+        ..Cleared::default()
+    };
+    assert_eq!(fixture.database.clear_expired().await.unwrap(), counts(0));
+    clock.advance(TimeDelta::minutes(60)).await;
+    assert_eq!(fixture.database.clear_expired().await.unwrap(), counts(1));
+    clock.advance(TimeDelta::minutes(61)).await;
+    assert_eq!(clear(&fixture).await, (1, 2, 0));
+    for (table, left) in [("families", 2), ("access_tokens", 2), ("personal_tokens", 1)] {
+        assert_eq!(fixture.rows_of(table).await, left, "{table}");
+    }
+    assert!(fixture.admits(key_of(&long)).await && fixture.admits(key_of(&kept)).await);
+}
+
+#[tokio::test]
+async fn a_consented_family_goes_with_the_last_of_its_codes_and_tokens() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let parties = Parties::new(&fixture).await;
+    parties.code(&fixture).await;
+    let used = parties.pair(&fixture).await;
+    let pair = fixture
+        .tx(async |tx| parties.rotate(tx, used.refresh).await.unwrap())
+        .await
+        .unwrap();
+    let after = async |time| clock.freeze(instant() + time + TimeDelta::hours(1)).await;
+    // The code that nobody exchanged takes its family along; then the access tokens go, and the refresh tokens stay.
+    for (minutes, cleared) in [(10, (0, 0, 0)), (11, (2, 1, 0)), (61, (2, 0, 0))] {
+        after(TimeDelta::minutes(minutes)).await;
+        assert_eq!(clear(&fixture).await, cleared, "after {minutes} minutes");
+    }
+    let tx = fixture.begin().await;
+    assert!(tx.lock_family(pair.refresh.family).await.unwrap().is_some());
+    let (_, known) = tx.lock_refresh_token(used.refresh).await.unwrap().unwrap();
+    assert!(
+        known.unwrap().used_at.is_some(),
+        "a used one is known until it would have expired"
+    );
+    drop(tx);
+    after(TimeDelta::days(30) + TimeDelta::minutes(1)).await;
+    assert_eq!(clear(&fixture).await, (2, 1, 0));
+
+    // One that is revoked takes everything along.
+    let pair = parties.pair(&fixture).await;
+    fixture
+        .tx(async |tx| tx.revoke_family(pair.access.family).await.unwrap())
+        .await;
+    clock.advance(TimeDelta::minutes(60)).await;
+    assert_eq!(clear(&fixture).await, (0, 0, 0));
+    clock.advance(TimeDelta::seconds(1)).await;
+    assert_eq!(clear(&fixture).await, (0, 1, 0));
+    for table in [
+        "families",
+        "authorization_codes",
+        "refresh_tokens",
+        "access_tokens",
+    ] {
+        assert_eq!(fixture.rows_of(table).await, 0, "{table}");
+    }
+    assert_eq!(fixture.rows_of("connections").await, 1);
+}
+
+#[tokio::test]
+async fn what_the_panel_keeps_goes_when_its_time_is_over() {
+    const FILL: &str = "
+        insert into sessions select sha256('old'), id, api_now() - age, api_now() - age
+          from sellers, (values (interval '9 hours 1 s')) t (age);
+        insert into sessions select sha256('young'), id, api_now(), api_now() - interval '0 s' from sellers;
+        insert into links select sha256(kind::bytea), id, kind, api_now() - age
+          from sellers, (values ('invitation', interval '1 hour 1 s'), ('sign-in', interval '59 min')) t (kind, age);
+        insert into consents select gen_random_uuid(), gen_random_uuid(), sha256('s'), api_now() - age
+          from (values (interval '1 hour 1 s'), (interval '59 min')) t (age);
+        insert into flashes select sha256('s'), gen_random_uuid(), api_now() - age, 'sealed'
+          from (values (interval '8 days 1 s'), (interval '1 hour 1 s'), (interval '59 min')) t (age);
+        insert into account_mails (id, seller_id, due_at, sent_at, kind, recipient, recipient_name, expires_at)
+          select gen_random_uuid(), id, null, api_now() - age, 'invitation', 'a@b', 'n', api_now()
+          from sellers, (values (interval '30 days 1 s'), (interval '29 days')) t (age);
+        insert into account_mails (id, seller_id, due_at, url, kind, recipient, recipient_name, expires_at)
+          select gen_random_uuid(), id, api_now() - age, 'sealed', 'invitation', 'a@b', 'n', api_now() - age
+          from sellers, (values (interval '1 hour 1 s'), (interval '59 min')) t (age);
+        insert into api_usage select gen_random_uuid(), gen_random_uuid(), api_now() - age, api_now(), 1, 200
+          from (values (interval '35 days 1 s'), (interval '34 days')) t (age);
+        insert into audit_log select ('00000000-0000-7000-8000-00000000000' || n)::uuid, api_now() - age, null, 'command_line',
+            null, 'seller.closed', 'x'
+          from (values (1, interval '400 days 1 s'), (2, interval '399 days')) t (n, age)";
+    let (fixture, _clock) = Fixture::frozen().await;
+    fixture.seller().await;
+    fixture.tamper(FILL).await;
+    // Of the three flashes one goes, and another loses what nobody came for. A mail that nobody sent is given up.
+    assert_eq!(clear(&fixture).await, (0, 0, 9));
+    assert_eq!(clear(&fixture).await, (0, 0, 0));
+    for (table, left) in [
+        ("sessions", 1),
+        ("links", 1),
+        ("consents", 1),
+        ("flashes", 2),
+        ("flashes where sealed is not null", 1),
+        ("account_mails", 3),
+        ("account_mails where url is not null", 1),
+        ("account_mails where dead_at is not null", 1),
+        ("api_usage", 1),
+        ("audit_log", 1),
+    ] {
+        assert_eq!(fixture.rows_of(table).await, left, "{table}");
+    }
+}
+
+#[tokio::test]
+async fn changes_and_mails_go_after_thirty_days_once_they_are_done() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let seller = fixture.seller().await;
+    let offer = fixture.offer(seller, 5).await;
+    fixture.run(&Restock(seller, offer, 1)).await;
+    for _ in 0..3 {
+        fixture
+            .tx(async |tx| tx.queue_mail(mail(id().into())).await.unwrap())
+            .await;
+    }
+    let (queue, fence) = (fixture.database.mail_queue(), id());
+    let due = queue.lease_mails(fence, 10, TimeDelta::minutes(1)).await.unwrap();
+    for (due, fate) in due.iter().zip([MailFate::Sent, MailFate::Dead]) {
+        queue.settle_mail(due.mail.id, fence, fate).await.unwrap();
+    }
+    clock.freeze(instant() + TimeDelta::days(30)).await;
+    assert_eq!(
+        fixture.database.clear_records().await.unwrap(),
+        ClearedRecords::default()
+    );
+    clock.advance(TimeDelta::milliseconds(1)).await;
+    let cleared = ClearedRecords {
+        changes: 1,
+        mails: 2,
+        ..ClearedRecords::default()
+    };
+    assert_eq!(fixture.database.clear_records().await.unwrap(), cleared);
+    assert_eq!(
+        fixture.rows_of("mails").await,
+        1,
+        "what is still to be sent stays"
+    );
+}
+
+#[tokio::test]
+async fn a_batch_is_small_and_says_that_more_is_left() {
+    let fixture = Fixture::new().await;
+    let fill = "
+        insert into rate_windows select api_now() - interval '1 day', 1, gen_random_uuid(), 1 from generate_series(1, 2500);
+        insert into changes (seller_id, at, kind, offer_id, stock)
+          select gen_random_uuid(), api_now() - case when n < 0 then interval '31 days' else interval '0' end, 'offer.stock_changed',
+            gen_random_uuid(), 1 from generate_series(-1500, 0) n";
+    fixture.tamper(fill).await;
+    for batch in [(1000, true), (1000, true), (500, false)] {
+        let cleared = fixture.database.clear_expired().await.unwrap();
+        assert_eq!((cleared.rate_windows, cleared.more), batch);
+    }
+    for batch in [(1000, true), (500, false)] {
+        let cleared = fixture.database.clear_records().await.unwrap();
+        assert_eq!((cleared.changes, cleared.more), batch);
+    }
+    assert_eq!(fixture.rows_of("changes").await, 1);
+}
+
+#[tokio::test]
+async fn buyers_of_old_orders_are_erased_exactly_as_the_domain_erases_one() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let seller = fixture.seller().await;
+    let several = part(seller, instant());
+    let mut parts = every_kind(seller);
+    parts.push(SellerOrder {
+        seller: fixture.seller().await,
+        ..several.clone()
+    });
+    parts.push(several);
+    let age = TimeDelta::days(100);
+    clock.freeze(instant() + age).await;
+    // The age of an order counts from its placing, whenever it was recorded.
+    fixture.save(&parts).await;
+    let young = part(seller, instant() + age);
+    fixture.save(std::slice::from_ref(&young)).await;
+    fixture
+        .tx(async |tx| tx.queue_mail(mail(parts[0].id)).await.unwrap())
+        .await;
+
+    let erase = async || fixture.database.erase_buyers(age).await.unwrap();
+    assert_eq!(erase().await, ErasedBuyers::default(), "not older than that yet");
+    let now = instant() + TimeDelta::days(101);
+    clock.freeze(now).await;
+    let orders = parts.len() - 1;
+    assert_eq!(erase().await, ErasedBuyers { orders, more: false });
+    assert_eq!(erase().await, ErasedBuyers::default());
+    let reader = fixture.database.order_reader();
+    for part in parts {
+        let stands = reader
+            .order(part.seller, &OrderRef::Id(part.id))
+            .await
+            .unwrap()
+            .unwrap();
+        let Change { after, .. } = part.erase_buyer(now);
+        assert_eq!(stands, after);
+    }
+    let stands = reader.order(seller, &OrderRef::Id(young.id)).await.unwrap();
+    assert_eq!((stands, fixture.rows_of("mails").await), (Some(young), 0));
+}
+
+#[tokio::test]
+async fn a_mail_that_comes_to_be_while_its_order_is_waited_for_goes_too() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let part = part(fixture.seller().await, instant());
+    fixture.save(std::slice::from_ref(&part)).await;
+    clock.advance(TimeDelta::days(2)).await;
+    let tx = fixture.begin().await;
+    tx.lock_part(part.seller, &OrderRef::Id(part.id)).await.unwrap();
+    tx.queue_mail(mail(part.id)).await.unwrap();
+    let (erased, ()) = futures_util::join!(
+        fixture.database.erase_buyers(TimeDelta::days(1)),
+        fixture.end_once_awaited(tx, true)
+    );
+    assert_eq!((erased.unwrap().orders, fixture.rows_of("mails").await), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_that_erase_at_once_share_the_work() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let seller = fixture.seller().await;
+    let parts: Vec<_> = (0..250).map(|_| part(seller, instant())).collect();
+    fixture.save(&parts).await;
+    clock.advance(TimeDelta::days(2)).await;
+    let erase = async || {
+        let mut erased = 0;
+        loop {
+            match fixture
+                .database
+                .erase_buyers(TimeDelta::days(1))
+                .await
+                .unwrap()
+                .orders
+            {
+                0 => return erased,
+                orders => erased += orders,
+            }
+        }
+    };
+    let (one, other, third) = futures_util::join!(erase(), erase(), erase());
+    assert_eq!(one + other + third, 250);
+    assert_eq!(fixture.rows_of("seller_orders where buyer is not null").await, 0);
+}

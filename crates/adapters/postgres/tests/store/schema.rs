@@ -1,0 +1,415 @@
+//! Bringing a schema up to date and back, what is said of it, and its rules: reversible, indexed, keyed by class, and while a release
+//! rolls out fit for the program before it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use adapter_postgres::{Database, MigrateError, MigrationReport, SchemaState, migrate};
+use testkit::TestDatabase;
+use tokio_postgres::Client;
+
+use crate::support::{Fixture, settings};
+
+async fn migrated(url: &str) -> (Result<MigrationReport, MigrateError>, Vec<String>) {
+    let url = url.to_owned();
+    let run = move || {
+        let mut steps = Vec::new();
+        let report = migrate(&url, &mut |step| {
+            steps.push(format!("{}/{} {}", step.number, step.of, step.name));
+        });
+        (report, steps)
+    };
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+fn database(place: &TestDatabase) -> Database {
+    Database::new(settings(place.url(), 2)).unwrap()
+}
+
+/// The migrations in their order.
+fn folders() -> Vec<PathBuf> {
+    let entries = fs::read_dir("../../../migrations").unwrap();
+    let mut folders: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    folders
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+fn embedded() -> Vec<String> {
+    folders().iter().map(|folder| name(folder)).collect()
+}
+
+#[tokio::test]
+async fn an_empty_database_is_brought_up_to_date_step_by_step() {
+    let place = TestDatabase::empty().await;
+    let database = database(&place);
+    assert!(database.is_empty().await.unwrap());
+    assert_eq!(database.schema_state().await.unwrap(), SchemaState::Missing);
+    let (report, steps) = migrated(place.url()).await;
+    assert_eq!(report.unwrap().applied, embedded());
+    let of = embedded().len();
+    let expected = embedded()
+        .into_iter()
+        .enumerate()
+        .map(|(n, name)| format!("{}/{of} {name}", n + 1));
+    assert_eq!(steps, expected.collect::<Vec<_>>());
+    assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
+    let (report, steps) = migrated(place.url()).await;
+    assert!(report.unwrap().applied.is_empty() && steps.is_empty());
+    assert!(!database.is_empty().await.unwrap());
+}
+
+#[tokio::test]
+async fn many_at_once_apply_each_migration_once() {
+    let place = TestDatabase::empty().await;
+    let run = async || migrated(place.url()).await.0.unwrap().applied;
+    let (one, two, three, four) = futures_util::join!(run(), run(), run(), run());
+    assert_eq!([one, two, three, four].concat(), embedded());
+}
+
+#[tokio::test]
+async fn a_schema_says_what_it_needs() {
+    let fixture = Fixture::new().await;
+    let last = &embedded().pop().unwrap()[..4];
+    let forget = format!("delete from __diesel_schema_migrations where version = '{last}'");
+    let remember = format!(
+        "insert into __diesel_schema_migrations (version) values ('{last}'), ('9999'); \
+         insert into schema_facts values ('9999', '0.1.0')"
+    );
+    let needs = "update schema_facts set oldest_binary = '12.0.3' where version = '9999'";
+    let needed = SchemaState::NeedsNewerBinary {
+        oldest: "12.0.3".to_owned(),
+    };
+    for (change, expected) in [
+        (&*forget, SchemaState::Behind { pending: 1 }),
+        (&*remember, SchemaState::Ready),
+        (needs, needed),
+    ] {
+        fixture.tamper(change).await;
+        assert_eq!(fixture.database.schema_state().await.unwrap(), expected);
+    }
+    fixture
+        .tamper("delete from schema_facts where version = '9999'")
+        .await;
+    fixture
+        .tamper("delete from __diesel_schema_migrations where version = '9999'")
+        .await;
+    // A server that takes no writes is none to work with.
+    for (read_only, expected) in [("on", SchemaState::ReadOnly), ("off", SchemaState::Ready)] {
+        fixture.set("default_transaction_read_only", read_only).await;
+        let next = fixture.another(1);
+        assert_eq!(next.schema_state().await.unwrap(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_migration_that_fails_is_named_and_undone() {
+    let place = TestDatabase::empty().await;
+    let client = place.connect().await;
+    client
+        .batch_execute("create table offers (mine int)")
+        .await
+        .unwrap();
+    let (report, _) = migrated(place.url()).await;
+    let MigrateError::Failed { name, .. } = report.unwrap_err() else {
+        panic!("another failure")
+    };
+    assert!(name.ends_with("_offers"), "{name}");
+    let state = database(&place).schema_state().await.unwrap();
+    assert!(matches!(state, SchemaState::Behind { pending: 1.. }), "{state:?}");
+    client.batch_execute("drop table offers").await.unwrap();
+    // What was pending is applied now, the one that had failed first.
+    let applied = migrated(place.url()).await.0.unwrap().applied;
+    assert_eq!(applied.first(), Some(&name));
+    let (report, _) = migrated("postgres://nobody@127.0.0.1:1/nothing").await;
+    assert!(matches!(report, Err(MigrateError::Unreachable(_))));
+    let (report, _) = migrated("mysql://x").await;
+    assert!(matches!(report, Err(MigrateError::Url(_))));
+}
+
+/// Everything that a schema consists of, as text: columns, constraints, indexes, functions, settings of tables.
+const CATALOGUE: &str = "
+    select 'column ' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+        || case when a.attnotnull then ' not null' else '' end || ' ' || a.attidentity::text
+        || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '')
+      from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+      left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+      where n.nspname = 'public' and a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'S', 'v')
+    union all select 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
+      from pg_constraint where connamespace = 'public'::regnamespace
+    union all select 'index ' || indexdef from pg_indexes where schemaname = 'public'
+    union all select 'function ' || pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
+    union all select 'table ' || relname || ' ' || coalesce(array_to_string(reloptions, ','), '')
+      from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'";
+
+async fn texts(client: &Client, sql: &str) -> Vec<String> {
+    let rows = client.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+#[tokio::test]
+async fn undoing_a_migration_restores_what_was_there_before_it() {
+    let place = TestDatabase::empty().await;
+    let client = place.connect().await;
+    let run = async |folder: &Path, file: &str| {
+        let sql = fs::read_to_string(folder.join(file)).unwrap();
+        let done = client.batch_execute(&sql).await;
+        done.unwrap_or_else(|error| panic!("{}/{file}: {error:?}", folder.display()));
+    };
+    let catalogue = format!("{CATALOGUE} order by 1");
+    let facts = "select version || oldest_binary from schema_facts order by 1";
+    let mut before = Vec::new();
+    for folder in folders() {
+        run(&folder, "up.sql").await;
+        if !before.is_empty() {
+            run(&folder, "down.sql").await;
+            let undone = [texts(&client, &catalogue).await, texts(&client, facts).await];
+            assert_eq!(undone, *before, "{}", folder.display());
+            run(&folder, "up.sql").await;
+        }
+        before = vec![texts(&client, &catalogue).await, texts(&client, facts).await];
+    }
+    let versions: Vec<_> = embedded().iter().map(|name| name[..4].to_owned()).collect();
+    assert_eq!(
+        texts(&client, "select version from schema_facts order by 1").await,
+        versions
+    );
+    for folder in folders().iter().rev() {
+        run(folder, "down.sql").await;
+    }
+    assert_eq!(texts(&client, &catalogue).await, Vec::<String>::new());
+}
+
+/// Table → (class, key), as the README lists them.
+fn listed() -> BTreeMap<String, (String, String)> {
+    let readme = fs::read_to_string("../../../migrations/README.md").unwrap();
+    let cells = |line: &str| -> Option<(String, (String, String))> {
+        let mut cells = line
+            .strip_prefix("| `")?
+            .split('|')
+            .map(|cell| cell.trim().trim_matches('`').to_owned());
+        Some((cells.next()?, (cells.next()?, cells.next()?)))
+    };
+    readme.lines().filter_map(cells).collect()
+}
+
+#[tokio::test]
+async fn every_table_is_listed_and_keyed_as_its_class_says_and_every_foreign_key_has_an_index() {
+    let fixture = Fixture::new().await;
+    let keys = "select c.relname::text, coalesce((select string_agg(a.attname, ', ' order by k.n)
+            from pg_index i cross join unnest(i.indkey::int2[]) with ordinality k (attnum, n)
+            join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+            where i.indrelid = c.oid and i.indisprimary), '')
+        from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+            and c.relname not like '\\_\\_diesel%'";
+    let rows = fixture.rows(keys).await;
+    let found: BTreeMap<String, String> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let listed = listed();
+    let keys = listed
+        .iter()
+        .map(|(table, (_, key))| (table.clone(), key.clone()));
+    assert_eq!(found, keys.collect());
+    for (table, (class, key)) in listed {
+        let first = key.split(", ").next().unwrap();
+        match class.as_str() {
+            "seller" => assert_eq!(first, "seller_id", "{table}"),
+            "credential" if table == "families" => assert_eq!(first, "id"),
+            "credential" => assert!(["family_id", "hash", "session_hash"].contains(&first), "{table}"),
+            "global" => assert!(!["seller_id", "family_id"].contains(&first), "{table}"),
+            other => panic!("{table} is of no class: {other}"),
+        }
+    }
+    let bare = "select conrelid::regclass::text || ' ' || conname from pg_constraint c
+        where contype = 'f' and connamespace = 'public'::regnamespace and not exists (
+            select from pg_index i where i.indrelid = c.conrelid and i.indpred is null
+            and (i.indkey::int2[])[0:cardinality(c.conkey) - 1] @> c.conkey)";
+    assert_eq!(fixture.texts(bare).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_clock_is_read_by_its_function_alone() {
+    let fixture = Fixture::new().await;
+    let defaults = "select pg_get_expr(adbin, adrelid) from pg_attrdef \
+        where pg_get_expr(adbin, adrelid) ~ '(now|timestamp)' and pg_get_expr(adbin, adrelid) !~ 'api_now'";
+    assert_eq!(fixture.texts(defaults).await, Vec::<String>::new());
+    let mut folders = vec![PathBuf::from("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = fs::read_to_string(&path).unwrap();
+            for word in [" now()", "(now()", "clock_timestamp", "current_timestamp"] {
+                assert!(!source.contains(word), "{} asks {word}", path.display());
+            }
+        }
+    }
+}
+
+/// The last migration of the first release: nothing older was ever deployed beside it.
+const FIRST_RELEASE: &str = "0013";
+
+/// A migration's statements, in small letters, without comments and what stands in quotes.
+fn statements(sql: &str) -> Vec<String> {
+    let code = sql
+        .lines()
+        .map(|line| line.split_once("--").map_or(line, |(code, _)| code));
+    let code = code.collect::<Vec<_>>().join(" ");
+    let unquoted = |text: &str, quote: &str| text.split(quote).step_by(2).collect::<Vec<_>>().join(" ");
+    let code = unquoted(&unquoted(&code, "$$"), "'").to_lowercase();
+    let tidy = |statement: &str| statement.split_whitespace().collect::<Vec<_>>().join(" ");
+    code.split(';')
+        .map(tidy)
+        .filter(|statement| !statement.is_empty())
+        .collect()
+}
+
+/// What is wrong with a statement while a release rolls out.
+#[derive(Debug, PartialEq, Eq)]
+enum Fault {
+    /// The program before it may not bear the change.
+    Breaks,
+    /// Others would wait, however long it takes.
+    Blocks,
+}
+
+/// The statements of a migration that are not known to be harmless: those that only add are, those on tables made in the same
+/// migration, and those that take away an index or a check.
+fn faults(sql: &str) -> Vec<(String, Fault)> {
+    let all = statements(sql);
+    let table = |statement: &str, lead: &str| {
+        let (_, rest) = statement.split_once(lead)?;
+        rest.split([' ', '(']).next().map(ToOwned::to_owned)
+    };
+    let made: Vec<_> = all.iter().filter_map(|s| table(s, "create table ")).collect();
+    let bounded = all
+        .iter()
+        .any(|statement| statement.starts_with("set local lock_timeout"));
+    let adds = |change: &str| {
+        let owes =
+            change.contains("not null") && !change.contains("default") && !change.contains("generated");
+        (change.starts_with("add column") && !owes) || change.starts_with("drop constraint")
+    };
+    let fault = |statement: &String| {
+        let starts = |lead: &str| statement.starts_with(lead);
+        let on_made = |lead| table(statement, lead).is_some_and(|table| made.contains(&table));
+        let harmless = [
+            "set local ",
+            "create table ",
+            "create function ",
+            "insert into ",
+            "comment on ",
+            "drop index ",
+        ];
+        if harmless.into_iter().any(starts) {
+            None
+        } else if starts("create ") && statement.contains(" index ") {
+            match (on_made(" on "), statement.contains(" concurrently ")) {
+                (false, false) => Some(Fault::Blocks),
+                (false, true) if statement.contains(" unique ") => Some(Fault::Breaks),
+                _ => None,
+            }
+        } else if starts("alter table ") {
+            let mut changes = statement.splitn(4, ' ').nth(3).unwrap_or_default().split(", ");
+            match (on_made("alter table "), bounded) {
+                (true, _) => None,
+                (false, false) => Some(Fault::Blocks),
+                (false, true) => (!changes.all(adds)).then_some(Fault::Breaks),
+            }
+        } else {
+            let is_fine = starts("update ") && on_made("update ")
+                || starts("alter type ") && statement.ends_with(" add value");
+            (!is_fine).then_some(Fault::Breaks)
+        }
+    };
+    all.iter()
+        .filter_map(|statement| Some((statement.clone(), fault(statement)?)))
+        .collect()
+}
+
+/// While a release rolls out, the version before works on its schema too (`migrations/README.md`, "Rules for a change").
+#[test]
+fn what_the_version_before_could_not_bear_raises_the_oldest_program() {
+    let mut newest: Vec<u32> = Vec::new();
+    for folder in folders() {
+        let (name, sql) = (name(&folder), fs::read_to_string(folder.join("up.sql")).unwrap());
+        let fact = format!("insert into schema_facts values ('{}', '", &name[..4]);
+        let oldest = sql
+            .trim_end()
+            .rsplit_once(&fact)
+            .and_then(|(_, oldest)| oldest.strip_suffix("');"));
+        let oldest = oldest.unwrap_or_else(|| panic!("{name}: the fact is not last"));
+        let oldest: Vec<u32> = oldest.split('.').map(|part| part.parse().unwrap()).collect();
+        assert!(oldest >= newest, "{name}");
+        let found = faults(&sql);
+        let blocks = found.iter().any(|(_, fault)| *fault == Fault::Blocks);
+        assert!(
+            &name[..4] <= FIRST_RELEASE || found.is_empty() || !blocks && oldest > newest,
+            "{name}: {found:?}, and an older program may run: wait for a release, or raise the oldest program"
+        );
+        newest = oldest;
+    }
+}
+
+#[test]
+fn statements_are_told_apart() {
+    for bearable in [
+        "set local lock_timeout = '2s'; alter table offers add column note text, add column n int not null default 0",
+        "set local lock_timeout = '2s'; alter table offers drop constraint offers_price_check",
+        "create table notes (id uuid primary key); create unique index notes_key on notes (id); alter table notes add check (true)",
+        "create index concurrently offers_ean_idx on offers (ean)",
+        "drop index offers_newest_idx; -- drop table offers;",
+        "comment on table offers is 'drop table offers; isn''t meant'",
+        "create function f() returns text language sql as $$ drop table offers; $$",
+        "alter type mood add value 'merry'",
+        "insert into notes select id from offers",
+    ] {
+        assert_eq!(faults(bearable), [], "{bearable}");
+    }
+    for (change, fault) in [
+        ("drop table offers", Fault::Breaks),
+        ("DROP  Function api_now()", Fault::Breaks),
+        ("alter table offers drop column ean", Fault::Breaks),
+        (
+            "alter table offers add column note text, drop column ean",
+            Fault::Breaks,
+        ),
+        ("alter table offers rename column ean to gtin", Fault::Breaks),
+        ("alter table offers alter column stock type bigint", Fault::Breaks),
+        ("alter table offers alter column ean set not null", Fault::Breaks),
+        ("alter table offers add column note text not null", Fault::Breaks),
+        (
+            "alter table offers add constraint c check (stock > 0) not valid",
+            Fault::Breaks,
+        ),
+        ("alter type mood rename value 'merry' to 'glad'", Fault::Breaks),
+        ("update offers set stock = 0", Fault::Breaks),
+        ("truncate offers", Fault::Breaks),
+        (
+            "create unique index concurrently offers_ean_key on offers (ean)",
+            Fault::Breaks,
+        ),
+        ("create index offers_ean_idx on offers (ean)", Fault::Blocks),
+    ] {
+        let [(_, found)] = &faults(&format!("set local lock_timeout = '2s'; {change}"))[..] else {
+            panic!("{change}")
+        };
+        assert_eq!(*found, fault, "{change}");
+    }
+    let unbounded = faults("alter table offers add column note text");
+    assert!(
+        matches!(unbounded[..], [(_, Fault::Blocks)]),
+        "it waits for a lock for ever"
+    );
+}

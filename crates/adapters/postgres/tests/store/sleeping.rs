@@ -1,0 +1,318 @@
+//! A lane sleeps while nothing is due in it, and never with work; while its application is suspended it rests.
+
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+
+use chrono::TimeDelta;
+use futures_util::FutureExt as _;
+use kernel::OfferId;
+use oauth::ApplicationStatus;
+use offers::Decision;
+use tokio::time::Instant;
+use usecases::{Transaction, Work};
+use webhooks::LaneKey;
+
+use crate::support::{Fixture, LEASE, Moderate, ROOM, answer, claim, id, ids, more, queue_one, set_status};
+
+/// A transaction that has told of an offer's rejection and is still open.
+async fn open_fan_out(fixture: &Fixture, lane: LaneKey, offer: OfferId) -> Box<dyn Transaction> {
+    let claim = claim(lane.seller, &id().to_string(), "x");
+    fixture.database.claims().claim(&claim, LEASE).await.unwrap();
+    let tx = fixture.begin().await;
+    Moderate(lane.seller, offer, Decision::Reject)
+        .run(&*tx)
+        .await
+        .unwrap();
+    // With the completion all that is told has been written.
+    tx.complete(&claim, &answer("")).await.unwrap();
+    tx
+}
+
+/// A lane with one delivery in a worker's hands, and an offer that may be rejected.
+async fn held_lane(fixture: &Fixture) -> (LaneKey, OfferId, webhooks::Lane) {
+    let lane = fixture.lane().await;
+    let offer = fixture.offer(lane.seller, 1).await;
+    fixture.queue(lane, 1).await;
+    (lane, offer, fixture.claim_one().await)
+}
+
+/// The lane is due at once, or in the blink that it takes to look again.
+async fn gets_its_work(fixture: &Fixture) {
+    let started = Instant::now();
+    loop {
+        for lane in fixture.claim().await {
+            if !lane.deliveries.is_empty() {
+                return;
+            }
+            fixture.release(lane.hold).await;
+        }
+        assert!(started.elapsed() < Duration::from_secs(5), "asleep with work");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Does something that has to wait for a lock, and lets go of the lock then.
+async fn waits_for<T>(fixture: &Fixture, work: impl Future<Output = T>, unlock: impl Future) -> T {
+    let mut work = pin!(work);
+    tokio::select! {
+        _ = &mut work => panic!("it came past the lock"),
+        () = fixture.somebody_waits() => {}
+    }
+    unlock.await;
+    work.await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_given_back_before_or_while_work_is_committed_does_not_sleep() {
+    let fixture = Fixture::new().await;
+    let (lane, offer, claimed) = held_lane(&fixture).await;
+    let tx = open_fan_out(&fixture, lane, offer).await;
+    // It waits for nobody's transaction.
+    fixture.end_all(&claimed, 200).await;
+    assert!(
+        fixture.sleeps(lane).await.is_some(),
+        "asleep while deliveries are being queued"
+    );
+    tx.commit().await.unwrap();
+    gets_its_work(&fixture).await;
+
+    let fixture = Fixture::new().await;
+    let (lane, offer, claimed) = held_lane(&fixture).await;
+    open_fan_out(&fixture, lane, offer).await.commit().await.unwrap();
+    fixture.end_all(&claimed, 200).await;
+    assert!(fixture.sleeps(lane).await.unwrap() <= TimeDelta::zero());
+    assert_eq!(fixture.claim_one().await.deliveries.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_that_is_being_given_back_while_work_comes_is_woken() {
+    let fixture = Fixture::new().await;
+    let (lane, offer, _held) = held_lane(&fixture).await;
+    // What a settlement locks first, and holds until its second statement.
+    let mut owner = fixture.place.connect().await;
+    let settlement = owner.transaction().await.unwrap();
+    settlement
+        .execute("select from subscriptions for update", &[])
+        .await
+        .unwrap();
+    let told = async { open_fan_out(&fixture, lane, offer).await.commit().await.unwrap() };
+    let given_back = async {
+        let sleep = "update subscriptions set leased = false, fence = null, wake_at = null";
+        settlement.execute(sleep, &[]).await.unwrap();
+        settlement.commit().await.unwrap();
+    };
+    waits_for(&fixture, told, given_back).await;
+    gets_its_work(&fixture).await;
+}
+
+#[tokio::test]
+async fn work_wakes_a_lane_that_sleeps_and_leaves_alone_one_that_is_awake_or_held() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.client_of(seller).await;
+    let mut expected = Vec::new();
+    for (set, woken) in [
+        ("wake_at = null", true),
+        ("wake_at = api_now() + interval '1 hour'", true),
+        ("wake_at = api_now() - interval '1 hour'", false),
+        (
+            "wake_at = api_now() + interval '30 s', leased = true, fence = id",
+            false,
+        ),
+    ] {
+        let lane = fixture.subscribe(seller, application).await;
+        fixture.set_lane(lane, set).await;
+        expected.push((set, lane, fixture.sleeps_until(lane).await, woken));
+    }
+    let offer = fixture.offer(seller, 5).await;
+    fixture.place(&[(seller, offer)]).await;
+    assert_eq!(fixture.rows_of("deliveries").await, 4);
+    for (what, lane, before, woken) in expected {
+        let after = fixture.sleeps_until(lane).await;
+        assert_eq!(after != before, woken, "{what}");
+        assert!(!woken || after.unwrap() <= fixture.now().await, "{what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_crowd_nothing_is_left_behind() {
+    const WRITERS: usize = 4;
+    const EACH: usize = 60;
+    let fixture = Arc::new(Fixture::new().await);
+    let lanes = [fixture.lane().await, fixture.lane().await, fixture.lane().await];
+    let write = async |n: usize| {
+        for m in 0..EACH {
+            fixture.queue(lanes[(n + m) % 3], 1).await;
+        }
+    };
+    let work = async |_| {
+        let started = Instant::now();
+        while fixture.delivered().await < i64::try_from(WRITERS * EACH).unwrap() {
+            for lane in fixture.claim().await {
+                fixture.end_all(&lane, 200).await;
+            }
+            assert!(
+                started.elapsed() < Duration::from_mins(1),
+                "something is left behind"
+            );
+        }
+    };
+    let (writers, workers) = ((0..WRITERS).map(write), (0..3).map(work));
+    futures_util::join!(
+        futures_util::future::join_all(writers),
+        futures_util::future::join_all(workers)
+    );
+    assert_eq!(fixture.rows_of("deliveries where attempt <> 1").await, 0);
+    for lane in fixture.claim().await {
+        fixture.release(lane.hold).await;
+    }
+    for lane in lanes {
+        assert_eq!(fixture.sleeps(lane).await, None, "with nothing to do it sleeps");
+    }
+    assert_eq!(fixture.lanes().reconcile().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_forgotten_lane_is_woken_and_one_that_rests_is_not_forgotten() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    let mut lanes = Vec::new();
+    for n in 0..5 {
+        lanes.push(fixture.lane().await);
+        fixture.queue(lanes[n], usize::from(n < 4)).await;
+    }
+    fixture.tamper("update subscriptions set wake_at = null").await;
+    fixture
+        .set_lane(lanes[1], "wake_at = api_now() + interval '10 s'")
+        .await;
+    fixture
+        .set_lane(lanes[2], "wake_at = api_now() + interval '2 s'")
+        .await;
+    let later = format!(
+        "update deliveries set due_at = api_now() + interval '1 minute' where subscription_id = '{}'",
+        lanes[3].subscription
+    );
+    fixture.tamper(&later).await;
+    for woken in [2, 0] {
+        assert_eq!(fixture.lanes().reconcile().await.unwrap(), woken);
+    }
+    let mut woken: Vec<_> = fixture.claim().await.iter().map(|lane| lane.hold.lane).collect();
+    woken.sort();
+    assert_eq!(woken, lanes[..2]);
+}
+
+#[tokio::test]
+async fn what_is_queued_by_hand_rings_with_its_commit() {
+    let fixture = Fixture::new().await;
+    let lane = fixture.lane().await;
+    let hint = fixture.database.queued();
+    let rings = || hint.notified().now_or_never().is_some();
+    let tx = fixture.begin().await;
+    assert!(queue_one(&*tx, lane).await.is_some());
+    assert!(!rings());
+    tx.commit().await.unwrap();
+    assert!(rings());
+    // Nothing is queued for one that is gone, and nobody has to look.
+    let gone = LaneKey {
+        subscription: id().into(),
+        ..lane
+    };
+    assert!(fixture.tx(async |tx| queue_one(tx, gone).await).await.is_none());
+    assert!(!rings());
+}
+
+#[tokio::test]
+async fn what_is_pending_is_held_during_a_suspension_and_resumed_with_its_end() {
+    let fixture = Fixture::new().await;
+    let (seller, other) = (fixture.seller().await, fixture.seller().await);
+    let application = fixture.client_of(seller).await;
+    fixture.connect(other, application).await;
+    let lanes = [
+        fixture.subscribe(seller, application).await,
+        fixture.subscribe(other, application).await,
+    ];
+    let idle = fixture.subscribe(seller, application).await;
+    for lane in lanes {
+        fixture.queue(lane, 2).await;
+    }
+    fixture
+        .set_status(application, ApplicationStatus::Suspended)
+        .await;
+    for set_aside in [2, 0] {
+        let claimed = fixture.lanes().claim(id(), ROOM).await.unwrap();
+        assert_eq!((claimed.lanes.len(), claimed.set_aside), (0, set_aside));
+    }
+    assert_eq!(fixture.waiting().await, 4);
+    let resting = fixture
+        .rows_of("subscriptions where active and wake_at is null")
+        .await;
+    assert_eq!(resting, 3, "the idle one, and those that rest");
+    assert_eq!(fixture.lanes().reconcile().await.unwrap(), 0);
+    assert_eq!(queue_one(&*fixture.begin().await, lanes[0]).await, None);
+
+    // A claim during the reinstatement still sees the suspension, and waits for nobody.
+    let tx = fixture.begin().await;
+    set_status(&*tx, application, ApplicationStatus::Active).await;
+    assert!(fixture.claim().await.is_empty());
+    tx.commit().await.unwrap();
+    let claimed = fixture.claim().await;
+    let mut resumed: Vec<_> = claimed
+        .iter()
+        .map(|lane| (lane.hold.lane, lane.deliveries.len()))
+        .collect();
+    resumed.sort();
+    assert_eq!(resumed, [(lanes[0], 2), (lanes[1], 2)]);
+    assert_eq!(fixture.sleeps(idle).await, None);
+}
+
+#[tokio::test]
+async fn what_runs_when_its_application_is_suspended_is_recorded() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.client_of(seller).await;
+    let lane = fixture.subscribe(seller, application).await;
+    fixture.queue(lane, 17).await;
+    let claimed = fixture.claim_one().await;
+    fixture
+        .set_status(application, ApplicationStatus::Suspended)
+        .await;
+    let given = fixture.top_up(more(claimed.hold, &ids(&claimed), 1, 1)).await;
+    assert_eq!(given, None, "nothing else begins");
+    fixture.end_all(&claimed, 200).await;
+    assert_eq!(fixture.delivered().await, 16);
+    assert!(fixture.claim().await.is_empty());
+    fixture.set_status(application, ApplicationStatus::Active).await;
+    assert_eq!(fixture.claim_one().await.deliveries.len(), 1);
+}
+
+#[tokio::test]
+async fn few_claims_come_upon_a_suspended_application_however_many_lanes_it_has() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.client_of(seller).await;
+    let lane = fixture.subscribe(seller, application).await;
+    fixture.queue(lane, 1).await;
+    let alike = "insert into subscriptions \
+        select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid()))).* from subscriptions s, generate_series(1, 1500)";
+    fixture.tamper(alike).await;
+    fixture
+        .set_status(application, ApplicationStatus::Suspended)
+        .await;
+    let sound = fixture.lane().await;
+    fixture.queue(sound, 1).await;
+    let mut claimed = Vec::new();
+    for _ in 0..3 {
+        claimed.extend(fixture.claim().await);
+    }
+    assert_eq!((claimed.len(), claimed[0].hold.lane), (1, sound));
+    assert_eq!(
+        fixture
+            .rows_of("subscriptions where wake_at is not null and not leased")
+            .await,
+        0
+    );
+    fixture.set_status(application, ApplicationStatus::Active).await;
+    assert_eq!(
+        fixture.claim_one().await.hold.lane,
+        lane,
+        "what waits wakes, and nothing else"
+    );
+}

@@ -1,0 +1,435 @@
+//! A database of the test's own with a handle on it, and what goes into it: accounts, applications, tokens, offers.
+
+mod consents;
+mod trade;
+mod webhooks;
+
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use adapter_postgres::{Database, DatabaseSettings};
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{
+    Change, CommitError, Money, OfferId, Purpose as SealPurpose, Randomness, SealError, Sealer, SellerId,
+    StoreError,
+};
+use oauth::{
+    Application, ApplicationStatus, BearerToken, ClientId, ClientSecret, ClientType, Email, FamilyId,
+    FamilyKind, Grant, NewSeller, NewToken, Purpose, Scope, ScopeSet, SecretHash, Seller, SellerName,
+    TokenKey, TokenKind,
+};
+use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
+use orders::PollSchedule;
+use testkit::{TestClock, TestDatabase};
+use tokio_postgres::{Client, Row};
+use usecases::Transaction;
+use uuid::Uuid;
+
+pub(crate) use self::{consents::*, trade::*, webhooks::*};
+
+static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+/// A number that no other call gets.
+pub(crate) fn number() -> u64 {
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// An id that no other call gets; later ones are greater.
+pub(crate) fn id() -> Uuid {
+    Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 | u128::from(number()))
+}
+
+/// The hash of a secret that no other call gets.
+pub(crate) fn hash() -> SecretHash {
+    SecretHash::of(&format!("secret {}", number()))
+}
+
+/// An instant on a quiet day.
+pub(crate) fn instant() -> DateTime<Utc> {
+    "2026-03-01T10:00:00.123456Z".parse().unwrap()
+}
+
+/// Randomness that never repeats itself.
+pub(crate) struct Chance;
+
+impl Randomness for Chance {
+    fn secret(&self) -> [u8; 32] {
+        let number = number();
+        // Order numbers are made of the first ten bytes, five bits each.
+        std::array::from_fn(|n| u8::try_from((number >> (5 * (n % 10))) & 31).unwrap())
+    }
+
+    fn uuid(&self) -> Uuid {
+        id()
+    }
+}
+
+/// Seals so that the row tells what for and bound to what, and opens only for the same binding.
+struct Mirror;
+
+impl Mirror {
+    fn wrapping(purpose: SealPurpose, bound_to: &[u8]) -> Vec<u8> {
+        [purpose.name().as_bytes(), b"|", bound_to, b"|"].concat()
+    }
+}
+
+impl Sealer for Mirror {
+    fn seal(&self, purpose: SealPurpose, bound_to: &[u8], plain: &[u8]) -> Vec<u8> {
+        let mirrored = plain.iter().map(|byte| !byte);
+        Self::wrapping(purpose, bound_to)
+            .into_iter()
+            .chain(mirrored)
+            .collect()
+    }
+
+    fn open(&self, purpose: SealPurpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        let mirrored = sealed.strip_prefix(&*Self::wrapping(purpose, bound_to));
+        Ok(mirrored.ok_or(SealError)?.iter().map(|byte| !byte).collect())
+    }
+}
+
+/// The shortest time between two questions about a parcel.
+pub(crate) const POLL: TimeDelta = TimeDelta::minutes(10);
+
+pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
+    DatabaseSettings {
+        url: url.to_owned(),
+        pool_size,
+        connect_timeout: Duration::from_secs(5),
+        acquire_timeout: Duration::from_secs(20),
+        statement_timeout: Duration::from_secs(5),
+        default_rate_limit: NonZeroU32::new(600).unwrap(),
+    }
+}
+
+/// A handle as a process would have it.
+pub(crate) fn handle(settings: DatabaseSettings) -> Database {
+    let schedule = PollSchedule { interval: POLL };
+    let database = Database::new(settings).unwrap();
+    database.with_sealer(Arc::new(Mirror)).with_polling(schedule)
+}
+
+/// A database of the test's own.
+pub(crate) struct Fixture {
+    pub(crate) place: TestDatabase,
+    pub(crate) database: Database,
+    /// A plain connection, for looking and tampering.
+    pub(crate) client: Client,
+}
+
+impl Fixture {
+    pub(crate) async fn new() -> Self {
+        let place = TestDatabase::create().await;
+        let database = handle(settings(place.url(), 12));
+        let client = place.connect().await;
+        Self {
+            place,
+            database,
+            client,
+        }
+    }
+
+    /// A database whose clock stands still at [`instant`].
+    pub(crate) async fn frozen() -> (Self, TestClock) {
+        let fixture = Self::new().await;
+        let clock = fixture.place.control_clock().await;
+        clock.freeze(instant()).await;
+        (fixture, clock)
+    }
+
+    /// Another handle on the same database, as another process would have it.
+    pub(crate) fn another(&self, pool_size: usize) -> Database {
+        handle(settings(self.place.url(), pool_size))
+    }
+
+    pub(crate) async fn begin(&self) -> Box<dyn Transaction> {
+        self.database.units().begin().await.unwrap()
+    }
+
+    /// Does something in a transaction, and commits it.
+    pub(crate) async fn tx<T>(&self, work: impl AsyncFnOnce(&dyn Transaction) -> T) -> T {
+        let tx = self.begin().await;
+        let done = work(&*tx).await;
+        tx.commit().await.unwrap();
+        done
+    }
+
+    /// Runs SQL behind the adapter's back.
+    pub(crate) async fn tamper(&self, sql: &str) {
+        if let Err(error) = self.client.batch_execute(sql).await {
+            panic!("{sql}: {error:?}");
+        }
+    }
+
+    /// Sets something for the sessions that begin from now on.
+    pub(crate) async fn set(&self, setting: &str, value: &str) {
+        let set = "do $do$ begin execute format('alter database %I set {setting} = ''{value}''', current_database()); end $do$";
+        self.tamper(&set.replace("{setting}", setting).replace("{value}", value))
+            .await;
+    }
+
+    pub(crate) async fn rows(&self, sql: &str) -> Vec<Row> {
+        self.client.query(sql, &[]).await.unwrap()
+    }
+
+    /// The texts that SQL finds.
+    pub(crate) async fn texts(&self, sql: &str) -> Vec<String> {
+        self.rows(sql).await.iter().map(|row| row.get(0)).collect()
+    }
+
+    /// A number that SQL finds.
+    pub(crate) async fn count(&self, sql: &str) -> i64 {
+        self.client.query_one(sql, &[]).await.unwrap().get(0)
+    }
+
+    /// How many rows a table has; `table` may go on with a condition.
+    pub(crate) async fn rows_of(&self, table: &str) -> i64 {
+        self.count(&format!("select count(*) from {table}")).await
+    }
+
+    /// The database's clock.
+    pub(crate) async fn now(&self) -> DateTime<Utc> {
+        self.client
+            .query_one("select api_now()", &[])
+            .await
+            .unwrap()
+            .get(0)
+    }
+
+    /// Waits until somebody waits for a lock.
+    pub(crate) async fn somebody_waits(&self) {
+        while self
+            .rows_of("pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
+            .await
+            == 0
+        {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Ends an open transaction once another one waits for it.
+    pub(crate) async fn end_once_awaited(&self, tx: Box<dyn Transaction>, commits: bool) {
+        self.somebody_waits().await;
+        if commits {
+            tx.commit().await.unwrap();
+        }
+    }
+
+    /// Waits until nobody else is connected but the clock: a server process hands its figures in when it ends.
+    pub(crate) async fn others_have_gone(&self) {
+        let idle = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() \
+            and application_name = 'seller-api' and state = 'idle'";
+        while self
+            .rows_of(
+                "pg_stat_activity where datname = current_database() and application_name = 'seller-api'",
+            )
+            .await
+            > 0
+        {
+            self.tamper(idle).await;
+        }
+    }
+
+    /// An account.
+    pub(crate) async fn account(&self) -> Seller {
+        let new = new_seller(&format!("shop{}@example.com", number()));
+        self.tx(async |tx| tx.add_seller(new).await.unwrap()).await
+    }
+
+    pub(crate) async fn seller(&self) -> SellerId {
+        self.account().await.id
+    }
+
+    pub(crate) async fn close(&self, seller: SellerId) {
+        assert!(
+            self.tx(async |tx| tx.close_seller(seller, tx.now()).await.unwrap())
+                .await
+        );
+    }
+
+    pub(crate) async fn application(&self, owner: SellerId) -> Application {
+        let application = application(owner);
+        self.save_application(Change::made(application.clone(), Vec::new()))
+            .await;
+        application
+    }
+
+    /// The id of a new application.
+    pub(crate) async fn client_of(&self, owner: SellerId) -> ClientId {
+        self.application(owner).await.client_id
+    }
+
+    pub(crate) async fn save_application(&self, change: Change<Application, oauth::ApplicationEvent>) {
+        self.tx(async |tx| tx.save_application(change).await.unwrap())
+            .await;
+    }
+
+    /// The operator moves an application to a status.
+    pub(crate) async fn set_status(&self, application: ClientId, status: ApplicationStatus) {
+        self.tx(async |tx| set_status(tx, application, status).await)
+            .await;
+    }
+
+    /// An access token of the application, for its owner, with its scopes and an hour to live.
+    pub(crate) async fn token(&self, application: &Application) -> TokenKey {
+        let issue = async |tx: &dyn Transaction| {
+            let new = new_token(
+                application,
+                FamilyKind::ClientCredentials,
+                Some(tx.now() + TimeDelta::hours(1)),
+            );
+            tx.issue_token(new).await.unwrap();
+            key_of(&new)
+        };
+        self.tx(issue).await
+    }
+
+    pub(crate) async fn admits(&self, token: TokenKey) -> bool {
+        self.database.gate().admit(token).await.unwrap().is_some()
+    }
+
+    /// An offer with so many pieces.
+    pub(crate) async fn offer(&self, seller: SellerId, pieces: i64) -> OfferId {
+        let offer = Offer {
+            stock: Stock::new(pieces).ok(),
+            ..offer(seller)
+        };
+        let id = offer.id;
+        self.save_offers(vec![offer]).await;
+        id
+    }
+
+    /// Saves new offers of one seller.
+    pub(crate) async fn save_offers(&self, offers: Vec<Offer>) {
+        let seller = offers[0].seller;
+        let changes = offers.into_iter().map(|offer| Change::made(offer, Vec::new()));
+        self.tx(async |tx| tx.save_offers(seller, changes.collect()).await.unwrap())
+            .await;
+    }
+}
+
+pub(crate) async fn set_status(tx: &dyn Transaction, application: ClientId, status: ApplicationStatus) {
+    let mut after = tx.lock_application(application).await.unwrap().unwrap();
+    after.status = status;
+    tx.save_application(Change::of_existing(after, Vec::new()))
+        .await
+        .unwrap();
+}
+
+pub(crate) fn new_seller(email: &str) -> NewSeller {
+    NewSeller {
+        id: id().into(),
+        name: SellerName::new("Kettles & Co".to_owned()).unwrap(),
+        email: Email::new(email.to_owned()).unwrap(),
+        password: None,
+        created_at: instant(),
+    }
+}
+
+/// An active application with a secret and every scope in use.
+pub(crate) fn application(owner: SellerId) -> Application {
+    let client_id = ClientId::from(id());
+    Application {
+        client_id,
+        owner,
+        name: format!("App {}", client_id.uuid()),
+        description: Some("Does things".to_owned()),
+        documentation_url: Some("https://docs.example/app".to_owned()),
+        purpose: Purpose::ForOtherSellers,
+        client_type: ClientType::Confidential,
+        redirect_uris: vec![REDIRECT.to_owned()],
+        scopes: Scope::IN_USE.into_iter().collect(),
+        status: ApplicationStatus::Active,
+        rate_limit: None,
+        built_in: false,
+        secret: Some(ClientSecret::from_random(&[7; 32]).hash()),
+        created_at: instant(),
+    }
+}
+
+pub(crate) fn new_token(
+    application: &Application,
+    kind: FamilyKind,
+    expires_at: Option<DateTime<Utc>>,
+) -> NewToken {
+    let family = FamilyId::from(id());
+    let token = BearerToken::from_random(TokenKind::Access, family, &Chance.secret());
+    NewToken {
+        family,
+        kind,
+        grant: grant(application),
+        hash: token.key().hash,
+        expires_at,
+    }
+}
+
+/// Everything that an application may do for its owner.
+pub(crate) fn grant(application: &Application) -> Grant {
+    Grant {
+        seller: application.owner,
+        client_id: application.client_id,
+        scopes: application.scopes,
+    }
+}
+
+pub(crate) fn key_of(token: &NewToken) -> TokenKey {
+    TokenKey {
+        family: token.family,
+        hash: token.hash,
+    }
+}
+
+/// A set of one scope.
+pub(crate) fn only(scope: Scope) -> ScopeSet {
+    [scope].into_iter().collect()
+}
+
+/// A published offer with every field.
+pub(crate) fn offer(seller: SellerId) -> Offer {
+    let id = OfferId::from(id());
+    Offer {
+        seller,
+        id,
+        title: format!("Czajnik żółty {id}"),
+        handle: format!("czajnik-{id}"),
+        status: OfferStatus::Published,
+        price: Some(Price {
+            money: Money::pln(12_999).unwrap(),
+            source: PriceSource::Automatic,
+        }),
+        stock: Some(Stock::new(3).unwrap()),
+        ean: Some("5901234123457".to_owned()),
+        brand: Some("Czajnex".to_owned()),
+        signature: Some("1|Czajnex|5901234123457".to_owned()),
+        thumbnail: Some("https://img.example/1.jpg".to_owned()),
+        url: "https://shop.example/czajnik".to_owned(),
+        created_at: instant(),
+        updated_at: instant(),
+    }
+}
+
+/// The database was away.
+pub(crate) fn is_unavailable<T>(answer: Result<T, StoreError>) {
+    let error = answer.err().unwrap();
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+}
+
+/// More or fewer rows were touched than the change meant.
+pub(crate) fn is_unexpected<T>(answer: Result<T, StoreError>) {
+    let error = answer.err().unwrap();
+    assert!(matches!(error, StoreError::Unexpected(_)), "{error:?}");
+}
+
+/// The transaction surely changed nothing.
+pub(crate) async fn is_rolled_back(tx: Box<dyn Transaction>) -> StoreError {
+    match tx.commit().await {
+        Err(CommitError::RolledBack(cause)) => cause,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,134 @@
+//! Consents, and the codes and pairs of tokens that come of them.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{SellerId, StoreError};
+use oauth::{
+    Application, ClientId, CodeChallenge, CodePresented, CodeVerifier, FamilyId, GrantRefusal, NewConsent,
+    NewPair, ScopeSet, TokenKey, Verdict,
+};
+use usecases::Transaction;
+
+use super::{Fixture, hash, id};
+
+pub(crate) const REDIRECT: &str = "https://app.example/cb";
+/// Of RFC 7636, appendix B.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// A seller, and somebody else's application that it consents to.
+pub(crate) struct Parties {
+    pub(crate) seller: SellerId,
+    pub(crate) application: Application,
+}
+
+impl Parties {
+    pub(crate) async fn new(fixture: &Fixture) -> Self {
+        let owner = fixture.seller().await;
+        Self {
+            seller: fixture.seller().await,
+            application: fixture.application(owner).await,
+        }
+    }
+
+    pub(crate) fn client_id(&self) -> ClientId {
+        self.application.client_id
+    }
+
+    pub(crate) fn consent(&self, now: DateTime<Utc>) -> NewConsent {
+        NewConsent {
+            family: FamilyId::from(id()),
+            seller: self.seller,
+            client_id: self.client_id(),
+            scopes: self.application.scopes,
+            code: hash(),
+            redirect_uri: REDIRECT.to_owned(),
+            challenge: CodeChallenge::new(CHALLENGE.to_owned()).unwrap(),
+            expires_at: now + TimeDelta::minutes(10),
+        }
+    }
+
+    /// The code of a consent that is committed.
+    pub(crate) async fn code(&self, fixture: &Fixture) -> TokenKey {
+        fixture.tx(async |tx| self.add_consent(tx).await).await
+    }
+
+    pub(crate) async fn add_consent(&self, tx: &dyn Transaction) -> TokenKey {
+        let consent = self.consent(tx.now());
+        let (family, hash) = (consent.family, consent.code);
+        tx.add_consent(consent).await.unwrap();
+        TokenKey { family, hash }
+    }
+
+    /// The pair that a code gave, committed.
+    pub(crate) async fn pair(&self, fixture: &Fixture) -> Pair {
+        let code = self.code(fixture).await;
+        fixture
+            .tx(async |tx| self.exchange(tx, code).await.unwrap())
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn disconnect(&self, tx: &dyn Transaction) {
+        assert!(tx.disconnect(self.seller, self.client_id()).await.unwrap());
+    }
+
+    /// Exchanges a code as its own client. A replay is `Err(None)`.
+    pub(crate) async fn exchange(&self, tx: &dyn Transaction, code: TokenKey) -> Got {
+        let (family, stored) = tx.lock_code(code).await?.unwrap();
+        let presented = CodePresented {
+            client_id: self.client_id(),
+            redirect_uri: REDIRECT.to_owned(),
+            verifier: CodeVerifier::new(VERIFIER.to_owned()).unwrap(),
+        };
+        match stored.unwrap().judge(&family, &presented, tx.now()) {
+            Verdict::Issue(scopes) => {
+                let pair = new_pair(scopes, tx.now());
+                tx.use_code(code, pair).await?;
+                Ok(Ok(keys(code.family, &pair)))
+            }
+            Verdict::RevokeFamily => tx.revoke_family(code.family).await.map(|()| Err(None)),
+            Verdict::Refuse(refusal) => Ok(Err(Some(refusal))),
+        }
+    }
+
+    /// Rotates a refresh token as its own client. A replay is `Err(None)`.
+    pub(crate) async fn rotate(&self, tx: &dyn Transaction, token: TokenKey) -> Got {
+        let (family, stored) = tx.lock_refresh_token(token).await?.unwrap();
+        match stored.unwrap().judge(&family, self.client_id(), tx.now()) {
+            Verdict::Issue(scopes) => {
+                let pair = new_pair(scopes, tx.now());
+                tx.use_refresh_token(token, pair).await?;
+                Ok(Ok(keys(token.family, &pair)))
+            }
+            Verdict::RevokeFamily => tx.revoke_family(token.family).await.map(|()| Err(None)),
+            Verdict::Refuse(refusal) => Ok(Err(Some(refusal))),
+        }
+    }
+}
+
+/// What a client gets that asks for tokens: the pair, or why not.
+pub(crate) type Got = Result<Result<Pair, Option<GrantRefusal>>, StoreError>;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pair {
+    pub(crate) access: TokenKey,
+    pub(crate) refresh: TokenKey,
+}
+
+pub(crate) fn new_pair(scopes: ScopeSet, now: DateTime<Utc>) -> NewPair {
+    NewPair {
+        scopes,
+        access: hash(),
+        access_expires_at: now + TimeDelta::hours(1),
+        refresh: hash(),
+        refresh_expires_at: now + TimeDelta::days(30),
+    }
+}
+
+pub(crate) fn keys(family: FamilyId, pair: &NewPair) -> Pair {
+    let key = |hash| TokenKey { family, hash };
+    Pair {
+        access: key(pair.access),
+        refresh: key(pair.refresh),
+    }
+}

@@ -1,0 +1,282 @@
+//! Orders and their parts, and what sellers and the marketplace do as units of work.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{
+    Change, Claim, Claimed, Fingerprint, IdempotencyKey, KeySpace, Money, OfferId, Remembered, SellerId,
+};
+use offers::{Decision, Offer, OfferPatch, Stock};
+use orders::{
+    Buyer, Carrier, Cause, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, SellerOrder,
+    ShipmentMail, ShippingAddress, Sighting, TrackingNumber, TrackingStatus,
+};
+use usecases::{
+    Failure, Transaction, UnitOfWorkError, Work, patch_offer, place_order, settle_order,
+    settle_order::Settlement, ship_order, transact,
+};
+
+use super::{Chance, Fixture, id, instant, number};
+
+/// How long a claim of a key is leased.
+pub(crate) const LEASE: Duration = Duration::from_mins(1);
+
+impl Fixture {
+    /// Saves parts that are new, in whatever state they are, with their orders opened.
+    pub(crate) async fn save(&self, parts: &[SellerOrder]) {
+        let save = async |tx: &dyn Transaction| {
+            for (n, part) in parts.iter().enumerate() {
+                if !parts[..n].iter().any(|earlier| earlier.id == part.id) {
+                    let opened = tx.open_order(part.id, &part.number, part.is_test, part.placed_at);
+                    opened.await.unwrap();
+                }
+            }
+            let changes = parts.iter().map(|part| Change::made(part.clone(), Vec::new()));
+            tx.save_parts(changes.collect()).await.unwrap();
+        };
+        self.tx(save).await;
+    }
+
+    /// Does work in a transaction of its own, which has to succeed.
+    pub(crate) async fn run<W: Work<Error: std::fmt::Debug>>(&self, work: &W) -> W::Done {
+        transact(&*self.database.units(), work).await.unwrap()
+    }
+
+    /// Places an order for one piece of each offer.
+    pub(crate) async fn place(&self, items: &[(SellerId, OfferId)]) -> OrderRef {
+        OrderRef::Id(self.run(&Place(request(items))).await.id)
+    }
+
+    /// Takes a key.
+    pub(crate) async fn claim_key(&self, claim: &Claim) -> Claimed {
+        self.database.claims().claim(claim, LEASE).await.unwrap()
+    }
+
+    /// Remembers an answer under a key.
+    pub(crate) async fn complete(&self, claim: &Claim, body: &str) {
+        self.tx(async |tx| tx.complete(claim, &answer(body)).await.unwrap())
+            .await;
+    }
+}
+
+/// Placing an order.
+pub(crate) struct Place(pub(crate) place_order::Request);
+
+#[async_trait]
+impl Work for Place {
+    type Done = place_order::Placed;
+    type Error = Failure<place_order::Refusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
+        place_order::place_order(tx, tx, &Chance, &self.0, tx.now()).await
+    }
+}
+
+/// A move over a whole order.
+pub(crate) struct Settle(pub(crate) OrderRef, pub(crate) Settlement);
+
+#[async_trait]
+impl Work for Settle {
+    type Done = Vec<SellerOrder>;
+    type Error = Failure<settle_order::Refusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
+        settle_order::settle_order(tx, tx, &self.0, self.1, tx.now()).await
+    }
+}
+
+/// A seller's report of a shipment.
+pub(crate) struct Report(pub(crate) SellerId, pub(crate) OrderRef);
+
+#[async_trait]
+impl Work for Report {
+    type Done = SellerOrder;
+    type Error = Failure<ship_order::Refusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
+        let report = ship_order::Report {
+            order: self.1.clone(),
+            carrier: Carrier::Dpd,
+            tracking_number: tracking_number(),
+            item_ids: Vec::new(),
+        };
+        ship_order::record_report(tx, &Chance, self.0, &report, None, tx.now()).await
+    }
+}
+
+/// A seller's change of a stock.
+pub(crate) struct Restock(pub(crate) SellerId, pub(crate) OfferId, pub(crate) i64);
+
+#[async_trait]
+impl Work for Restock {
+    type Done = Offer;
+    type Error = Failure<patch_offer::Refusal>;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
+        let patch = OfferPatch {
+            stock: Stock::new(self.2).ok(),
+            ..OfferPatch::default()
+        };
+        patch_offer::patch_offer(tx, self.0, self.1, patch, tx.now()).await
+    }
+}
+
+/// Moderation's decision on an offer.
+pub(crate) struct Moderate(pub(crate) SellerId, pub(crate) OfferId, pub(crate) Decision);
+
+#[async_trait]
+impl Work for Moderate {
+    type Done = ();
+    type Error = UnitOfWorkError;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<(), UnitOfWorkError> {
+        let before = tx.lock_offers(self.0, &[self.1]).await?.remove(0);
+        let change: Change<_, _> = before.moderate(self.2, tx.now());
+        Ok(tx.save_offers(self.0, vec![change]).await?)
+    }
+}
+
+/// A part with every field, placed at an instant and unpaid.
+pub(crate) fn part(seller: SellerId, placed_at: DateTime<Utc>) -> SellerOrder {
+    let item = |quantity| OrderItem {
+        offer: id().into(),
+        title: Some("Czajnik „żółty” \\ 1,7 l".to_owned()),
+        handle: Some("czajnik".to_owned()),
+        sku: Some("CZ-17".to_owned()),
+        quantity,
+        taken: quantity,
+        unit_price: Money::pln(12_999).ok(),
+    };
+    let bare = OrderItem {
+        title: None,
+        handle: None,
+        sku: None,
+        taken: 0,
+        unit_price: None,
+        ..item(1)
+    };
+    SellerOrder {
+        seller,
+        id: id().into(),
+        number: order_number(),
+        is_test: false,
+        several_sellers: false,
+        payment_method: Some("blik".to_owned()),
+        delivery_method: None,
+        placed_at,
+        buyer: Some(Buyer {
+            name: Some("Żaneta Ćwiąkała".to_owned()),
+            email: Some("zaneta@example.com".to_owned()),
+            phone: None,
+        }),
+        shipping_address: Some(ShippingAddress {
+            line1: Some("ul. Prosta 1".to_owned()),
+            line2: None,
+            postal_code: Some("00-001".to_owned()),
+            city: Some("Łódź".to_owned()),
+            country: "PL".to_owned(),
+        }),
+        items: vec![item(2), bare],
+        state: OrderState::Pending,
+        updated_at: placed_at,
+    }
+}
+
+pub(crate) fn order_number() -> OrderNumber {
+    OrderNumber::new(format!("N-{}", number())).unwrap()
+}
+
+pub(crate) fn tracking_number() -> TrackingNumber {
+    TrackingNumber::new(format!("TN-{}", number())).unwrap()
+}
+
+pub(crate) fn shipment(carrier: Carrier) -> NewShipment {
+    NewShipment {
+        id: id().into(),
+        carrier,
+        tracking_number: tracking_number(),
+        sighting: None,
+    }
+}
+
+/// What a carrier says of a parcel.
+pub(crate) fn sighting(status: TrackingStatus, at: Option<DateTime<Utc>>) -> Sighting {
+    Sighting {
+        status,
+        at,
+        raw_code: String::new(),
+    }
+}
+
+/// The part a minute later, paid.
+pub(crate) fn paid(part: SellerOrder) -> SellerOrder {
+    let at = part.placed_at + TimeDelta::minutes(1);
+    part.pay(at).unwrap().after
+}
+
+/// The part two minutes later, on its way.
+pub(crate) fn shipped(part: SellerOrder, carrier: Carrier) -> SellerOrder {
+    let at = part.placed_at + TimeDelta::minutes(2);
+    let shipped = paid(part).ship(shipment(carrier), Cause::Marketplace, at);
+    shipped.unwrap().after
+}
+
+/// A mail to the buyer of an order.
+pub(crate) fn mail(order: OrderId) -> ShipmentMail {
+    ShipmentMail {
+        id: id().into(),
+        order,
+        number: order_number(),
+        to: "zaneta@example.com".to_owned(),
+        name: Some("Żaneta".to_owned()),
+        carrier: Carrier::PocztaPolska,
+        tracking_number: tracking_number(),
+    }
+}
+
+/// An order of one piece of each.
+pub(crate) fn request(items: &[(SellerId, OfferId)]) -> place_order::Request {
+    let items = items.iter().map(|(seller, offer)| place_order::Line {
+        seller: *seller,
+        offer: *offer,
+        quantity: 1,
+        unit_price: None,
+        title: None,
+        sku: None,
+    });
+    place_order::Request {
+        number: None,
+        is_test: false,
+        payment_method: None,
+        delivery_method: None,
+        buyer: part(id().into(), instant()).buyer,
+        shipping_address: None,
+        items: items.collect(),
+    }
+}
+
+/// A claim of its own on a key of a seller's.
+pub(crate) fn claim(seller: SellerId, key: &str, body: &str) -> Claim {
+    Claim {
+        space: KeySpace::Seller(seller),
+        key: IdempotencyKey::new(key.as_bytes()).unwrap(),
+        fingerprint: Fingerprint::of(&[b"PATCH", body.as_bytes()]),
+        fence: id(),
+    }
+}
+
+/// The same request again.
+pub(crate) fn again(claim: &Claim) -> Claim {
+    Claim {
+        fence: id(),
+        ..claim.clone()
+    }
+}
+
+pub(crate) fn answer(body: &str) -> Remembered {
+    Remembered {
+        status: 200,
+        body: body.as_bytes().to_vec(),
+    }
+}

@@ -1,0 +1,329 @@
+//! The unit of work: what is saved together, what is undone, and how a lost transaction tells.
+
+use std::time::Duration;
+
+use adapter_postgres::{ANSWER_WITHIN, Database, DatabaseSettings, SchemaState};
+use futures_util::{future::join_all, join};
+use kernel::{Change, CommitError, PageSize, SellerId, StoreError};
+use oauth::{Limiter, Subject};
+use offers::OfferFilter;
+use tokio::{
+    net::UnixListener,
+    time::{Instant, timeout},
+};
+
+use crate::support::{
+    Fixture, application, handle, hash, id, instant, is_rolled_back, is_unavailable, new_seller, offer,
+    settings,
+};
+
+async fn backends(fixture: &Fixture, condition: &str) -> i64 {
+    let backends = format!("pg_stat_activity where datname = current_database() and {condition}");
+    fixture.rows_of(&backends).await
+}
+
+#[tokio::test]
+async fn what_is_dropped_is_undone_and_its_connection_serves_the_next() {
+    let fixture = Fixture::new().await;
+    let database = fixture.another(1);
+    let mut processes = Vec::new();
+    for _ in 0..5 {
+        let tx = database.units().begin().await.unwrap();
+        let seller = tx.add_seller(new_seller("a@b")).await.unwrap();
+        drop(tx);
+        assert_eq!(database.sellers().seller(seller.id).await.unwrap(), None);
+        let own = "select pid::text from pg_stat_activity where datname = current_database() and application_name = 'seller-api'";
+        processes.extend(fixture.texts(own).await);
+    }
+    processes.dedup();
+    assert_eq!(processes.len(), 1, "the connection was not given back");
+    assert_eq!(backends(&fixture, "state like 'idle in transaction%'").await, 0);
+}
+
+#[tokio::test]
+async fn what_is_dropped_in_the_middle_of_a_statement_is_undone() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let holder = fixture.begin().await;
+    holder.lock_seller(seller).await.unwrap();
+    let waiting = fixture.begin().await;
+    let gave_up = timeout(Duration::from_millis(100), waiting.lock_seller(seller)).await;
+    assert!(gave_up.is_err());
+    is_rolled_back(waiting).await;
+    // Who waits for a row too long is told so.
+    let other = fixture.seller().await;
+    holder.lock_seller(other).await.unwrap();
+    let began = Instant::now();
+    is_unavailable(fixture.begin().await.lock_seller(other).await);
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    holder.commit().await.unwrap();
+    assert!(fixture.begin().await.lock_seller(seller).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_transaction_in_which_something_failed_is_never_taken_for_committed() {
+    let fixture = Fixture::new().await;
+    let tx = fixture.begin().await;
+    let seller = tx.add_seller(new_seller("a@b")).await.unwrap();
+    tx.add_seller(new_seller("A@B")).await.unwrap_err();
+    is_rolled_back(tx).await;
+    assert_eq!(fixture.database.sellers().seller(seller.id).await.unwrap(), None);
+
+    // A check that is made at the commit.
+    fixture
+        .tamper(
+            "alter table applications alter constraint applications_owner_id_fkey deferrable initially deferred; \
+             alter table families alter constraint families_seller_id_fkey deferrable initially deferred",
+        )
+        .await;
+    let orphan = application(SellerId::from(id()));
+    let tx = fixture.begin().await;
+    tx.save_application(Change::made(orphan.clone(), Vec::new()))
+        .await
+        .unwrap();
+    is_rolled_back(tx).await;
+    let found = fixture.database.applications().client(orphan.client_id).await;
+    assert_eq!(found.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_transaction_is_read_committed_and_bounded_and_leaves_nothing_on_its_connection() {
+    const LOOK: &str = "
+        create table seen (n serial, bounds text);
+        create function look() returns trigger language plpgsql as $$ begin
+            insert into seen (bounds) select string_agg(setting, ' ' order by name) from pg_settings
+                where name in ('transaction_isolation', 'statement_timeout', 'lock_timeout',
+                    'idle_in_transaction_session_timeout');
+            return null;
+        end $$;
+        create trigger look after insert on sellers for each statement execute function look();
+        create trigger look after insert on rate_windows for each statement execute function look()";
+    let (fixture, _clock) = Fixture::frozen().await;
+    fixture.tamper(LOOK).await;
+    let database = fixture.another(1);
+    let tx = database.units().begin().await.unwrap();
+    assert_eq!(tx.now(), instant(), "the database's clock");
+    tx.add_seller(new_seller("a@b")).await.unwrap();
+    tx.commit().await.unwrap();
+    let everybody = Subject::client(id().into());
+    database
+        .rate_counter()
+        .count(Limiter::TokenByClient, everybody)
+        .await
+        .unwrap();
+    let bounds = fixture.texts("select bounds from seen order by n").await;
+    assert_eq!(bounds, ["10000 2000 5000 read committed", "0 0 0 read committed"]);
+}
+
+#[tokio::test]
+async fn a_deadlock_and_a_serialization_failure_can_be_repeated() {
+    let fixture = Fixture::new().await;
+    let (one, other) = (fixture.seller().await, fixture.seller().await);
+    // The server looks for circles after a second; here at once.
+    fixture.set("deadlock_timeout", "50ms").await;
+    let database = fixture.another(2);
+    let (first, second) = (
+        database.units().begin().await.unwrap(),
+        database.units().begin().await.unwrap(),
+    );
+    first.lock_seller(one).await.unwrap();
+    second.lock_seller(other).await.unwrap();
+    let lock = async |tx: Box<dyn usecases::Transaction>, seller| tx.lock_seller(seller).await;
+    let (a, b) = join!(lock(first, other), lock(second, one));
+    let (lost, won): (Vec<_>, Vec<_>) = [a, b].into_iter().partition(Result::is_err);
+    assert_eq!((lost.len(), won.len()), (1, 1));
+    assert!(matches!(lost[0], Err(StoreError::Retryable(_))), "{lost:?}");
+
+    fixture
+        .tamper(
+            "create function lose() returns trigger language plpgsql as \
+             'begin raise exception ''lost'' using errcode = ''40001''; end'; \
+             create trigger lose before update on sellers for each row execute function lose()",
+        )
+        .await;
+    let error = fixture
+        .begin()
+        .await
+        .close_seller(one, instant())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, StoreError::Retryable(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_is_lost_is_of_unknown_fate() {
+    let fixture = Fixture::new().await;
+    fixture
+        .tamper(
+            "create function die() returns trigger language plpgsql as \
+             'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'; \
+             create constraint trigger die after insert on sellers deferrable initially deferred \
+             for each row execute function die()",
+        )
+        .await;
+    let tx = fixture.begin().await;
+    tx.add_seller(new_seller("a@b")).await.unwrap();
+    let lost = tx.commit().await.unwrap_err();
+    assert!(matches!(lost, CommitError::Unknown(_)), "{lost:?}");
+}
+
+/// Handles that do not wait for long.
+fn impatient(url: &str, pool_size: usize) -> Database {
+    handle(DatabaseSettings {
+        connect_timeout: Duration::from_secs(2),
+        acquire_timeout: Duration::from_secs(2),
+        ..settings(url, pool_size)
+    })
+}
+
+/// Asks everything that can be asked, at once; each answer has to be that the database is away, and soon.
+async fn everything_is_unavailable(database: &Database) {
+    let (gate, reader, subject) = (
+        database.gate(),
+        database.offer_reader(),
+        Subject::client(id().into()),
+    );
+    let (seller, offer, family) = (id().into(), id().into(), id().into());
+    let token = oauth::TokenKey { family, hash: hash() };
+    let begun = Instant::now();
+    join!(
+        async { is_unavailable(gate.admit(token).await) },
+        async { is_unavailable(reader.offer(seller, offer).await) },
+        async {
+            is_unavailable(
+                reader
+                    .offers(seller, OfferFilter::default(), None, PageSize::default())
+                    .await,
+            );
+        },
+        async { is_unavailable(database.units().begin().await) },
+        async { is_unavailable(database.applications().client(id().into()).await) },
+        async { is_unavailable(database.sellers().seller(seller).await) },
+        async {
+            is_unavailable(
+                database
+                    .rate_counter()
+                    .count(Limiter::TokenByAddress, subject)
+                    .await,
+            );
+        },
+        async { is_unavailable(database.operator_tokens().operator_tokens().await) },
+        async { is_unavailable(database.schema_state().await) },
+    );
+    is_soon(begun);
+}
+
+fn is_soon(begun: Instant) {
+    assert!(
+        begun.elapsed() < ANSWER_WITHIN + Duration::from_millis(400),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn nobody_listens_or_somebody_does_and_says_nothing() {
+    everything_is_unavailable(&impatient("postgres://nobody@127.0.0.1:1/nothing", 8)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let _silent = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    let host = folder.path().to_str().unwrap().replace('/', "%2F");
+    everything_is_unavailable(&impatient(&format!("postgres://nobody@{host}/nothing"), 8)).await;
+
+    // Nor does anybody wait for ever for a connection.
+    let fixture = Fixture::new().await;
+    let narrow = DatabaseSettings {
+        acquire_timeout: Duration::from_millis(100),
+        ..settings(fixture.place.url(), 1)
+    };
+    let database = handle(narrow);
+    let _holder = database.units().begin().await.unwrap();
+    is_unavailable(database.units().begin().await);
+}
+
+#[tokio::test]
+async fn a_statement_that_hangs_is_given_up_and_what_goes_away_comes_back() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let application = fixture.application(seller).await;
+    let (token, offer) = (fixture.token(&application).await, offer(seller));
+    fixture.save_offers(vec![offer.clone()]).await;
+    let database = impatient(fixture.place.url(), 8);
+    let (gate, reader) = (database.gate(), database.offer_reader());
+    let works = async || {
+        assert!(gate.admit(token).await.unwrap().is_some());
+        assert!(reader.offer(seller, offer.id).await.unwrap().is_some());
+        let page = reader
+            .offers(seller, OfferFilter::default(), None, PageSize::default())
+            .await;
+        assert_eq!(page.unwrap().items, std::slice::from_ref(&offer));
+        database.units().begin().await.unwrap().commit().await.unwrap();
+        assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
+    };
+    works().await;
+    fixture
+        .tamper("begin; lock table offers, families in access exclusive mode")
+        .await;
+    let began = Instant::now();
+    let (admission, read) = join!(gate.admit(token), reader.offer(seller, offer.id));
+    is_unavailable(admission);
+    is_unavailable(read);
+    is_soon(began);
+    fixture.tamper("rollback").await;
+    works().await;
+
+    let tx = database.units().begin().await.unwrap();
+    fixture.place.go_away().await;
+    is_unavailable(tx.lock_seller(seller).await);
+    drop(tx);
+    is_unavailable(gate.admit(token).await);
+    is_unavailable(reader.offer(seller, offer.id).await);
+    is_unavailable(database.schema_state().await);
+    is_unavailable(database.units().begin().await);
+    fixture.place.come_back().await;
+    works().await;
+}
+
+#[tokio::test]
+async fn a_group_that_fails_tells_each_of_its_waiters() {
+    let fixture = Fixture::new().await;
+    let application = fixture.application(fixture.seller().await).await;
+    let token = fixture.token(&application).await;
+    fixture
+        .tamper("alter table rate_windows rename to elsewhere")
+        .await;
+    let gate = fixture.database.gate();
+    for answer in join_all((0..50).map(|_| gate.admit(token))).await {
+        is_unavailable(answer);
+    }
+    fixture
+        .tamper("alter table elsewhere rename to rate_windows")
+        .await;
+    assert_eq!(gate.admit(token).await.unwrap().unwrap().quota.place, 1);
+}
+
+#[test]
+fn a_handle_outlives_the_runtime_that_it_began_on() {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().unwrap()
+    };
+    let first = runtime();
+    let (fixture, token, seller) = first.block_on(async {
+        let fixture = Fixture::new().await;
+        let seller = fixture.seller().await;
+        let application = fixture.application(seller).await;
+        let token = fixture.token(&application).await;
+        assert!(fixture.admits(token).await);
+        (fixture, token, seller)
+    });
+    drop(first);
+    runtime().block_on(async {
+        assert!(fixture.admits(token).await);
+        let reader = fixture.database.offer_reader();
+        let page = reader
+            .offers(seller, OfferFilter::default(), None, PageSize::default())
+            .await;
+        assert!(page.unwrap().items.is_empty());
+        fixture.seller().await;
+    });
+}
