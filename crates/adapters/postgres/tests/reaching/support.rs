@@ -1,15 +1,26 @@
 //! A handle on a database at a URL, and what became of an attempt to reach it.
 
-use std::{error::Error, num::NonZeroU32, time::Duration};
+use std::{
+    error::Error as _,
+    num::NonZeroU32,
+    time::{Duration, Instant},
+};
 
 use adapter_postgres::{Database, DatabaseSettings};
 use kernel::StoreError;
-use private_postgres::{Cluster, Options};
+use private_postgres::{Cluster, Error, Options};
 use tokio_postgres::{Client, NoTls};
 
-/// A cluster of a test's own, whose data end with it.
+/// A cluster of a test's own, whose data end with it. A process that another test is just starting may hold the lock of the folder's
+/// owner before for a moment.
 pub(crate) async fn start(options: Options) -> Cluster {
-    let start = move || Cluster::start(options.throw_away(true)).unwrap();
+    let (options, end) = (options.throw_away(true), Instant::now() + Duration::from_secs(10));
+    let start = move || loop {
+        match Cluster::start(options.clone()) {
+            Err(Error::InUse(_)) if Instant::now() < end => std::thread::yield_now(),
+            started => return started.unwrap(),
+        }
+    };
     tokio::task::spawn_blocking(start).await.unwrap()
 }
 
