@@ -2,9 +2,8 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use blackbox::{Receiver, Reply, Sandbox, World, eventually, local_receivers};
+use blackbox::{Receiver, Reply, World, eventually, local_receivers};
 use chrono::TimeDelta;
-use rustix::process::Signal;
 use serde_json::json;
 use testkit::{ServerOptions, TestClock, TestDatabase, TestWorker};
 
@@ -180,49 +179,4 @@ async fn dangerous_settings_are_told_loudly_and_are_none_by_themselves() {
 
 fn trusting(networks: &str) -> ServerOptions {
     ServerOptions::new(PROGRAM).set("SELLER_API__SERVER__TRUSTED_PROXIES", networks)
-}
-
-#[tokio::test]
-async fn the_sandbox_delivers_to_this_machine_where_it_is_told_to() {
-    let folder = tempfile::tempdir().unwrap();
-    let receiver = Receiver::start().await;
-    for (flags, status, loud) in [
-        (&[][..], 400, false),
-        (&["--webhook-addresses", "any"], 201, true),
-    ] {
-        let sandbox = Sandbox::start(PROGRAM, &folder.path().join("data"), flags, &[]).await;
-        let seller = &sandbox.credentials["sellers"][0];
-        let token = seller["personal_token"].as_str().unwrap();
-        let base = sandbox.credentials["base_url"].as_str().unwrap();
-        let listed = sandbox.get(token, "/v1/webhooks").await.expect(200).json();
-        assert_eq!(listed["items"], json!([]), "none is seeded");
-        let made = testkit::Client::new()
-            .post(&format!("{base}/v1/webhooks"))
-            .bearer(token)
-            .json(&json!({"url": receiver.url, "events": ["order.shipped"]}))
-            .send()
-            .await
-            .expect(status)
-            .json();
-        assert_eq!(
-            sandbox.output().contains("ANY address"),
-            loud,
-            "{}",
-            sandbox.output()
-        );
-        if loud {
-            let order = seller["examples"]["order"].as_str().unwrap();
-            testkit::Client::new()
-                .post(&format!("{base}/v1/orders/{order}/shipments"))
-                .bearer(token)
-                .json(&json!({"carrier": "dpd", "tracking_number": "0000000001"}))
-                .send()
-                .await
-                .expect(201);
-            let told = receiver.hears("order.shipped").await;
-            assert_eq!(told.json()["data"]["order_id"], order);
-            told.is_signed_by(made["secret"].as_str().unwrap()).await;
-        }
-        assert_eq!(sandbox.end(Signal::TERM).await, Some(0));
-    }
 }

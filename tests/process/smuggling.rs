@@ -1,183 +1,276 @@
 //! Requests that two readers could read differently, on every listener: one request is answered once or its connection ends,
 //! and nothing of a body is ever carried out.
 
-mod bodies;
-mod listeners;
+use std::time::Duration;
 
-use self::listeners::{INNER, listeners, post, refused};
+use blackbox::{Expect, Wire, World, eventually, request, request_with_body};
+use testkit::TestWorker;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
 
-#[tokio::test]
-async fn a_head_that_is_none_is_refused_with_all_behind_it() {
-    let listeners = listeners().await;
-    let usual = "host: tests.example\r\n{headers}\r\n";
-    let mut cases: Vec<(&str, String)> = Vec::new();
-    for line in [
-        "GET {path}",
-        "GET  {path} HTTP/1.1",
-        "GET\t{path} HTTP/1.1",
-        "GET {path} HTTP/1.1 ",
-        "GET {path} x HTTP/1.1",
-        "GET {path} HTTP/0.9",
-        "GET {path} HTTP/1.2",
-        "GET {path} HTTP/1.10",
-        "GET {path} HTTP/2.0",
-        "GET {path} HTTP/2",
-        "GET {path} http/1.1",
-        "GET {path} HTTP/01.1",
-        "G(T {path} HTTP/1.1",
-        " GET {path} HTTP/1.1",
-        "GET {path}\0 HTTP/1.1",
-        "GET {path}\rx HTTP/1.1",
-        "GET {path} HTTP/1.1\r",
-        "\0GET {path} HTTP/1.1",
-        "PRI * HTTP/2.0",
-    ] {
-        cases.push((line, format!("{line}\r\n{usual}{INNER}")));
+use crate::PROGRAM;
+
+/// What lies where a body is; it has a path that nobody else asks for.
+const INNER: &str = "GET /smuggled HTTP/1.1\r\nhost: inner\r\n\r\n";
+
+/// Requests, and what each listener does with them; how they are written stands at the top of the file.
+const CASES: &str = include_str!("smuggling.txt");
+
+/// A listener, a path that it answers with 200, and the headers that this needs.
+struct Listener {
+    base: String,
+    path: &'static str,
+    headers: String,
+}
+
+/// What a connection said before it ended.
+#[derive(Debug)]
+struct Said {
+    statuses: Vec<u16>,
+    ended: bool,
+    text: String,
+}
+
+impl Said {
+    fn closes(&self) -> bool {
+        self.text.to_lowercase().contains("connection: close")
     }
-    for hosts in [
-        "",
-        "host: a\r\nhost: b\r\n",
-        "host: a\r\nhost: a\r\n",
-        "host : a\r\n",
-    ] {
-        cases.push((
-            hosts,
-            format!("GET {{path}} HTTP/1.1\r\n{hosts}{{headers}}\r\n{INNER}"),
-        ));
+
+    /// Whether this is what a word of the table says.
+    fn is(&self, word: &str) -> bool {
+        match word {
+            "refused" => matches!(self.statuses[..], [] | [400]),
+            "refused-last" => self.statuses == [400] && self.closes(),
+            "once" => self.statuses.len() == 1,
+            "once-or-never" => self.statuses.len() <= 1,
+            "served" => self.statuses == [200],
+            "served-last" => self.statuses == [200] && self.closes(),
+            "served-twice" => self.statuses == [200; 2],
+            "served-thrice" => self.statuses == [200; 3],
+            "no-such-thing" => {
+                matches!(self.statuses[..], [400 | 401 | 404]) && !self.text.contains("Bearer ps_")
+            }
+            _ => panic!("{word} says nothing"),
+        }
     }
-    for header in [
-        "x y: 1",
-        "x\0: 1",
-        "x: \0",
-        "x: a\rb",
-        "(x): 1",
-        "no colon",
-        "x\t: 1",
-        "x: 1\r\n y",
-    ] {
-        cases.push((
-            header,
-            format!("GET {{path}} HTTP/1.1\r\n{header}\r\n{usual}{INNER}"),
-        ));
+}
+
+impl Listener {
+    /// Sends bytes on a connection of their own and reads all that comes of it.
+    async fn hears(&self, template: &str) -> Said {
+        let bytes = template
+            .replace("{path}", self.path)
+            .replace("{headers}", &self.headers);
+        let address = self.base.strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        let mut heard = Vec::new();
+        // An answer that may be waiting for the rest of a body comes after the body's time; idle connections end later.
+        let end = timeout(Duration::from_secs(10), stream.read_to_end(&mut heard)).await;
+        let text = String::from_utf8_lossy(&heard).into_owned();
+        let statuses = text.match_indices("HTTP/1.").map(|(at, _)| {
+            let status = text.get(at + 9..at + 12).unwrap_or_default();
+            status.parse().unwrap_or_default()
+        });
+        Said {
+            statuses: statuses.filter(|status| *status != 100).collect(),
+            ended: end.is_ok(),
+            text,
+        }
     }
-    cases.push((
-        "chunks in HTTP/1.0",
-        post("transfer-encoding: chunked\r\n", &format!("0\r\n\r\n{INNER}"))
-            .replacen("HTTP/1.1", "HTTP/1.0", 1),
-    ));
-    cases.push((
-        "a POST in HTTP/1.0 without a length",
-        post("", INNER).replacen("HTTP/1.1", "HTTP/1.0", 1),
-    ));
-    listeners.hold(&cases, refused).await;
-    listeners.nothing_was_smuggled();
+}
+
+/// The cases of the table: what has to come of them, and the request.
+fn cases() -> impl Iterator<Item = (&'static str, String)> {
+    let lines = CASES
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.flat_map(|line| {
+        let (word, rest) = line.split_once(' ').unwrap();
+        let (shape, text) = rest.trim_start().split_once(' ').unwrap_or((rest.trim(), ""));
+        let text = text
+            .trim_start()
+            .replace("{inner}", INNER)
+            .replace("{n}", &INNER.len().to_string())
+            .replace("{x}", &format!("{:x}", INNER.len()))
+            .replace("{long}", &"a".repeat(20_000))
+            .replace(
+                "{post}",
+                "POST {path} HTTP/1.1\r\nhost: tests.example\r\n{headers}",
+            );
+        let text = unescaped(&text);
+        let post = |headers: &str, body: &str| {
+            format!("POST {{path}} HTTP/1.1\r\nhost: tests.example\r\n{{headers}}{headers}\r\n{body}")
+        };
+        let chunked = "transfer-encoding: chunked\r\n";
+        let usual = "host: tests.example\r\n{headers}";
+        let requests = match shape {
+            "raw" => vec![text],
+            "line" => vec![format!("{text}\r\n{usual}\r\n{INNER}")],
+            "target" => vec![format!("{text}\r\n{usual}\r\n")],
+            "host" => vec![format!("GET {{path}} HTTP/1.1\r\n{text}{{headers}}\r\n")],
+            "header" => vec![format!("GET {{path}} HTTP/1.1\r\n{text}\r\n{usual}\r\n{INNER}")],
+            "last" => vec![format!("GET {{path}} HTTP/1.1\r\n{usual}{text}\r\n\r\n")],
+            "disguise" => ["", &format!("content-length: {}\r\n", INNER.len() + 5)]
+                .map(|length| post(&format!("{text}\r\n{length}"), &format!("0\r\n\r\n{INNER}")))
+                .to_vec(),
+            "length" => vec![post(&format!("content-length: {text}\r\n"), INNER)],
+            "body" => vec![post(
+                &format!("{text}\r\ncontent-length: {}\r\n", INNER.len()),
+                INNER,
+            )],
+            "chunks" => vec![post(chunked, &format!("{text}{INNER}"))],
+            "method" => {
+                let whole = format!("{:x}\r\n{INNER}\r\n0\r\n\r\n", INNER.len());
+                let length = format!("content-length: {}\r\n", INNER.len());
+                [post(&length, INNER), post(chunked, &whole)]
+                    .map(|request| request.replacen("POST", &text, 1))
+                    .to_vec()
+            }
+            _ => panic!("{shape} is no shape"),
+        };
+        requests.into_iter().map(move |request| (word, request))
+    })
+}
+
+/// The text with its escapes, as JSON has them.
+fn unescaped(text: &str) -> String {
+    let quoted = format!("\"{}\"", text.replace('"', "\\\"").replace("\r\n", "\\r\\n"));
+    serde_json::from_str(&quoted).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+async fn world() -> World {
+    World::with(PROGRAM, |options| {
+        options
+            .set("SELLER_API__SERVER__BODY_TIMEOUT", "700ms")
+            .set("SELLER_API__SERVER__HEADER_TIMEOUT", "2s")
+            .set("SELLER_API__SERVER__KEEP_ALIVE", "1s")
+            .set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000)
+    })
+    .await
 }
 
 #[tokio::test]
-async fn a_host_that_is_none_is_refused_and_the_connection_closed() {
-    let listeners = listeners().await;
-    let hosts = [
-        "host: a b\r\n",
-        "host: a/b\r\n",
-        "host: u@a\r\n",
-        "host: a, b\r\n",
-        "host: a:b\r\n",
-        "host: a:80:80\r\n",
-        "host: [::1\r\n",
-        "host: a?b\r\n",
-        "host: a#b\r\n",
-        "host: a\\b\r\n",
-        "host: <a>\r\n",
-    ];
-    let cases = hosts.map(|host| (host, format!("GET {{path}} HTTP/1.1\r\n{host}{{headers}}\r\n")));
-    listeners
-        .hold(&cases, |said| said.statuses == [400] && said.closes())
-        .await;
-}
-
-#[tokio::test]
-async fn whatever_the_target_is_the_host_chooses_nothing() {
-    let listeners = listeners().await;
-    let usual = "host: tests.example\r\n{headers}\r\n";
-    let cases: Vec<_> = [
-        ("absolute", "GET http://tests.example{path} HTTP/1.1"),
-        (
-            "absolute, another host",
-            "GET http://other.example{path} HTTP/1.1",
+async fn a_request_is_answered_once_or_its_connection_ends_and_no_body_is_carried_out() {
+    let world = world().await;
+    let (_, token) = world.reader().await;
+    let (_worker, probes) = TestWorker::listening(&world.options, &world.database).await;
+    let bearer = |token: &str| format!("user-agent: Tests/1.0\r\nauthorization: Bearer {token}\r\n");
+    let listener = |base: &str, path, headers| Listener {
+        base: base.to_owned(),
+        path,
+        headers,
+    };
+    let listeners = [
+        listener(&world.server.base_url, "/v1/me", bearer(&token)),
+        listener(
+            &world.server.backoffice_url,
+            "/healthz",
+            bearer(&world.server.operator_token),
         ),
-        ("an empty line before it", "\r\n\r\nGET {path} HTTP/1.1"),
-    ]
-    .map(|(what, line)| (what, format!("{line}\r\n{usual}")))
-    .into();
-    listeners.hold(&cases, |said| said.statuses == [200]).await;
-    let cases: Vec<_> = [
-        ("authority", "GET tests.example:80 HTTP/1.1"),
-        ("asterisk", "OPTIONS * HTTP/1.1"),
-        ("no slash", "GET healthz HTTP/1.1"),
-        ("two slashes", "GET /{path} HTTP/1.1"),
-        ("dots", "GET /x/..{path} HTTP/1.1"),
-        ("encoded", "GET %2Fhealthz HTTP/1.1"),
-        ("TRACE", "TRACE {path} HTTP/1.1"),
-        ("a tunnel", "CONNECT tests.example:443 HTTP/1.1"),
-    ]
-    .map(|(what, line)| (what, format!("{line}\r\n{usual}")))
-    .into();
-    listeners
-        .hold(&cases, |said| {
-            matches!(said.statuses[..], [400 | 401 | 404]) && !said.text.contains("Bearer ps_")
-        })
-        .await;
-}
-
-#[tokio::test]
-async fn requests_that_come_together_are_answered_one_by_one() {
-    let listeners = listeners().await;
-    let ask = |method: &str| format!("{method} {{path}} HTTP/1.1\r\nhost: tests.example\r\n{{headers}}\r\n");
-    let three = ask("GET").repeat(3);
-    listeners
-        .hold(&[("three", three)], |said| said.statuses == [200, 200, 200])
-        .await;
-}
-
-#[tokio::test]
-async fn the_last_answer_of_a_connection_says_so_and_ends_it() {
-    let listeners = listeners().await;
-    let usual = "host: tests.example\r\n{headers}";
-    let upgrade = "connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__";
-    let cases: Vec<_> = [
-        ("close", "connection: close"),
-        ("close among others", "connection: keep-alive, close"),
-        ("h2c", upgrade),
-        ("a websocket", "connection: upgrade\r\nupgrade: websocket"),
-    ]
-    .map(|(what, lines)| (what, format!("GET {{path}} HTTP/1.1\r\n{usual}{lines}\r\n\r\n")))
-    .into();
-    listeners
-        .hold(&cases, |said| said.statuses == [200] && said.closes())
-        .await;
-    let long = format!(
-        "GET /{} HTTP/1.1\r\nhost: tests.example\r\n\r\n",
-        "a".repeat(9_000)
+        listener(&probes, "/healthz", String::new()),
+    ];
+    let mut faults = Vec::new();
+    for listener in listeners {
+        let listener = std::sync::Arc::new(listener);
+        let asked = cases().map(|(expected, request)| {
+            let listener = listener.clone();
+            tokio::spawn(async move { (expected, listener.hears(&request).await, request) })
+        });
+        for asked in asked.collect::<Vec<_>>() {
+            let (expected, said, request) = asked.await.unwrap();
+            if !(said.ended && said.is(expected)) {
+                faults.push(format!("{}, {expected}: {request:?}: {said:?}", listener.base));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+    let log = world.server.log();
+    assert!(
+        !log.contains("smuggled"),
+        "a request was carried out that lay in a body: {log}"
     );
-    let wide = format!(
-        "GET {{path}} HTTP/1.1\r\n{usual}x: {}\r\n\r\n",
-        "a".repeat(20_000)
-    );
-    listeners
-        .hold(&[("a long URL", long), ("large headers", wide)], |said| {
-            said.statuses.len() == 1
-        })
-        .await;
+    assert!(!log.contains("\"ERROR\"") && !log.contains("actix_http"), "{log}");
+}
+
+/// `POST` with a body in chunks to a listener, which asks for this credential.
+fn chunked(path: &str, token: &str) -> String {
+    let bearer = format!("Bearer {token}");
+    let headers = [
+        ("user-agent", "App/1.0"),
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+        ("transfer-encoding", "chunked"),
+    ];
+    request("POST", path, &headers)
 }
 
 #[tokio::test]
-async fn http_1_0_is_kept_alive_where_it_asks_to_be() {
-    let listeners = listeners().await;
-    let kept = "GET {path} HTTP/1.0\r\n{headers}connection: keep-alive\r\n\r\n";
-    let last = "GET {path} HTTP/1.0\r\n{headers}\r\n";
-    listeners
-        .hold(&[("two", format!("{kept}{last}"))], |said| {
-            said.statuses == [200, 200]
+async fn a_chunk_that_breaks_while_the_body_is_awaited_is_answered() {
+    let world = World::start(PROGRAM).await;
+    let token = world
+        .personal_token(&world.seller().await, &["settings:write"])
+        .await
+        .token;
+    let (server, looked_up) = (&world.server, "select count(*) from rate_windows where $1 = ''");
+    for (base, asked) in [
+        (&server.base_url, chunked("/v1/webhooks", &token)),
+        (
+            &server.backoffice_url,
+            chunked("/sellers", &server.operator_token),
+        ),
+    ] {
+        let mut wire = Wire::connect(base).await;
+        wire.send(asked + "1\r\na\r\n").await;
+        // The body is what is waited for once the token has been looked up.
+        eventually("the look-up", async || {
+            (world.count(looked_up, "").await > 0).then_some(())
         })
         .await;
+        wire.send("ZZ\r\n").await;
+        let answer = wire.answer().await.expect("an answer");
+        answer.refused(400, "validation_error");
+        assert_eq!(answer.must("connection").to_lowercase(), "close");
+        assert!(wire.is_closed().await);
+    }
+}
+
+#[tokio::test]
+async fn a_head_and_its_body_may_come_in_any_pieces() {
+    let world = world().await;
+    let application = world.application(&world.seller().await, &["offers:read"]).await;
+    let form = format!(
+        "grant_type=client_credentials&client_id={}&client_secret={}",
+        application.client_id, application.client_secret
+    );
+    let form_type = ("content-type", "application/x-www-form-urlencoded");
+    let plain = request_with_body("POST", "/oauth/token", &[form_type], &form);
+    let (first, rest) = form.split_at(20);
+    let chunks = format!(
+        "14;x\r\n{first}\r\n{:x}\r\n{rest}\r\n0\r\nx: y\r\n\r\n",
+        rest.len()
+    );
+    let framing = ("transfer-encoding", "chunked");
+    let chunked = request("POST", "/oauth/token", &[form_type, framing]) + &chunks;
+    for (whole, piece) in [
+        (&plain, 1),
+        (&plain, 7),
+        (&plain, 4_000),
+        (&chunked, 1),
+        (&chunked, 11),
+        (&chunked, 4_000),
+    ] {
+        let mut wire = Wire::connect(&world.server.base_url).await;
+        // Twice, so that the next request's beginning comes along with the end of the one before it.
+        for piece in whole.repeat(2).as_bytes().chunks(piece) {
+            assert!(wire.send(piece).await);
+        }
+        for _ in 0..2 {
+            let answer = wire.answer().await.expect("an answer").expect(200);
+            assert!(answer.json()["access_token"].is_string());
+        }
+    }
 }

@@ -1,0 +1,563 @@
+//! The sandbox: what it is seeded with, trade in it, and its life over a folder or a database that somebody names.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use blackbox::{Expect, Receiver, Sandbox, Seller, eventually, line, order_body, run};
+use reqwest::Method;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use testkit::{Answer, Client, Request, TestDatabase};
+use tokio_postgres::NoTls;
+
+use crate::PROGRAM;
+
+const SCOPES: [&str; 6] = [
+    "offers:read",
+    "offers:write",
+    "orders:read",
+    "settings:read",
+    "settings:write",
+    "shipments:write",
+];
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().expect("a list")
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
+
+fn sorted(texts: &Value) -> BTreeSet<&str> {
+    list(texts).iter().map(text).collect()
+}
+
+#[track_caller]
+fn has_keys(value: &Value, names: &str) {
+    let keys = value.as_object().expect("an object").keys();
+    assert!(keys.map(String::as_str).eq(names.split(' ')), "{value}");
+}
+
+/// It keeps no secret, and goes through consent alone.
+fn is_public(application: &Value) -> bool {
+    application["client_secret"].is_null()
+}
+
+fn has_the_shape(credentials: &Value) {
+    has_keys(
+        credentials,
+        "backoffice_token backoffice_url base_url database_url sellers",
+    );
+    for (key, beginning) in [
+        ("base_url", "http://127.0.0.1:"),
+        ("backoffice_url", "http://127.0.0.1:"),
+        ("backoffice_token", "ps_op_"),
+        ("database_url", "postgres"),
+    ] {
+        let value = text(&credentials[key]);
+        assert!(value.starts_with(beginning) && !value.ends_with('/'), "{value}");
+    }
+    assert!(list(&credentials["sellers"]).len() >= 3);
+    for seller in list(&credentials["sellers"]) {
+        has_keys(
+            seller,
+            "applications email examples id password personal_token seller_no",
+        );
+        has_keys(&seller["examples"], "multi_seller_order offer order test_order");
+        assert!(seller["seller_no"].is_i64() && text(&seller["email"]).contains('@'));
+        assert!(!text(&seller["password"]).is_empty());
+        assert!(text(&seller["personal_token"]).starts_with("ps_pt_"));
+        for application in list(&seller["applications"]) {
+            has_keys(
+                application,
+                "client_id client_secret name redirect_uris scopes status",
+            );
+            assert!(text(&application["client_id"]).starts_with("psa_"));
+            assert!(is_public(application) || text(&application["client_secret"]).starts_with("pss_"));
+            let [redirect] = list(&application["redirect_uris"]).as_slice() else {
+                panic!("one redirect address: {application}");
+            };
+            assert!(text(redirect).starts_with("https://") && text(redirect).contains(".example/"));
+        }
+    }
+}
+
+/// A sandbox, seen by its first seller.
+struct Trade {
+    sandbox: Sandbox,
+    first: Value,
+    mail: PathBuf,
+}
+
+impl Trade {
+    async fn start(data: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+        let sandbox = Sandbox::start(PROGRAM, data, flags, environment).await;
+        Self {
+            first: sandbox.credentials["sellers"][0].clone(),
+            mail: data.join("mail"),
+            sandbox,
+        }
+    }
+
+    fn token(&self) -> &str {
+        text(&self.first["personal_token"])
+    }
+
+    fn example(&self, name: &str) -> &str {
+        text(&self.first["examples"][name])
+    }
+
+    async fn read(&self, path: &str) -> Value {
+        self.sandbox.get(self.token(), path).await.expect(200).json()
+    }
+
+    async fn order(&self, order: &str) -> Value {
+        self.read(&format!("/v1/orders/{order}")).await
+    }
+
+    /// How many orders of each status the seller is shown, and under which numbers.
+    async fn orders(&self) -> (BTreeMap<String, usize>, Vec<String>) {
+        let page = self.read("/v1/orders?limit=200").await;
+        let (mut statuses, mut numbers) = (BTreeMap::new(), Vec::new());
+        for order in list(&page["items"]) {
+            *statuses.entry(text(&order["status"]).to_owned()).or_default() += 1;
+            numbers.push(text(&order["order_number"]).to_owned());
+        }
+        (statuses, numbers)
+    }
+
+    /// A POST with a body: to the API, or with the operator's token.
+    async fn post(&self, base: &str, token: &str, path: &str, body: &Value) -> Answer {
+        let url = format!("{}{path}", text(&self.sandbox.credentials[base]));
+        let request = Client::new().post(&url).json(body);
+        let request = if token.is_empty() {
+            request
+        } else {
+            request.bearer(token)
+        };
+        request.send().await
+    }
+
+    async fn office(&self, path: &str, body: &Value) -> Answer {
+        let token = text(&self.sandbox.credentials["backoffice_token"]);
+        self.post("backoffice_url", token, path, body).await
+    }
+
+    /// A new paid order of the seller's.
+    async fn paid(&self) -> String {
+        let seller = Seller {
+            id: text(&self.first["id"]).to_owned(),
+            seller_no: 1,
+            email: String::new(),
+        };
+        let body = order_body(&[line(&seller, self.example("offer"), 1)], json!({}));
+        let placed = self.office("/orders", &body).await.expect(201).json();
+        let id = text(&placed["order_id"]).to_owned();
+        self.office(&format!("/orders/{id}/payment"), &json!({}))
+            .await
+            .expect(200);
+        id
+    }
+
+    fn shipping(&self, order: &str, carrier: &str, number: &str) -> Request {
+        let base = text(&self.sandbox.credentials["base_url"]);
+        let request = Client::new().request(Method::POST, &format!("{base}/v1/orders/{order}/shipments"));
+        let request = request.bearer(self.token()).header("idempotency-key", number);
+        request.json(&json!({"carrier": carrier, "tracking_number": number}))
+    }
+
+    /// The mails that hold a text. They are their owner's alone.
+    fn mails(&self, part: &str) -> Vec<String> {
+        let files = std::fs::read_dir(&self.mail).into_iter().flatten();
+        let paths = files.map(|file| file.unwrap().path());
+        let mails = paths.filter(|path| path.extension().is_some_and(|end| end == "eml"));
+        mails
+            .inspect(|path| {
+                let mode = std::fs::metadata(path).unwrap().permissions().mode();
+                assert_eq!(mode & 0o777, 0o600);
+            })
+            .map(|path| std::fs::read_to_string(path).unwrap())
+            .filter(|mail| mail.contains(part))
+            .collect()
+    }
+
+    /// Connects to its database.
+    async fn database(&self) -> Option<tokio_postgres::Client> {
+        let url = text(&self.sandbox.credentials["database_url"]);
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.ok()?;
+        tokio::spawn(async move { drop(connection.await) });
+        Some(client)
+    }
+
+    /// The process id of its PostgreSQL, which may live where its command line does not tell; none while it is down.
+    async fn postmaster(&self) -> Option<i32> {
+        let asked = "select pg_read_file('postmaster.pid')";
+        let row = self.database().await?.query_one(asked, &[]).await.ok()?;
+        row.get::<_, String>(0).lines().next()?.trim().parse().ok()
+    }
+
+    async fn end(self, signal: Signal) {
+        let code = (signal != Signal::KILL).then_some(0);
+        assert_eq!(self.sandbox.end(signal).await, code);
+    }
+}
+
+async fn sellers_applications_and_offers_are_as_documented(trade: &Trade) {
+    has_the_shape(&trade.sandbox.credentials);
+    for seller in list(&trade.sandbox.credentials["sellers"]) {
+        let me = trade.sandbox.get(text(&seller["personal_token"]), "/v1/me").await;
+        let me = me.expect(200).json();
+        assert_eq!(
+            me["seller"],
+            json!({"id": seller["id"], "seller_no": seller["seller_no"]})
+        );
+        assert_eq!(
+            (sorted(&me["scopes"]), &me["token"]["kind"]),
+            (SCOPES.into(), &json!("personal"))
+        );
+        let own = &list(&seller["applications"])[0];
+        assert!(sorted(&own["scopes"]).is_superset(&SCOPES.into()), "{own}");
+        for application in list(&seller["applications"]).iter().filter(|own| !is_public(own)) {
+            let mut grant = application.clone();
+            grant["grant_type"] = json!("client_credentials");
+            let fields = grant.as_object_mut().unwrap();
+            fields.retain(|name, _| ["grant_type", "client_id", "client_secret"].contains(&name.as_str()));
+            let answer = trade.post("base_url", "", "/oauth/token", &grant).await;
+            if application["status"] == "suspended" {
+                assert_eq!(answer.status, 401, "{application}");
+                continue;
+            }
+            let access = answer.expect(200).json()["access_token"].clone();
+            let me = trade
+                .sandbox
+                .get(text(&access), "/v1/me")
+                .await
+                .expect(200)
+                .json();
+            assert_eq!(
+                me["app"],
+                json!({"client_id": application["client_id"], "name": application["name"]})
+            );
+            assert_eq!(sorted(&me["scopes"]), sorted(&application["scopes"]));
+        }
+    }
+    let applications = list(&trade.first["applications"]);
+    let statuses: BTreeSet<_> = applications.iter().map(|one| text(&one["status"])).collect();
+    assert_eq!(statuses, ["active", "pending", "suspended"].into());
+    assert_eq!(list(&applications[0]["scopes"]).len(), 17);
+    let public: Vec<_> = applications.iter().filter(|one| is_public(one)).collect();
+    assert!(
+        matches!(public[..], [one] if one["status"] == "active"),
+        "{public:?}"
+    );
+    trade
+        .read(&format!("/v1/offers/{}", trade.example("offer")))
+        .await;
+    let offers = trade.read("/v1/offers?limit=200").await;
+    let offers = list(&offers["items"]);
+    let statuses: BTreeSet<_> = offers.iter().map(|offer| text(&offer["status"])).collect();
+    assert_eq!(statuses, ["draft", "proposed", "published", "rejected"].into());
+    for field in ["price", "stock"] {
+        let with = offers.iter().filter(|offer| !offer[field].is_null()).count();
+        assert!(
+            (1..offers.len()).contains(&with),
+            "offers with and without {field}"
+        );
+    }
+}
+
+async fn orders_are_of_every_kind_and_history_stays_as_it_was(trade: &Trade) {
+    let (statuses, numbers) = trade.orders().await;
+    assert!(numbers.len() > 25, "{numbers:?}");
+    for status in ["pending", "processing", "shipped", "delivered", "cancelled"] {
+        assert!(statuses[status] > 0, "{statuses:?}");
+    }
+    assert!(
+        trade.mails("").is_empty(),
+        "what was shipped days ago is not told now"
+    );
+    for seller in list(&trade.sandbox.credentials["sellers"]) {
+        let path = format!("/v1/orders/{}", text(&seller["examples"]["order"]));
+        let order = trade.sandbox.get(text(&seller["personal_token"]), &path).await;
+        let order = order.expect(200).json();
+        assert_eq!(
+            (&order["status"], &order["is_test"]),
+            (&json!("processing"), &json!(false))
+        );
+    }
+    let test = trade.order(trade.example("test_order")).await;
+    assert!(test["is_test"] == true && !numbers.contains(&text(&test["order_number"]).to_owned()));
+    let several = trade.shipping(trade.example("multi_seller_order"), "inpost", "1234");
+    assert_eq!(several.send().await.expect(409).code(), "multi_seller_order");
+    // The example is an order that the guide's calls can ship.
+    let test = trade.example("test_order");
+    trade.shipping(test, "dhl", "AA-DELIVERED-1").send().await;
+    assert_ne!(
+        trade.order(test).await["status"],
+        "delivered",
+        "test orders ask no carrier"
+    );
+
+    let example = trade.example("order");
+    trade
+        .shipping(example, "inpost", "LATER1234")
+        .send()
+        .await
+        .expect(201);
+    eventually("the delivery", async || {
+        (trade.order(example).await["status"] == "delivered").then_some(())
+    })
+    .await;
+    eventually("its mail", async || trade.mails("LATER1234").pop()).await;
+    let (now, _) = trade.orders().await;
+    assert_eq!(
+        now["shipped"], statuses["shipped"],
+        "the others stay on their way"
+    );
+}
+
+async fn carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(trade: &Trade) {
+    for (carrier, number, already, status) in [
+        ("dhl", "AA-DELIVERED-2", true, "delivered"),
+        ("gls", "AA-TRANSIT-1", false, "shipped"),
+        ("ups", "AA-ERROR-1", false, "shipped"),
+        ("fedex", "AA-TIMEOUT-1", false, "shipped"),
+        ("dpd", "AA-NOBODYS-1", false, "shipped"),
+        // It is never asked, in the sandbox too.
+        ("other", "AA-DELIVERED-3", false, "shipped"),
+    ] {
+        let order = trade.paid().await;
+        let made = trade
+            .shipping(&order, carrier, number)
+            .send()
+            .await
+            .expect(201)
+            .json();
+        let told = (&made["delivered_already"], &made["buyer_notified"]);
+        assert_eq!(told, (&json!(already), &json!(!already)), "{number}");
+        let seen = trade.order(&order).await;
+        assert_eq!(seen["status"], status, "{number}");
+        assert!(!already || seen["shipped_at"] == seen["delivered_at"]);
+    }
+    assert!(trade.mails("AA-DELIVERED-2").is_empty());
+    let order = trade.paid().await;
+    let number = "520000000000000000TRANSIT1";
+    let first = trade.shipping(&order, "inpost", number).send().await.expect(201);
+    let again = trade.shipping(&order, "inpost", number).send().await.expect(201);
+    assert_eq!(
+        (again.must("idempotent-replayed"), &again.bytes),
+        ("true", &first.bytes)
+    );
+    let mail = eventually("the mail", async || trade.mails(number).pop()).await;
+    for part in [
+        "ewa@buyer.example",
+        "InPost",
+        "Message-ID:",
+        "text/plain",
+        "text/html",
+    ] {
+        assert!(mail.contains(part), "no `{part}` in the mail:\n{mail}");
+    }
+    assert_eq!(trade.mails(number).len(), 1);
+    assert_eq!(
+        trade.order(&order).await["shipment"]["tracking_status"],
+        "in_transit"
+    );
+}
+
+#[tokio::test]
+async fn an_empty_database_becomes_a_sandbox_in_which_one_trades() {
+    let (database, folder) = (TestDatabase::empty().await, tempfile::tempdir().unwrap());
+    let data = folder.path().join("data");
+    let environment = [
+        ("DATABASE_URL", database.url()),
+        ("SELLER_API__RATE_LIMIT__DEFAULT", "1234"),
+        ("SELLER_API__TRACKING__POLL_INTERVAL", "100ms"),
+    ];
+    let trade = Trade::start(&data, &[], &environment).await;
+    assert_eq!(trade.sandbox.credentials["database_url"], database.url());
+    let limited = trade.sandbox.get(trade.token(), "/v1/me").await.expect(200);
+    assert_eq!(
+        limited.must("x-ratelimit-limit"),
+        "1234",
+        "settings hold in the sandbox too"
+    );
+    sellers_applications_and_offers_are_as_documented(&trade).await;
+    orders_are_of_every_kind_and_history_stays_as_it_was(&trade).await;
+    carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(&trade).await;
+
+    // Deliveries go to this machine where it is told so, and loudly.
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "events": ["order.shipped"]});
+    assert_eq!(
+        trade.read("/v1/webhooks").await["items"],
+        json!([]),
+        "none is seeded"
+    );
+    trade
+        .post("base_url", trade.token(), "/v1/webhooks", &hook)
+        .await
+        .expect(400);
+    assert!(!trade.sandbox.output().contains("ANY address"));
+    let token = trade.token().to_owned();
+    trade.end(Signal::TERM).await;
+    let again = Trade::start(&data, &["--webhook-addresses", "any"], &environment).await;
+    assert_eq!(again.token(), token);
+    assert!(again.sandbox.output().contains("ANY address"));
+    let made = again
+        .post("base_url", &token, "/v1/webhooks", &hook)
+        .await
+        .expect(201)
+        .json();
+    let order = again.paid().await;
+    again
+        .shipping(&order, "dpd", "0000000001")
+        .send()
+        .await
+        .expect(201);
+    let told = receiver.hears("order.shipped").await;
+    assert_eq!(told.json()["data"]["order_id"], order);
+    told.is_signed_by(text(&made["secret"])).await;
+    again.end(Signal::INT).await;
+
+    let fresh = [Sandbox::arguments(&data).as_slice(), &["--fresh"]].concat();
+    let refused = run(PROGRAM, &fresh, &environment).await.failure();
+    let says_why = refused.stderr.contains("--fresh") && refused.stderr.contains("DATABASE_URL");
+    assert!(says_why, "{}", refused.output());
+}
+
+/// What a dump holds; a line of it is other each time.
+async fn contents(database: &TestDatabase) -> Vec<String> {
+    let dump = database.dump().await;
+    let lines = dump.lines().filter(|line| !line.contains("restrict "));
+    lines.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_database_with_anything_else_in_it_is_refused_and_left_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let (foreign, production) = (TestDatabase::empty().await, TestDatabase::create().await);
+    let customers = "create table customers (id int); insert into customers values (1)";
+    foreign.connect().await.batch_execute(customers).await.unwrap();
+    for database in [&foreign, &production] {
+        let before = contents(database).await;
+        let environment = [("DATABASE_URL", database.url())];
+        let refused = run(PROGRAM, &Sandbox::arguments(&data), &environment)
+            .await
+            .failure();
+        assert!(refused.stderr.contains("empty"), "{}", refused.output());
+        assert!(contents(database).await == before);
+    }
+}
+
+/// Processes that work in a folder or name it on their command line.
+fn processes_of(folder: &Path) -> Vec<String> {
+    let folder = folder.canonicalize().unwrap().to_str().unwrap().to_owned();
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let told = processes.filter_map(|process| {
+        let path = process.path();
+        let works_in = std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&folder));
+        let line = String::from_utf8_lossy(&std::fs::read(path.join("cmdline")).ok()?).replace('\0', " ");
+        (works_in || line.contains(&folder)).then_some(line)
+    });
+    told.collect()
+}
+
+/// True while the process lives; a zombie does not.
+fn lives(process: i32) -> bool {
+    std::fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
+}
+
+#[tokio::test]
+async fn it_keeps_its_data_ends_cleanly_and_gets_over_deaths() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let first = Trade::start(&data, &[], &[]).await;
+    let (token, orders) = (first.token().to_owned(), first.orders().await);
+    let mode = std::fs::metadata(data.join("credentials.json"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o077, 0, "the credentials are the owner's alone");
+    let output = first.sandbox.output();
+    assert!(
+        output.contains("curl") && output.contains("ps_pt_"),
+        "a call to copy is printed:\n{output}"
+    );
+    let second = Sandbox::refused(PROGRAM, &data, 1).await;
+    assert!(second.stderr.contains("in use"), "{}", second.output());
+
+    let postgres = first.postmaster().await.unwrap();
+    assert!(lives(postgres) && !processes_of(&data).is_empty());
+    first.end(Signal::INT).await;
+    let output = std::fs::read_to_string(data.with_extension("log")).unwrap();
+    let (_, end) = output.split_once("SIGINT").expect("it says that it stops");
+    assert!(
+        !end.contains("WARN") && !end.contains("ERROR"),
+        "a clean end alarms:\n{end}"
+    );
+    assert!(!lives(postgres));
+    assert_eq!(processes_of(&data), Vec::<String>::new());
+
+    // It is killed itself, then its PostgreSQL is.
+    let again = Trade::start(&data, &[], &[]).await;
+    assert_eq!(
+        (again.token(), again.orders().await),
+        (token.as_str(), orders.clone())
+    );
+    again.end(Signal::KILL).await;
+    let again = Trade::start(&data, &[], &[]).await;
+    assert_eq!((again.token(), again.orders().await), (token.as_str(), orders));
+    again.order(again.example("order")).await;
+    let postgres = again.postmaster().await.unwrap();
+    kill_process(Pid::from_raw(postgres).unwrap(), Signal::KILL).unwrap();
+    let ready = format!("{}/readyz", text(&again.sandbox.credentials["backoffice_url"]));
+    let anew = eventually("it recovers by itself", async || {
+        let anew = again.postmaster().await.filter(|now| *now != postgres)?;
+        (Client::new().get(&ready).send().await.status == 200).then_some(anew)
+    })
+    .await;
+    again.read("/v1/offers").await;
+    again.end(Signal::TERM).await;
+    assert!(!lives(anew));
+
+    let fresh = Trade::start(&data, &["--fresh"], &[]).await;
+    assert_ne!(fresh.token(), token);
+    fresh.sandbox.get(&token, "/v1/me").await.expect(401);
+    fresh.read("/v1/me").await;
+    fresh.end(Signal::INT).await;
+    assert_eq!(processes_of(&data), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_folder_or_port_that_cannot_be_used_is_named_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    Sandbox::refused(PROGRAM, &file.join("data"), 1).await;
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let data = folder.path().join("data");
+    for ports in [[port.as_str(), "0"], ["0", &port]] {
+        let [api, office] = ports;
+        let folder = data.to_str().unwrap();
+        let arguments = [
+            "sandbox",
+            "--data-dir",
+            folder,
+            "--port",
+            api,
+            "--backoffice-port",
+            office,
+        ];
+        let refused = run(PROGRAM, &arguments, &[]).await.failure();
+        assert!(refused.stderr.contains(&port), "{}", refused.output());
+        assert!(processes_of(&data).is_empty());
+    }
+}
