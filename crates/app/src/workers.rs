@@ -119,7 +119,7 @@ impl Shared {
     fn deliver_webhooks(&self) {
         let (config, external) = (&self.config.webhooks, &self.external);
         self.keep_doing(Deliveries {
-            lanes: self.database.lanes(),
+            queues: self.database.subscription_queues(),
             sender: external.receivers.clone(),
             randomness: self.randomness.clone(),
             clock: Arc::clone(&external.clock),
@@ -129,7 +129,7 @@ impl Shared {
             tasks: self.tasks.clone(),
         });
         self.keep_doing(Reconciliation {
-            lanes: self.database.lanes(),
+            queues: self.database.subscription_queues(),
         });
     }
 

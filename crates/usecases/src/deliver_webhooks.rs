@@ -1,10 +1,10 @@
-//! The webhook worker: it claims lanes (one queue of deliveries per subscription), sends what is due, and records the outcome.
+//! The webhook worker: it claims queues (one queue of deliveries per subscription), sends what is due, and records the outcome.
 //!
 //! - It claims only what can start now: memory is bounded by its slots, and other workers can take the rest.
-//! - At most one claim, one settlement and one top-up are under way. Attempts that end meanwhile go into the next settlement: the
+//! - At most one claim, one settlement and one refill are under way. Attempts that end meanwhile go into the next settlement: the
 //!   busier the worker, the fewer statements per delivery.
 //! - It holds no database connection while it waits for a receiver.
-//! - A slot only ever waits for a receiver. A delivery that the sender cannot begin now does not count as an attempt: its lane rests
+//! - A slot only ever waits for a receiver. A delivery that the sender cannot begin now does not count as an attempt: its queue rests
 //!   for a moment before it is due again.
 
 mod in_flight;
@@ -15,23 +15,23 @@ mod worker;
 
 use async_trait::async_trait;
 use kernel::{Randomness, StoreError};
-use webhooks::{Conclusion, Lanes, RetrySchedule, WebhookSender};
+use webhooks::{AttemptRecord, RetrySchedule, SubscriptionQueues, WebhookSender};
 
 use worker::Worker;
 
 /// Concurrency limits of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
-    /// Attempts in all, at least 1. Lanes that fail get half of them at most.
+    /// Attempts in all, at least 1. Queues that fail get half of them at most.
     pub attempts: u16,
-    /// Attempts of one lane, at least 1.
-    pub per_lane: u16,
-    /// Attempts of one lane that fails, at least 1.
-    pub per_failing_lane: u16,
-    /// Attempts of all lanes of one application, at least 1. All its receivers may become silent at once, and no lane counts as
+    /// Attempts of one queue, at least 1.
+    pub per_queue: u16,
+    /// Attempts of one queue that fails, at least 1.
+    pub per_failing_queue: u16,
+    /// Attempts of all queues of one application, at least 1. All its receivers may become silent at once, and no queue counts as
     /// failing until its first attempts have timed out.
     pub per_application: u16,
-    /// Of these, attempts in failing lanes, at least 1, so that the application's other lanes do not wait for them.
+    /// Of these, attempts in failing queues, at least 1, so that the application's other queues do not wait for them.
     pub failing_per_application: u16,
 }
 
@@ -52,8 +52,8 @@ impl Default for Slots {
     fn default() -> Self {
         Self {
             attempts: 512,
-            per_lane: 12,
-            per_failing_lane: 2,
+            per_queue: 12,
+            per_failing_queue: 2,
             per_application: 128,
             failing_per_application: 64,
         }
@@ -68,7 +68,7 @@ pub trait Pulse: Send + Sync {
 
 /// For logs and metrics.
 pub trait Observer: Send + Sync {
-    fn ended(&self, conclusion: &Conclusion);
+    fn ended(&self, record: &AttemptRecord);
     /// The store failed; the call is repeated.
     fn failed(&self, error: StoreError);
 }
@@ -76,7 +76,7 @@ pub trait Observer: Send + Sync {
 /// What the worker needs.
 #[derive(Clone, Copy)]
 pub struct Dispatch<'a> {
-    pub lanes: &'a dyn Lanes,
+    pub queues: &'a dyn SubscriptionQueues,
     pub sender: &'a dyn WebhookSender,
     /// For fences and jitter.
     pub randomness: &'a dyn Randomness,

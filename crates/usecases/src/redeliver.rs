@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
-use webhooks::{DeliveryId, Event, NewDelivery, SubscriptionId, SubscriptionStore, told_again};
+use webhooks::{DeliveryId, Event, NewDelivery, SubscriptionId, SubscriptionStore, with_delivery_id};
 
 use crate::{Failure, failure::refuse};
 
@@ -30,7 +30,7 @@ pub async fn redeliver(
         return refuse(Refusal::NotFound);
     };
     let id = randomness.uuid().into();
-    let body = told_again(&body, id)
+    let body = with_delivery_id(&body, id)
         .ok_or_else(|| StoreError::corrupt("deliveries", delivery, "a body without its id"))?;
     let again = NewDelivery {
         id,

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::{DueMail, Mail, MailFate, MailQueue, Mailer, Randomness, StoreError};
+use kernel::{DueMail, Mail, MailQueue, MailStep, Mailer, Randomness, StoreError};
 
 /// How many mails are leased at a time.
 const BATCH: u16 = 20;
@@ -26,7 +26,7 @@ impl<M> std::fmt::Debug for Post<'_, M> {
 }
 
 /// Sends a batch, all at once so that a slow server does not let the leases run out, and returns what became of each; empty when nothing is due.
-pub async fn send_mails<M: Mail>(post: Post<'_, M>) -> Result<Vec<MailFate>, StoreError> {
+pub async fn send_mails<M: Mail>(post: Post<'_, M>) -> Result<Vec<MailStep>, StoreError> {
     let due = post
         .queue
         .lease_mails(post.randomness.uuid(), BATCH, LEASE)
@@ -35,11 +35,11 @@ pub async fn send_mails<M: Mail>(post: Post<'_, M>) -> Result<Vec<MailFate>, Sto
     sent.into_iter().collect()
 }
 
-async fn send_one<M: Mail>(post: &Post<'_, M>, due: &DueMail<M>) -> Result<MailFate, StoreError> {
+async fn send_one<M: Mail>(post: &Post<'_, M>, due: &DueMail<M>) -> Result<MailStep, StoreError> {
     let outcome = post.mailer.send(&due.mail).await;
-    let fate = MailFate::after(due.attempt, &outcome);
-    post.queue.settle_mail(due.mail.id(), due.fence, fate).await?;
-    Ok(fate)
+    let next = MailStep::after(due.attempt, &outcome);
+    post.queue.settle_mail(due.mail.id(), due.fence, next).await?;
+    Ok(next)
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
             mailer: &mailer,
             randomness: &chance(),
         };
-        let fates = send_mails(post).await.unwrap();
-        assert_eq!(fates, [MailFate::Retry(TimeDelta::minutes(1)), MailFate::Sent]);
+        let steps = send_mails(post).await.unwrap();
+        assert_eq!(steps, [MailStep::Retry(TimeDelta::minutes(1)), MailStep::Sent]);
     }
 }

@@ -70,24 +70,24 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<Queues, StoreError> 
     let asked = asked.collect::<Vec<_>>();
     let look = sql!(Found:
         "with clock as materialized (select api_now() as at), \
-         bounds as materialized (select ", QUEUE_LIMIT, " as most, ", LANES, " as lanes), \
-         lanes as materialized ( \
+         bounds as materialized (select ", QUEUE_LIMIT, " as most, ", LANES, " as queues), \
+         queues as materialized ( \
            (select seller_id, id from subscriptions where wake_at is not null and not failing \
-             order by wake_at limit (select lanes from bounds)) \
+             order by wake_at limit (select queues from bounds)) \
            union all \
            (select seller_id, id from subscriptions where wake_at is not null and failing \
-             order by wake_at limit (select lanes from bounds))), \
+             order by wake_at limit (select queues from bounds))), \
          found (queue, waiting, oldest) as ( \
            select 'first', \
              (select count(*) from (select from deliveries where due_at is not null and attempt = 0 \
                order by seller_id, subscription_id, due_at limit (select most from bounds)) d), \
-             (select min(d.due_at) from lanes l cross join lateral (select due_at from deliveries \
+             (select min(d.due_at) from queues l cross join lateral (select due_at from deliveries \
                where seller_id = l.seller_id and subscription_id = l.id and due_at is not null and attempt = 0 \
                order by due_at limit 1) d) \
            union all select 'repeated', \
              (select count(*) from (select from deliveries where due_at is not null and attempt > 0 \
                order by seller_id, subscription_id, due_at limit (select most from bounds)) d), \
-             (select min(d.due_at) from lanes l cross join lateral (select due_at from deliveries \
+             (select min(d.due_at) from queues l cross join lateral (select due_at from deliveries \
                where seller_id = l.seller_id and subscription_id = l.id and due_at is not null and attempt > 0 \
                order by due_at limit 1) d) \
            union all select 'shipment_mails', count(*), min(due_at) from (select due_at from mails \

@@ -18,7 +18,7 @@ use offers::OfferReader;
 use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Transaction, UnitOfWork};
-use webhooks::{DeliveryDirectory, Lanes, SubscriptionReader};
+use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
 use crate::{
     accounts::{Sellers, StoredOperatorTokens, audit::Audit, panel::Panel, usage::Usage},
@@ -163,7 +163,7 @@ impl Database {
         self
     }
 
-    /// Notified after each commit of this handle and its clones that has woken a lane of deliveries. One of those that wait
+    /// Notified after each commit of this handle and its clones that has woken a queue of deliveries. One of those that wait
     /// hears of it; where nobody waits, the next one does.
     pub fn queued(&self) -> Arc<Notify> {
         Arc::clone(&self.tools.queued)
@@ -236,8 +236,8 @@ impl Database {
         Arc::new(AllDeliveries(self.autocommit("subscriptions")))
     }
 
-    /// The lanes of deliveries that wait to be carried out.
-    pub fn lanes(&self) -> Arc<dyn Lanes> {
+    /// The queues in which deliveries wait.
+    pub fn subscription_queues(&self) -> Arc<dyn SubscriptionQueues> {
         Arc::new(StoredQueues::new(
             self.autocommit("lanes"),
             self.tools.sealing.clone(),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{DueMail, MailFate, MailId, MailQueue, StoreError};
+use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
 use oauth::{AccountMail, LinkKind};
 use orders::ShipmentMail;
 use uuid::Uuid;
@@ -27,12 +27,12 @@ pub(crate) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> 
     rows.filter_map(|row| row.inspect_err(tell).ok()).collect()
 }
 
-/// A mail's fate as SQL takes it: a word, and the microseconds until the next attempt.
-fn fate_columns(fate: MailFate) -> (&'static str, Option<i64>) {
-    match fate {
-        MailFate::Sent => ("sent", None),
-        MailFate::Dead => ("dead", None),
-        MailFate::Retry(delay) => ("again", Some(microseconds(delay))),
+/// A mail's next step as SQL takes it: a word, and the microseconds until the next attempt.
+fn step_columns(next: MailStep) -> (&'static str, Option<i64>) {
+    match next {
+        MailStep::Sent => ("sent", None),
+        MailStep::Dead => ("dead", None),
+        MailStep::Retry(delay) => ("again", Some(microseconds(delay))),
     }
 }
 
@@ -94,10 +94,10 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
         Ok(readable(rows.into_iter().map(|row| row.leased(fence))))
     }
 
-    async fn settle_mail(&self, mail: MailId, fence: Uuid, fate: MailFate) -> Result<(), StoreError> {
-        let (fate, delay) = fate_columns(fate);
-        let settle = sql!((): "update mails set fence = null, sent_at = case ", fate,
-            " when 'sent' then clock.at end, dead_at = case ", fate,
+    async fn settle_mail(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
+        let (next, delay) = step_columns(next);
+        let settle = sql!((): "update mails set fence = null, sent_at = case ", next,
+            " when 'sent' then clock.at end, dead_at = case ", next,
             " when 'dead' then clock.at end, due_at = clock.at + ", delay,
             " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
             " and fence = ", fence, "");
@@ -185,11 +185,11 @@ impl MailQueue<AccountMail> for AccountMails {
     }
 
     /// A link that was sent, or never will be, is not kept.
-    async fn settle_mail(&self, mail: MailId, fence: Uuid, fate: MailFate) -> Result<(), StoreError> {
-        let (fate, delay) = fate_columns(fate);
-        let settle = sql!((): "update account_mails set fence = null, sent_at = case ", fate,
-            " when 'sent' then clock.at end, dead_at = case ", fate,
-            " when 'dead' then clock.at end, url = case when ", fate, " = 'again' then url end, due_at = clock.at + ", delay,
+    async fn settle_mail(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
+        let (next, delay) = step_columns(next);
+        let settle = sql!((): "update account_mails set fence = null, sent_at = case ", next,
+            " when 'sent' then clock.at end, dead_at = case ", next,
+            " when 'dead' then clock.at end, url = case when ", next, " = 'again' then url end, due_at = clock.at + ", delay,
             " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
             " and fence = ", fence, "");
         // No row: the lease was lost.

@@ -237,12 +237,12 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
     let clear = sql!(ClearedRow:
         "with recursive age as materialized (select (lpad(to_hex(floor(extract(epoch from (select api_now()) - interval '30 days') \
              * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid as id), \
-         lane as ((select seller_id, subscription_id, 0 as n from deliveries where (seller_id, subscription_id) >= (",
+         queue as ((select seller_id, subscription_id, 0 as n from deliveries where (seller_id, subscription_id) >= (",
         place.seller, ", ", place.subscription, ") order by seller_id, subscription_id limit 1) \
-           union all select d.seller_id, d.subscription_id, l.n + 1 from lane l cross join lateral (\
+           union all select d.seller_id, d.subscription_id, l.n + 1 from queue l cross join lateral (\
              select seller_id, subscription_id from deliveries where (seller_id, subscription_id) > (l.seller_id, l.subscription_id) \
              order by seller_id, subscription_id limit 1) d where l.n < ", queues,
-        "), doomed as materialized (select d.seller_id, d.subscription_id, d.id from lane l cross join age \
+        "), doomed as materialized (select d.seller_id, d.subscription_id, d.id from queue l cross join age \
            left join subscriptions s on s.seller_id = l.seller_id and s.id = l.subscription_id \
            cross join lateral (select x.seller_id, x.subscription_id, x.id from deliveries x where x.seller_id = l.seller_id \
              and x.subscription_id = l.subscription_id and (s.id is null or (x.due_at is null \
@@ -253,7 +253,7 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
         "), cleared as (delete from deliveries d using doomed x where d.seller_id = x.seller_id \
              and d.subscription_id = x.subscription_id and d.id = x.id), \
          size as (select count(*) as rows, count(*) >= ", batch, " as full from doomed), \
-         next as (select seller_id, subscription_id from lane where n = ", queues,
+         next as (select seller_id, subscription_id from queue where n = ", queues,
         "), last as (select seller_id, subscription_id from doomed order by seller_id desc, subscription_id desc limit 1) \
          select z.rows, z.full, case when z.full then l.seller_id else n.seller_id end, \
            case when z.full then l.subscription_id else n.subscription_id end \

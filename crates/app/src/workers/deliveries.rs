@@ -1,4 +1,4 @@
-//! Delivers webhooks, measures how that goes, and wakes lanes that were forgotten.
+//! Delivers webhooks, measures how that goes, and wakes queues that were forgotten.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -21,21 +21,21 @@ use usecases::{
 use uuid::Uuid;
 use web::{Tasks, request_span::SPANS};
 use webhooks::{
-    Attempted, Claimed, Conclusion, DeliveryId, Failure, Fate, Lanes, Message, Outcome, Release,
-    RetrySchedule, Room, Sent, TopUp, ToppedUp, WebhookSender,
+    AttemptRecord, Attempted, Capacity, Claimed, DeliveryId, Failure, Message, NextStep, Outcome, Refill,
+    Refilled, Release, RetrySchedule, Sent, SubscriptionQueues, WebhookSender,
 };
 
 use super::routine::{Routine, Trouble};
 
 /// How long a delivery that another process has queued waits at most before this one looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often forgotten lanes are looked for.
+/// How often forgotten queues are looked for.
 const RECONCILE_EVERY: Duration = Duration::from_mins(1);
 
 /// The worker. Its batch lasts until the process stops, and ends when the attempts that were under way then have ended and
 /// are recorded.
 pub(super) struct Deliveries {
-    pub(super) lanes: Arc<dyn Lanes>,
+    pub(super) queues: Arc<dyn SubscriptionQueues>,
     pub(super) sender: Arc<dyn WebhookSender>,
     pub(super) randomness: Arc<dyn Randomness>,
     pub(super) clock: Arc<dyn Clock>,
@@ -51,13 +51,13 @@ impl Routine for Deliveries {
     const NAME: &'static str = "deliveries";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
-        let lanes = WatchedLanes::new(Arc::clone(&self.lanes), Arc::clone(&self.clock));
+        let queues = WatchedQueues::new(Arc::clone(&self.queues), Arc::clone(&self.clock));
         let dispatch = Dispatch {
-            lanes: &lanes,
+            queues: &queues,
             sender: &SpreadSender(Arc::clone(&self.sender)),
             randomness: &*self.randomness,
             pulse: &Hinted(&self.queued),
-            observer: &lanes,
+            observer: &queues,
             schedule: self.schedule,
             slots: self.slots,
         };
@@ -77,9 +77,9 @@ impl Pulse for Hinted<'_> {
     }
 }
 
-/// Wakes lanes that sleep though something is due in them.
+/// Wakes queues that sleep though something is due in them.
 pub(super) struct Reconciliation {
-    pub(super) lanes: Arc<dyn Lanes>,
+    pub(super) queues: Arc<dyn SubscriptionQueues>,
 }
 
 #[async_trait]
@@ -87,10 +87,10 @@ impl Routine for Reconciliation {
     const NAME: &'static str = "reconciliation";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
-        let lanes = self.lanes.reconcile().await?;
-        if lanes > 0 {
+        let queues = self.queues.reconcile().await?;
+        if queues > 0 {
             tracing::warn!(
-                lanes,
+                queues,
                 "subscriptions slept though deliveries were due, and were woken"
             );
         }
@@ -103,17 +103,17 @@ const LANES: &str = "webhook_lanes_claimed_total";
 const FIRST_DELAY: &str = "webhook_first_attempt_delay_seconds";
 const IN_FLIGHT: &str = "webhook_attempts_in_flight";
 
-/// Lanes whose calls are measured, and whose failures are logged: the first of several in a row, and the end of them.
-struct WatchedLanes {
-    lanes: Arc<dyn Lanes>,
+/// Queues whose calls are measured, and whose failures are logged: the first of several in a row, and the end of them.
+struct WatchedQueues {
+    queues: Arc<dyn SubscriptionQueues>,
     clock: Arc<dyn Clock>,
     trouble: Mutex<Trouble>,
 }
 
-impl WatchedLanes {
-    fn new(lanes: Arc<dyn Lanes>, clock: Arc<dyn Clock>) -> Self {
+impl WatchedQueues {
+    fn new(queues: Arc<dyn SubscriptionQueues>, clock: Arc<dyn Clock>) -> Self {
         Self {
-            lanes,
+            queues,
             clock,
             trouble: Mutex::default(),
         }
@@ -132,12 +132,12 @@ impl WatchedLanes {
     }
 
     /// What was postponed, or lost with its worker, has its first attempt later; the end of one tells when it began.
-    fn first_attempt(&self, conclusion: &Conclusion) {
-        let was_made = conclusion.outcome != Outcome::Failed(Failure::WorkerLost);
-        if conclusion.attempt == 0 && was_made {
-            let took = TimeDelta::milliseconds(conclusion.duration_ms.into());
+    fn first_attempt(&self, record: &AttemptRecord) {
+        let was_made = record.outcome != Outcome::Failed(Failure::WorkerLost);
+        if record.attempt == 0 && was_made {
+            let took = TimeDelta::milliseconds(record.duration_ms.into());
             let begun = self.clock.now() - took;
-            let delay = queued_at(conclusion.delivery).map(|at| (begun - at).to_std().unwrap_or_default());
+            let delay = queued_at(record.delivery).map(|at| (begun - at).to_std().unwrap_or_default());
             metrics::histogram!(FIRST_DELAY).record(delay.unwrap_or_default().as_secs_f64());
         }
     }
@@ -150,39 +150,39 @@ fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
 }
 
 #[async_trait]
-impl Lanes for WatchedLanes {
-    async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError> {
-        let claimed = self.seen(self.lanes.claim(fence, room).await)?;
-        let lanes = u64::try_from(claimed.lanes.len()).unwrap_or_default();
-        metrics::counter!(LANES).increment(lanes);
+impl SubscriptionQueues for WatchedQueues {
+    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
+        let claimed = self.seen(self.queues.claim(fence, capacity).await)?;
+        let queues = u64::try_from(claimed.queues.len()).unwrap_or_default();
+        metrics::counter!(LANES).increment(queues);
         Ok(claimed)
     }
 
-    async fn top_up(&self, held: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError> {
-        self.seen(self.lanes.top_up(held).await)
+    async fn refill(&self, held: &[Refill]) -> Result<Vec<Refilled>, StoreError> {
+        self.seen(self.queues.refill(held).await)
     }
 
-    async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError> {
-        self.seen(self.lanes.settle(conclusions, released).await)
+    async fn settle(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError> {
+        self.seen(self.queues.settle(records, released).await)
     }
 
     async fn reconcile(&self) -> Result<usize, StoreError> {
-        self.seen(self.lanes.reconcile().await)
+        self.seen(self.queues.reconcile().await)
     }
 }
 
-impl Observer for WatchedLanes {
-    fn ended(&self, conclusion: &Conclusion) {
-        let fate = match conclusion.fate {
-            Fate::Delivered => "delivered",
-            Fate::Retry(_) => "put_off",
-            Fate::Exhausted => "given_up",
+impl Observer for WatchedQueues {
+    fn ended(&self, record: &AttemptRecord) {
+        let fate = match record.next {
+            NextStep::Delivered => "delivered",
+            NextStep::Retry(_) => "put_off",
+            NextStep::Exhausted => "given_up",
         };
         metrics::counter!(DELIVERIES, "fate" => fate).increment(1);
-        self.first_attempt(conclusion);
-        let (subscription, delivery) = (conclusion.hold.lane.subscription, conclusion.delivery);
-        let (attempt, milliseconds) = (conclusion.attempt.saturating_add(1), conclusion.duration_ms);
-        let outcome = &conclusion.outcome;
+        self.first_attempt(record);
+        let (subscription, delivery) = (record.lease.queue.subscription, record.delivery);
+        let (attempt, milliseconds) = (record.attempt.saturating_add(1), record.duration_ms);
+        let outcome = &record.outcome;
         tracing::debug!(%subscription, %delivery, attempt, ?outcome, milliseconds, fate, "an attempt has ended");
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use kernel::{Mail, MailFate, MailId, MailQueue, Mailer, Randomness, SendError};
+use kernel::{Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SendError};
 use oauth::AccountMail;
 use orders::ShipmentMail;
 use tracing::{Instrument, Span, field::Empty};
@@ -60,15 +60,15 @@ impl<M: Kind> Routine for Mails<M> {
             mailer: &self.mailer,
             randomness: &*self.randomness,
         };
-        let fates = send_mails(post).await?;
-        for fate in &fates {
-            metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(*fate)).increment(1);
+        let steps = send_mails(post).await?;
+        for next in &steps {
+            metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(*next)).increment(1);
         }
-        let given_up = fates.iter().filter(|fate| **fate == MailFate::Dead).count();
+        let given_up = steps.iter().filter(|next| **next == MailStep::Dead).count();
         if given_up > 0 {
             tracing::error!(mails = given_up, about = M::ABOUT, "mails were given up");
         }
-        Ok(if fates.is_empty() {
+        Ok(if steps.is_empty() {
             LOOK_EVERY
         } else {
             Duration::ZERO
@@ -76,11 +76,11 @@ impl<M: Kind> Routine for Mails<M> {
     }
 }
 
-const fn name(fate: MailFate) -> &'static str {
-    match fate {
-        MailFate::Sent => "sent",
-        MailFate::Retry(_) => "put_off",
-        MailFate::Dead => "given_up",
+const fn name(next: MailStep) -> &'static str {
+    match next {
+        MailStep::Sent => "sent",
+        MailStep::Retry(_) => "put_off",
+        MailStep::Dead => "given_up",
     }
 }
 

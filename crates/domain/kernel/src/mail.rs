@@ -30,7 +30,7 @@ const RETRY_DELAYS: [TimeDelta; 7] = [
 
 /// What becomes of a mail after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MailFate {
+pub enum MailStep {
     /// The server took it.
     Sent,
     /// It is tried again after this time.
@@ -39,7 +39,7 @@ pub enum MailFate {
     Dead,
 }
 
-impl MailFate {
+impl MailStep {
     /// What follows from the `attempt`th attempt, from 1. A refusal for good is not repeated.
     pub fn after(attempt: u32, outcome: &Result<(), SendError>) -> Self {
         let delay = usize::try_from(attempt)
@@ -93,7 +93,7 @@ pub trait MailQueue<M: Mail>: Send + Sync {
 
     /// Notes what became of a leased mail; changes nothing when the lease was lost. A retry's time begins with this call, by
     /// the queue's own clock: the workers' clocks need not agree.
-    async fn settle_mail(&self, mail: MailId, fence: Uuid, fate: MailFate) -> Result<(), StoreError>;
+    async fn settle_mail(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError>;
 }
 
 /// Hands mails of one kind over.
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn attempts_end() {
         let busy = || Err(SendError::Transient("busy".into()));
-        assert_eq!(MailFate::after(1, &Ok(())), MailFate::Sent);
+        assert_eq!(MailStep::after(1, &Ok(())), MailStep::Sent);
         assert_eq!(
-            MailFate::after(1, &busy()),
-            MailFate::Retry(TimeDelta::minutes(1))
+            MailStep::after(1, &busy()),
+            MailStep::Retry(TimeDelta::minutes(1))
         );
-        assert_eq!(MailFate::after(7, &busy()), MailFate::Retry(TimeDelta::hours(24)));
-        assert_eq!(MailFate::after(8, &busy()), MailFate::Dead);
+        assert_eq!(MailStep::after(7, &busy()), MailStep::Retry(TimeDelta::hours(24)));
+        assert_eq!(MailStep::after(8, &busy()), MailStep::Dead);
         let refused = Err(SendError::Permanent("no such box".into()));
-        assert_eq!(MailFate::after(1, &refused), MailFate::Dead);
+        assert_eq!(MailStep::after(1, &refused), MailStep::Dead);
     }
 }

@@ -60,7 +60,7 @@ pub enum DeliveryState {
 
 /// What becomes of a delivery whose attempt has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum NextStep {
     /// It has arrived.
     Delivered,
     /// It is due again so long after the end of the attempt.
@@ -69,8 +69,8 @@ pub enum Fate {
     Exhausted,
 }
 
-impl Fate {
-    /// The fate after the attempt of this number, from 1. `jitter` as for [`RetrySchedule::delay`].
+impl NextStep {
+    /// What follows the attempt of this number, from 1. `jitter` as for [`RetrySchedule::delay`].
     pub fn after(attempt: u8, outcome: &Outcome, schedule: &RetrySchedule, jitter: f64) -> Self {
         if outcome.is_success() {
             return Self::Delivered;
@@ -103,18 +103,18 @@ impl Delivery {
             | DeliveryState::Stopped { .. } => return Err(Finished),
         };
         let attempt = before.saturating_add(1);
-        let state = match Fate::after(attempt, &last.outcome, schedule, jitter) {
-            Fate::Delivered => DeliveryState::Delivered {
+        let state = match NextStep::after(attempt, &last.outcome, schedule, jitter) {
+            NextStep::Delivered => DeliveryState::Delivered {
                 attempt,
                 last,
                 at: now,
             },
-            Fate::Retry(delay) => DeliveryState::Waiting {
+            NextStep::Retry(delay) => DeliveryState::Waiting {
                 attempt,
                 last,
                 due_at: now + delay,
             },
-            Fate::Exhausted => DeliveryState::Exhausted { last },
+            NextStep::Exhausted => DeliveryState::Exhausted { last },
         };
         Ok(Self { state, ..self })
     }

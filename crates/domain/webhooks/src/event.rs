@@ -157,7 +157,7 @@ impl Event {
 
 /// The body of a delivery that tells again what an earlier one told: the same but for the id. Nothing where `body` is none
 /// that [`Event::body`] has made.
-pub fn told_again(body: &[u8], id: DeliveryId) -> Option<Vec<u8>> {
+pub fn with_delivery_id(body: &[u8], id: DeliveryId) -> Option<Vec<u8>> {
     let id = id.to_string();
     let (earlier, after) = body.strip_prefix(BEFORE_ID)?.split_at_checked(id.len())?;
     let spelled = std::str::from_utf8(earlier).ok()?;
@@ -203,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn told_again_it_is_the_same_but_for_the_id() {
+    fn a_body_with_another_id_is_the_same_but_for_the_id() {
         let (first, second) = (Uuid::nil().into(), Uuid::from_u128(17).into());
         for name in WebhookEvent::ALL {
             let event = Event::sample(name, Uuid::max());
             let at = DateTime::<Utc>::UNIX_EPOCH;
-            let again = told_again(&event.body(first, at).unwrap(), second);
+            let again = with_delivery_id(&event.body(first, at).unwrap(), second);
             assert_eq!(again, Some(event.body(second, at).unwrap()));
         }
         for strange in [
@@ -220,7 +220,7 @@ mod tests {
             r#"{"id":"00000000-0000-0000-0000-0000000000000","event":"order.paid"}"#,
             r#"{"id":"not-an-id-of-any-delivery-that-ended","event":"order.paid"}"#,
         ] {
-            assert_eq!(told_again(strange.as_bytes(), second), None, "{strange}");
+            assert_eq!(with_delivery_id(strange.as_bytes(), second), None, "{strange}");
         }
     }
 

@@ -6,8 +6,8 @@ mod attempt;
 mod delivery;
 mod directory;
 mod event;
-mod lane;
 mod ports;
+mod queue;
 mod schedule;
 mod secret;
 mod subscription;
@@ -15,15 +15,16 @@ mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{Attempted, Failure, Outcome, Sent};
-pub use delivery::{Delivery, DeliveryRecord, DeliveryState, Fate, Finished, MOST_ATTEMPTS};
+pub use delivery::{Delivery, DeliveryRecord, DeliveryState, Finished, MOST_ATTEMPTS, NextStep};
 pub use directory::{DeliveryDirectory, DeliveryOfAny, Undelivered, UndeliveredFilter};
-pub use event::{DeliveryId, Event, WebhookEvent, told_again};
-pub use lane::{
-    Claimed, Conclusion, Due, Hold, LOSSES_FORGIVEN, Lane, LaneKey, Release, Room, TopUp, ToppedUp, UnderWay,
-};
+pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
 pub use ports::{
-    DeliveryFilter, DeliveryOfSeller, HostCheck, HostRefused, Lanes, Message, NewDelivery,
-    SubscriptionOfSeller, SubscriptionReader, SubscriptionStore, WebhookSender,
+    DeliveryFilter, DeliveryOfSeller, HostCheck, HostRefused, Message, NewDelivery, SubscriptionOfSeller,
+    SubscriptionQueues, SubscriptionReader, SubscriptionStore, WebhookSender,
+};
+pub use queue::{
+    ApplicationLoad, AttemptRecord, Capacity, Claimed, Due, LOSSES_FORGIVEN, Lease, QueueKey, Refill,
+    Refilled, Release, SubscriptionQueue,
 };
 pub use schedule::RetrySchedule;
 pub use secret::{WebhookSecret, signature};
@@ -33,4 +34,4 @@ pub use url::{Host, Scheme, URL_MAX, WebhookUrl};
 #[cfg(any(test, feature = "mocks"))]
 pub use directory::MockDeliveryDirectory;
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockHostCheck, MockLanes, MockSubscriptionReader, MockWebhookSender};
+pub use ports::{MockHostCheck, MockSubscriptionQueues, MockSubscriptionReader, MockWebhookSender};

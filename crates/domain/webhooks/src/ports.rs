@@ -9,8 +9,8 @@ use oauth::ClientId;
 use uuid::Uuid;
 
 use crate::{
-    Claimed, Conclusion, Delivery, DeliveryId, NewSubscription, Release, Room, Sent, Subscription,
-    SubscriptionId, TopUp, ToppedUp, WebhookEvent, WebhookUrl,
+    AttemptRecord, Capacity, Claimed, Delivery, DeliveryId, NewSubscription, Refill, Refilled, Release, Sent,
+    Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
 };
 
 /// The host cannot be sent to: its name does not resolve, or an address of it is none that deliveries may go to. Which of
@@ -112,7 +112,7 @@ pub trait SubscriptionStore: Send + Sync {
         delivery: DeliveryId,
     ) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError>;
 
-    /// Queues a delivery and wakes the lane; false, and nothing is queued, when the subscription is gone or inactive or its
+    /// Queues a delivery and wakes the queue; false, and nothing is queued, when the subscription is gone or inactive or its
     /// application suspended or gone.
     async fn queue_delivery(
         &self,
@@ -185,32 +185,32 @@ pub trait SubscriptionReader: Send + Sync {
     ) -> Result<Vec<DeliveryOfSeller>, StoreError>;
 }
 
-/// Gives lanes out to workers and takes the ends of attempts in.
+/// Gives queues out to workers and takes the ends of attempts in.
 ///
-/// - A claim holds for 30 s, longer than any attempt takes; a lane whose claim has run out is given out again, and what was
+/// - A claim holds for 30 s, longer than any attempt takes; a queue whose claim has run out is given out again, and what was
 ///   in its worker's hands comes back with [`crate::Due::lost`] counted.
-/// - Each claim and top-up MUST look at the subscription anew: a suspended application's lanes are left alone, those of one
+/// - Each claim and refill MUST look at the subscription anew: a suspended application's queues are left alone, those of one
 ///   that is gone, disconnected or inactive are stopped.
 /// - Times MUST be the database's.
 /// - No connection is held between calls.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait Lanes: Send + Sync {
-    /// Claims lanes that are due under `fence`, those first that have waited longest, with deliveries that are due: first
+pub trait SubscriptionQueues: Send + Sync {
+    /// Claims queues that are due under `fence`, those first that have waited longest, with deliveries that are due: first
     /// attempts before repeated ones, so that they never wait behind them, yet a few of these too. It MUST give out no more
-    /// than there is room for, and lanes of an application for which there is none MUST NOT hold up those of others. Repeated
-    /// attempts MUST leave one of a lane's places to a first one, where it has more than one.
-    async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError>;
+    /// than there is capacity for, and queues of an application for which there is none MUST NOT hold up those of others. Repeated
+    /// attempts MUST leave one of a queue's places to a first one, where it has more than one.
+    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError>;
 
-    /// Prolongs claims, and gives out what else is due in their lanes, none of what is still running. A lane that is not in
+    /// Prolongs claims, and gives out what else is due in their queues, none of what is still running. A queue that is not in
     /// the answer is held no more: its attempts end, and nothing else begins.
-    async fn top_up(&self, held: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError>;
+    async fn refill(&self, held: &[Refill]) -> Result<Vec<Refilled>, StoreError>;
 
-    /// Records the ends of attempts, then gives lanes back: asleep where nothing waits, due when the next delivery is, and
-    /// where more is due now, at the back of the queue; none before its rest is over. A conclusion counts only under the lane's present fence, and while
+    /// Records the ends of attempts, then gives queues back: asleep where nothing waits, due when the next delivery is, and
+    /// where more is due now, at the back of the queue; none before its rest is over. A record counts only under the queue's present fence, and while
     /// as many attempts have ended as it says: sent twice, it changes nothing twice.
-    async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError>;
+    async fn settle(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError>;
 
-    /// Wakes lanes that sleep though something is due in them, and returns how many; called once a minute. None ever should.
+    /// Wakes queues that sleep though something is due in them, and returns how many; called once a minute. None ever should.
     async fn reconcile(&self) -> Result<usize, StoreError>;
 }

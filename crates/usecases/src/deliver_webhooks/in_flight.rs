@@ -6,8 +6,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use oauth::ClientId;
 use webhooks::{
-    Attempted, Conclusion, DeliveryId, Due, Failure, Hold, Lane, LaneKey, Message, Outcome, Release, Room,
-    TopUp, ToppedUp, UnderWay, signature,
+    ApplicationLoad, AttemptRecord, Attempted, Capacity, DeliveryId, Due, Failure, Lease, Message, Outcome,
+    QueueKey, Refill, Refilled, Release, SubscriptionQueue, signature,
 };
 
 use super::Slots;
@@ -25,7 +25,7 @@ const PART_OF_RESERVE: u16 = 8;
 
 /// An attempt to begin.
 pub(super) struct Start {
-    pub(super) hold: Hold,
+    pub(super) lease: Lease,
     pub(super) delivery: DeliveryId,
     /// How many attempts have ended.
     pub(super) attempt: u8,
@@ -56,12 +56,12 @@ const RESTS_KNOWN: usize = 4_096;
 pub(super) struct InFlight {
     slots: Slots,
     /// Ordered, so that the same calls have the same results.
-    queues: BTreeMap<Hold, LeasedQueue>,
-    ended: Vec<Conclusion>,
+    queues: BTreeMap<Lease, LeasedQueue>,
+    ended: Vec<AttemptRecord>,
     /// Rounds of refills so far.
     rounds: u64,
     /// The last rests of queues in which nothing could begin.
-    rests: HashMap<LaneKey, TimeDelta>,
+    rests: HashMap<QueueKey, TimeDelta>,
 }
 
 impl InFlight {
@@ -83,7 +83,7 @@ impl InFlight {
     /// unavailable. The fewer slots are free, the fewer one queue gets, so that many queues that fail at once leave some to others.
     /// The last slots, and the last of the half that failing queues may use, are reserved for applications with almost nothing in
     /// hand.
-    fn room(&self) -> Option<Room> {
+    fn capacity(&self) -> Option<Capacity> {
         let in_hand = |queue: &LeasedQueue| queue.in_hand.len();
         let used: usize = self.queues.values().map(in_hand).sum();
         let failing: usize = self
@@ -99,11 +99,11 @@ impl InFlight {
             failing,
             slots.failing_per_application,
         );
-        (attempts > 0).then(|| Room {
+        (attempts > 0).then(|| Capacity {
             attempts,
             failing_attempts: failing_attempts.min(attempts),
-            per_lane: (attempts / FAIR_SHARE).clamp(1, slots.per_lane.max(1)),
-            per_failing_lane: slots.per_failing_lane,
+            per_queue: (attempts / FAIR_SHARE).clamp(1, slots.per_queue.max(1)),
+            per_failing_queue: slots.per_failing_queue,
             per_application,
             failing_per_application,
             under_way: self.of_applications().into_values().collect(),
@@ -111,7 +111,7 @@ impl InFlight {
     }
 
     /// What a claim may use: half of the last slots, so that a later claim, for other queues, finds some too.
-    pub(super) fn room_for_claim(&self) -> Option<Room> {
+    pub(super) fn capacity_for_claim(&self) -> Option<Capacity> {
         let half_of_few = |slots: u16, left: u16| {
             if left <= slots / RESERVE {
                 left.div_ceil(2)
@@ -120,14 +120,14 @@ impl InFlight {
             }
         };
         let slots = self.slots.attempts;
-        self.room().map(|room| Room {
-            attempts: half_of_few(slots, room.attempts),
-            failing_attempts: half_of_few(slots / 2, room.failing_attempts),
-            ..room
+        self.capacity().map(|capacity| Capacity {
+            attempts: half_of_few(slots, capacity.attempts),
+            failing_attempts: half_of_few(slots / 2, capacity.failing_attempts),
+            ..capacity
         })
     }
 
-    fn of_applications(&self) -> HashMap<ClientId, UnderWay> {
+    fn of_applications(&self) -> HashMap<ClientId, ApplicationLoad> {
         let mut applications = HashMap::new();
         for queue in self.queues.values() {
             let of = applications
@@ -143,12 +143,12 @@ impl InFlight {
     }
 
     /// Adds a claimed queue. One without due deliveries is released at once.
-    pub(super) fn take(&mut self, lane: Lane) -> Vec<Start> {
+    pub(super) fn take(&mut self, claimed: SubscriptionQueue) -> Vec<Start> {
         let queue = LeasedQueue {
-            client_id: lane.client_id,
-            url: lane.url,
-            secret: lane.secret,
-            failing: lane.failing,
+            client_id: claimed.client_id,
+            url: claimed.url,
+            secret: claimed.secret,
+            failing: claimed.failing,
             in_hand: Vec::new(),
             running: 0,
             overstated: false,
@@ -156,58 +156,58 @@ impl InFlight {
             round: 0,
             succeeded: false,
             failures: 0,
-            outlook: Outlook::after(lane.deliveries.len(), self.slots.per_lane / 2),
+            outlook: Outlook::after(claimed.deliveries.len(), self.slots.per_queue / 2),
             phase: Phase::None,
         };
-        self.queues.insert(lane.hold, queue);
-        self.starts(lane.hold, lane.deliveries)
+        self.queues.insert(claimed.lease, queue);
+        self.starts(claimed.lease, claimed.deliveries)
     }
 
     /// Adds further deliveries to leased queues. The lease of a queue that is `asked` for and not in the answer is lost: it is
     /// released once its attempts have ended, and their ends have no effect.
-    pub(super) fn topped_up(&mut self, asked: &[TopUp], answer: Vec<ToppedUp>) -> Vec<Start> {
-        for TopUp { hold, room, .. } in asked {
-            if let Some(lane) = self.queues.get_mut(hold) {
-                lane.phase = Phase::None;
-                let given = answer.iter().find(|given| given.hold == *hold);
-                lane.overstated &= given.is_none();
-                if lane.outlook != Outlook::Postponed {
+    pub(super) fn refilled(&mut self, asked: &[Refill], answer: Vec<Refilled>) -> Vec<Start> {
+        for Refill { lease, capacity, .. } in asked {
+            if let Some(queue) = self.queues.get_mut(lease) {
+                queue.phase = Phase::None;
+                let given = answer.iter().find(|given| given.lease == *lease);
+                queue.overstated &= given.is_none();
+                if queue.outlook != Outlook::Postponed {
                     let given = given.map_or(0, |given| given.deliveries.len());
-                    lane.outlook = Outlook::after(given, *room);
+                    queue.outlook = Outlook::after(given, *capacity);
                 }
             }
         }
         let starts = answer
             .into_iter()
-            .map(|lane| self.starts(lane.hold, lane.deliveries));
+            .map(|queue| self.starts(queue.lease, queue.deliveries));
         starts.flatten().collect()
     }
 
-    fn starts(&mut self, hold: Hold, deliveries: Vec<Due>) -> Vec<Start> {
-        let Some(lane) = self.queues.get_mut(&hold) else {
+    fn starts(&mut self, lease: Lease, deliveries: Vec<Due>) -> Vec<Start> {
+        let Some(queue) = self.queues.get_mut(&lease) else {
             return Vec::new();
         };
-        lane.running = lane.running.saturating_add(deliveries.len());
-        if lane.retries() > 0 {
-            lane.ahead_of_retries = 0;
-        } else if lane.fails() {
+        queue.running = queue.running.saturating_add(deliveries.len());
+        if queue.retries() > 0 {
+            queue.ahead_of_retries = 0;
+        } else if queue.fails() {
             let number = u16::try_from(deliveries.len()).unwrap_or(u16::MAX);
-            lane.ahead_of_retries = lane.ahead_of_retries.saturating_add(number);
+            queue.ahead_of_retries = queue.ahead_of_retries.saturating_add(number);
         }
-        lane.in_hand.extend(deliveries.iter().map(|due| InHand {
+        queue.in_hand.extend(deliveries.iter().map(|due| InHand {
             id: due.id,
             is_retry: due.attempt > 0,
         }));
         let start = |due: Due| Start {
-            hold,
+            lease,
             delivery: due.id,
             attempt: due.attempt,
             message: (!due.has_failed_by_loss()).then(|| Message {
-                application: lane.client_id,
+                application: queue.client_id,
                 delivery: due.id,
                 event: due.event,
-                url: lane.url.clone(),
-                signature: signature(&lane.secret, &due.body),
+                url: queue.url.clone(),
+                signature: signature(&queue.secret, &due.body),
                 body: due.body,
             }),
         };
@@ -215,66 +215,63 @@ impl InFlight {
     }
 
     /// An attempt has ended.
-    pub(super) fn conclude(&mut self, conclusion: Conclusion) {
-        if let Some(lane) = self.queues.get_mut(&conclusion.hold) {
-            lane.running = lane.running.saturating_sub(1);
-            if conclusion.outcome.is_success() {
-                lane.succeeded = true;
-                lane.failures = 0;
+    pub(super) fn conclude(&mut self, record: AttemptRecord) {
+        if let Some(queue) = self.queues.get_mut(&record.lease) {
+            queue.running = queue.running.saturating_sub(1);
+            if record.outcome.is_success() {
+                queue.succeeded = true;
+                queue.failures = 0;
             } else {
-                lane.failures = lane.failures.saturating_add(1);
+                queue.failures = queue.failures.saturating_add(1);
             }
         }
-        self.ended.push(conclusion);
+        self.ended.push(record);
     }
 
     /// An attempt could not begin: its delivery is no longer in hand, and nothing is recorded.
     pub(super) fn postpone(&mut self, start: &Start) {
-        if let Some(lane) = self.queues.get_mut(&start.hold) {
-            lane.running = lane.running.saturating_sub(1);
-            lane.in_hand.retain(|delivery| delivery.id != start.delivery);
-            lane.overstated = true;
-            lane.outlook = Outlook::Postponed;
+        if let Some(queue) = self.queues.get_mut(&start.lease) {
+            queue.running = queue.running.saturating_sub(1);
+            queue.in_hand.retain(|delivery| delivery.id != start.delivery);
+            queue.overstated = true;
+            queue.outlook = Outlook::Postponed;
         }
     }
 
     /// All ends to record, and the queues to release because nothing runs in them. None if there is neither.
     pub(super) fn settlement(&mut self) -> Option<Settlement> {
-        let conclusions = std::mem::take(&mut self.ended);
-        let over = self.queues.iter_mut().filter(|(_, lane)| lane.is_over());
-        let release = |(hold, lane): (&Hold, &mut LeasedQueue)| {
-            lane.phase = Phase::Release;
-            let known = lane.succeeded || lane.failures > 0;
+        let records = std::mem::take(&mut self.ended);
+        let over = self.queues.iter_mut().filter(|(_, queue)| queue.is_over());
+        let release = |(lease, queue): (&Lease, &mut LeasedQueue)| {
+            queue.phase = Phase::Release;
+            let known = queue.succeeded || queue.failures > 0;
             Release {
-                hold: *hold,
-                failing: known.then_some(lane.fails()),
-                rest: match (lane.outlook, known) {
-                    (Outlook::Postponed, false) => longer(self.rests.get(&hold.lane)),
+                lease: *lease,
+                failing: known.then_some(queue.fails()),
+                rest: match (queue.outlook, known) {
+                    (Outlook::Postponed, false) => longer(self.rests.get(&lease.queue)),
                     (Outlook::Postponed, true) => REST,
                     (Outlook::Full | Outlook::Drained, _) => TimeDelta::zero(),
                 },
             }
         };
         let releases: Vec<_> = over.map(release).collect();
-        let some = !conclusions.is_empty() || !releases.is_empty();
-        some.then_some(Settlement {
-            conclusions,
-            releases,
-        })
+        let some = !records.is_empty() || !releases.is_empty();
+        some.then_some(Settlement { records, releases })
     }
 
     /// The store has recorded it. Returns whether queues were released, which may be due again.
     pub(super) fn settled(&mut self, settlement: &Settlement) -> bool {
-        for conclusion in &settlement.conclusions {
-            if let Some(lane) = self.queues.get_mut(&conclusion.hold) {
-                lane.in_hand.retain(|delivery| delivery.id != conclusion.delivery);
+        for record in &settlement.records {
+            if let Some(queue) = self.queues.get_mut(&record.lease) {
+                queue.in_hand.retain(|delivery| delivery.id != record.delivery);
             }
         }
         for release in &settlement.releases {
-            self.queues.remove(&release.hold);
-            self.rests.remove(&release.hold.lane);
+            self.queues.remove(&release.lease);
+            self.rests.remove(&release.lease.queue);
             if release.rest > TimeDelta::zero() && self.rests.len() < RESTS_KNOWN {
-                self.rests.insert(release.hold.lane, release.rest);
+                self.rests.insert(release.lease.queue, release.rest);
             }
         }
         !settlement.releases.is_empty()
@@ -283,58 +280,60 @@ impl InFlight {
     /// The store has failed, as far as is known: the settlement becomes part of the next one.
     pub(super) fn unsettled(&mut self, settlement: Settlement) {
         for release in &settlement.releases {
-            if let Some(lane) = self.queues.get_mut(&release.hold) {
-                lane.phase = Phase::None;
+            if let Some(queue) = self.queues.get_mut(&release.lease) {
+                queue.phase = Phase::None;
             }
         }
-        self.ended.splice(0..0, settlement.conclusions);
+        self.ended.splice(0..0, settlement.records);
     }
 
     /// Queues to refill while some of their attempts still run, so that one slow answer does not block the rest: `all`, or only
     /// those that were full and are half empty now; first those that waited longest. A failing queue gets first attempts only,
     /// which then do not wait behind retries. A queue whose host is full, or that is about to be released, gets none, nor does
     /// any where the slots or its application's share are used up.
-    pub(super) fn top_ups(&mut self, all: bool) -> Vec<TopUp> {
-        let Some(mut room) = self.room() else {
+    pub(super) fn refills(&mut self, all: bool) -> Vec<Refill> {
+        let Some(mut capacity) = self.capacity() else {
             return Vec::new();
         };
         let mut of_applications = self.of_applications();
         self.rounds = self.rounds.saturating_add(1);
         let (slots, round) = (self.slots, self.rounds);
-        let is_due = |(_, lane): &(&Hold, &mut LeasedQueue)| {
-            lane.phase == Phase::None && !lane.is_over() && (lane.overstated || lane.wants_more(all, slots))
+        let is_due = |(_, queue): &(&Lease, &mut LeasedQueue)| {
+            queue.phase == Phase::None
+                && !queue.is_over()
+                && (queue.overstated || queue.wants_more(all, slots))
         };
         let mut due: Vec<_> = self.queues.iter_mut().filter(is_due).collect();
-        due.sort_by_key(|(_, lane)| lane.round);
-        let mut top_ups = Vec::new();
-        for (hold, lane) in due {
+        due.sort_by_key(|(_, queue)| queue.round);
+        let mut refills = Vec::new();
+        for (lease, queue) in due {
             let of = of_applications
-                .entry(lane.client_id)
-                .or_insert_with(|| nothing_of(lane.client_id));
-            let number = if lane.wants_more(all, slots) {
-                lane.share(&room, *of, slots)
+                .entry(queue.client_id)
+                .or_insert_with(|| nothing_of(queue.client_id));
+            let number = if queue.wants_more(all, slots) {
+                queue.share(&capacity, *of, slots)
             } else {
                 0
             };
-            if number == 0 && !lane.overstated {
+            if number == 0 && !queue.overstated {
                 continue;
             }
-            room.attempts = room.attempts.saturating_sub(number);
+            capacity.attempts = capacity.attempts.saturating_sub(number);
             of.attempts = of.attempts.saturating_add(number);
-            if lane.fails() {
-                room.failing_attempts = room.failing_attempts.saturating_sub(number);
+            if queue.fails() {
+                capacity.failing_attempts = capacity.failing_attempts.saturating_sub(number);
                 of.failing = of.failing.saturating_add(number);
             }
-            lane.round = round;
-            lane.phase = Phase::Refill;
-            top_ups.push(TopUp {
-                hold: *hold,
-                running: lane.in_hand.iter().map(|delivery| delivery.id).collect(),
-                room: number,
-                repeats: lane.room_for_retries(slots).min(number),
+            queue.round = round;
+            queue.phase = Phase::Refill;
+            refills.push(Refill {
+                lease: *lease,
+                running: queue.in_hand.iter().map(|delivery| delivery.id).collect(),
+                capacity: number,
+                repeats: queue.capacity_for_retries(slots).min(number),
             });
         }
-        top_ups
+        refills
     }
 }
 
@@ -347,8 +346,8 @@ fn open(slots: u16, used: usize, per_application: u16) -> (u16, u16) {
     }
 }
 
-const fn nothing_of(client_id: ClientId) -> UnderWay {
-    UnderWay {
+const fn nothing_of(client_id: ClientId) -> ApplicationLoad {
+    ApplicationLoad {
         client_id,
         attempts: 0,
         failing: 0,

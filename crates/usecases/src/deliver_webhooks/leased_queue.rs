@@ -1,7 +1,7 @@
 //! A leased queue, and how many more deliveries it may get.
 
 use oauth::ClientId;
-use webhooks::{DeliveryId, Room, UnderWay, WebhookSecret, WebhookUrl};
+use webhooks::{ApplicationLoad, Capacity, DeliveryId, WebhookSecret, WebhookUrl};
 
 use crate::deliver_webhooks::Slots;
 
@@ -57,8 +57,8 @@ pub(super) enum Outlook {
 }
 
 impl Outlook {
-    pub(super) fn after(given: usize, room: u16) -> Self {
-        if given >= usize::from(room) {
+    pub(super) fn after(given: usize, capacity: u16) -> Self {
+        if given >= usize::from(capacity) {
             Self::Full
         } else {
             Self::Drained
@@ -95,7 +95,7 @@ impl LeasedQueue {
     /// Whether to ask the store for more: of `all` queues, or only of those that were full and are half empty now.
     pub(super) fn wants_more(&self, all: bool, slots: Slots) -> bool {
         let free = left(self.places(slots), self.in_hand.len());
-        let was_full = self.outlook == Outlook::Full && (self.fails() || free > slots.per_lane / 2);
+        let was_full = self.outlook == Outlook::Full && (self.fails() || free > slots.per_queue / 2);
         let yields = self.fails() && self.ahead_of_retries >= BEFORE_RETRIES;
         free > 0 && (all || was_full) && !yields && self.outlook != Outlook::Postponed
     }
@@ -103,34 +103,34 @@ impl LeasedQueue {
     /// Concurrent attempts.
     pub(super) fn places(&self, slots: Slots) -> u16 {
         if self.fails() {
-            slots.per_failing_lane.min(slots.per_lane)
+            slots.per_failing_queue.min(slots.per_queue)
         } else {
-            slots.per_lane
+            slots.per_queue
         }
     }
 
     /// How many more deliveries it may get.
-    pub(super) fn share(&self, room: &Room, of: UnderWay, slots: Slots) -> u16 {
+    pub(super) fn share(&self, capacity: &Capacity, of: ApplicationLoad, slots: Slots) -> u16 {
         let mut number = left(self.places(slots), self.in_hand.len())
-            .min(room.attempts)
-            .min(room.per_application.saturating_sub(of.attempts));
+            .min(capacity.attempts)
+            .min(capacity.per_application.saturating_sub(of.attempts));
         if self.outlook != Outlook::Full {
             number = number.min(PROBE);
         }
         if self.fails() {
             number = number
-                .min(room.failing_attempts)
-                .min(room.failing_per_application.saturating_sub(of.failing));
+                .min(capacity.failing_attempts)
+                .min(capacity.failing_per_application.saturating_sub(of.failing));
         }
         number
     }
 
     /// How many more retries it may get: one place is kept for a first attempt.
-    pub(super) fn room_for_retries(&self, slots: Slots) -> u16 {
+    pub(super) fn capacity_for_retries(&self, slots: Slots) -> u16 {
         if self.fails() {
             0
         } else {
-            left(slots.per_lane.saturating_sub(1), self.retries())
+            left(slots.per_queue.saturating_sub(1), self.retries())
         }
     }
 }

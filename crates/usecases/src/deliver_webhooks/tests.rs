@@ -9,7 +9,7 @@ use std::time::Duration;
 use kernel::MockRandomness;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
-use webhooks::{Failure, Fate, Message, Outcome};
+use webhooks::{Failure, Message, NextStep, Outcome};
 
 use super::*;
 use receivers::Receivers;
@@ -17,8 +17,8 @@ use store::Store;
 
 const SLOTS: Slots = Slots {
     attempts: 64,
-    per_lane: 8,
-    per_failing_lane: 2,
+    per_queue: 8,
+    per_failing_queue: 2,
     per_application: 16,
     failing_per_application: 8,
 };
@@ -39,7 +39,7 @@ impl Pulse for Every100Ms {
 struct Deaf;
 
 impl Observer for Deaf {
-    fn ended(&self, _: &Conclusion) {}
+    fn ended(&self, _: &AttemptRecord) {}
     fn failed(&self, _: StoreError) {}
 }
 
@@ -66,7 +66,7 @@ async fn work_with(
     stop: impl Future<Output = ()> + Send,
 ) {
     let dispatch = Dispatch {
-        lanes: store,
+        queues: store,
         sender: receivers,
         randomness: &chance(),
         pulse: &Every100Ms,
@@ -77,20 +77,20 @@ async fn work_with(
     deliver_webhooks(dispatch, stop).await;
 }
 
-/// What is queued in the lane now, its `nth` success, arrives at about the next beat.
-async fn arrives_soon(store: &Store, lane: u128, nth: usize) {
+/// What is queued in the queue now, its `nth` success, arrives at about the next beat.
+async fn arrives_soon(store: &Store, queue: u128, nth: usize) {
     let queued = Instant::now();
-    store.queue(lane, 1);
-    store.delivered_of(lane, nth).await;
+    store.queue(queue, 1);
+    store.delivered_of(queue, nth).await;
     let delay = queued.elapsed();
     assert!(delay < Duration::from_millis(250), "{delay:?}");
 }
 
 /// One after the other, a while after whatever else is in the way has begun.
-async fn a_hundred_arrive_soon(store: &Store, lane: u128) {
+async fn a_hundred_arrive_soon(store: &Store, queue: u128) {
     sleep(Duration::from_millis(500)).await;
     for n in 1..=100 {
-        arrives_soon(store, lane, n).await;
+        arrives_soon(store, queue, n).await;
         sleep(Duration::from_millis(397)).await;
     }
 }
@@ -98,21 +98,21 @@ async fn a_hundred_arrive_soon(store: &Store, lane: u128) {
 #[tokio::test(start_paused = true)]
 async fn everything_is_sent_once_and_recorded_in_few_statements() {
     let (store, receivers) = (Store::default(), Receivers::default());
-    for lane in 0..10 {
-        store.queue(lane, 100);
-        receivers.answer(lane, FAST, 200);
+    for queue in 0..10 {
+        store.queue(queue, 100);
+        receivers.answer(queue, FAST, 200);
     }
     work(&store, &receivers, store.finished()).await;
     assert_eq!(receivers.sent(), 1_000);
     assert_eq!(store.delivered(), 1_000);
     assert!(store.calls() < 100, "{} calls", store.calls());
     assert!(receivers.most_at_once() <= usize::from(SLOTS.attempts));
-    assert!(receivers.most_at_once_of(3) <= usize::from(SLOTS.per_lane));
+    assert!(receivers.most_at_once_of(3) <= usize::from(SLOTS.per_queue));
     assert_eq!(store.held(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_slow_answer_does_not_hold_up_the_rest_of_its_lane() {
+async fn one_slow_answer_does_not_hold_up_the_rest_of_its_queue() {
     let (store, receivers) = (Store::default(), Receivers::default());
     let slow = store.queue(1, 200);
     receivers.answer(1, FAST, 204);
@@ -145,12 +145,12 @@ async fn a_dead_receiver_does_not_delay_another_one() {
         assert!(worst < Duration::from_millis(250), "{worst:?}");
     };
     work(&store, &receivers, feed).await;
-    assert!(receivers.most_at_once_of(7) <= usize::from(SLOTS.per_failing_lane));
+    assert!(receivers.most_at_once_of(7) <= usize::from(SLOTS.per_failing_queue));
     assert!(receivers.most_at_once() <= usize::from(SLOTS.attempts / 2) + 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn lanes_that_turn_dead_all_at_once_leave_room_for_others() {
+async fn queues_that_turn_dead_all_at_once_leave_room_for_others() {
     let (store, receivers) = (Store::default(), Receivers::default());
     for dead in 1..=10 {
         store.queue(dead, 100);
@@ -158,7 +158,7 @@ async fn lanes_that_turn_dead_all_at_once_leave_room_for_others() {
     }
     receivers.answer(0, FAST, 200);
     let feed = async {
-        // After the first time-outs the lanes are known to fail.
+        // After the first time-outs the queues are known to fail.
         sleep(DEAD * 2).await;
         arrives_soon(&store, 0, 1).await;
     };
@@ -171,8 +171,8 @@ async fn asked_to_stop_it_ends_what_it_has_begun_and_begins_nothing_more() {
     store.queue(1, 100);
     receivers.answer(1, Duration::from_secs(5), 200);
     work(&store, &receivers, sleep(Duration::from_secs(1))).await;
-    assert_eq!(receivers.sent(), usize::from(SLOTS.per_lane));
-    assert_eq!(store.delivered(), usize::from(SLOTS.per_lane));
+    assert_eq!(receivers.sent(), usize::from(SLOTS.per_queue));
+    assert_eq!(store.delivered(), usize::from(SLOTS.per_queue));
     assert_eq!(store.held(), 0);
 }
 
@@ -217,14 +217,14 @@ async fn what_was_lost_with_its_worker_too_often_fails_unsent() {
     let (store, receivers) = (Store::default(), Receivers::default());
     store.queue_lost(1, 2);
     store.queue_lost(2, 3);
-    for lane in [1, 2] {
-        receivers.answer(lane, FAST, 200);
+    for queue in [1, 2] {
+        receivers.answer(queue, FAST, 200);
     }
     work(&store, &receivers, sleep(Duration::from_secs(1))).await;
     assert_eq!((receivers.sent(), store.delivered()), (1, 1));
     let failed = store.failures();
     let lost = Outcome::Failed(Failure::WorkerLost);
-    let retry = Fate::Retry(chrono::TimeDelta::minutes(1));
+    let retry = NextStep::Retry(chrono::TimeDelta::minutes(1));
     assert_eq!(failed, [(lost, retry)]);
 }
 
@@ -236,11 +236,11 @@ async fn failures_come_again_as_the_schedule_says() {
         receivers.answer(attempts.into(), FAST, 301);
     }
     work(&store, &receivers, sleep(Duration::from_secs(1))).await;
-    let minutes = store.failures().into_iter().map(|(outcome, fate)| {
+    let minutes = store.failures().into_iter().map(|(outcome, next)| {
         assert_eq!(outcome, Outcome::Answered(301));
-        match fate {
-            Fate::Retry(delay) => delay.num_minutes(),
-            Fate::Delivered | Fate::Exhausted => 0,
+        match next {
+            NextStep::Retry(delay) => delay.num_minutes(),
+            NextStep::Delivered | NextStep::Exhausted => 0,
         }
     });
     let mut minutes: Vec<_> = minutes.collect();
@@ -259,7 +259,7 @@ async fn what_is_sent_is_signed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lane_that_was_taken_over_is_left_alone() {
+async fn a_queue_that_was_taken_over_is_left_alone() {
     let (store, receivers) = (Store::default(), Receivers::default());
     let slow = store.queue(1, 50);
     receivers.answer(1, FAST, 200);
@@ -270,7 +270,7 @@ async fn a_lane_that_was_taken_over_is_left_alone() {
         let sent = receivers.sent();
         sleep(Duration::from_secs(10)).await;
         // What was given out before is sent to its end, and nothing else.
-        assert!(receivers.sent() <= sent + usize::from(SLOTS.per_lane));
+        assert!(receivers.sent() <= sent + usize::from(SLOTS.per_queue));
         store.queue(2, 1);
         receivers.answer(2, FAST, 200);
         store.delivered_of(2, 1).await;
@@ -280,15 +280,15 @@ async fn a_lane_that_was_taken_over_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_single_slot_serves_lanes_that_fail_too() {
+async fn a_single_slot_serves_queues_that_fail_too() {
     let (store, receivers) = (Store::default(), Receivers::default());
     store.queue(1, 3);
     store.fails(1);
     receivers.answer(1, FAST, 200);
     let slots = Slots {
         attempts: 1,
-        per_lane: 1,
-        per_failing_lane: 1,
+        per_queue: 1,
+        per_failing_queue: 1,
         per_application: 1,
         failing_per_application: 1,
     };
@@ -297,7 +297,7 @@ async fn a_single_slot_serves_lanes_that_fail_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_applications_silent_lanes_take_no_more_than_its_part() {
+async fn one_applications_silent_queues_take_no_more_than_its_part() {
     let (store, receivers) = (Store::default(), Receivers::default());
     // A hundred sellers have connected it, and not one of its receivers has been heard of yet.
     for silent in 1..=100 {
@@ -311,12 +311,12 @@ async fn one_applications_silent_lanes_take_no_more_than_its_part() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_lane_gets_no_more_than_its_applications_part() {
+async fn a_held_queue_gets_no_more_than_its_applications_part() {
     let (store, receivers) = (Store::default(), Receivers::default());
-    for lane in 1..=6 {
-        store.queue(lane, 200);
-        store.belongs_to(lane, 1);
-        receivers.answer(lane, Duration::from_millis(40), 200);
+    for queue in 1..=6 {
+        store.queue(queue, 200);
+        store.belongs_to(queue, 1);
+        receivers.answer(queue, Duration::from_millis(40), 200);
     }
     work(&store, &receivers, store.finished()).await;
     assert_eq!(store.delivered(), 1_200);

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use kernel::{Randomness, StoreError};
-use webhooks::{Attempted, Claimed, Conclusion, Fate, Release, Sent, TopUp, ToppedUp};
+use webhooks::{AttemptRecord, Attempted, Claimed, NextStep, Refill, Refilled, Release, Sent};
 
 use super::Dispatch;
 use super::in_flight::{InFlight, Start};
@@ -21,12 +21,12 @@ enum Step {
     Ended(Start, Sent),
     Claimed(Result<Claimed, StoreError>),
     Settled(Settlement, Result<(), StoreError>),
-    ToppedUp(Vec<TopUp>, Result<Vec<ToppedUp>, StoreError>),
+    Refilled(Vec<Refill>, Result<Vec<Refilled>, StoreError>),
 }
 
 /// What is recorded in one transaction.
 pub(super) struct Settlement {
-    pub(super) conclusions: Vec<Conclusion>,
+    pub(super) records: Vec<AttemptRecord>,
     pub(super) releases: Vec<Release>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Settlement {
 struct Calls {
     claim: bool,
     settlement: bool,
-    top_up: bool,
+    refill: bool,
 }
 
 pub(super) struct Worker<'a> {
@@ -102,7 +102,7 @@ impl<'a> Worker<'a> {
         self.settle();
         if self.stopping.is_none() {
             self.claim();
-            self.top_up();
+            self.refill();
         }
     }
 
@@ -112,9 +112,9 @@ impl<'a> Worker<'a> {
         }
         if let Some(settlement) = self.in_flight.settlement() {
             self.calls.settlement = true;
-            let lanes = self.dispatch.lanes;
+            let queues = self.dispatch.queues;
             self.begin(async move {
-                let settled = lanes.settle(&settlement.conclusions, &settlement.releases).await;
+                let settled = queues.settle(&settlement.records, &settlement.releases).await;
                 Step::Settled(settlement, settled)
             });
         }
@@ -124,27 +124,27 @@ impl<'a> Worker<'a> {
         if self.calls.claim || !self.may_claim {
             return;
         }
-        if let Some(room) = self.in_flight.room_for_claim() {
+        if let Some(capacity) = self.in_flight.capacity_for_claim() {
             self.may_claim = false;
             self.calls.claim = true;
-            let (lanes, fence) = (self.dispatch.lanes, self.dispatch.randomness.uuid());
-            self.begin(async move { Step::Claimed(lanes.claim(fence, room).await) });
+            let (queues, fence) = (self.dispatch.queues, self.dispatch.randomness.uuid());
+            self.begin(async move { Step::Claimed(queues.claim(fence, capacity).await) });
         }
     }
 
     /// Not while claiming: queues that wait for a lease come first.
-    fn top_up(&mut self) {
-        if self.calls.claim || self.calls.top_up {
+    fn refill(&mut self) {
+        if self.calls.claim || self.calls.refill {
             return;
         }
-        let held = self.in_flight.top_ups(self.may_refill);
+        let held = self.in_flight.refills(self.may_refill);
         self.may_refill = false;
         if !held.is_empty() {
-            self.calls.top_up = true;
-            let lanes = self.dispatch.lanes;
+            self.calls.refill = true;
+            let queues = self.dispatch.queues;
             self.begin(async move {
-                let topped_up = lanes.top_up(&held).await;
-                Step::ToppedUp(held, topped_up)
+                let refilled = queues.refill(&held).await;
+                Step::Refilled(held, refilled)
             });
         }
     }
@@ -163,17 +163,17 @@ impl<'a> Worker<'a> {
             Step::Claimed(claimed) => {
                 self.calls.claim = false;
                 let Some(Claimed {
-                    lanes,
-                    set_aside,
+                    queues,
+                    suspended,
                     more,
                 }) = self.or_pause(claimed)
                 else {
                     return;
                 };
                 // Queues that were set aside may have hidden others.
-                self.may_claim |= more || set_aside > 0;
-                for lane in lanes {
-                    let starts = self.in_flight.take(lane);
+                self.may_claim |= more || suspended > 0;
+                for queue in queues {
+                    let starts = self.in_flight.take(queue);
                     self.start(starts);
                 }
             }
@@ -181,10 +181,10 @@ impl<'a> Worker<'a> {
                 self.calls.settlement = false;
                 self.settled(settlement, settled);
             }
-            Step::ToppedUp(asked, topped_up) => {
-                self.calls.top_up = false;
-                let topped_up = self.or_pause(topped_up).unwrap_or_default();
-                let starts = self.in_flight.topped_up(&asked, topped_up);
+            Step::Refilled(asked, refilled) => {
+                self.calls.refill = false;
+                let refilled = self.or_pause(refilled).unwrap_or_default();
+                let starts = self.in_flight.refilled(&asked, refilled);
                 self.start(starts);
             }
         }
@@ -225,16 +225,16 @@ impl<'a> Worker<'a> {
             jitter(randomness)
         };
         let number = start.attempt.saturating_add(1);
-        let conclusion = Conclusion {
-            hold: start.hold,
+        let record = AttemptRecord {
+            lease: start.lease,
             delivery: start.delivery,
             attempt: start.attempt,
             duration_ms: attempted.duration_ms(),
-            fate: Fate::after(number, &attempted.outcome, &schedule, jitter),
+            next: NextStep::after(number, &attempted.outcome, &schedule, jitter),
             outcome: attempted.outcome,
         };
-        observer.ended(&conclusion);
-        self.in_flight.conclude(conclusion);
+        observer.ended(&record);
+        self.in_flight.conclude(record);
     }
 
     /// Reports a failure and pauses calls to the store.

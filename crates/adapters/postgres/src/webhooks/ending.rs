@@ -41,19 +41,19 @@ pub(crate) async fn end_subscriptions(tx: &Tx, whose: Ended) -> Result<(), Store
         return Ok(());
     }
     // Where more is pending than is stopped here, the queue wakes, and the worker that finds it stops the rest.
-    let (sellers, lanes): (Vec<_>, Vec<_>) = ended.into_iter().unzip();
+    let (sellers, queues): (Vec<_>, Vec<_>) = ended.into_iter().unzip();
     tx.execute(sql!(():
-        "with pending as materialized (select l.seller_id, l.id as lane, d.id from unnest(", sellers, ", ", lanes,
+        "with pending as materialized (select l.seller_id, l.id as queue, d.id from unnest(", sellers, ", ", queues,
         ") l (seller_id, id) cross join lateral (\
              (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
                 and d.due_at is not null and d.attempt = 0 limit 500) union all \
              (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
                 and d.due_at is not null and d.attempt > 0 limit 500)) d), \
          stopped as (update deliveries d set due_at = null from pending p \
-           where d.seller_id = p.seller_id and d.subscription_id = p.lane and d.id = p.id) \
+           where d.seller_id = p.seller_id and d.subscription_id = p.queue and d.id = p.id) \
          update subscriptions s set wake_at = (select api_now()) \
-         from (select seller_id, lane from pending group by seller_id, lane having count(*) >= 500) m \
-         where s.seller_id = m.seller_id and s.id = m.lane and not s.leased"))
+         from (select seller_id, queue from pending group by seller_id, queue having count(*) >= 500) m \
+         where s.seller_id = m.seller_id and s.id = m.queue and not s.leased"))
         .await
         .map(drop)
 }
@@ -97,10 +97,10 @@ pub(crate) async fn remove_subscriptions(tx: &Tx, client_id: ClientId) -> Result
 }
 
 async fn forget(tx: &Tx, gone: Vec<(Uuid, Uuid)>) -> Result<(), StoreError> {
-    let (sellers, lanes): (Vec<_>, Vec<_>) = gone.into_iter().unzip();
+    let (sellers, queues): (Vec<_>, Vec<_>) = gone.into_iter().unzip();
     tx.execute(sql!(():
         "delete from deliveries d using (select x.seller_id, x.subscription_id, x.id from unnest(", sellers, ", ",
-        lanes, ") l (seller_id, id) cross join lateral (select seller_id, subscription_id, id from deliveries y \
+        queues, ") l (seller_id, id) cross join lateral (select seller_id, subscription_id, id from deliveries y \
              where y.seller_id = l.seller_id and y.subscription_id = l.id order by y.id limit 1000) x limit 5000) x \
          where d.seller_id = x.seller_id and d.subscription_id = x.subscription_id and d.id = x.id")).await.map(drop)
 }

@@ -11,8 +11,8 @@ use kernel::{SellerId, StoreError};
 use tokio::time::Instant;
 use uuid::Uuid;
 use webhooks::{
-    Claimed, Conclusion, DeliveryId, Due, Hold, Lane, LaneKey, Lanes, Release, Room, SubscriptionId, TopUp,
-    ToppedUp, UnderWay,
+    ApplicationLoad, AttemptRecord, Capacity, Claimed, DeliveryId, Due, Lease, QueueKey, Refill, Refilled,
+    Release, SubscriptionId, SubscriptionQueue, SubscriptionQueues,
 };
 
 use super::{queue_state, settle::Settlement, subscriptions};
@@ -26,7 +26,7 @@ use crate::{
 /// How often queues that cannot be read are logged at most.
 const TELL_EVERY: Duration = Duration::from_mins(1);
 
-/// Up to `room` deliveries that are due in each queue `l`, without those that are `running`, as `place` orders them: three first
+/// Up to `capacity` deliveries that are due in each queue `l`, without those that are `running`, as `place` orders them: three first
 /// attempts for each repeated one, beginning with a first one, and no more than its `repeats` of the latter. Each index is read
 /// no further than that, whatever waits behind. The fixed limits are for the planner, which knows no others.
 macro_rules! due_in_queue {
@@ -34,12 +34,12 @@ macro_rules! due_in_queue {
         "(select u.* from (\
       (select f.*, 2 * row_number() over (order by f.due_at) as place from (select d.id, d.event, d.body, d.attempt, d.lost, d.due_at \
         from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id and d.due_at is not null and d.attempt = 0 \
-          and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.room) \
+          and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.capacity) \
       union all \
       (select f.*, 6 * row_number() over (order by f.due_at) - 3 as place from (select d.id, d.event, d.body, d.attempt, d.lost, d.due_at \
         from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id and d.due_at is not null and d.attempt > 0 \
           and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.repeats)\
-    ) u order by u.place limit l.room)"
+    ) u order by u.place limit l.capacity)"
     };
 }
 
@@ -83,7 +83,7 @@ row! {
         id: Uuid,
         client_id: Uuid,
         state: String,
-        /// There may be queues that were not looked at, or there was no room for one: the same in all rows of a claim.
+        /// There may be queues that were not looked at, or there was no capacity for one: the same in all rows of a claim.
         more: bool,
         url: String,
         secret: Vec<u8>,
@@ -93,11 +93,12 @@ row! {
 }
 
 /// The applications that have their part, and those whose queues that fail have theirs.
-fn full_applications(room: &Room) -> (Vec<Uuid>, Vec<Uuid>) {
-    let is_full = |of: &UnderWay| of.attempts >= room.per_application;
-    let is_full_of_failing = |of: &UnderWay| is_full(of) || of.failing >= room.failing_per_application;
-    let applications = |which: &dyn Fn(&UnderWay) -> bool| {
-        let chosen = room.under_way.iter().filter(|of| which(of));
+fn full_applications(capacity: &Capacity) -> (Vec<Uuid>, Vec<Uuid>) {
+    let is_full = |of: &ApplicationLoad| of.attempts >= capacity.per_application;
+    let is_full_of_failing =
+        |of: &ApplicationLoad| is_full(of) || of.failing >= capacity.failing_per_application;
+    let applications = |which: &dyn Fn(&ApplicationLoad) -> bool| {
+        let chosen = capacity.under_way.iter().filter(|of| which(of));
         chosen.map(|of| of.client_id.uuid()).collect()
     };
     (applications(&is_full), applications(&is_full_of_failing))
@@ -111,12 +112,12 @@ pub(crate) struct StoredQueues {
 }
 
 #[async_trait]
-impl Lanes for StoredQueues {
+impl SubscriptionQueues for StoredQueues {
     /// Leases queues that are due, those that have waited longest first, and reads what is due in them.
     ///
     /// - Queues that fail have an index of their own: however many wait, none of them is passed over on the way to the others.
-    /// - As many queues are locked as there is room for attempts. Those for which no room is left after that stay due.
-    /// - An application has a part of the room, and of that a smaller one for its queues that fail: those use up nothing of what
+    /// - As many queues are locked as there is capacity for attempts. Those for which no capacity is left after that stay due.
+    /// - An application has a part of the capacity, and of that a smaller one for its queues that fail: those use up nothing of what
     ///   its sound ones begin with.
     /// - Queues of an application that has its part already are read over. That costs some microseconds of each, which is what
     ///   bounds how much its silent receivers can hold up others by.
@@ -127,10 +128,11 @@ impl Lanes for StoredQueues {
     ///
     /// Its commit does not wait for the disk: with the claim a crash loses the right to record what is sent under it, and the
     /// queues are due again.
-    async fn claim(&self, fence: Uuid, room: Room) -> Result<Claimed, StoreError> {
-        let (full, full_of_failing) = full_applications(&room);
-        let (attempts, failing_attempts) = (i32::from(room.attempts), i32::from(room.failing_attempts));
-        let under_way = &room.under_way;
+    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
+        let (full, full_of_failing) = full_applications(&capacity);
+        let (attempts, failing_attempts) =
+            (i32::from(capacity.attempts), i32::from(capacity.failing_attempts));
+        let under_way = &capacity.under_way;
         let claim = sql!(ClaimRow:
             "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
              sound as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
@@ -142,29 +144,29 @@ impl Lanes for StoredQueues {
                  and client_id <> all(", full_of_failing,
             ") order by wake_at limit 128 for no key update skip locked) s limit least(", failing_attempts, ", ",
             attempts,
-            ")), lanes as materialized (select s.*, greatest(s.room - 1, 1) as repeats from (select s.*, '{}'::uuid[] as running, case when s.failing then ",
-            i32::from(room.per_failing_lane), " else ", i32::from(room.per_lane),
-            concat!(" end as room, ", queue_state!(), " as state from (select * from sound union all select * from troubled) s) s), \
-             due as materialized (select l.failing, l.wake_at, l.client_id, l.seller_id, l.id as lane, w.* \
-               from lanes l cross join lateral ", due_in_queue!(), " w where l.state = 'live'), \
+            ")), queues as materialized (select s.*, greatest(s.capacity - 1, 1) as repeats from (select s.*, '{}'::uuid[] as running, case when s.failing then ",
+            i32::from(capacity.per_failing_queue), " else ", i32::from(capacity.per_queue),
+            concat!(" end as capacity, ", queue_state!(), " as state from (select * from sound union all select * from troubled) s) s), \
+             due as materialized (select l.failing, l.wake_at, l.client_id, l.seller_id, l.id as queue, w.* \
+               from queues l cross join lateral ", due_in_queue!(), " w where l.state = 'live'), \
              bearable as materialized (select d.*, coalesce(u.number, 0) as under_way from (\
-                 select *, row_number() over (partition by client_id, failing order by wake_at, seller_id, lane, place) as turn from due) d \
+                 select *, row_number() over (partition by client_id, failing order by wake_at, seller_id, queue, place) as turn from due) d \
                left join unnest("), column(under_way, |of| of.client_id.uuid()), ", ",
             column(under_way, |of| i32::from(of.attempts)), ", ", column(under_way, |of| i32::from(of.failing)),
             ") u (client_id, number, failing) on u.client_id = d.client_id \
-               where not d.failing or d.turn + coalesce(u.failing, 0) <= ", i32::from(room.failing_per_application),
-            "), shared as materialized (select d.* from (select failing, wake_at, client_id, seller_id, lane, id, event, body, attempt, lost, place, \
-                   under_way, row_number() over (partition by client_id order by wake_at, seller_id, lane, place) as turn from bearable) d \
-               where d.turn + d.under_way <= ", i32::from(room.per_application),
-            "), fit as materialized (select *, row_number() over (order by wake_at, seller_id, lane, place) as n from (\
-                 select *, row_number() over (partition by failing order by wake_at, seller_id, lane, place) as nth from shared) d \
+               where not d.failing or d.turn + coalesce(u.failing, 0) <= ", i32::from(capacity.failing_per_application),
+            "), shared as materialized (select d.* from (select failing, wake_at, client_id, seller_id, queue, id, event, body, attempt, lost, place, \
+                   under_way, row_number() over (partition by client_id order by wake_at, seller_id, queue, place) as turn from bearable) d \
+               where d.turn + d.under_way <= ", i32::from(capacity.per_application),
+            "), fit as materialized (select *, row_number() over (order by wake_at, seller_id, queue, place) as n from (\
+                 select *, row_number() over (partition by failing order by wake_at, seller_id, queue, place) as nth from shared) d \
                where not failing or nth <= ", failing_attempts,
             "), given as materialized (select * from fit where n <= ", attempts,
-            "), taken as materialized (select l.*, g.ids from lanes l \
-               left join (select distinct seller_id, lane from due) d on d.seller_id = l.seller_id and d.lane = l.id \
-               left join (select seller_id, lane, array_agg(id) as ids from given group by seller_id, lane) g \
-                 on g.seller_id = l.seller_id and g.lane = l.id \
-               where l.state = 'live' and (d.lane is null or g.ids is not null)), \
+            "), taken as materialized (select l.*, g.ids from queues l \
+               left join (select distinct seller_id, queue from due) d on d.seller_id = l.seller_id and d.queue = l.id \
+               left join (select seller_id, queue, array_agg(id) as ids from given group by seller_id, queue) g \
+                 on g.seller_id = l.seller_id and g.queue = l.id \
+               where l.state = 'live' and (d.queue is null or g.ids is not null)), \
              leased as (update subscriptions s set leased = true, fence = ", fence,
             ", wake_at = clock.at + interval '30 seconds', in_hand = coalesce(t.ids, '{}') from taken t, clock \
                where s.seller_id = t.seller_id and s.id = t.id), \
@@ -173,29 +175,29 @@ impl Lanes for StoredQueues {
                returning d.seller_id, d.subscription_id, d.id, d.lost) \
              select l.seller_id, l.id, l.client_id, l.state, (select count(*) from sound) >= least(128, ", attempts,
             ") or (select count(*) from troubled) >= greatest(1, least(128, ", failing_attempts, ", ", attempts,
-            ")) or exists (select from due d where not exists (select from given g where g.seller_id = d.seller_id and g.lane = d.lane)), l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
-             from lanes l left join taken t on t.seller_id = l.seller_id and t.id = l.id \
-               left join given g on g.seller_id = l.seller_id and g.lane = l.id \
+            ")) or exists (select from due d where not exists (select from given g where g.seller_id = d.seller_id and g.queue = d.queue)), l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
+             from queues l left join taken t on t.seller_id = l.seller_id and t.id = l.id \
+               left join given g on g.seller_id = l.seller_id and g.queue = l.id \
                left join lost x on x.seller_id = l.seller_id and x.subscription_id = l.id and x.id = g.id \
              where t.id is not null or l.state <> 'live' order by l.wake_at, l.seller_id, l.id, g.place");
         let rows = self.statements.rows(claim).await?;
         let more = rows.iter().any(|row| row.more);
         let (live, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.state == "live");
-        let set_aside = if others.is_empty() {
+        let suspended = if others.is_empty() {
             0
         } else {
-            self.set_aside(&others).await
+            self.suspend(&others).await
         };
         Ok(Claimed {
-            lanes: self.queues(fence, live),
-            set_aside,
+            queues: self.queues(fence, live),
+            suspended,
             more,
         })
     }
 
     /// Prolongs leases as a claim would begin them, and reads what else is due. What the worker has in hand from now on is what
     /// it says, and what it is given. As with a claim, the commit does not wait for the disk.
-    async fn top_up(&self, queues: &[TopUp]) -> Result<Vec<ToppedUp>, StoreError> {
+    async fn refill(&self, queues: &[Refill]) -> Result<Vec<Refilled>, StoreError> {
         let running: Vec<_> = queues
             .iter()
             .zip(1_i64..)
@@ -203,29 +205,29 @@ impl Lanes for StoredQueues {
             .collect();
         let prolong = sql!((Uuid, Uuid, Uuid, Option<DueRow>):
             "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
-             held as materialized (select s.seller_id, s.id, s.fence, s.client_id, s.connection_generation, s.active, k.room, k.repeats, k.n \
-               from unnest(", column(queues, |queue| queue.hold.lane.seller.uuid()), ", ",
-            column(queues, |queue| queue.hold.lane.subscription.uuid()), ", ", column(queues, |queue| queue.hold.fence),
-            ", ", column(queues, |queue| i32::from(queue.room)), ", ", column(queues, |queue| i32::from(queue.repeats)),
-            ") with ordinality k (seller_id, id, fence, room, repeats, n) \
+             held as materialized (select s.seller_id, s.id, s.fence, s.client_id, s.connection_generation, s.active, k.capacity, k.repeats, k.n \
+               from unnest(", column(queues, |queue| queue.lease.queue.seller.uuid()), ", ",
+            column(queues, |queue| queue.lease.queue.subscription.uuid()), ", ", column(queues, |queue| queue.lease.fence),
+            ", ", column(queues, |queue| i32::from(queue.capacity)), ", ", column(queues, |queue| i32::from(queue.repeats)),
+            ") with ordinality k (seller_id, id, fence, capacity, repeats, n) \
                join subscriptions s on s.seller_id = k.seller_id and s.id = k.id where s.leased and s.fence = k.fence \
                order by s.seller_id, s.id for no key update of s), \
-             lanes as materialized (select s.seller_id, s.id, s.fence, s.room, s.repeats, array(select r.id from unnest(",
+             queues as materialized (select s.seller_id, s.id, s.fence, s.capacity, s.repeats, array(select r.id from unnest(",
             column(&running, |(n, _)| *n), ", ", column(&running, |(_, delivery)| *delivery),
             concat!(") r (n, id) where r.n = s.n) as running from held s where ", queue_state!(), " = 'live'), \
-             given as materialized (select l.seller_id, l.id as lane, w.* from lanes l cross join lateral ", due_in_queue!(), " w), \
+             given as materialized (select l.seller_id, l.id as queue, w.* from queues l cross join lateral ", due_in_queue!(), " w), \
              leased as (update subscriptions s set wake_at = clock.at + interval '30 seconds', \
-                 in_hand = l.running || array(select g.id from given g where g.seller_id = l.seller_id and g.lane = l.id) \
-               from lanes l, clock where s.seller_id = l.seller_id and s.id = l.id) \
+                 in_hand = l.running || array(select g.id from given g where g.seller_id = l.seller_id and g.queue = l.id) \
+               from queues l, clock where s.seller_id = l.seller_id and s.id = l.id) \
              select l.seller_id, l.id, l.fence, g.id, g.event, g.body, g.attempt, g.lost \
-             from lanes l left join given g on g.seller_id = l.seller_id and g.lane = l.id order by l.seller_id, l.id, g.place"));
+             from queues l left join given g on g.seller_id = l.seller_id and g.queue = l.id order by l.seller_id, l.id, g.place"));
         // Rows of one queue stand together.
-        let mut filled = Vec::<ToppedUp>::new();
+        let mut filled = Vec::<Refilled>::new();
         for (seller, subscription, fence, row) in self.statements.rows(prolong).await? {
-            let hold = lease(seller, subscription, fence);
-            if filled.last().is_none_or(|queue| queue.hold != hold) {
+            let lease = lease(seller, subscription, fence);
+            if filled.last().is_none_or(|queue| queue.lease != lease) {
                 let deliveries = Vec::new();
-                filled.push(ToppedUp { hold, deliveries });
+                filled.push(Refilled { lease, deliveries });
             }
             if let Some(queue) = filled.last_mut() {
                 queue.deliveries.extend(due(row));
@@ -234,11 +236,11 @@ impl Lanes for StoredQueues {
         Ok(filled)
     }
 
-    async fn settle(&self, conclusions: &[Conclusion], released: &[Release]) -> Result<(), StoreError> {
-        if conclusions.is_empty() && released.is_empty() {
+    async fn settle(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError> {
+        if records.is_empty() && released.is_empty() {
             return Ok(());
         }
-        let settlement = Settlement::new(conclusions, released)?;
+        let settlement = Settlement::new(records, released)?;
         self.statements
             .ask(|lent| async move { Box::pin(settlement.send(lent.connection())).await })
             .await
@@ -277,57 +279,57 @@ impl StoredQueues {
     /// is not suspended any more. With the queues that were found go others of their applications that are awake and in nobody's
     /// hands, so that however many an application has, few claims come upon them. Nobody is waited for: what is locked is looked
     /// at the next time.
-    async fn set_aside(&self, rows: &[ClaimRow]) -> usize {
-        let aside = sql!((Uuid, Uuid):
+    async fn suspend(&self, rows: &[ClaimRow]) -> usize {
+        let suspend = sql!((Uuid, Uuid):
             "with clock as materialized (select api_now() as at), \
              locked as materialized (select s.seller_id, s.id, s.client_id, s.active, s.connection_generation \
                from unnest(", column(rows, |row| row.seller_id), ", ", column(rows, |row| row.id),
             concat!(") k (seller_id, id) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
                where s.wake_at <= (select at from clock) order by s.seller_id, s.id for no key update of s skip locked), \
-             lanes as materialized (select s.*, ", queue_state!(), " as state from locked s), \
+             queues as materialized (select s.*, ", queue_state!(), " as state from locked s), \
              resting as materialized (select a.client_id from applications a where a.status = 'suspended' \
-               and a.client_id = any(array(select client_id from lanes where state = 'held')) for share skip locked), \
-             held as materialized (select l.seller_id, l.id from lanes l join resting r on r.client_id = l.client_id where l.state = 'held' \
+               and a.client_id = any(array(select client_id from queues where state = 'held')) for share skip locked), \
+             held as materialized (select l.seller_id, l.id from queues l join resting r on r.client_id = l.client_id where l.state = 'held' \
                union select o.seller_id, o.id from (select s.seller_id, s.id from resting r join subscriptions s on s.client_id = r.client_id \
                  where s.active and not s.leased and s.wake_at is not null limit 2000 for no key update of s skip locked) o), \
-             pending as materialized (select l.seller_id, l.id as lane, d.id from lanes l cross join lateral (\
+             pending as materialized (select l.seller_id, l.id as queue, d.id from queues l cross join lateral (\
                  (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
                     and d.due_at is not null and d.attempt = 0 limit 500) union all \
                  (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
                     and d.due_at is not null and d.attempt > 0 limit 500)) d where l.state = 'gone'), \
              stopped as (update deliveries d set due_at = null from pending p \
-               where d.seller_id = p.seller_id and d.subscription_id = p.lane and d.id = p.id), \
+               where d.seller_id = p.seller_id and d.subscription_id = p.queue and d.id = p.id), \
              asleep as (update subscriptions s set wake_at = null, leased = false, fence = null, in_hand = '{}' from held h \
                where s.seller_id = h.seller_id and s.id = h.id returning s.seller_id, s.id), \
              ended as (update subscriptions s set active = false, leased = false, fence = null, in_hand = '{}', \
-               wake_at = case when exists (select from pending p where p.seller_id = l.seller_id and p.lane = l.id) then clock.at end \
-             from lanes l, clock where l.state = 'gone' and s.seller_id = l.seller_id and s.id = l.id \
+               wake_at = case when exists (select from pending p where p.seller_id = l.seller_id and p.queue = l.id) then clock.at end \
+             from queues l, clock where l.state = 'gone' and s.seller_id = l.seller_id and s.id = l.id \
                returning s.seller_id, s.id) \
              select * from asleep union all select * from ended"));
-        match self.statements.rows(aside).await {
+        match self.statements.rows(suspend).await {
             Ok(queues) => queues.len(),
             Err(error) => {
-                tracing::warn!(error = %error, "delivery queues that may not be worked on could not be set aside");
+                tracing::warn!(error = %error, "delivery queues that may not be worked on could not be suspended");
                 0
             }
         }
     }
 
     /// Rows of one queue stand together. One whose address or secret cannot be read is logged and left to its lease.
-    fn queues(&self, fence: Uuid, rows: Vec<ClaimRow>) -> Vec<Lane> {
-        let mut queues = Vec::<Lane>::new();
+    fn queues(&self, fence: Uuid, rows: Vec<ClaimRow>) -> Vec<SubscriptionQueue> {
+        let mut queues = Vec::<SubscriptionQueue>::new();
         let mut unreadable = None;
         for row in rows {
-            let hold = lease(row.seller_id, row.id, fence);
-            if unreadable == Some(hold) {
+            let lease = lease(row.seller_id, row.id, fence);
+            if unreadable == Some(lease) {
                 continue;
             }
-            if queues.last().is_none_or(|queue| queue.hold != hold) {
-                match self.queue(hold, &row) {
+            if queues.last().is_none_or(|queue| queue.lease != lease) {
+                match self.queue(lease, &row) {
                     Ok(queue) => queues.push(queue),
                     Err(error) => {
                         self.unreadable.note(&error);
-                        unreadable = Some(hold);
+                        unreadable = Some(lease);
                         continue;
                     }
                 }
@@ -339,10 +341,10 @@ impl StoredQueues {
         queues
     }
 
-    fn queue(&self, hold: Hold, row: &ClaimRow) -> Result<Lane, StoreError> {
-        let LaneKey { seller, subscription } = hold.lane;
-        Ok(Lane {
-            hold,
+    fn queue(&self, lease: Lease, row: &ClaimRow) -> Result<SubscriptionQueue, StoreError> {
+        let QueueKey { seller, subscription } = lease.queue;
+        Ok(SubscriptionQueue {
+            lease,
             client_id: row.client_id.into(),
             url: subscriptions::url(subscription, &row.url)?,
             secret: subscriptions::open_secret(&self.sealing, seller, subscription, &row.secret)?,
@@ -352,9 +354,9 @@ impl StoredQueues {
     }
 }
 
-fn lease(seller: Uuid, subscription: Uuid, fence: Uuid) -> Hold {
-    Hold {
-        lane: LaneKey {
+fn lease(seller: Uuid, subscription: Uuid, fence: Uuid) -> Lease {
+    Lease {
+        queue: QueueKey {
             seller: SellerId::from(seller),
             subscription: SubscriptionId::from(subscription),
         },

@@ -7,7 +7,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::join;
 use kernel::StoreError;
 use uuid::Uuid;
-use webhooks::{Conclusion, Fate, LOSSES_FORGIVEN, Outcome, Release};
+use webhooks::{AttemptRecord, LOSSES_FORGIVEN, NextStep, Outcome, Release};
 
 use crate::{
     mails::microseconds,
@@ -16,41 +16,47 @@ use crate::{
 
 /// What is recorded in one go.
 pub(super) struct Settlement {
-    conclusions: Vec<Attempt>,
+    records: Vec<Attempt>,
     released: Vec<Release>,
     /// Queues and fences of both, each once, in the order in which they are locked.
-    holds: Vec<(Uuid, Uuid, Uuid)>,
+    leases: Vec<(Uuid, Uuid, Uuid)>,
 }
 
 /// An attempt that has ended.
 struct Attempt {
-    conclusion: Conclusion,
+    record: AttemptRecord,
     status: Option<i16>,
     failure: Option<String>,
 }
 
 impl Settlement {
-    pub(super) fn new(conclusions: &[Conclusion], released: &[Release]) -> Result<Self, StoreError> {
-        let holds = conclusions.iter().map(|conclusion| conclusion.hold);
-        let holds = holds.chain(released.iter().map(|release| release.hold));
-        let holds: BTreeSet<_> = holds
-            .map(|hold| (hold.lane.seller.uuid(), hold.lane.subscription.uuid(), hold.fence))
+    pub(super) fn new(records: &[AttemptRecord], released: &[Release]) -> Result<Self, StoreError> {
+        let leases = records.iter().map(|record| record.lease);
+        let leases = leases.chain(released.iter().map(|release| release.lease));
+        let leases: BTreeSet<_> = leases
+            .map(|lease| {
+                (
+                    lease.queue.seller.uuid(),
+                    lease.queue.subscription.uuid(),
+                    lease.fence,
+                )
+            })
             .collect();
-        let ended = conclusions.iter().map(|conclusion| {
-            let (status, failure) = match &conclusion.outcome {
+        let ended = records.iter().map(|record| {
+            let (status, failure) = match &record.outcome {
                 Outcome::Answered(status) => (Some(i16::try_from(*status)), None),
                 Outcome::Failed(failure) => (None, Some(failure.to_text())),
             };
             Ok(Attempt {
-                conclusion: conclusion.clone(),
+                record: record.clone(),
                 status: status.transpose().map_err(StoreError::unexpected)?,
                 failure,
             })
         });
         Ok(Self {
-            conclusions: ended.collect::<Result<_, StoreError>>()?,
+            records: ended.collect::<Result<_, StoreError>>()?,
             released: released.to_vec(),
-            holds: holds.into_iter().collect(),
+            leases: leases.into_iter().collect(),
         })
     }
 
@@ -78,7 +84,7 @@ impl Settlement {
     /// Records the ends of attempts made under leases that still hold, and tells which of the queues that are to be given back no
     /// transaction is queueing deliveries for. Those rows are locked against that until the transaction ends.
     ///
-    /// What has ended is joined with its hold before its row is looked for: the row's whole key then comes from one side. The
+    /// What has ended is joined with its lease before its row is looked for: the row's whole key then comes from one side. The
     /// server takes sellers and subscriptions for independent, expects one delivery of a queue, and would as soon read all of them.
     ///
     /// An attempt that was under way when its delivery was stopped is recorded like any other, and nothing follows from it.
@@ -86,36 +92,36 @@ impl Settlement {
     /// All queues are locked in one order first. The stronger lock is not waited for: a buyer's order that hangs between its last
     /// statement and its end holds up nobody else's deliveries.
     async fn record(&self, mut connection: &AsyncPgConnection) -> QueryResult<Vec<(Uuid, Uuid)>> {
-        let (holds, ended, released) = (&self.holds, &self.conclusions, &self.released);
-        let delay = |ended: &Attempt| match ended.conclusion.fate {
-            Fate::Retry(delay) => Some(microseconds(delay)),
-            Fate::Delivered | Fate::Exhausted => None,
+        let (leases, ended, released) = (&self.leases, &self.records, &self.released);
+        let delay = |ended: &Attempt| match ended.record.next {
+            NextStep::Retry(delay) => Some(microseconds(delay)),
+            NextStep::Delivered | NextStep::Exhausted => None,
         };
         sql!((Uuid, Uuid):
             "with clock as materialized (select api_now() as at), \
-             held as materialized (select s.seller_id, s.id from unnest(", column(holds, |hold| hold.0), ", ",
-            column(holds, |hold| hold.1), ", ", column(holds, |hold| hold.2),
+             held as materialized (select s.seller_id, s.id from unnest(", column(leases, |lease| lease.0), ", ",
+            column(leases, |lease| lease.1), ", ", column(leases, |lease| lease.2),
             ") k (seller_id, id, fence) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
                where s.leased and s.fence = k.fence order by s.seller_id, s.id for no key update of s), \
              ended as materialized (select c.* from unnest(",
-            column(ended, |ended| ended.conclusion.hold.lane.seller.uuid()), ", ",
-            column(ended, |ended| ended.conclusion.hold.lane.subscription.uuid()), ", ",
-            column(ended, |ended| ended.conclusion.delivery.uuid()), ", ",
-            column(ended, |ended| i16::from(ended.conclusion.attempt)), ", ",
-            column(ended, |ended| ended.conclusion.fate == Fate::Delivered), ", ", column(ended, delay), ", ",
-            column(ended, |ended| ended.conclusion.duration_ms), ", ", column(ended, |ended| ended.status), ", ",
+            column(ended, |ended| ended.record.lease.queue.seller.uuid()), ", ",
+            column(ended, |ended| ended.record.lease.queue.subscription.uuid()), ", ",
+            column(ended, |ended| ended.record.delivery.uuid()), ", ",
+            column(ended, |ended| i16::from(ended.record.attempt)), ", ",
+            column(ended, |ended| ended.record.next == NextStep::Delivered), ", ", column(ended, delay), ", ",
+            column(ended, |ended| ended.record.duration_ms), ", ", column(ended, |ended| ended.status), ", ",
             column(ended, |ended| ended.failure.as_deref()),
-            ") c (seller_id, lane, id, attempt, delivered, delay, duration, status, failure) \
-                 join held h on h.seller_id = c.seller_id and h.id = c.lane), \
+            ") c (seller_id, queue, id, attempt, delivered, delay, duration, status, failure) \
+                 join held h on h.seller_id = c.seller_id and h.id = c.queue), \
              recorded as (update deliveries d set attempt = d.attempt + 1, lost = least(d.lost, ",
             i16::from(LOSSES_FORGIVEN),
             "), due_at = case when d.due_at is not null then clock.at + c.delay * interval '1 microsecond' end, delivered_at = case when c.delivered then clock.at end, \
                  duration_ms = c.duration, response_status = c.status, failure = c.failure \
                from clock, ended c \
-               where d.seller_id = c.seller_id and d.subscription_id = c.lane and d.id = c.id and d.attempt = c.attempt \
+               where d.seller_id = c.seller_id and d.subscription_id = c.queue and d.id = c.id and d.attempt = c.attempt \
                  and d.delivered_at is null) \
-             select s.seller_id, s.id from unnest(", column(released, |release| release.hold.lane.seller.uuid()), ", ",
-            column(released, |release| release.hold.lane.subscription.uuid()),
+             select s.seller_id, s.id from unnest(", column(released, |release| release.lease.queue.seller.uuid()), ", ",
+            column(released, |release| release.lease.queue.subscription.uuid()),
             ") r (seller_id, id) join held h on h.seller_id = r.seller_id and h.id = r.id \
                join subscriptions s on s.seller_id = h.seller_id and s.id = h.id for update of s skip locked")
         .get_results(&mut connection)
@@ -135,8 +141,8 @@ impl Settlement {
         let released = &self.released;
         let queue = |release: &Release| {
             (
-                release.hold.lane.seller.uuid(),
-                release.hold.lane.subscription.uuid(),
+                release.lease.queue.seller.uuid(),
+                release.lease.queue.subscription.uuid(),
             )
         };
         sql!(():
@@ -150,7 +156,7 @@ impl Settlement {
                    (select due_at from deliveries d where d.seller_id = r.seller_id and d.subscription_id = r.id \
                       and d.due_at is not null and d.attempt > 0 order by due_at limit 1)) w) as due_at \
                  from clock c, unnest(", column(released, |release| queue(release).0), ", ",
-            column(released, |release| queue(release).1), ", ", column(released, |release| release.hold.fence), ", ",
+            column(released, |release| queue(release).1), ", ", column(released, |release| release.lease.fence), ", ",
             column(released, |release| release.failing), ", ", column(released, |release| microseconds(release.rest)),
             ", ", column(released, |release| undisturbed.contains(&queue(release))),
             ") r (seller_id, id, fence, failing, rest, undisturbed)) n \

@@ -399,12 +399,12 @@ impl SubscriptionStore for Tx {
         let (seller, subscription, id) = (seller.uuid(), subscription.uuid(), delivery.id.uuid());
         let (at, event, body) = (delivery.created_at, delivery.event.as_str(), delivery.body);
         let is_queued = self.row(sql!(i64:
-            "with lane as materialized (select s.seller_id, s.id, s.leased, s.wake_at from subscriptions s where s.seller_id = ",
+            "with queue as materialized (select s.seller_id, s.id, s.leased, s.wake_at from subscriptions s where s.seller_id = ",
             seller, " and s.id = ", subscription, concat!(" and ", queue_state!(), " = 'live' for key share of s), \
              told as (insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
                select l.seller_id, l.id, "), id, ", ", at, ", ", at, ", ", event, ", ", body,
-            " from lane l returning 1), \
-             asleep as materialized (select s.seller_id, s.id, s.leased, s.wake_at from lane l \
+            " from queue l returning 1), \
+             asleep as materialized (select s.seller_id, s.id, s.leased, s.wake_at from queue l \
                join subscriptions s on s.seller_id = l.seller_id and s.id = l.id \
                where not l.leased and (l.wake_at is null or l.wake_at > ", at, ") for no key update of s), \
              woken as (update subscriptions s set wake_at = ", at,

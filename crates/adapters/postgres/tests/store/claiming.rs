@@ -1,34 +1,40 @@
-//! Claims of lanes: whose a lane is, what it is given, in which order, and how much.
+//! Claims of queues: whose a queue is, what it is given, in which order, and how much.
 
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use webhooks::{DeliveryId, Lane, Room};
+use webhooks::{Capacity, DeliveryId, SubscriptionQueue};
 
-use crate::support::{Fixture, ROOM, ended, given, id, ids, ids_of, more, of, release, strangers};
+use crate::support::{CAPACITY, Fixture, ended, given, id, ids, ids_of, more, of, release, strangers};
 
 fn attempts(due: &[webhooks::Due]) -> Vec<u8> {
     due.iter().map(|due| due.attempt).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_lane_is_given_to_two() {
+async fn no_queue_is_given_to_two() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
-    let mut lanes = BTreeSet::new();
+    let mut queues = BTreeSet::new();
     for _ in 0..5 {
         let application = fixture.client_of(seller).await;
         for _ in 0..10 {
-            let lane = fixture.subscribe(seller, application).await;
-            fixture.queue(lane, 3).await;
-            lanes.insert(lane);
+            let queue = fixture.subscribe(seller, application).await;
+            fixture.enqueue(queue, 3).await;
+            queues.insert(queue);
         }
     }
-    let work = |lanes: std::sync::Arc<dyn webhooks::Lanes>| async move {
-        let (mut mine, room) = (Vec::new(), Room { attempts: 12, ..ROOM });
+    let work = |queues: std::sync::Arc<dyn webhooks::SubscriptionQueues>| async move {
+        let (mut mine, capacity) = (
+            Vec::new(),
+            Capacity {
+                attempts: 12,
+                ..CAPACITY
+            },
+        );
         loop {
-            let claimed = lanes.claim(id(), room.clone()).await.unwrap().lanes;
+            let claimed = queues.claim(id(), capacity.clone()).await.unwrap().queues;
             if claimed.is_empty() {
                 return mine;
             }
@@ -36,12 +42,12 @@ async fn no_lane_is_given_to_two() {
             mine.extend(claimed);
         }
     };
-    let workers = join_all((0..12).map(|_| tokio::spawn(work(fixture.lanes())))).await;
+    let workers = join_all((0..12).map(|_| tokio::spawn(work(fixture.queues())))).await;
     let mut claimed: Vec<_> = workers.into_iter().flat_map(Result::unwrap).collect();
     // A claim passes by what another one has locked at that moment.
     claimed.extend(fixture.claim().await);
-    let of_lanes: BTreeSet<_> = claimed.iter().map(|lane| lane.hold.lane).collect();
-    assert_eq!((claimed.len(), of_lanes), (50, lanes));
+    let of_queues: BTreeSet<_> = claimed.iter().map(|queue| queue.lease.queue).collect();
+    assert_eq!((claimed.len(), of_queues), (50, queues));
     let deliveries: Vec<_> = claimed.iter().flat_map(ids).map(DeliveryId::uuid).collect();
     let each_once: BTreeSet<_> = deliveries.iter().collect();
     assert_eq!(deliveries.len(), each_once.len());
@@ -50,28 +56,33 @@ async fn no_lane_is_given_to_two() {
 #[tokio::test]
 async fn first_attempts_come_first_yet_a_few_repeated_ones_too() {
     let fixture = Fixture::new().await;
-    let lane = fixture.lane().await;
-    fixture.fill(lane, 20, 2).await;
-    fixture.fill(lane, 20, 0).await;
+    let queue = fixture.queue().await;
+    fixture.fill(queue, 20, 2).await;
+    fixture.fill(queue, 20, 0).await;
     let expected = [0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0];
     assert_eq!(attempts(&fixture.claim_one().await.deliveries), expected);
     assert!(fixture.claim().await.is_empty(), "it is held");
 
     // Repeated ones get what first ones leave, and a single place is a first one's.
-    let (one, two) = (fixture.lane().await, fixture.lane().await);
+    let (one, two) = (fixture.queue().await, fixture.queue().await);
     fixture.fill(one, 20, 1).await;
     fixture.fill(one, 2, 0).await;
     assert_eq!(fixture.claim_one().await.deliveries.len(), 16);
     fixture.fill(two, 3, 1).await;
     fixture.fill(two, 3, 0).await;
-    let single = fixture.claim_within(Room { per_lane: 1, ..ROOM }).await;
+    let single = fixture
+        .claim_within(Capacity {
+            per_queue: 1,
+            ..CAPACITY
+        })
+        .await;
     assert_eq!(attempts(&single[0].deliveries), [0]);
 
     // Of first attempts the longest waiting comes first.
-    let three = fixture.lane().await;
+    let three = fixture.queue().await;
     let mut queued = Vec::new();
     for _ in 0..3 {
-        queued.extend(fixture.queue(three, 1).await);
+        queued.extend(fixture.enqueue(three, 1).await);
     }
     assert_eq!(ids(&fixture.claim_one().await), queued);
 }
@@ -80,30 +91,32 @@ async fn first_attempts_come_first_yet_a_few_repeated_ones_too() {
 async fn no_more_is_given_than_there_is_room_for() {
     let fixture = Fixture::new().await;
     for n in 0..10 {
-        let lane = fixture.lane().await;
-        fixture.fill(lane, 5, 0).await;
-        fixture.set_lane(lane, &format!("failing = {}", n % 2 == 0)).await;
+        let queue = fixture.queue().await;
+        fixture.fill(queue, 5, 0).await;
+        fixture
+            .set_queue(queue, &format!("failing = {}", n % 2 == 0))
+            .await;
     }
-    let room = Room {
+    let capacity = Capacity {
         attempts: 7,
         failing_attempts: 3,
-        per_lane: 3,
-        per_failing_lane: 2,
-        ..ROOM
+        per_queue: 3,
+        per_failing_queue: 2,
+        ..CAPACITY
     };
-    let claimed = fixture.claim_within(room.clone()).await;
-    let most = |lane: &Lane| if lane.failing { 2 } else { 3 };
-    let sound = |lane: &Lane| (1..=most(lane)).contains(&lane.deliveries.len());
+    let claimed = fixture.claim_within(capacity.clone()).await;
+    let most = |queue: &SubscriptionQueue| if queue.failing { 2 } else { 3 };
+    let sound = |queue: &SubscriptionQueue| (1..=most(queue)).contains(&queue.deliveries.len());
     assert!(claimed.iter().all(sound), "{claimed:?}");
-    let failing = given(claimed.iter().filter(|lane| lane.failing));
+    let failing = given(claimed.iter().filter(|queue| queue.failing));
     assert!(failing <= 3 && given(&claimed) == 7, "{claimed:?}");
-    let none = Room {
+    let none = Capacity {
         failing_attempts: 0,
         attempts: 128,
-        ..room
+        ..capacity
     };
     let claimed = fixture.claim_within(none).await;
-    assert!(!claimed.is_empty() && claimed.iter().all(|lane| !lane.failing));
+    assert!(!claimed.is_empty() && claimed.iter().all(|queue| !queue.failing));
 }
 
 #[tokio::test]
@@ -112,50 +125,53 @@ async fn an_application_gets_no_more_than_its_part_and_holds_up_nobody() {
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
     for n in 0..20 {
-        let lane = fixture.subscribe(seller, application).await;
-        fixture.fill(lane, 4, 0).await;
-        fixture.set_lane(lane, &format!("failing = {}", n % 2 == 0)).await;
+        let queue = fixture.subscribe(seller, application).await;
+        fixture.fill(queue, 4, 0).await;
+        fixture
+            .set_queue(queue, &format!("failing = {}", n % 2 == 0))
+            .await;
     }
-    let other = fixture.lane().await;
+    let other = fixture.queue().await;
     fixture.fill(other, 4, 0).await;
     let claim = async |under_way: u16| {
-        let room = Room {
+        let capacity = Capacity {
             attempts: 24,
             per_application: 10,
             under_way: vec![of(application, under_way, 0), of(id().into(), 10, 10)],
-            ..ROOM
+            ..CAPACITY
         };
-        let claimed = fixture.claim_within(room).await;
-        let (ours, others): (Vec<_>, Vec<_>) = claimed.iter().partition(|lane| lane.client_id == application);
+        let claimed = fixture.claim_within(capacity).await;
+        let (ours, others): (Vec<_>, Vec<_>) =
+            claimed.iter().partition(|queue| queue.client_id == application);
         (given(ours), given(others))
     };
-    // They have all waited longer than the other one, and there is room for more.
+    // They have all waited longer than the other one, and there is capacity for more.
     let (first, rest) = (claim(3).await, claim(10).await);
     assert_eq!((first.0, rest.0, first.1 + rest.1), (7, 0, 4));
     assert_eq!(claim(0).await, (10, 0), "what it was not given is still due");
 }
 
 #[tokio::test]
-async fn lanes_that_fail_get_half_of_their_applications_part_and_its_others_the_rest() {
+async fn queues_that_fail_get_half_of_their_applications_part_and_its_others_the_rest() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
     for _ in 0..10 {
-        let lane = fixture.subscribe(seller, application).await;
-        fixture.fill(lane, 4, 0).await;
+        let queue = fixture.subscribe(seller, application).await;
+        fixture.fill(queue, 4, 0).await;
     }
     fixture.tamper("update subscriptions set failing = true").await;
     let sound = fixture.subscribe(seller, application).await;
     fixture.fill(sound, 20, 0).await;
     let claim = async |attempts, failing| {
-        let room = Room {
+        let capacity = Capacity {
             per_application: 10,
             failing_per_application: 5,
             under_way: vec![of(application, attempts, failing)],
-            ..ROOM
+            ..CAPACITY
         };
-        let claimed = fixture.claim_within(room).await;
-        let (failing, sound): (Vec<_>, Vec<_>) = claimed.iter().partition(|lane| lane.failing);
+        let claimed = fixture.claim_within(capacity).await;
+        let (failing, sound): (Vec<_>, Vec<_>) = claimed.iter().partition(|queue| queue.failing);
         (given(failing), given(sound))
     };
     // Those that fail have all waited longer.
@@ -167,92 +183,102 @@ async fn lanes_that_fail_get_half_of_their_applications_part_and_its_others_the_
 #[tokio::test]
 async fn a_claim_tells_whether_there_may_be_more_and_who_has_work_left_goes_to_the_back() {
     let fixture = Fixture::new().await;
-    let mut lanes = Vec::new();
+    let mut queues = Vec::new();
     for _ in 0..3 {
-        let lane = fixture.lane().await;
-        fixture.fill(lane, 3, 0).await;
-        lanes.push(lane);
+        let queue = fixture.queue().await;
+        fixture.fill(queue, 3, 0).await;
+        queues.push(queue);
     }
-    let one = Room {
+    let one = Capacity {
         attempts: 1,
-        per_lane: 1,
-        ..ROOM
+        per_queue: 1,
+        ..CAPACITY
     };
     for n in 0..7 {
-        let claimed = fixture.lanes().claim(id(), one.clone()).await.unwrap();
-        assert_eq!((claimed.lanes[0].hold.lane, claimed.more), (lanes[n % 3], true));
-        fixture.end_all(&claimed.lanes[0], 200).await;
+        let claimed = fixture.queues().claim(id(), one.clone()).await.unwrap();
+        assert_eq!(
+            (claimed.queues[0].lease.queue, claimed.more),
+            (queues[n % 3], true)
+        );
+        fixture.end_all(&claimed.queues[0], 200).await;
     }
-    for lanes in [2, 0] {
-        let claimed = fixture.lanes().claim(id(), ROOM).await.unwrap();
-        assert_eq!((claimed.lanes.len(), claimed.more), (lanes, false));
+    for queues in [2, 0] {
+        let claimed = fixture.queues().claim(id(), CAPACITY).await.unwrap();
+        assert_eq!((claimed.queues.len(), claimed.more), (queues, false));
     }
 }
 
 #[tokio::test]
-async fn a_lane_that_is_held_gets_more_and_never_what_is_running() {
+async fn a_queue_that_is_held_gets_more_and_never_what_is_running() {
     let (fixture, clock) = Fixture::frozen().await;
-    let lane = fixture.lane().await;
-    let queued = fixture.queue(lane, 20).await;
+    let queue = fixture.queue().await;
+    let queued = fixture.enqueue(queue, 20).await;
     let claimed = fixture.claim_one().await;
     assert_eq!(ids(&claimed), queued[..16]);
     fixture
-        .settle(&[ended(claimed.hold, &claimed.deliveries[3], 200)], &[])
+        .settle(&[ended(claimed.lease, &claimed.deliveries[3], 200)], &[])
         .await;
     let running = [&queued[..3], &queued[4..16]].concat();
     clock.advance(TimeDelta::seconds(25)).await;
     assert_eq!(
         fixture
-            .top_up(more(strangers(claimed.hold), &running, 2, 2))
+            .refill(more(strangers(claimed.lease), &running, 2, 2))
             .await,
         None
     );
-    let top_up = more(claimed.hold, &running, 2, 2);
+    let refill = more(claimed.lease, &running, 2, 2);
     assert_eq!(
-        ids_of(&fixture.top_up(top_up.clone()).await.unwrap()),
+        ids_of(&fixture.refill(refill.clone()).await.unwrap()),
         queued[16..18]
     );
     clock.advance(TimeDelta::seconds(25)).await;
     assert!(fixture.claim().await.is_empty(), "the lease was prolonged");
     clock.advance(TimeDelta::seconds(5)).await;
     assert_eq!(fixture.claim().await.len(), 1, "to 30 s, and no longer");
-    assert_eq!(fixture.top_up(top_up).await, None, "it is somebody else's now");
+    assert_eq!(fixture.refill(refill).await, None, "it is somebody else's now");
 }
 
 #[tokio::test]
-async fn several_lanes_are_topped_up_together_and_a_place_is_kept_from_repeated_attempts() {
+async fn several_queues_are_topped_up_together_and_a_place_is_kept_from_repeated_attempts() {
     let fixture = Fixture::new().await;
-    let (one, two, idle) = (fixture.lane().await, fixture.lane().await, fixture.lane().await);
-    for lane in [one, two, idle] {
-        fixture.queue(lane, 1).await;
+    let (one, two, idle) = (
+        fixture.queue().await,
+        fixture.queue().await,
+        fixture.queue().await,
+    );
+    for queue in [one, two, idle] {
+        fixture.enqueue(queue, 1).await;
     }
     let claimed = fixture.claim().await;
-    let (first, second) = (fixture.queue(one, 1).await, fixture.queue(two, 2).await);
-    let top_ups: Vec<_> = claimed
+    let (first, second) = (fixture.enqueue(one, 1).await, fixture.enqueue(two, 2).await);
+    let refills: Vec<_> = claimed
         .iter()
-        .map(|lane| more(lane.hold, &ids(lane), 1, 1))
+        .map(|queue| more(queue.lease, &ids(queue), 1, 1))
         .collect();
-    let mut given = fixture.lanes().top_up(&top_ups).await.unwrap();
-    given.sort_by_key(|lane| lane.deliveries.first().map(|due| due.id.uuid()));
+    let mut given = fixture.queues().refill(&refills).await.unwrap();
+    given.sort_by_key(|queue| queue.deliveries.first().map(|due| due.id.uuid()));
     let told = given
         .iter()
-        .map(|lane| (lane.hold.lane, ids_of(&lane.deliveries)));
+        .map(|queue| (queue.lease.queue, ids_of(&queue.deliveries)));
     let expected = [(idle, vec![]), (one, first), (two, second[..1].to_vec())];
     assert_eq!(told.collect::<Vec<_>>(), expected);
-    for lane in &claimed {
-        fixture.settle(&[], &[release(lane.hold)]).await;
+    for queue in &claimed {
+        fixture.settle(&[], &[release(queue.lease)]).await;
     }
     fixture.tamper("delete from deliveries").await;
 
     fixture.fill(one, 20, 1).await;
-    fixture.set_lane(one, "failing = true").await;
+    fixture.set_queue(one, "failing = true").await;
     let claimed = fixture.claim().await;
-    let lane = claimed.iter().find(|lane| lane.hold.lane == one).unwrap();
-    assert_eq!(lane.deliveries.len(), 1);
+    let queue = claimed.iter().find(|queue| queue.lease.queue == one).unwrap();
+    assert_eq!(queue.deliveries.len(), 1);
     fixture.fill(one, 2, 0).await;
     fixture
-        .set_lane(one, "wake_at = api_now() + interval '30 seconds'")
+        .set_queue(one, "wake_at = api_now() + interval '30 seconds'")
         .await;
-    let given = fixture.top_up(more(lane.hold, &ids(lane), 2, 0)).await.unwrap();
+    let given = fixture
+        .refill(more(queue.lease, &ids(queue), 2, 0))
+        .await
+        .unwrap();
     assert_eq!(attempts(&given), [0, 0]);
 }

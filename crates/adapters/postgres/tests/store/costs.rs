@@ -12,12 +12,12 @@ use orders::{OrderFilter, OrderRef, OrderStatus};
 use testkit::{Link, Pace, StatementProxy};
 use tokio::time::Instant;
 use usecases::{Work, settle_order::Settlement, transact};
-use webhooks::{Lane, LaneKey, Room};
+use webhooks::{Capacity, QueueKey, SubscriptionQueue};
 
 use crate::feed::follow;
 use crate::support::{
-    Fixture, LEASE, Parties, Place, ROOM, Report, Restock, Settle, again, all_ended, answer, claim, grant,
-    handle, hash, id, ids, more, queue_one, release, request, settings,
+    CAPACITY, Fixture, LEASE, Parties, Place, Report, Restock, Settle, again, all_ended, answer, claim,
+    grant, handle, hash, id, ids, more, queue_one, release, request, settings,
 };
 
 impl Fixture {
@@ -168,8 +168,8 @@ const TRADE: &str = "
 #[tokio::test]
 async fn writes_and_the_feed_read_no_table_from_end_to_end() {
     let fixture = Fixture::new().await;
-    let lane = fixture.lane().await;
-    let seller = lane.seller;
+    let queue = fixture.queue().await;
+    let seller = queue.seller;
     let offer = fixture.offer(seller, 500).await;
     fixture.filled(TRADE).await;
     let trade = async |database: &Database| {
@@ -281,62 +281,68 @@ async fn callers_and_applications_are_found_by_their_keys() {
 }
 
 /// Claims, is given more, ends what it was given, and gives back.
-async fn poll(database: &Database, room: Room, lively: Option<LaneKey>) {
-    let lanes = database.lanes();
-    let claimed = lanes.claim(id(), room).await.unwrap().lanes;
-    let mine = |lane: &Lane| Some(lane.hold.lane) == lively;
+async fn poll(database: &Database, capacity: Capacity, lively: Option<QueueKey>) {
+    let queues = database.subscription_queues();
+    let claimed = queues.claim(id(), capacity).await.unwrap().queues;
+    let mine = |queue: &SubscriptionQueue| Some(queue.lease.queue) == lively;
     assert!(
         lively.is_none()
             || claimed
                 .iter()
-                .any(|lane| mine(lane) && lane.deliveries.len() == 1)
+                .any(|queue| mine(queue) && queue.deliveries.len() == 1)
     );
-    let top_ups: Vec<_> = claimed
+    let refills: Vec<_> = claimed
         .iter()
-        .map(|lane| more(lane.hold, &ids(lane), 4, 4))
+        .map(|queue| more(queue.lease, &ids(queue), 4, 4))
         .collect();
-    lanes.top_up(&top_ups).await.unwrap();
-    let end = |lane: &Lane| all_ended(lane, if mine(lane) { 200 } else { 500 });
+    queues.refill(&refills).await.unwrap();
+    let end = |queue: &SubscriptionQueue| all_ended(queue, if mine(queue) { 200 } else { 500 });
     let ends: Vec<_> = claimed.iter().flat_map(end).collect();
-    let back: Vec<_> = claimed.iter().map(|lane| release(lane.hold)).collect();
-    lanes.settle(&ends, &back).await.unwrap();
+    let back: Vec<_> = claimed.iter().map(|queue| release(queue.lease)).collect();
+    queues.settle(&ends, &back).await.unwrap();
 }
 
-async fn queue(database: &Database, lane: LaneKey) {
+async fn enqueue(database: &Database, queue: QueueKey) {
     let tx = database.units().begin().await.unwrap();
-    assert!(queue_one(&*tx, lane).await.is_some());
+    assert!(queue_one(&*tx, queue).await.is_some());
     tx.commit().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_dead_lane_with_a_hundred_thousand_deliveries_costs_the_others_nothing() {
+async fn a_dead_queue_with_a_hundred_thousand_deliveries_costs_the_others_nothing() {
     let fixture = Fixture::new().await;
-    let (dead, tired, lively) = (fixture.lane().await, fixture.lane().await, fixture.lane().await);
+    let (dead, tired, lively) = (
+        fixture.queue().await,
+        fixture.queue().await,
+        fixture.queue().await,
+    );
     fixture.fill(dead, 100_000, 0).await;
     fixture.fill(tired, 100_000, 3).await;
-    fixture.set_lane(tired, "failing = true").await;
+    fixture.set_queue(tired, "failing = true").await;
     fixture.filled("").await;
-    // Each looks at three lanes and at most some dozens of their deliveries, several times.
+    // Each looks at three queues and at most some dozens of their deliveries, several times.
     let live = async |database: &Database| {
         for _ in 0..20 {
-            queue(database, lively).await;
-            poll(database, ROOM, Some(lively)).await;
+            enqueue(database, lively).await;
+            poll(database, CAPACITY, Some(lively)).await;
         }
     };
     fixture.costs("claims", 20 * 250, live).await;
-    let none = Room {
+    let none = Capacity {
         attempts: 4,
         failing_attempts: 0,
-        per_lane: 1,
-        per_failing_lane: 1,
-        ..ROOM
+        per_queue: 1,
+        per_failing_queue: 1,
+        ..CAPACITY
     };
     let idle = async |database: &Database| {
         for _ in 0..20 {
             poll(database, none.clone(), None).await;
         }
     };
-    fixture.costs("claims without failing lanes", 20 * 80, idle).await;
+    fixture
+        .costs("claims without failing queues", 20 * 80, idle)
+        .await;
     let look = async |database: &Database| drop(database.queues().await.unwrap());
     // Far more waits than is counted.
     fixture
@@ -347,8 +353,8 @@ async fn a_dead_lane_with_a_hundred_thousand_deliveries_costs_the_others_nothing
 #[tokio::test]
 async fn what_is_done_costs_nothing_any_more() {
     let fixture = Fixture::new().await;
-    let lane = fixture.lane().await;
-    // Many lanes with little behind them, and one with much: the server expects next to nothing of any of them.
+    let queue = fixture.queue().await;
+    // Many queues with little behind them, and one with much: the server expects next to nothing of any of them.
     let history = format!(
         "insert into deliveries (seller_id, subscription_id, id, created_at, delivered_at, attempt, response_status, event, body) \
            select l.seller, l.id, api_uuid(api_now()), api_now(), api_now(), 1, 204, 'order.paid', 'x' \
@@ -361,17 +367,17 @@ async fn what_is_done_costs_nothing_any_more() {
          insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number) \
            select '{}', gen_random_uuid(), api_now(), api_now() + interval '1 day', 'dhl', 'ABCD1' from generate_series(1, 50000) n; \
          reset session_replication_role",
-        lane.seller, lane.subscription, lane.seller
+        queue.seller, queue.subscription, queue.seller
     );
     fixture.filled(&history).await;
     let end = async |database: &Database| {
         for _ in 0..10 {
-            queue(database, lane).await;
-            poll(database, ROOM, Some(lane)).await;
+            enqueue(database, queue).await;
+            poll(database, CAPACITY, Some(queue)).await;
         }
     };
     fixture.costs("ends of attempts", 10 * 150, end).await;
-    fixture.fill(lane, 50, 0).await;
+    fixture.fill(queue, 50, 0).await;
     let look =
         async |database: &Database| assert_eq!(database.queues().await.unwrap().first_deliveries.waiting, 50);
     fixture.costs("the figures of the queues", 200, look).await;

@@ -36,7 +36,7 @@ async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
     let (mut offers, mut orders) = (Vec::new(), Vec::new());
     for _ in 0..5 {
         let seller = fixture.seller().await;
-        // Two subscriptions to everything, so that lanes are locked too.
+        // Two subscriptions to everything, so that queues are locked too.
         for _ in 0..2 {
             let application = fixture.client_of(seller).await;
             fixture.subscribe(seller, application).await;
@@ -74,9 +74,9 @@ async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
             }
         }
     });
-    // Lanes fall asleep all the time, so that there is always one to wake and to lock.
+    // Queues fall asleep all the time, so that there is always one to wake and to lock.
     let asleep = async {
-        for lane in fixture
+        for queue in fixture
             .texts("select id::text from subscriptions")
             .await
             .iter()
@@ -84,7 +84,7 @@ async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
         {
             fixture
                 .tamper(&format!(
-                    "update subscriptions set wake_at = null where id = '{lane}'"
+                    "update subscriptions set wake_at = null where id = '{queue}'"
                 ))
                 .await;
         }

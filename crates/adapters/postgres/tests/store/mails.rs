@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::{DueMail, Mail, MailFate, MailId, MailQueue, SellerId};
+use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, SellerId};
 use oauth::{AccountMail, Link, LinkKind};
 use orders::{OrderId, ShipmentMail};
 
@@ -49,7 +49,7 @@ async fn lease<M: Mail>(queue: &dyn MailQueue<M>) -> Vec<DueMail<M>> {
 }
 
 /// How many of a table are due, sent and dead.
-async fn fates(fixture: &Fixture, table: &str) -> [i64; 3] {
+async fn steps(fixture: &Fixture, table: &str) -> [i64; 3] {
     let sql = format!("select count(due_at), count(sent_at), count(dead_at) from {table}");
     let row = fixture.client.query_one(&sql, &[]).await.unwrap();
     [0, 1, 2].map(|n| row.get(n))
@@ -82,16 +82,16 @@ async fn each_fate<M: Mail + std::fmt::Debug + PartialEq>(
 ) {
     let due = lease(queue).await;
     assert_eq!((due.len(), lease(queue).await), (3, vec![]));
-    let retry = MailFate::Retry(TimeDelta::minutes(1));
-    for (due, fate) in due.iter().zip([MailFate::Sent, retry, MailFate::Dead]) {
+    let retry = MailStep::Retry(TimeDelta::minutes(1));
+    for (due, next) in due.iter().zip([MailStep::Sent, retry, MailStep::Dead]) {
         // Somebody else's fence settles nothing.
         queue
-            .settle_mail(due.mail.id(), id(), MailFate::Dead)
+            .settle_mail(due.mail.id(), id(), MailStep::Dead)
             .await
             .unwrap();
-        queue.settle_mail(due.mail.id(), due.fence, fate).await.unwrap();
+        queue.settle_mail(due.mail.id(), due.fence, next).await.unwrap();
     }
-    assert_eq!(fates(fixture, table).await, [1, 1, 1]);
+    assert_eq!(steps(fixture, table).await, [1, 1, 1]);
     assert_eq!(lease(queue).await, []);
     clock.advance(TimeDelta::minutes(1)).await;
     let again = lease(queue).await;
@@ -105,21 +105,21 @@ async fn each_fate<M: Mail + std::fmt::Debug + PartialEq>(
     let taken = lease(queue).await;
     assert_eq!((taken.len(), taken[0].attempt), (1, 3), "the lease ran out");
     queue
-        .settle_mail(again[0].mail.id(), again[0].fence, MailFate::Dead)
+        .settle_mail(again[0].mail.id(), again[0].fence, MailStep::Dead)
         .await
         .unwrap();
     assert_eq!(
-        fates(fixture, table).await,
+        steps(fixture, table).await,
         [1, 1, 1],
         "its first holder settles nothing"
     );
-    for fate in [MailFate::Sent, MailFate::Dead] {
+    for next in [MailStep::Sent, MailStep::Dead] {
         queue
-            .settle_mail(taken[0].mail.id(), taken[0].fence, fate)
+            .settle_mail(taken[0].mail.id(), taken[0].fence, next)
             .await
             .unwrap();
     }
-    assert_eq!(fates(fixture, table).await, [0, 2, 1]);
+    assert_eq!(steps(fixture, table).await, [0, 2, 1]);
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn a_mail_is_leased_as_it_was_queued_and_an_erasure_forgets_it_sent_or_not
     due.sort_by_key(|due| std::cmp::Reverse(due.mail.id));
     assert_eq!(due.iter().map(|due| due.mail.clone()).collect::<Vec<_>>(), mails);
     let sent = fixture.database.mail_queue();
-    sent.settle_mail(mails[0].id, due[0].fence, MailFate::Sent)
+    sent.settle_mail(mails[0].id, due[0].fence, MailStep::Sent)
         .await
         .unwrap();
     for _ in 0..2 {
@@ -215,7 +215,7 @@ async fn a_link_lies_sealed_in_its_mail_and_a_mail_whose_link_is_dead_is_given_u
     let mut due: Vec<_> = due.into_iter().map(|due| due.mail).collect();
     due.sort_by_key(|mail| mail.id);
     assert_eq!(due, [newer, sound]);
-    assert_eq!(fates(&fixture, "account_mails").await, [2, 0, 4]);
+    assert_eq!(steps(&fixture, "account_mails").await, [2, 0, 4]);
     assert_eq!(fixture.count("select count(url) from account_mails").await, 2);
 }
 

@@ -2,7 +2,7 @@
 
 use adapter_postgres::{Cleared, ClearedRecords, ErasedBuyers};
 use chrono::TimeDelta;
-use kernel::{Change, MailFate};
+use kernel::{Change, MailStep};
 use oauth::{Application, FamilyKind};
 use orders::{OrderRef, SellerOrder};
 
@@ -162,8 +162,8 @@ async fn changes_and_mails_go_after_thirty_days_once_they_are_done() {
     }
     let (queue, fence) = (fixture.database.mail_queue(), id());
     let due = queue.lease_mails(fence, 10, TimeDelta::minutes(1)).await.unwrap();
-    for (due, fate) in due.iter().zip([MailFate::Sent, MailFate::Dead]) {
-        queue.settle_mail(due.mail.id, fence, fate).await.unwrap();
+    for (due, next) in due.iter().zip([MailStep::Sent, MailStep::Dead]) {
+        queue.settle_mail(due.mail.id, fence, next).await.unwrap();
     }
     clock.freeze(instant() + TimeDelta::days(30)).await;
     assert_eq!(

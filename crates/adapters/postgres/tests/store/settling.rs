@@ -4,36 +4,37 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use webhooks::{
-    Conclusion, DeliveryState, Failure, Fate, LOSSES_FORGIVEN, MOST_ATTEMPTS, Outcome, Release, Room,
+    AttemptRecord, Capacity, DeliveryState, Failure, LOSSES_FORGIVEN, MOST_ATTEMPTS, NextStep, Outcome,
+    Release,
 };
 
-use crate::support::{Fixture, ROOM, all_ended, ended, given, ids, ids_of, more, release, strangers};
+use crate::support::{CAPACITY, Fixture, all_ended, ended, given, ids, ids_of, more, release, strangers};
 
 #[tokio::test]
 async fn the_ends_of_attempts_are_told_as_they_were() {
     let (fixture, _clock) = Fixture::frozen().await;
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
-    let lane = fixture.subscribe(seller, application).await;
-    let queued = fixture.queue(lane, 4).await;
+    let queue = fixture.subscribe(seller, application).await;
+    let queued = fixture.enqueue(queue, 4).await;
     let claimed = fixture.claim_one().await;
-    let failed = |n: usize, failure: Failure, delay| Conclusion {
+    let failed = |n: usize, failure: Failure, delay| AttemptRecord {
         outcome: Outcome::Failed(failure),
-        fate: Fate::Retry(delay),
-        ..ended(claimed.hold, &claimed.deliveries[n], 500)
+        next: NextStep::Retry(delay),
+        ..ended(claimed.lease, &claimed.deliveries[n], 500)
     };
-    let conclusions = [
-        ended(claimed.hold, &claimed.deliveries[0], 204),
-        ended(claimed.hold, &claimed.deliveries[1], 999),
+    let records = [
+        ended(claimed.lease, &claimed.deliveries[0], 204),
+        ended(claimed.lease, &claimed.deliveries[1], 999),
         failed(2, Failure::tls("certificate: expired"), TimeDelta::minutes(5)),
         failed(3, Failure::Dns, TimeDelta::hours(2)),
     ];
-    fixture.settle(&conclusions, &[release(claimed.hold)]).await;
-    let mut history = fixture.history(application, lane).await.unwrap();
+    fixture.settle(&records, &[release(claimed.lease)]).await;
+    let mut history = fixture.history(application, queue).await.unwrap();
     history.reverse();
     assert_eq!(history.iter().map(|told| told.id).collect::<Vec<_>>(), queued);
     let now = fixture.now().await;
-    for (told, conclusion) in history.iter().zip(&conclusions) {
+    for (told, record) in history.iter().zip(&records) {
         let (attempt, last, ahead) = match told.state.clone() {
             DeliveryState::Delivered { attempt, last, .. } => (attempt, last, None),
             DeliveryState::Waiting {
@@ -43,16 +44,16 @@ async fn the_ends_of_attempts_are_told_as_they_were() {
             } => (attempt, last, Some(due_at - now)),
             other => panic!("{other:?}"),
         };
-        assert_eq!((attempt, &last.outcome), (1, &conclusion.outcome));
+        assert_eq!((attempt, &last.outcome), (1, &record.outcome));
         assert_eq!(last.duration, Duration::from_millis(12));
-        let delay = match conclusion.fate {
-            Fate::Retry(delay) => Some(delay),
+        let delay = match record.next {
+            NextStep::Retry(delay) => Some(delay),
             _ => None,
         };
         assert_eq!(ahead, delay);
     }
     assert_eq!(
-        fixture.sleeps(lane).await,
+        fixture.sleeps(queue).await,
         Some(TimeDelta::minutes(1)),
         "until the next is due"
     );
@@ -61,35 +62,35 @@ async fn the_ends_of_attempts_are_told_as_they_were() {
 #[tokio::test]
 async fn six_attempts_exhaust_a_delivery() {
     let (fixture, clock) = Fixture::frozen().await;
-    let lane = fixture.lane().await;
-    fixture.queue(lane, 1).await;
+    let queue = fixture.queue().await;
+    fixture.enqueue(queue, 1).await;
     for attempt in 0..MOST_ATTEMPTS {
         let claimed = fixture.claim_one().await;
         assert_eq!(claimed.deliveries[0].attempt, attempt);
-        let mut end = ended(claimed.hold, &claimed.deliveries[0], 500);
+        let mut end = ended(claimed.lease, &claimed.deliveries[0], 500);
         if attempt + 1 == MOST_ATTEMPTS {
-            end.fate = Fate::Exhausted;
+            end.next = NextStep::Exhausted;
         }
-        fixture.settle(&[end], &[release(claimed.hold)]).await;
+        fixture.settle(&[end], &[release(claimed.lease)]).await;
         clock.advance(TimeDelta::minutes(1)).await;
     }
     let exhausted = "deliveries where attempt = 6 and due_at is null and delivered_at is null";
     assert_eq!(fixture.rows_of(exhausted).await, 1);
-    assert_eq!(fixture.sleeps(lane).await, None);
+    assert_eq!(fixture.sleeps(queue).await, None);
 }
 
 #[tokio::test]
 async fn a_settlement_sent_twice_changes_nothing_twice() {
     let fixture = Fixture::new().await;
-    let lane = fixture.lane().await;
-    fixture.queue(lane, 3).await;
+    let queue = fixture.queue().await;
+    fixture.enqueue(queue, 3).await;
     let claimed = fixture.claim_one().await;
     let ends = all_ended(&claimed, 503);
     let state =
         "select sum(attempt * 1000 + extract(epoch from due_at - created_at))::bigint from deliveries";
     fixture.settle(&ends, &[]).await;
     let before = fixture.count(state).await;
-    for released in [vec![], vec![release(claimed.hold)], vec![release(claimed.hold)]] {
+    for released in [vec![], vec![release(claimed.lease)], vec![release(claimed.lease)]] {
         fixture.settle(&ends, &released).await;
         assert_eq!(fixture.count(state).await, before);
     }
@@ -100,8 +101,8 @@ async fn a_settlement_sent_twice_changes_nothing_twice() {
 async fn a_lease_that_was_taken_over_records_nothing_and_one_that_has_only_run_out_counts() {
     let fixture = Fixture::new().await;
     let clock = fixture.place.control_clock().await;
-    let lane = fixture.lane().await;
-    fixture.queue(lane, 1).await;
+    let queue = fixture.queue().await;
+    fixture.enqueue(queue, 1).await;
     let slow = fixture.claim_one().await;
     clock.advance(TimeDelta::seconds(31)).await;
     let other = fixture.claim_one().await;
@@ -122,14 +123,18 @@ async fn a_lease_that_was_taken_over_records_nothing_and_one_that_has_only_run_o
 }
 
 #[tokio::test]
-async fn many_lanes_are_settled_at_once_and_only_those_released_go_back() {
+async fn many_queues_are_settled_at_once_and_only_those_released_go_back() {
     let fixture = Fixture::new().await;
-    let (one, two) = (fixture.lane().await, fixture.lane().await);
-    fixture.queue(one, 2).await;
-    fixture.queue(two, 2).await;
+    let (one, two) = (fixture.queue().await, fixture.queue().await);
+    fixture.enqueue(one, 2).await;
+    fixture.enqueue(two, 2).await;
     let claimed = fixture.claim().await;
-    let ends: Vec<_> = claimed.iter().flat_map(|lane| all_ended(lane, 200)).collect();
-    let first = claimed.iter().find(|lane| lane.hold.lane == one).unwrap().hold;
+    let ends: Vec<_> = claimed.iter().flat_map(|queue| all_ended(queue, 200)).collect();
+    let first = claimed
+        .iter()
+        .find(|queue| queue.lease.queue == one)
+        .unwrap()
+        .lease;
     fixture
         .settle(&ends, &[release(first), release(strangers(first))])
         .await;
@@ -138,10 +143,10 @@ async fn many_lanes_are_settled_at_once_and_only_those_released_go_back() {
 }
 
 #[tokio::test]
-async fn whether_a_lane_fails_is_remembered() {
+async fn whether_a_queue_fails_is_remembered() {
     let fixture = Fixture::new().await;
-    let lane = fixture.lane().await;
-    fixture.queue(lane, 1).await;
+    let queue = fixture.queue().await;
+    fixture.enqueue(queue, 1).await;
     for (told, failing) in [
         (Some(true), true),
         (None, true),
@@ -151,56 +156,56 @@ async fn whether_a_lane_fails_is_remembered() {
         let claimed = fixture.claim_one().await;
         let back = Release {
             failing: told,
-            ..release(claimed.hold)
+            ..release(claimed.lease)
         };
         fixture.settle(&all_ended(&claimed, 200), &[back]).await;
-        fixture.queue(lane, 1).await;
+        fixture.enqueue(queue, 1).await;
         let claimed = fixture.claim_one().await;
         assert_eq!(claimed.failing, failing, "{told:?}");
-        fixture.release(claimed.hold).await;
+        fixture.release(claimed.lease).await;
     }
 }
 
 #[tokio::test]
 async fn a_connection_that_was_in_a_settlement_that_failed_is_fit_for_the_next() {
     let fixture = Fixture::new().await;
-    let lane = fixture.lane().await;
-    fixture.queue(lane, 1).await;
+    let queue = fixture.queue().await;
+    fixture.enqueue(queue, 1).await;
     let claimed = fixture.claim_one().await;
-    let end = ended(claimed.hold, &claimed.deliveries[0], 500);
-    let impossible = Conclusion {
+    let end = ended(claimed.lease, &claimed.deliveries[0], 500);
+    let impossible = AttemptRecord {
         duration_ms: -1,
         ..end.clone()
     };
     for _ in 0..20 {
-        let back = [release(claimed.hold)];
+        let back = [release(claimed.lease)];
         let settled = fixture
-            .lanes()
+            .queues()
             .settle(std::slice::from_ref(&impossible), &back)
             .await;
         assert!(settled.is_err());
     }
-    fixture.settle(&[end], &[release(claimed.hold)]).await;
+    fixture.settle(&[end], &[release(claimed.lease)]).await;
     assert_eq!(fixture.rows_of("deliveries where attempt = 1").await, 1);
     let open = "pg_stat_activity where datname = current_database() and state like 'idle in%'";
     assert_eq!(fixture.rows_of(open).await, 0);
 }
 
 #[tokio::test]
-async fn a_lane_that_rests_is_due_afterwards_with_all_that_it_had() {
+async fn a_queue_that_rests_is_due_afterwards_with_all_that_it_had() {
     let (fixture, clock) = Fixture::frozen().await;
-    let lane = fixture.lane().await;
-    let queued = fixture.queue(lane, 3).await;
+    let queue = fixture.queue().await;
+    let queued = fixture.enqueue(queue, 3).await;
     let rest = TimeDelta::milliseconds(250);
-    let back = |hold| Release {
+    let back = |lease| Release {
         rest,
-        ..release(hold)
+        ..release(lease)
     };
     let claimed = fixture.claim_one().await;
     fixture
-        .settle(&all_ended(&claimed, 200)[..1], &[back(claimed.hold)])
+        .settle(&all_ended(&claimed, 200)[..1], &[back(claimed.lease)])
         .await;
-    assert_eq!(fixture.sleeps(lane).await, Some(rest));
+    assert_eq!(fixture.sleeps(queue).await, Some(rest));
     assert!(fixture.claim().await.is_empty());
     clock.advance(rest).await;
     let again = fixture.claim_one().await;
@@ -212,19 +217,21 @@ async fn a_lane_that_rests_is_due_afterwards_with_all_that_it_had() {
             .all(|due| (due.attempt, due.lost) == (0, 0))
     );
     // One in which nothing waits sleeps all the same.
-    fixture.settle(&all_ended(&again, 200), &[back(again.hold)]).await;
-    assert_eq!(fixture.sleeps(lane).await, None);
+    fixture
+        .settle(&all_ended(&again, 200), &[back(again.lease)])
+        .await;
+    assert_eq!(fixture.sleeps(queue).await, None);
 }
 
 #[tokio::test]
-async fn a_lane_is_taken_over_after_its_lease_and_what_was_in_hand_is_lost() {
+async fn a_queue_is_taken_over_after_its_lease_and_what_was_in_hand_is_lost() {
     let (fixture, clock) = Fixture::frozen().await;
-    let lane = fixture.lane().await;
-    let queued = fixture.queue(lane, 2).await;
+    let queue = fixture.queue().await;
+    let queued = fixture.enqueue(queue, 2).await;
     let first = fixture.claim_one().await;
     assert!(ids(&first) == queued && first.deliveries.iter().all(|due| due.lost == 0));
     fixture
-        .settle(&[ended(first.hold, &first.deliveries[0], 500)], &[])
+        .settle(&[ended(first.lease, &first.deliveries[0], 500)], &[])
         .await;
     clock.advance(TimeDelta::milliseconds(29_999)).await;
     assert!(fixture.claim().await.is_empty());
@@ -236,7 +243,7 @@ async fn a_lane_is_taken_over_after_its_lease_and_what_was_in_hand_is_lost() {
         .iter()
         .map(|due| (due.id, due.attempt, due.lost));
     assert_eq!(told.collect::<Vec<_>>(), [(queued[1], 0, 1), (queued[0], 1, 0)]);
-    fixture.release(second.hold).await;
+    fixture.release(second.lease).await;
     let third = fixture.claim_one().await;
     assert!(
         third.deliveries.iter().all(|due| due.lost < 2),
@@ -247,15 +254,15 @@ async fn a_lane_is_taken_over_after_its_lease_and_what_was_in_hand_is_lost() {
 #[tokio::test]
 async fn a_third_loss_and_each_after_it_are_told_until_they_are_concluded() {
     let (fixture, clock) = Fixture::frozen().await;
-    let lane = fixture.lane().await;
-    fixture.queue(lane, 1).await;
+    let queue = fixture.queue().await;
+    fixture.enqueue(queue, 1).await;
     for lost in 0..=LOSSES_FORGIVEN + 1 {
         let claimed = fixture.claim_one().await;
         let due = &claimed.deliveries[0];
         assert_eq!((due.lost, due.has_failed_by_loss()), (lost, lost > 2));
         if lost > LOSSES_FORGIVEN {
             fixture
-                .settle(&[ended(claimed.hold, due, 500)], &[release(claimed.hold)])
+                .settle(&[ended(claimed.lease, due, 500)], &[release(claimed.lease)])
                 .await;
         } else {
             clock.advance(TimeDelta::seconds(31)).await;
@@ -275,13 +282,19 @@ async fn a_third_loss_and_each_after_it_are_told_until_they_are_concluded() {
 #[tokio::test]
 async fn a_loss_that_there_was_no_room_to_tell_of_is_told_with_the_next_claim() {
     let (fixture, clock) = Fixture::frozen().await;
-    let lane = fixture.lane().await;
-    let queued = fixture.queue(lane, 4).await;
+    let queue = fixture.queue().await;
+    let queued = fixture.enqueue(queue, 4).await;
     for _ in 0..3 {
         assert_eq!(given([&fixture.claim_one().await]), 4);
         clock.advance(TimeDelta::seconds(31)).await;
     }
-    let claimed = fixture.claim_within(Room { per_lane: 3, ..ROOM }).await.remove(0);
+    let claimed = fixture
+        .claim_within(Capacity {
+            per_queue: 3,
+            ..CAPACITY
+        })
+        .await
+        .remove(0);
     assert_eq!(ids(&claimed), queued[..3]);
     assert!(claimed.deliveries.iter().all(|due| due.lost == 3));
     fixture.end_all(&claimed, 500).await;
@@ -291,14 +304,14 @@ async fn a_loss_that_there_was_no_room_to_tell_of_is_told_with_the_next_claim() 
 #[tokio::test]
 async fn what_came_with_a_top_up_can_be_lost_too() {
     let (fixture, clock) = Fixture::frozen().await;
-    let lane = fixture.lane().await;
-    let queued = fixture.queue(lane, 17).await;
+    let queue = fixture.queue().await;
+    let queued = fixture.enqueue(queue, 17).await;
     let claimed = fixture.claim_one().await;
     fixture
-        .settle(&[ended(claimed.hold, &claimed.deliveries[0], 200)], &[])
+        .settle(&[ended(claimed.lease, &claimed.deliveries[0], 200)], &[])
         .await;
-    let top_up = fixture.top_up(more(claimed.hold, &queued[1..16], 1, 1)).await;
-    assert_eq!(ids_of(&top_up.unwrap()), queued[16..]);
+    let refill = fixture.refill(more(claimed.lease, &queued[1..16], 1, 1)).await;
+    assert_eq!(ids_of(&refill.unwrap()), queued[16..]);
     clock.advance(TimeDelta::seconds(31)).await;
     let claimed = fixture.claim_one().await;
     assert_eq!(ids(&claimed), queued[1..]);

@@ -1,4 +1,4 @@
-//! A lane sleeps while nothing is due in it, and never with work; while its application is suspended it rests.
+//! A queue sleeps while nothing is due in it, and never with work; while its application is suspended it rests.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -9,16 +9,18 @@ use oauth::ApplicationStatus;
 use offers::Decision;
 use tokio::time::Instant;
 use usecases::{Transaction, Work};
-use webhooks::LaneKey;
+use webhooks::QueueKey;
 
-use crate::support::{Fixture, LEASE, Moderate, ROOM, answer, claim, id, ids, more, queue_one, set_status};
+use crate::support::{
+    CAPACITY, Fixture, LEASE, Moderate, answer, claim, id, ids, more, queue_one, set_status,
+};
 
 /// A transaction that has told of an offer's rejection and is still open.
-async fn open_fan_out(fixture: &Fixture, lane: LaneKey, offer: OfferId) -> Box<dyn Transaction> {
-    let claim = claim(lane.seller, &id().to_string(), "x");
+async fn open_fan_out(fixture: &Fixture, queue: QueueKey, offer: OfferId) -> Box<dyn Transaction> {
+    let claim = claim(queue.seller, &id().to_string(), "x");
     fixture.database.claims().claim(&claim, LEASE).await.unwrap();
     let tx = fixture.begin().await;
-    Moderate(lane.seller, offer, Decision::Reject)
+    Moderate(queue.seller, offer, Decision::Reject)
         .run(&*tx)
         .await
         .unwrap();
@@ -27,23 +29,23 @@ async fn open_fan_out(fixture: &Fixture, lane: LaneKey, offer: OfferId) -> Box<d
     tx
 }
 
-/// A lane with one delivery in a worker's hands, and an offer that may be rejected.
-async fn held_lane(fixture: &Fixture) -> (LaneKey, OfferId, webhooks::Lane) {
-    let lane = fixture.lane().await;
-    let offer = fixture.offer(lane.seller, 1).await;
-    fixture.queue(lane, 1).await;
-    (lane, offer, fixture.claim_one().await)
+/// A queue with one delivery in a worker's hands, and an offer that may be rejected.
+async fn held_queue(fixture: &Fixture) -> (QueueKey, OfferId, webhooks::SubscriptionQueue) {
+    let queue = fixture.queue().await;
+    let offer = fixture.offer(queue.seller, 1).await;
+    fixture.enqueue(queue, 1).await;
+    (queue, offer, fixture.claim_one().await)
 }
 
-/// The lane is due at once, or in the blink that it takes to look again.
+/// The queue is due at once, or in the blink that it takes to look again.
 async fn gets_its_work(fixture: &Fixture) {
     let started = Instant::now();
     loop {
-        for lane in fixture.claim().await {
-            if !lane.deliveries.is_empty() {
+        for queue in fixture.claim().await {
+            if !queue.deliveries.is_empty() {
                 return;
             }
-            fixture.release(lane.hold).await;
+            fixture.release(queue.lease).await;
         }
         assert!(started.elapsed() < Duration::from_secs(5), "asleep with work");
         tokio::task::yield_now().await;
@@ -62,31 +64,31 @@ async fn waits_for<T>(fixture: &Fixture, work: impl Future<Output = T>, unlock: 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lane_given_back_before_or_while_work_is_committed_does_not_sleep() {
+async fn a_queue_given_back_before_or_while_work_is_committed_does_not_sleep() {
     let fixture = Fixture::new().await;
-    let (lane, offer, claimed) = held_lane(&fixture).await;
-    let tx = open_fan_out(&fixture, lane, offer).await;
+    let (queue, offer, claimed) = held_queue(&fixture).await;
+    let tx = open_fan_out(&fixture, queue, offer).await;
     // It waits for nobody's transaction.
     fixture.end_all(&claimed, 200).await;
     assert!(
-        fixture.sleeps(lane).await.is_some(),
+        fixture.sleeps(queue).await.is_some(),
         "asleep while deliveries are being queued"
     );
     tx.commit().await.unwrap();
     gets_its_work(&fixture).await;
 
     let fixture = Fixture::new().await;
-    let (lane, offer, claimed) = held_lane(&fixture).await;
-    open_fan_out(&fixture, lane, offer).await.commit().await.unwrap();
+    let (queue, offer, claimed) = held_queue(&fixture).await;
+    open_fan_out(&fixture, queue, offer).await.commit().await.unwrap();
     fixture.end_all(&claimed, 200).await;
-    assert!(fixture.sleeps(lane).await.unwrap() <= TimeDelta::zero());
+    assert!(fixture.sleeps(queue).await.unwrap() <= TimeDelta::zero());
     assert_eq!(fixture.claim_one().await.deliveries.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lane_that_is_being_given_back_while_work_comes_is_woken() {
+async fn a_queue_that_is_being_given_back_while_work_comes_is_woken() {
     let fixture = Fixture::new().await;
-    let (lane, offer, _held) = held_lane(&fixture).await;
+    let (queue, offer, _held) = held_queue(&fixture).await;
     // What a settlement locks first, and holds until its second statement.
     let mut owner = fixture.place.connect().await;
     let settlement = owner.transaction().await.unwrap();
@@ -94,7 +96,7 @@ async fn a_lane_that_is_being_given_back_while_work_comes_is_woken() {
         .execute("select from subscriptions for update", &[])
         .await
         .unwrap();
-    let told = async { open_fan_out(&fixture, lane, offer).await.commit().await.unwrap() };
+    let told = async { open_fan_out(&fixture, queue, offer).await.commit().await.unwrap() };
     let given_back = async {
         let sleep = "update subscriptions set leased = false, fence = null, wake_at = null";
         settlement.execute(sleep, &[]).await.unwrap();
@@ -105,7 +107,7 @@ async fn a_lane_that_is_being_given_back_while_work_comes_is_woken() {
 }
 
 #[tokio::test]
-async fn work_wakes_a_lane_that_sleeps_and_leaves_alone_one_that_is_awake_or_held() {
+async fn work_wakes_a_queue_that_sleeps_and_leaves_alone_one_that_is_awake_or_held() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
@@ -119,15 +121,15 @@ async fn work_wakes_a_lane_that_sleeps_and_leaves_alone_one_that_is_awake_or_hel
             false,
         ),
     ] {
-        let lane = fixture.subscribe(seller, application).await;
-        fixture.set_lane(lane, set).await;
-        expected.push((set, lane, fixture.sleeps_until(lane).await, woken));
+        let queue = fixture.subscribe(seller, application).await;
+        fixture.set_queue(queue, set).await;
+        expected.push((set, queue, fixture.sleeps_until(queue).await, woken));
     }
     let offer = fixture.offer(seller, 5).await;
     fixture.place(&[(seller, offer)]).await;
     assert_eq!(fixture.rows_of("deliveries").await, 4);
-    for (what, lane, before, woken) in expected {
-        let after = fixture.sleeps_until(lane).await;
+    for (what, queue, before, woken) in expected {
+        let after = fixture.sleeps_until(queue).await;
         assert_eq!(after != before, woken, "{what}");
         assert!(!woken || after.unwrap() <= fixture.now().await, "{what}");
     }
@@ -138,17 +140,21 @@ async fn in_a_crowd_nothing_is_left_behind() {
     const WRITERS: usize = 4;
     const EACH: usize = 60;
     let fixture = Arc::new(Fixture::new().await);
-    let lanes = [fixture.lane().await, fixture.lane().await, fixture.lane().await];
+    let queues = [
+        fixture.queue().await,
+        fixture.queue().await,
+        fixture.queue().await,
+    ];
     let write = async |n: usize| {
         for m in 0..EACH {
-            fixture.queue(lanes[(n + m) % 3], 1).await;
+            fixture.enqueue(queues[(n + m) % 3], 1).await;
         }
     };
     let work = async |_| {
         let started = Instant::now();
         while fixture.delivered().await < i64::try_from(WRITERS * EACH).unwrap() {
-            for lane in fixture.claim().await {
-                fixture.end_all(&lane, 200).await;
+            for queue in fixture.claim().await {
+                fixture.end_all(&queue, 200).await;
             }
             assert!(
                 started.elapsed() < Duration::from_mins(1),
@@ -162,58 +168,63 @@ async fn in_a_crowd_nothing_is_left_behind() {
         futures_util::future::join_all(workers)
     );
     assert_eq!(fixture.rows_of("deliveries where attempt <> 1").await, 0);
-    for lane in fixture.claim().await {
-        fixture.release(lane.hold).await;
+    for queue in fixture.claim().await {
+        fixture.release(queue.lease).await;
     }
-    for lane in lanes {
-        assert_eq!(fixture.sleeps(lane).await, None, "with nothing to do it sleeps");
+    for queue in queues {
+        assert_eq!(fixture.sleeps(queue).await, None, "with nothing to do it sleeps");
     }
-    assert_eq!(fixture.lanes().reconcile().await.unwrap(), 0);
+    assert_eq!(fixture.queues().reconcile().await.unwrap(), 0);
 }
 
 #[tokio::test]
-async fn a_forgotten_lane_is_woken_and_one_that_rests_is_not_forgotten() {
+async fn a_forgotten_queue_is_woken_and_one_that_rests_is_not_forgotten() {
     let (fixture, _clock) = Fixture::frozen().await;
-    let mut lanes = Vec::new();
+    let mut queues = Vec::new();
     for n in 0..5 {
-        lanes.push(fixture.lane().await);
-        fixture.queue(lanes[n], usize::from(n < 4)).await;
+        queues.push(fixture.queue().await);
+        fixture.enqueue(queues[n], usize::from(n < 4)).await;
     }
     fixture.tamper("update subscriptions set wake_at = null").await;
     fixture
-        .set_lane(lanes[1], "wake_at = api_now() + interval '10 s'")
+        .set_queue(queues[1], "wake_at = api_now() + interval '10 s'")
         .await;
     fixture
-        .set_lane(lanes[2], "wake_at = api_now() + interval '2 s'")
+        .set_queue(queues[2], "wake_at = api_now() + interval '2 s'")
         .await;
     let later = format!(
         "update deliveries set due_at = api_now() + interval '1 minute' where subscription_id = '{}'",
-        lanes[3].subscription
+        queues[3].subscription
     );
     fixture.tamper(&later).await;
     for woken in [2, 0] {
-        assert_eq!(fixture.lanes().reconcile().await.unwrap(), woken);
+        assert_eq!(fixture.queues().reconcile().await.unwrap(), woken);
     }
-    let mut woken: Vec<_> = fixture.claim().await.iter().map(|lane| lane.hold.lane).collect();
+    let mut woken: Vec<_> = fixture
+        .claim()
+        .await
+        .iter()
+        .map(|queue| queue.lease.queue)
+        .collect();
     woken.sort();
-    assert_eq!(woken, lanes[..2]);
+    assert_eq!(woken, queues[..2]);
 }
 
 #[tokio::test]
 async fn what_is_queued_by_hand_rings_with_its_commit() {
     let fixture = Fixture::new().await;
-    let lane = fixture.lane().await;
+    let queue = fixture.queue().await;
     let hint = fixture.database.queued();
     let rings = || hint.notified().now_or_never().is_some();
     let tx = fixture.begin().await;
-    assert!(queue_one(&*tx, lane).await.is_some());
+    assert!(queue_one(&*tx, queue).await.is_some());
     assert!(!rings());
     tx.commit().await.unwrap();
     assert!(rings());
     // Nothing is queued for one that is gone, and nobody has to look.
-    let gone = LaneKey {
+    let gone = QueueKey {
         subscription: id().into(),
-        ..lane
+        ..queue
     };
     assert!(fixture.tx(async |tx| queue_one(tx, gone).await).await.is_none());
     assert!(!rings());
@@ -225,28 +236,28 @@ async fn what_is_pending_is_held_during_a_suspension_and_resumed_with_its_end() 
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
     let application = fixture.client_of(seller).await;
     fixture.connect(other, application).await;
-    let lanes = [
+    let queues = [
         fixture.subscribe(seller, application).await,
         fixture.subscribe(other, application).await,
     ];
     let idle = fixture.subscribe(seller, application).await;
-    for lane in lanes {
-        fixture.queue(lane, 2).await;
+    for queue in queues {
+        fixture.enqueue(queue, 2).await;
     }
     fixture
         .set_status(application, ApplicationStatus::Suspended)
         .await;
-    for set_aside in [2, 0] {
-        let claimed = fixture.lanes().claim(id(), ROOM).await.unwrap();
-        assert_eq!((claimed.lanes.len(), claimed.set_aside), (0, set_aside));
+    for suspended in [2, 0] {
+        let claimed = fixture.queues().claim(id(), CAPACITY).await.unwrap();
+        assert_eq!((claimed.queues.len(), claimed.suspended), (0, suspended));
     }
     assert_eq!(fixture.waiting().await, 4);
     let resting = fixture
         .rows_of("subscriptions where active and wake_at is null")
         .await;
     assert_eq!(resting, 3, "the idle one, and those that rest");
-    assert_eq!(fixture.lanes().reconcile().await.unwrap(), 0);
-    assert_eq!(queue_one(&*fixture.begin().await, lanes[0]).await, None);
+    assert_eq!(fixture.queues().reconcile().await.unwrap(), 0);
+    assert_eq!(queue_one(&*fixture.begin().await, queues[0]).await, None);
 
     // A claim during the reinstatement still sees the suspension, and waits for nobody.
     let tx = fixture.begin().await;
@@ -256,10 +267,10 @@ async fn what_is_pending_is_held_during_a_suspension_and_resumed_with_its_end() 
     let claimed = fixture.claim().await;
     let mut resumed: Vec<_> = claimed
         .iter()
-        .map(|lane| (lane.hold.lane, lane.deliveries.len()))
+        .map(|queue| (queue.lease.queue, queue.deliveries.len()))
         .collect();
     resumed.sort();
-    assert_eq!(resumed, [(lanes[0], 2), (lanes[1], 2)]);
+    assert_eq!(resumed, [(queues[0], 2), (queues[1], 2)]);
     assert_eq!(fixture.sleeps(idle).await, None);
 }
 
@@ -268,13 +279,13 @@ async fn what_runs_when_its_application_is_suspended_is_recorded() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
-    let lane = fixture.subscribe(seller, application).await;
-    fixture.queue(lane, 17).await;
+    let queue = fixture.subscribe(seller, application).await;
+    fixture.enqueue(queue, 17).await;
     let claimed = fixture.claim_one().await;
     fixture
         .set_status(application, ApplicationStatus::Suspended)
         .await;
-    let given = fixture.top_up(more(claimed.hold, &ids(&claimed), 1, 1)).await;
+    let given = fixture.refill(more(claimed.lease, &ids(&claimed), 1, 1)).await;
     assert_eq!(given, None, "nothing else begins");
     fixture.end_all(&claimed, 200).await;
     assert_eq!(fixture.delivered().await, 16);
@@ -284,25 +295,25 @@ async fn what_runs_when_its_application_is_suspended_is_recorded() {
 }
 
 #[tokio::test]
-async fn few_claims_come_upon_a_suspended_application_however_many_lanes_it_has() {
+async fn few_claims_come_upon_a_suspended_application_however_many_queues_it_has() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
-    let lane = fixture.subscribe(seller, application).await;
-    fixture.queue(lane, 1).await;
+    let queue = fixture.subscribe(seller, application).await;
+    fixture.enqueue(queue, 1).await;
     let alike = "insert into subscriptions \
         select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid()))).* from subscriptions s, generate_series(1, 1500)";
     fixture.tamper(alike).await;
     fixture
         .set_status(application, ApplicationStatus::Suspended)
         .await;
-    let sound = fixture.lane().await;
-    fixture.queue(sound, 1).await;
+    let sound = fixture.queue().await;
+    fixture.enqueue(sound, 1).await;
     let mut claimed = Vec::new();
     for _ in 0..3 {
         claimed.extend(fixture.claim().await);
     }
-    assert_eq!((claimed.len(), claimed[0].hold.lane), (1, sound));
+    assert_eq!((claimed.len(), claimed[0].lease.queue), (1, sound));
     assert_eq!(
         fixture
             .rows_of("subscriptions where wake_at is not null and not leased")
@@ -311,8 +322,8 @@ async fn few_claims_come_upon_a_suspended_application_however_many_lanes_it_has(
     );
     fixture.set_status(application, ApplicationStatus::Active).await;
     assert_eq!(
-        fixture.claim_one().await.hold.lane,
-        lane,
+        fixture.claim_one().await.lease.queue,
+        queue,
         "what waits wakes, and nothing else"
     );
 }

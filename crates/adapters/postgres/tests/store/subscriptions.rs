@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use kernel::SellerId;
 use oauth::ClientId;
 use orders::Carrier;
-use webhooks::{DeliveryFilter, LaneKey, MOST_SUBSCRIPTIONS, WebhookEvent};
+use webhooks::{DeliveryFilter, MOST_SUBSCRIPTIONS, QueueKey, WebhookEvent};
 
 use crate::support::{Fixture, all_ended, ended, release, subscription};
 
@@ -29,7 +29,7 @@ async fn twenty_have_a_place_and_one_that_is_given_up_is_free_again_once() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
-    let lane = fixture.subscribe(seller, application).await;
+    let queue = fixture.subscribe(seller, application).await;
     // A place of a transaction that is undone is not taken.
     assert!(
         fixture
@@ -53,7 +53,7 @@ async fn twenty_have_a_place_and_one_that_is_given_up_is_free_again_once() {
     let remove = async || {
         fixture
             .tx(async |tx| {
-                tx.remove_subscription(seller, application, lane.subscription)
+                tx.remove_subscription(seller, application, queue.subscription)
                     .await
                     .unwrap()
             })
@@ -71,9 +71,9 @@ async fn twenty_have_a_place_and_one_that_is_given_up_is_free_again_once() {
 #[tokio::test]
 async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
     let fixture = Fixture::new().await;
-    let (one, other) = (fixture.lane().await, fixture.lane().await);
-    for lane in [one, other] {
-        fixture.queue(lane, 1).await;
+    let (one, other) = (fixture.queue().await, fixture.queue().await);
+    for queue in [one, other] {
+        fixture.enqueue(queue, 1).await;
     }
     assert_eq!(
         fixture
@@ -82,7 +82,7 @@ async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
         2
     );
     fixture
-        .set_lane(
+        .set_queue(
             other,
             &format!(
                 "secret = (select secret from subscriptions where id = '{}')",
@@ -91,7 +91,7 @@ async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
         )
         .await;
     let claimed = fixture.claim_one().await;
-    assert_eq!(claimed.hold.lane, one, "the other is told in the log");
+    assert_eq!(claimed.lease.queue, one, "the other is told in the log");
     let kept = subscription(one.seller, claimed.client_id);
     assert_eq!((claimed.secret, claimed.url), (kept.secret, kept.url));
 }
@@ -107,15 +107,15 @@ async fn a_seller_sees_all_deliveries_and_can_ask_for_what_failed() {
         fixture.subscribe(seller, guest).await,
     );
     let elsewhere = fixture.subscribe(other, guest).await;
-    for lane in [one, two, elsewhere] {
-        fixture.queue(lane, 3).await;
+    for queue in [one, two, elsewhere] {
+        fixture.enqueue(queue, 3).await;
     }
-    for lane in fixture.claim().await {
+    for queue in fixture.claim().await {
         let ends = [
-            all_ended(&lane, 200).remove(0),
-            ended(lane.hold, &lane.deliveries[1], 500),
+            all_ended(&queue, 200).remove(0),
+            ended(queue.lease, &queue.deliveries[1], 500),
         ];
-        fixture.settle(&ends, &[release(lane.hold)]).await;
+        fixture.settle(&ends, &[release(queue.lease)]).await;
     }
     let reader = fixture.database.subscriptions();
     let ask = async |subscription, failed, limit| {
@@ -128,12 +128,12 @@ async fn a_seller_sees_all_deliveries_and_can_ask_for_what_failed() {
         told.into_iter().map(state).collect::<Vec<_>>()
     };
     let (a, b) = (one.subscription, two.subscription);
-    let lane = |id| [(id, 0, false), (id, 1, false), (id, 1, true)];
-    let all = [lane(b), lane(a)].concat();
+    let queue = |id| [(id, 0, false), (id, 1, false), (id, 1, true)];
+    let all = [queue(b), queue(a)].concat();
     assert_eq!(ask(None, false, 10).await, all);
     assert_eq!(ask(None, false, 4).await, all[..4]);
     assert_eq!(ask(None, true, 10).await, [(b, 1, false), (a, 1, false)]);
-    assert_eq!(ask(Some(a), false, 10).await, lane(a));
+    assert_eq!(ask(Some(a), false, 10).await, queue(a));
     assert_eq!(ask(Some(a), true, 10).await, [(a, 1, false)]);
     assert_eq!(ask(Some(elsewhere.subscription), false, 10).await, []);
 }
@@ -141,30 +141,30 @@ async fn a_seller_sees_all_deliveries_and_can_ask_for_what_failed() {
 #[tokio::test]
 async fn a_body_reads_back_for_the_seller_whose_it_is() {
     let fixture = Fixture::new().await;
-    let (lane, other) = (fixture.lane().await, fixture.lane().await);
-    let id = fixture.queue(lane, 1).await[0];
+    let (queue, other) = (fixture.queue().await, fixture.queue().await);
+    let id = fixture.enqueue(queue, 1).await[0];
     let body = format!("{{\"id\":\"{id}\"}}").into_bytes();
     let tx = fixture.begin().await;
     for (seller, subscription, found) in [
         (
-            lane.seller,
-            lane.subscription,
+            queue.seller,
+            queue.subscription,
             Some((WebhookEvent::OrderPaid, body)),
         ),
-        (other.seller, lane.subscription, None),
+        (other.seller, queue.subscription, None),
         (other.seller, other.subscription, None),
     ] {
         assert_eq!(tx.delivery_body(seller, subscription, id).await.unwrap(), found);
     }
 }
 
-/// Deliveries of a lane that were queued at an instant: done, or still waiting.
-async fn fill(fixture: &Fixture, lane: LaneKey, number: i32, at: DateTime<Utc>, done: bool) {
+/// Deliveries of a queue that were queued at an instant: done, or still waiting.
+async fn fill(fixture: &Fixture, queue: QueueKey, number: i32, at: DateTime<Utc>, done: bool) {
     let fill = "insert into deliveries (seller_id, subscription_id, id, created_at, due_at, delivered_at, attempt, response_status, \
           event, body) \
         select $1, $2, api_uuid($4), $4, case when not $5 then $4 end, case when $5 then $4 end, $5::int, case when $5 then 200 end, \
           'order.paid', 'x' from generate_series(1, $3)";
-    let (seller, subscription) = (lane.seller.uuid(), lane.subscription.uuid());
+    let (seller, subscription) = (queue.seller.uuid(), queue.subscription.uuid());
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
         [&seller, &subscription, &number, &at, &done];
     fixture.client.execute(fill, &values).await.unwrap();
@@ -190,8 +190,8 @@ async fn what_is_old_and_done_goes_but_for_the_last_hundred() {
     let now = clock.now().await;
     let month = TimeDelta::days(30);
     let old = now - month - TimeDelta::milliseconds(2);
-    let (quiet, busy) = (fixture.lane().await, fixture.lane().await);
-    let (waiting, young) = (fixture.lane().await, fixture.lane().await);
+    let (quiet, busy) = (fixture.queue().await, fixture.queue().await);
+    let (waiting, young) = (fixture.queue().await, fixture.queue().await);
     fill(&fixture, quiet, 130, old, true).await;
     fill(&fixture, busy, 1_500, old, true).await;
     fill(&fixture, busy, 60, now, true).await;
@@ -199,15 +199,15 @@ async fn what_is_old_and_done_goes_but_for_the_last_hundred() {
     fill(&fixture, waiting, 200, now, true).await;
     fill(&fixture, young, 300, now - month, true).await;
     assert_eq!(clear(&fixture).await, 30 + 1_460);
-    for (lane, left) in [(quiet, 100), (busy, 100), (waiting, 220), (young, 300)] {
-        let of_lane = format!("deliveries where subscription_id = '{}'", lane.subscription);
-        assert_eq!(fixture.rows_of(&of_lane).await, left);
+    for (queue, left) in [(quiet, 100), (busy, 100), (waiting, 220), (young, 300)] {
+        let of_queue = format!("deliveries where subscription_id = '{}'", queue.subscription);
+        assert_eq!(fixture.rows_of(&of_queue).await, left);
     }
     assert_eq!(clear(&fixture).await, 0);
     clock.advance(TimeDelta::milliseconds(2)).await;
     assert_eq!(clear(&fixture).await, 200);
 
-    // What has lost its subscription goes whatever it is, and many lanes are gone through bit by bit.
+    // What has lost its subscription goes whatever it is, and many queues are gone through bit by bit.
     fill(&fixture, busy, 1_200, now, false).await;
     let removed = format!("delete from subscriptions where id = '{}'", busy.subscription);
     fixture.tamper(&removed).await;
@@ -228,7 +228,7 @@ async fn what_waits_is_told_by_queue_with_the_age_of_the_oldest_that_is_due() {
     let nothing = fixture.database.queues().await.unwrap();
     assert_eq!((nothing.first_deliveries.waiting, nothing.parcels.len()), (0, 7));
     assert_eq!(nothing.first_deliveries.overdue, Duration::ZERO);
-    let (lively, failing) = (fixture.lane().await, fixture.lane().await);
+    let (lively, failing) = (fixture.queue().await, fixture.queue().await);
     fixture.fill(lively, 30, 0).await;
     fixture.fill(failing, 5, 3).await;
     let others = format!(

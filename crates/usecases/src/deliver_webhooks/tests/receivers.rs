@@ -1,4 +1,4 @@
-//! Receivers in memory, one for each lane, that answer as they are told to.
+//! Receivers in memory, one for each queue, that answer as they are told to.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -29,12 +29,12 @@ struct Seen {
     postponed: usize,
 }
 
-/// Receivers, one for each lane.
+/// Receivers, one for each queue.
 #[derive(Default)]
 pub(super) struct Receivers(Mutex<Seen>);
 
-fn name(lane: u128) -> String {
-    format!("lane{lane}.example")
+fn name(queue: u128) -> String {
+    format!("queue{queue}.example")
 }
 
 impl Receivers {
@@ -42,9 +42,9 @@ impl Receivers {
         self.0.lock().unwrap()
     }
 
-    pub(super) fn answer(&self, lane: u128, after: Duration, status: u16) {
+    pub(super) fn answer(&self, queue: u128, after: Duration, status: u16) {
         let outcome = Outcome::Answered(status);
-        self.seen().manners.insert(name(lane), Manner { after, outcome });
+        self.seen().manners.insert(name(queue), Manner { after, outcome });
     }
 
     pub(super) fn answer_one(&self, delivery: DeliveryId, after: Duration, status: u16) {
@@ -52,9 +52,9 @@ impl Receivers {
         self.seen().exceptions.insert(delivery, Manner { after, outcome });
     }
 
-    pub(super) fn never_answer(&self, lane: u128, after: Duration) {
+    pub(super) fn never_answer(&self, queue: u128, after: Duration) {
         let outcome = Outcome::Failed(Failure::TimedOut);
-        self.seen().manners.insert(name(lane), Manner { after, outcome });
+        self.seen().manners.insert(name(queue), Manner { after, outcome });
     }
 
     /// From now on a host gets no more attempts at a time.
@@ -75,12 +75,12 @@ impl Receivers {
         self.seen().most
     }
 
-    pub(super) fn most_at_once_of(&self, lane: u128) -> usize {
-        self.seen().most_of[&name(lane)]
+    pub(super) fn most_at_once_of(&self, queue: u128) -> usize {
+        self.seen().most_of[&name(queue)]
     }
 
-    pub(super) fn last_end_of(&self, lane: u128) -> Instant {
-        self.seen().ends[&name(lane)]
+    pub(super) fn last_end_of(&self, queue: u128) -> Instant {
+        self.seen().ends[&name(queue)]
     }
 
     pub(super) fn last_message(&self) -> Message {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn an_applications_failing_lanes_leave_room_to_its_others() {
+async fn an_applications_failing_queues_leave_room_to_its_others() {
     let (store, receivers) = (Store::default(), Receivers::default());
     for dead in 1..=40 {
         store.queue(dead, 100);
@@ -18,7 +18,7 @@ async fn an_applications_failing_lanes_leave_room_to_its_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lanes_that_may_not_be_worked_on_are_passed_without_a_wait() {
+async fn queues_that_may_not_be_worked_on_are_passed_without_a_wait() {
     let (store, receivers) = (Store::default(), Receivers::default());
     store.holds_back(10_000);
     receivers.answer(1, FAST, 200);
@@ -26,22 +26,22 @@ async fn lanes_that_may_not_be_worked_on_are_passed_without_a_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_answers_in_many_lanes_hold_up_the_rest_of_none() {
+async fn slow_answers_in_many_queues_hold_up_the_rest_of_none() {
     let (store, receivers) = (Store::default(), Receivers::default());
-    for lane in 1..=12 {
-        let slow = store.queue(lane, 1);
-        store.belongs_to(lane, 1);
-        receivers.answer(lane, FAST, 200);
+    for queue in 1..=12 {
+        let slow = store.queue(queue, 1);
+        store.belongs_to(queue, 1);
+        receivers.answer(queue, FAST, 200);
         receivers.answer_one(slow, DEAD, 200);
     }
     let looking = async {
         sleep(Duration::from_secs(1)).await;
         let queued = Instant::now();
-        for lane in 1..=12 {
-            store.queue(lane, 1);
+        for queue in 1..=12 {
+            store.queue(queue, 1);
         }
-        for lane in 1..=12 {
-            store.delivered_of(lane, 1).await;
+        for queue in 1..=12 {
+            store.delivered_of(queue, 1).await;
         }
         assert!(
             queued.elapsed() < Duration::from_secs(1),
@@ -53,7 +53,7 @@ async fn slow_answers_in_many_lanes_hold_up_the_rest_of_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_first_attempt_does_not_wait_behind_a_repeated_one_in_a_lane_that_fails() {
+async fn a_first_attempt_does_not_wait_behind_a_repeated_one_in_a_queue_that_fails() {
     let (store, receivers) = (Store::default(), Receivers::default());
     for _ in 0..5 {
         let silent = store.queue_after(1, 1);
@@ -69,7 +69,7 @@ async fn a_first_attempt_does_not_wait_behind_a_repeated_one_in_a_lane_that_fail
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quick_failure_beside_a_slow_answer_does_not_close_the_lane() {
+async fn a_quick_failure_beside_a_slow_answer_does_not_close_the_queue() {
     let (store, receivers) = (Store::default(), Receivers::default());
     let slow = store.queue(1, 1);
     receivers.answer_one(slow, DEAD, 200);
@@ -84,7 +84,7 @@ async fn a_quick_failure_beside_a_slow_answer_does_not_close_the_lane() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn first_attempts_without_end_do_not_keep_repeated_ones_from_a_lane_that_fails() {
+async fn first_attempts_without_end_do_not_keep_repeated_ones_from_a_queue_that_fails() {
     let (store, receivers) = (Store::default(), Receivers::default());
     store.queue(1, 1_000);
     store.fails(1);
@@ -148,10 +148,10 @@ async fn the_rest_grows_while_a_host_stays_full_and_is_short_again_after() {
 async fn applications_whose_receivers_are_slow_leave_slots_to_another_one() {
     let (store, receivers) = (Store::default(), Receivers::default());
     // Slow, and sound all the same: none of them counts as failing.
-    for lane in 1..=60_u128 {
-        store.queue(lane, 100);
-        store.belongs_to(lane, 1 + lane % 5);
-        receivers.answer(lane, SLOW, 200);
+    for queue in 1..=60_u128 {
+        store.queue(queue, 100);
+        store.belongs_to(queue, 1 + queue % 5);
+        receivers.answer(queue, SLOW, 200);
     }
     store.belongs_to(0, 99);
     receivers.answer(0, FAST, 200);
@@ -160,7 +160,7 @@ async fn applications_whose_receivers_are_slow_leave_slots_to_another_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dead_receivers_of_many_applications_leave_slots_to_a_lane_that_fails_now_and_then() {
+async fn dead_receivers_of_many_applications_leave_slots_to_a_queue_that_fails_now_and_then() {
     let (store, receivers) = (Store::default(), Receivers::default());
     for dead in 1..=160_u128 {
         store.queue(dead, 100);
@@ -190,13 +190,13 @@ async fn dead_receivers_of_many_applications_leave_slots_to_a_lane_that_fails_no
 #[tokio::test(start_paused = true)]
 async fn applications_that_come_to_a_full_process_one_after_the_other_leave_a_slot_to_the_next() {
     let (store, receivers) = (Store::default(), Receivers::default());
-    let slow = |applications: std::ops::Range<u128>, lanes: u128| {
+    let slow = |applications: std::ops::Range<u128>, queues: u128| {
         for application in applications {
-            for lane in 0..lanes {
-                let lane = application * 100 + lane;
-                store.queue(lane, 100);
-                store.belongs_to(lane, application);
-                receivers.answer(lane, SLOW, 200);
+            for queue in 0..queues {
+                let queue = application * 100 + queue;
+                store.queue(queue, 100);
+                store.belongs_to(queue, application);
+                receivers.answer(queue, SLOW, 200);
             }
         }
     };

@@ -1,6 +1,6 @@
-//! A store of lanes in memory: what a test puts in, and what it asks of it afterwards.
+//! A store of queues in memory: what a test puts in, and what it asks of it afterwards.
 
-mod lanes;
+mod queues;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,7 +10,7 @@ use kernel::StoreError;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
-use webhooks::{DeliveryId, Due, Fate, Outcome, WebhookEvent, WebhookSecret};
+use webhooks::{DeliveryId, Due, NextStep, Outcome, WebhookEvent, WebhookSecret};
 
 /// How long the store takes for anything.
 const ROUND_TRIP: Duration = Duration::from_millis(2);
@@ -29,7 +29,7 @@ struct Kept {
     delivered: usize,
     /// Turns since it went to the back of the queue.
     turn: usize,
-    /// The number of the application that it belongs to, where that is not the lane's own.
+    /// The number of the application that it belongs to, where that is not the queue's own.
     application: Option<u128>,
     /// Until when it rests.
     rests: Option<Instant>,
@@ -37,13 +37,13 @@ struct Kept {
 
 #[derive(Default)]
 struct Inner {
-    lanes: BTreeMap<u128, Kept>,
+    queues: BTreeMap<u128, Kept>,
     away: bool,
     calls: usize,
     turns: usize,
     next_id: u128,
     held_back: usize,
-    failures: Vec<(Outcome, Fate)>,
+    failures: Vec<(Outcome, NextStep)>,
     times: Vec<Instant>,
 }
 
@@ -59,34 +59,34 @@ impl Store {
     }
 
     /// Queues so many deliveries, and returns the first one's id.
-    pub(super) fn queue(&self, lane: u128, count: usize) -> DeliveryId {
-        let ids: Vec<_> = (0..count).map(|_| self.add(lane, 0, 0)).collect();
+    pub(super) fn queue(&self, queue: u128, count: usize) -> DeliveryId {
+        let ids: Vec<_> = (0..count).map(|_| self.add(queue, 0, 0)).collect();
         ids[0]
     }
 
-    pub(super) fn queue_lost(&self, lane: u128, lost: u8) {
-        self.add(lane, 0, lost);
+    pub(super) fn queue_lost(&self, queue: u128, lost: u8) {
+        self.add(queue, 0, lost);
     }
 
-    pub(super) fn queue_after(&self, lane: u128, attempt: u8) -> DeliveryId {
-        self.add(lane, attempt, 0)
+    pub(super) fn queue_after(&self, queue: u128, attempt: u8) -> DeliveryId {
+        self.add(queue, attempt, 0)
     }
 
-    /// So many lanes are due before all others and may not be worked on.
-    pub(super) fn holds_back(&self, lanes: usize) {
-        self.inner().held_back = lanes;
+    /// So many queues are due before all others and may not be worked on.
+    pub(super) fn holds_back(&self, queues: usize) {
+        self.inner().held_back = queues;
     }
 
-    /// How many deliveries of the lane would be lost if its worker died now.
-    pub(super) fn would_lose(&self, lane: u128) -> usize {
-        self.inner().lanes[&lane].in_hand.len()
+    /// How many deliveries of the queue would be lost if its worker died now.
+    pub(super) fn would_lose(&self, queue: u128) -> usize {
+        self.inner().queues[&queue].in_hand.len()
     }
 
-    fn add(&self, lane: u128, attempt: u8, lost: u8) -> DeliveryId {
+    fn add(&self, queue: u128, attempt: u8, lost: u8) -> DeliveryId {
         let mut inner = self.inner();
         inner.next_id += 1;
         let id = Uuid::from_u128(inner.next_id).into();
-        inner.lanes.entry(lane).or_default().due.push(Due {
+        inner.queues.entry(queue).or_default().due.push(Due {
             id,
             event: WebhookEvent::OrderPaid,
             body: Arc::from(format!("{id}").into_bytes()),
@@ -96,27 +96,27 @@ impl Store {
         id
     }
 
-    pub(super) fn fails(&self, lane: u128) {
-        self.inner().lanes.entry(lane).or_default().failing = true;
+    pub(super) fn fails(&self, queue: u128) {
+        self.inner().queues.entry(queue).or_default().failing = true;
     }
 
-    /// The lane belongs to this application, together with others.
-    pub(super) fn belongs_to(&self, lane: u128, application: u128) {
-        self.inner().lanes.entry(lane).or_default().application = Some(application);
+    /// The queue belongs to this application, together with others.
+    pub(super) fn belongs_to(&self, queue: u128, application: u128) {
+        self.inner().queues.entry(queue).or_default().application = Some(application);
     }
 
-    /// How many deliveries wait in the lane, each with its attempts so far.
-    pub(super) fn waiting_in(&self, lane: u128) -> Vec<u8> {
-        self.inner().lanes[&lane]
+    /// How many deliveries wait in the queue, each with its attempts so far.
+    pub(super) fn waiting_in(&self, queue: u128) -> Vec<u8> {
+        self.inner().queues[&queue]
             .due
             .iter()
             .map(|due| due.attempt)
             .collect()
     }
 
-    /// Somebody else holds the lane from now on.
-    pub(super) fn takes_over(&self, lane: u128) {
-        self.inner().lanes.entry(lane).or_default().fence = Some(Uuid::max());
+    /// Somebody else holds the queue from now on.
+    pub(super) fn takes_over(&self, queue: u128) {
+        self.inner().queues.entry(queue).or_default().fence = Some(Uuid::max());
     }
 
     pub(super) fn goes_away(&self, away: bool) {
@@ -128,18 +128,18 @@ impl Store {
     }
 
     pub(super) fn delivered(&self) -> usize {
-        self.inner().lanes.values().map(|lane| lane.delivered).sum()
+        self.inner().queues.values().map(|queue| queue.delivered).sum()
     }
 
     pub(super) fn held(&self) -> usize {
         self.inner()
-            .lanes
+            .queues
             .values()
-            .filter(|lane| lane.fence.is_some())
+            .filter(|queue| queue.fence.is_some())
             .count()
     }
 
-    pub(super) fn failures(&self) -> Vec<(Outcome, Fate)> {
+    pub(super) fn failures(&self) -> Vec<(Outcome, NextStep)> {
         self.inner().failures.clone()
     }
 
@@ -159,20 +159,25 @@ impl Store {
     }
 
     pub(super) async fn finished(&self) {
-        self.until(|inner| inner.lanes.values().all(|lane| lane.due.is_empty()))
+        self.until(|inner| inner.queues.values().all(|queue| queue.due.is_empty()))
             .await;
     }
 
-    pub(super) async fn delivered_of(&self, lane: u128, count: usize) {
-        self.until(|inner| inner.lanes.get(&lane).is_some_and(|lane| lane.delivered >= count))
-            .await;
-    }
-
-    /// Until each delivery of the lane has had an attempt.
-    pub(super) async fn attempted_in(&self, lane: u128) {
+    pub(super) async fn delivered_of(&self, queue: u128, count: usize) {
         self.until(|inner| {
-            let lane = inner.lanes.get(&lane);
-            lane.is_some_and(|lane| lane.due.iter().all(|due| due.attempt > 0))
+            inner
+                .queues
+                .get(&queue)
+                .is_some_and(|queue| queue.delivered >= count)
+        })
+        .await;
+    }
+
+    /// Until each delivery of the queue has had an attempt.
+    pub(super) async fn attempted_in(&self, queue: u128) {
+        self.until(|inner| {
+            let queue = inner.queues.get(&queue);
+            queue.is_some_and(|queue| queue.due.iter().all(|due| due.attempt > 0))
         })
         .await;
     }

@@ -1,4 +1,4 @@
-//! Lanes: the deliveries of one subscription, as a worker holds and works through them.
+//! Queues: the deliveries of one subscription, as a worker holds and works through them.
 
 use std::sync::Arc;
 
@@ -7,77 +7,77 @@ use kernel::SellerId;
 use oauth::ClientId;
 use uuid::Uuid;
 
-use crate::{DeliveryId, Fate, Outcome, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl};
+use crate::{DeliveryId, NextStep, Outcome, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl};
 
 /// How often a delivery may be lost with its worker without a loss counting as a failed attempt.
 pub const LOSSES_FORGIVEN: u8 = 2;
 
-/// Which lane: each subscription is one.
+/// Which queue: each subscription is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LaneKey {
+pub struct QueueKey {
     /// Whose subscription.
     pub seller: SellerId,
     /// The subscription.
     pub subscription: SubscriptionId,
 }
 
-/// A lane in the hands of a worker.
+/// A queue in the hands of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Hold {
-    /// Which lane.
-    pub lane: LaneKey,
-    /// What the lane was claimed under: a claim's own random id. Whoever took the lane over has another one, and what is
+pub struct Lease {
+    /// Which queue.
+    pub queue: QueueKey,
+    /// What the queue was claimed under: a claim's own random id. Whoever took the queue over has another one, and what is
     /// done under this one then changes nothing.
     pub fence: Uuid,
 }
 
 /// How much a worker can start now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Room {
+pub struct Capacity {
     /// Attempts in all; at least 1.
     pub attempts: u16,
-    /// Of them at most so many for lanes that fail; may be 0.
+    /// Of them at most so many for queues that fail; may be 0.
     pub failing_attempts: u16,
-    /// Attempts of one lane.
-    pub per_lane: u16,
-    /// Attempts of one lane that fails.
-    pub per_failing_lane: u16,
-    /// Attempts of all lanes of one application, those that are under way included; at least 1.
+    /// Attempts of one queue.
+    pub per_queue: u16,
+    /// Attempts of one queue that fails.
+    pub per_failing_queue: u16,
+    /// Attempts of all queues of one application, those that are under way included; at least 1.
     pub per_application: u16,
-    /// Of them at most so many in lanes that fail, those that are under way included; at least 1.
+    /// Of them at most so many in queues that fail, those that are under way included; at least 1.
     pub failing_per_application: u16,
     /// What is under way, each application once.
-    pub under_way: Vec<UnderWay>,
+    pub under_way: Vec<ApplicationLoad>,
 }
 
 /// How much of an application is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnderWay {
+pub struct ApplicationLoad {
     /// Which application.
     pub client_id: ClientId,
-    /// Attempts in all of its lanes.
+    /// Attempts in all of its queues.
     pub attempts: u16,
-    /// Those of them in lanes that fail.
+    /// Those of them in queues that fail.
     pub failing: u16,
 }
 
 /// What a claim has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// Lanes, each with what is due in it.
-    pub lanes: Vec<Lane>,
-    /// How many lanes were due and may not be worked on, and are due no more. Others may have waited behind them.
-    pub set_aside: usize,
-    /// Not all lanes that are due were looked at, or there was no room for one of them: another claim may find more. Where it is
+    /// Queues, each with what is due in it.
+    pub queues: Vec<SubscriptionQueue>,
+    /// How many queues were due and may not be worked on, and are due no more. Others may have waited behind them.
+    pub suspended: usize,
+    /// Not all queues that are due were looked at, or there was no capacity for one of them: another claim may find more. Where it is
     /// false, only what becomes due or free later is to be had.
     pub more: bool,
 }
 
-/// A lane with what is to be done in it.
+/// A queue with what is to be done in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lane {
+pub struct SubscriptionQueue {
     /// The claim on it.
-    pub hold: Hold,
+    pub lease: Lease,
     /// Whose subscription it is.
     pub client_id: ClientId,
     /// Where its deliveries go.
@@ -115,9 +115,9 @@ impl Due {
 
 /// The end of an attempt, as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conclusion {
-    /// The lane, under the claim that gave the delivery out.
-    pub hold: Hold,
+pub struct AttemptRecord {
+    /// The queue, under the claim that gave the delivery out.
+    pub lease: Lease,
     /// Which delivery.
     pub delivery: DeliveryId,
     /// How many attempts had ended when it was given out: the one that ended now has the next number.
@@ -127,39 +127,39 @@ pub struct Conclusion {
     /// How long it took, in whole milliseconds, not below 0.
     pub duration_ms: i32,
     /// What becomes of the delivery. Delays count from the database's present.
-    pub fate: Fate,
+    pub next: NextStep,
 }
 
-/// A lane that its worker gives back.
+/// A queue that its worker gives back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Release {
     /// The claim that ends.
-    pub hold: Hold,
-    /// Whether the lane fails from now on; nothing where nothing new is known.
+    pub lease: Lease,
+    /// Whether the queue fails from now on; nothing where nothing new is known.
     pub failing: Option<bool>,
-    /// How long the lane rests before it is due again, whatever waits in it; zero for not at all.
+    /// How long the queue rests before it is due again, whatever waits in it; zero for not at all.
     pub rest: TimeDelta,
 }
 
-/// A lane that is held, in which there is room again.
+/// A queue that is held, in which there is capacity again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TopUp {
+pub struct Refill {
     /// The claim on it.
-    pub hold: Hold,
+    pub lease: Lease,
     /// Its deliveries that are still in the worker's hands.
     pub running: Vec<DeliveryId>,
     /// How many more can start now; 0 where the store is only to hear what is running.
-    pub room: u16,
+    pub capacity: u16,
     /// How many of those may be repeated attempts.
     pub repeats: u16,
 }
 
-/// What else is due in a lane that is held.
+/// What else is due in a queue that is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToppedUp {
+pub struct Refilled {
     /// The claim, which holds from now on as long as a new one would.
-    pub hold: Hold,
-    /// What is due, as many as there was room for.
+    pub lease: Lease,
+    /// What is due, as many as there was capacity for.
     pub deliveries: Vec<Due>,
 }
 
