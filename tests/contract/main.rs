@@ -61,6 +61,7 @@ mod order_views;
 mod panel_forms;
 mod panel_limits;
 mod panel_pages;
+mod panel_rules;
 mod panel_sessions;
 mod panel_sign_in;
 mod panel_usage;

@@ -1,7 +1,7 @@
 //! The connection breaks in the very moment of a COMMIT, and the database cannot be asked for a while: the answer tells what really
 //! happened, or the key stays taken. Where it can be asked, crash points tell.
 
-use blackbox::{Expect, Pair, Trader, World, eventually, parcel};
+use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel};
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{Answer, Link, LostCommit, Request};
@@ -135,4 +135,21 @@ async fn a_family_stays_alive_while_nobody_can_know() {
     let next = Pair::of(answer);
     assert!(world.works(&pair.access).await && world.works(&next.access).await);
     Pair::of(world.refresh(&partner, &next.refresh).await);
+}
+
+#[tokio::test]
+async fn what_cannot_be_consented_to_is_answered_whether_or_not_the_first_look_stands() {
+    let (world, link, _, _) = prepared().await;
+    let mut browser = world.member().await.browser;
+    let own_use = json!({"redirect_uris": [CALLBACK], "scopes": ["offers:read"]});
+    let own_use = world.register(&world.seller().await, own_use).await;
+    for loss in [LostCommit::Done, LostCommit::Undone] {
+        let asking = world.asking(&own_use, "offers:read").path();
+        let screen = browser.get(&asking).await.expect(302);
+        let screen = screen.must("location").replacen(&world.server.base_url, "", 1);
+        link.lose(loss);
+        let back = Callback::of(&browser.get(&screen).await);
+        link.lost().await;
+        assert_eq!(back.get("error"), Some("access_denied"), "{back:?}");
+    }
 }

@@ -96,6 +96,11 @@ async fn a_database_that_closes_and_refuses_is_survived() {
         world.get(&token, "/v1/offers").await.expect(200);
         world.database.go_away().await;
         holds_out(&world, &token, &seller.id).await;
+        for path in ["/panel/sign-in", "/panel/invitation/ps_ln_x"] {
+            let page = in_time(world.client.get(&world.url(path))).await.expect(503);
+            comes_again(&page);
+            assert!(page.must("content-type").starts_with("text/html"), "{page:?}");
+        }
         world.database.come_back().await;
         world.server.ready().await;
     }

@@ -18,9 +18,6 @@ mod routes;
 mod texts;
 mod visit;
 
-#[cfg(test)]
-mod tests;
-
 pub use routes::{Access, pages};
 
 use std::num::NonZeroU32;
