@@ -1,253 +1,166 @@
-//! `GET /oauth/authorize`: each parameter's rule, and whether its breach is told to the browser or to the client.
+//! `GET /oauth/authorize`: each parameter's rule, whether its breach is told to the browser or to the client, and its limit.
 
-use blackbox::{Application, Asking, CALLBACK, Callback, Expect, World};
-use reqwest::Method;
+use blackbox::{Application, Asking, CALLBACK, Callback, Expect, World, text};
 use serde_json::json;
 use testkit::Answer;
 
-use crate::world_of_consent;
+use crate::{instant, with_partner, world};
 
 async fn prepared() -> (World, Application) {
-    let world = world_of_consent().await;
-    let owner = world.seller().await;
-    let application = world.partner(&owner, &["offers:read", "orders:read"]).await;
+    let (world, _, application) = with_partner(&["offers:read", "orders:read"]).await;
     (world, application)
 }
 
 async fn ask(world: &World, asking: &Asking) -> Answer {
-    world
-        .client
-        .get(&world.url(&asking.path()))
-        .without("user-agent")
-        .send()
-        .await
+    world.at("GET", &asking.path()).without("user-agent").send().await
 }
 
 /// The error that goes back to the client, with the state and who answers.
-#[track_caller]
-fn sent_back(world: &World, answer: &Answer, error: &str, state: Option<&str>) {
-    assert_eq!(answer.status, 302, "{answer:?}");
-    let back = Callback::of(answer);
+async fn sent_back(world: &World, asking: &Asking, error: &str, state: Option<&str>) -> Callback {
+    let answer = ask(world, asking).await.expect(302);
+    let back = Callback::of(&answer);
     assert!(back.address.starts_with(&format!("{CALLBACK}?")), "{back:?}");
-    assert_eq!(back.get("error"), Some(error), "{back:?}");
-    assert_eq!(back.get("state"), state, "{back:?}");
+    assert_eq!(
+        (back.get("error"), back.get("state")),
+        (Some(error), state),
+        "{asking:?}: {back:?}"
+    );
     assert_eq!(back.get("iss"), Some(world.server.base_url.as_str()), "{back:?}");
     assert_eq!(back.get("code"), None);
     assert_eq!(answer.must("cache-control"), "no-store");
     answer.must("x-trace-id");
+    back
 }
 
-#[track_caller]
-fn to_consent(world: &World, answer: &Answer) {
-    assert_eq!(answer.status, 302, "{answer:?}");
+/// The browser alone is told.
+async fn refused(world: &World, asking: &Asking, error: &str) {
+    let answer = ask(world, asking).await;
+    answer.oauth_error(400, error);
+    assert_eq!(answer.header("location"), None, "{asking:?}");
+}
+
+async fn to_consent(world: &World, asking: &Asking) -> String {
+    let answer = ask(world, asking).await.expect(302);
     let screen = format!("{}/panel/consent?request=", world.server.base_url);
     assert!(answer.must("location").starts_with(&screen), "{answer:?}");
     assert_eq!(answer.must("cache-control"), "no-store");
     assert_eq!(answer.must("referrer-policy"), "no-referrer");
     answer.must("x-trace-id");
+    answer.must("location").to_owned()
 }
 
 #[tokio::test]
 async fn a_proper_request_leads_to_the_screen_by_a_handle_that_tells_nothing() {
     let (world, application) = prepared().await;
-    let asking = world.asking(&application, "offers:read");
-    let (first, second) = (ask(&world, &asking).await, ask(&world, &asking).await);
-    to_consent(&world, &first);
+    let proper = world.asking(&application, "offers:read");
+    let location = to_consent(&world, &proper).await;
     assert_ne!(
-        first.header("location"),
-        second.header("location"),
+        location,
+        to_consent(&world, &proper).await,
         "each has a handle of its own"
     );
-    let location = first.must("location");
-    for (name, value) in &asking.parameters {
-        assert!(
-            name == "response_type" || !location.contains(value),
-            "{name} is in {location}"
-        );
+    for (name, value) in &proper.parameters {
+        let is_told = name != "response_type" && location.contains(value);
+        assert!(!is_told, "{name} is in {location}");
     }
     let traced = world
-        .client
-        .get(&world.url(&asking.path()))
+        .at("GET", &proper.path())
         .header("x-request-id", "my-trace-1");
     assert_eq!(traced.send().await.must("x-trace-id"), "my-trace-1");
+    for (name, value) in [
+        ("scope", "offers:read offers:read orders:read"),
+        ("state", &"ą".repeat(1024)),
+        ("state", "eight888"),
+        ("unknown", "parameter"),
+        ("resource", "https://elsewhere.example"),
+    ] {
+        to_consent(&world, &proper.clone().with(name, value)).await;
+    }
 }
 
 #[tokio::test]
 async fn where_nobody_knows_whom_to_trust_the_browser_is_told() {
     let (world, application) = prepared().await;
-    let proper = world.asking(&application, "offers:read");
+    let proper = || world.asking(&application, "offers:read");
     let id = application.client_id.as_str();
-    let tampered = [
-        (proper.clone().without("client_id"), "invalid_request"),
-        (proper.clone().with("client_id", ""), "invalid_request"),
-        (proper.clone().and("client_id", id), "invalid_request"),
-        (proper.clone().with("client_id", "psa_nobody"), "invalid_client"),
-        (
-            proper.clone().with("client_id", &id.to_uppercase()),
-            "invalid_client",
-        ),
-        (proper.clone().without("redirect_uri"), "invalid_request"),
-        (proper.clone().with("redirect_uri", ""), "invalid_request"),
-        (proper.clone().and("redirect_uri", CALLBACK), "invalid_request"),
-    ];
-    for (asking, error) in tampered {
-        let answer = ask(&world, &asking).await;
-        answer.oauth_error(400, error);
-        assert_eq!(answer.header("location"), None, "{asking:?}");
-    }
-    for address in [
-        "https://app.example/callback/",
-        "https://app.example/callback?x=1",
-        "https://app.example/callback#",
-        "https://app.example/Callback",
-        "https://APP.example/callback",
-        "https://app.example:443/callback",
-        "http://app.example/callback",
-        "https://app.example/%63allback",
-        "https://app.example/",
-        "https://app.example.evil.example/callback",
-        "https://app.example/callback ",
-        "javascript:alert(1)",
-        "//app.example/callback",
+    for (asking, error) in [
+        (proper().without("client_id"), "invalid_request"),
+        (proper().with("client_id", ""), "invalid_request"),
+        (proper().and("client_id", id), "invalid_request"),
+        (proper().with("client_id", "psa_nobody"), "invalid_client"),
+        (proper().with("client_id", &id.to_uppercase()), "invalid_client"),
+        (proper().without("redirect_uri"), "invalid_request"),
+        (proper().with("redirect_uri", ""), "invalid_request"),
+        (proper().and("redirect_uri", CALLBACK), "invalid_request"),
     ] {
-        let answer = ask(&world, &proper.clone().with("redirect_uri", address)).await;
-        answer.oauth_error(400, "invalid_request");
-        assert_eq!(answer.header("location"), None, "{address}");
+        refused(&world, &asking, error).await;
     }
-}
-
-#[tokio::test]
-async fn suspended_deleted_and_built_in_applications_are_unknown_here() {
-    let (world, application) = prepared().await;
-    let asking = world.asking(&application, "offers:read");
-    world
-        .move_application(&application.client_id, "suspension")
-        .await
-        .expect(200);
-    ask(&world, &asking).await.oauth_error(400, "invalid_client");
-    world
-        .move_application(&application.client_id, "reinstatement")
-        .await
-        .expect(200);
-    to_consent(&world, &ask(&world, &asking).await);
-    let path = format!("/applications/{}", application.client_id);
-    world.office(Method::DELETE, &path).send().await.expect(204);
-    ask(&world, &asking).await.oauth_error(400, "invalid_client");
+    let addresses = "https://app.example/callback/|https://app.example/callback?x=1|https://app.example/callback#|\
+        https://app.example/Callback|https://APP.example/callback|https://app.example:443/callback|\
+        http://app.example/callback|https://app.example/%63allback|https://app.example/|\
+        https://app.example.evil.example/callback|https://app.example/callback |javascript:alert(1)|\
+        //app.example/callback";
+    for address in addresses.split('|') {
+        refused(&world, &proper().with("redirect_uri", address), "invalid_request").await;
+    }
+    // Suspended, deleted and built-in applications are unknown here.
     let (_, personal) = world.reader().await;
-    let me = world.get(&personal, "/v1/me").await.expect(200).json();
-    let built_in = me["app"]["client_id"].as_str().unwrap();
-    ask(&world, &asking.with("client_id", built_in))
-        .await
-        .oauth_error(400, "invalid_client");
+    let me = world.read(&personal, "/v1/me").await;
+    let built_in = text(&me["app"], "client_id");
+    refused(&world, &proper().with("client_id", &built_in), "invalid_client").await;
+    world.moved(&application, "suspension").await;
+    refused(&world, &proper(), "invalid_client").await;
+    world.moved(&application, "reinstatement").await;
+    to_consent(&world, &proper()).await;
+    world.delete_application(&application).await;
+    refused(&world, &proper(), "invalid_client").await;
 }
 
 #[tokio::test]
 async fn every_other_breach_goes_back_to_the_client() {
     let (world, application) = prepared().await;
     let proper = world.asking(&application, "offers:read");
-    let state = proper
-        .parameters
-        .iter()
-        .find(|(name, _)| name == "state")
-        .unwrap()
-        .1
-        .clone();
-    let long = "x".repeat(1025);
-    let broken = [
-        (proper.clone().without("response_type"), "invalid_request"),
-        (proper.clone().with("response_type", ""), "invalid_request"),
-        (
-            proper.clone().with("response_type", "token"),
-            "unsupported_response_type",
-        ),
-        (
-            proper.clone().with("response_type", "code token"),
-            "unsupported_response_type",
-        ),
-        (
-            proper.clone().with("response_type", "CODE"),
-            "unsupported_response_type",
-        ),
-        (proper.clone().and("response_type", "code"), "invalid_request"),
-        (
-            proper.clone().and("unknown", "1").and("unknown", "2"),
-            "invalid_request",
-        ),
-        (proper.clone().without("code_challenge"), "invalid_request"),
-        (
-            proper.clone().with("code_challenge", &"A".repeat(42)),
-            "invalid_request",
-        ),
-        (
-            proper.clone().with("code_challenge", &"A".repeat(44)),
-            "invalid_request",
-        ),
-        (
-            proper
-                .clone()
-                .with("code_challenge", &format!("{}=", "A".repeat(42))),
-            "invalid_request",
-        ),
-        (
-            proper
-                .clone()
-                .with("code_challenge", &format!("{}+", "A".repeat(42))),
-            "invalid_request",
-        ),
-        (proper.clone().without("code_challenge_method"), "invalid_request"),
-        (
-            proper.clone().with("code_challenge_method", "plain"),
-            "invalid_request",
-        ),
-        (
-            proper.clone().with("code_challenge_method", "s256"),
-            "invalid_request",
-        ),
-        (proper.clone().without("scope"), "invalid_scope"),
-        (proper.clone().with("scope", ""), "invalid_scope"),
-        (proper.clone().with("scope", "offers:delete"), "invalid_scope"),
-        (proper.clone().with("scope", "offers:write"), "invalid_scope"),
-        (
-            proper.clone().with("scope", "offers:read messaging"),
-            "invalid_scope",
-        ),
-        (
-            proper.clone().with("scope", "offers:read,orders:read"),
-            "invalid_scope",
-        ),
-    ];
-    for (asking, error) in broken {
-        sent_back(&world, &ask(&world, &asking).await, error, Some(&state));
+    let state = proper.get("state").to_owned();
+    for name in ["response_type", "code_challenge", "code_challenge_method"] {
+        let missing = proper.clone().without(name);
+        sent_back(&world, &missing, "invalid_request", Some(&state)).await;
     }
-    for (state, echoed) in [("", None), ("seven77", Some("seven77")), (long.as_str(), None)] {
-        let answer = ask(&world, &proper.clone().with("state", state)).await;
-        sent_back(&world, &answer, "invalid_request", echoed);
+    let short = "A".repeat(42);
+    for (name, value, error) in [
+        ("response_type", "", "invalid_request"),
+        ("response_type", "token", "unsupported_response_type"),
+        ("response_type", "code token", "unsupported_response_type"),
+        ("response_type", "CODE", "unsupported_response_type"),
+        ("code_challenge", &short, "invalid_request"),
+        ("code_challenge", &format!("{short}AA"), "invalid_request"),
+        ("code_challenge", &format!("{short}="), "invalid_request"),
+        ("code_challenge", &format!("{short}+"), "invalid_request"),
+        ("code_challenge_method", "plain", "invalid_request"),
+        ("code_challenge_method", "s256", "invalid_request"),
+        ("scope", "", "invalid_scope"),
+        ("scope", "offers:delete", "invalid_scope"),
+        ("scope", "offers:write", "invalid_scope"),
+        ("scope", "offers:read messaging", "invalid_scope"),
+        ("scope", "offers:read,orders:read", "invalid_scope"),
+    ] {
+        sent_back(&world, &proper.clone().with(name, value), error, Some(&state)).await;
     }
-    sent_back(
-        &world,
-        &ask(&world, &proper.clone().without("state")).await,
-        "invalid_request",
-        None,
-    );
-    let twice = ask(&world, &proper.clone().and("state", "another-state")).await;
-    sent_back(&world, &twice, "invalid_request", None);
-}
-
-#[tokio::test]
-async fn what_is_fine_is_taken_as_it_comes() {
-    let (world, application) = prepared().await;
-    let proper = world.asking(&application, "offers:read");
-    let fine = [
-        proper
-            .clone()
-            .with("scope", "offers:read offers:read orders:read"),
-        proper.clone().with("state", &"ą".repeat(1024)),
-        proper.clone().with("state", "eight888"),
-        proper.clone().and("unknown", "parameter"),
-        proper.clone().and("resource", "https://elsewhere.example"),
-    ];
-    for asking in fine {
-        to_consent(&world, &ask(&world, &asking).await);
+    let without_scope = proper.clone().without("scope");
+    sent_back(&world, &without_scope, "invalid_scope", Some(&state)).await;
+    for twice in [
+        proper.clone().and("response_type", "code"),
+        proper.clone().and("unknown", "1").and("unknown", "2"),
+    ] {
+        sent_back(&world, &twice, "invalid_request", Some(&state)).await;
+    }
+    for (asking, echoed) in [
+        (proper.clone().with("state", ""), None),
+        (proper.clone().with("state", "seven77"), Some("seven77")),
+        (proper.clone().with("state", &"x".repeat(1025)), None),
+        (proper.clone().without("state"), None),
+        (proper.and("state", "another-state"), None),
+    ] {
+        sent_back(&world, &asking, "invalid_request", echoed).await;
     }
 }
 
@@ -256,53 +169,25 @@ async fn checks_come_in_their_order() {
     let (world, application) = prepared().await;
     // From the last check to the first: each breach hides those behind it.
     let mut asking = world.asking(&application, "nothing");
-    let state = asking
-        .parameters
-        .iter()
-        .find(|(name, _)| name == "state")
-        .unwrap()
-        .1
-        .clone();
-    sent_back(&world, &ask(&world, &asking).await, "invalid_scope", Some(&state));
+    let state = asking.get("state").to_owned();
+    sent_back(&world, &asking, "invalid_scope", Some(&state)).await;
     asking = asking.with("code_challenge", "short");
-    sent_back(
-        &world,
-        &ask(&world, &asking).await,
-        "invalid_request",
-        Some(&state),
-    );
+    sent_back(&world, &asking, "invalid_request", Some(&state)).await;
     asking = asking.with("state", "short");
-    let back = ask(&world, &asking).await;
-    sent_back(&world, &back, "invalid_request", Some("short"));
-    assert!(
-        Callback::of(&back)
-            .get("error_description")
-            .unwrap()
-            .contains("state")
-    );
+    let back = sent_back(&world, &asking, "invalid_request", Some("short")).await;
+    assert!(back.get("error_description").unwrap().contains("state"));
     asking = asking.with("response_type", "token");
-    sent_back(
-        &world,
-        &ask(&world, &asking).await,
-        "unsupported_response_type",
-        Some("short"),
-    );
+    sent_back(&world, &asking, "unsupported_response_type", Some("short")).await;
     asking = asking.and("scope", "again");
-    sent_back(
-        &world,
-        &ask(&world, &asking).await,
-        "invalid_request",
-        Some("short"),
-    );
+    sent_back(&world, &asking, "invalid_request", Some("short")).await;
     asking = asking.with("redirect_uri", "https://evil.example/callback");
-    ask(&world, &asking).await.oauth_error(400, "invalid_request");
-    asking = asking.with("client_id", "psa_nobody");
-    ask(&world, &asking).await.oauth_error(400, "invalid_client");
+    refused(&world, &asking, "invalid_request").await;
+    refused(&world, &asking.with("client_id", "psa_nobody"), "invalid_client").await;
 }
 
 #[tokio::test]
 async fn a_redirect_address_keeps_its_query() {
-    let (world, _) = prepared().await;
+    let world = world().await;
     let owner = world.seller().await;
     let address = "https://app.example/callback?shop=%C5%BC%C3%B3%C5%82w&x=1";
     let with_query = json!({"purpose": "for_other_sellers", "redirect_uris": [CALLBACK, address]});
@@ -311,28 +196,37 @@ async fn a_redirect_address_keeps_its_query() {
         .asking(&application, "nothing")
         .with("redirect_uri", address);
     let back = Callback::of(&ask(&world, &asking).await);
-    assert!(
-        back.address
-            .starts_with(&format!("{address}&error=invalid_scope&")),
-        "{back:?}"
-    );
+    let prefix = format!("{address}&error=invalid_scope&");
+    assert!(back.address.starts_with(&prefix), "{back:?}");
     assert_eq!(back.get("shop"), Some("żółw"));
 }
 
 #[tokio::test]
-async fn other_methods_and_paths_are_an_oauth_404() {
-    let (world, application) = prepared().await;
-    let path = world.asking(&application, "offers:read").path();
-    for (method, path) in [
-        (Method::POST, path.as_str()),
-        (Method::DELETE, path.as_str()),
-        (Method::GET, "/oauth/token"),
-        (Method::GET, "/oauth/revoke"),
-        (Method::GET, "/oauth/"),
-        (Method::POST, "/oauth/device"),
-        (Method::GET, "/oauth/authorize/"),
-    ] {
-        let answer = world.client.request(method, &world.url(path)).send().await;
-        answer.oauth_error(404, "invalid_request");
+async fn an_address_has_60_requests_a_minute_over_all_processes_and_apart_from_tokens() {
+    let world = world().await;
+    let clock = world.stop_clock("2040-01-01T12:00:15Z").await;
+    let second = world.another().await;
+    let bases = [&world.server.base_url, &second.base_url];
+    let application = world.partner(&world.seller().await, &["offers:read"]).await;
+    let proper = world.asking(&application, "offers:read").path();
+    let ask = async |n: usize, path: &str| -> Answer {
+        world.client.get(&format!("{}{path}", bases[n % 2])).send().await
+    };
+    for n in 0..60 {
+        let nobody = "/oauth/authorize?client_id=psa_nobody";
+        let cases = [(proper.as_str(), 302), ("/oauth/authorize", 400), (nobody, 400)];
+        let (path, status) = cases[n % 3];
+        ask(n, path).await.expect(status);
     }
+    for n in 0..2 {
+        let limited = ask(n, &proper).await;
+        limited.oauth_error(429, "rate_limited");
+        assert_eq!(
+            (limited.must("retry-after"), limited.header("location")),
+            ("45", None)
+        );
+    }
+    world.token_answer(&application).await.expect(200);
+    clock.freeze(instant("2040-01-01T12:01:00Z")).await;
+    ask(0, &proper).await.expect(302);
 }

@@ -1,7 +1,7 @@
 //! What changes between the moment the screen of consent is shown and the moment somebody presses its button.
 
-use blackbox::{Application, Asking, Callback, Expect, Form, Member, Visitor, World};
-use reqwest::Method;
+use blackbox::{Application, Asking, CALLBACK, Callback, Form, Member, Pair, Visitor, World};
+use serde_json::json;
 
 use crate::world_of_consent;
 
@@ -17,34 +17,53 @@ impl Shown {
     async fn prepare() -> Self {
         let world = world_of_consent().await;
         let (owner, member) = (world.member().await, world.member().await);
-        let application = world.partner(&owner.seller, &["offers:read"]).await;
-        let asking = world.asking(&application, "offers:read");
+        let application = world
+            .partner(&owner.seller, &["offers:read", "orders:read"])
+            .await;
         Self {
+            asking: world.asking(&application, "offers:read orders:read"),
+            browser: member.browser,
             world,
             owner,
-            browser: member.browser,
             application,
-            asking,
         }
     }
 
-    /// The form of a fresh screen.
-    async fn form(&mut self, decision: &str) -> Form {
+    /// The approval of a fresh screen.
+    async fn approval(&mut self) -> Form {
         let page = self.world.screen(&mut self.browser, &self.asking).await;
-        page.form("/panel/consent").press("decision", decision)
+        page.form("/panel/consent").press("decision", "approve")
+    }
+
+    /// Presses the button after this has happened.
+    async fn approved_after(&mut self, change: &str) -> Callback {
+        let approval = self.approval().await;
+        let (world, application) = (&self.world, &self.application);
+        match change {
+            "deletion" => world.delete_application(application).await,
+            "closure" => world.close(&self.owner.seller.id).await,
+            "narrowing" => world.set_scopes(application, &["orders:read", "messaging"]).await,
+            "emptying" => world.set_scopes(application, &["messaging"]).await,
+            step => world.moved(application, step).await,
+        }
+        Callback::of(&self.browser.post(&approval).await)
     }
 
     /// The owner writes the redirect addresses anew, in the panel.
     async fn redirect_to(&mut self, addresses: &str) {
         let path = format!("/panel/applications/{}", self.application.client_id);
-        let page = self.owner.browser.open(&path).await.expect(200);
-        let form = page.form(&path).with("redirect_uris", addresses);
+        let form = self
+            .owner
+            .browser
+            .form(&path)
+            .await
+            .with("redirect_uris", addresses);
         self.owner.browser.submit(&form).await.expect(200);
     }
 
     async fn codes(&self) -> i64 {
         let of_it = "select count(*) from authorization_codes c join families f on f.id = c.family_id \
-                     join applications a on a.client_id = f.client_id where a.name = $1";
+             join applications a on a.client_id = f.client_id where a.name = $1";
         self.world.count(of_it, &self.application.name).await
     }
 }
@@ -52,19 +71,21 @@ impl Shown {
 #[tokio::test]
 async fn an_address_that_was_taken_away_gets_no_code_and_no_browser() {
     let mut shown = Shown::prepare().await;
-    let approval = shown.form("approve").await;
-    let unseen = shown.world.client.get(&shown.world.url(&shown.asking.path()));
-    let unseen = unseen.send().await.expect(302).must("location").to_owned();
+    let approval = shown.approval().await;
+    let unseen = shown.world.unseen_screen(&shown.asking).await;
     shown.redirect_to("https://app.example/elsewhere").await;
     let refused = shown.browser.post(&approval).await.expect(404);
     assert_eq!(refused.header("location"), None, "{refused:?}");
     // Nor is a screen shown that was asked for before.
-    let path = unseen.strip_prefix(&shown.world.server.base_url).unwrap();
-    let page = shown.browser.open(path).await.expect(404);
-    assert!(!page.html.contains("value=\"approve\""), "{}", page.html);
+    shown
+        .browser
+        .open(&unseen)
+        .await
+        .expect(404)
+        .hides("value=\"approve\"");
     assert_eq!(shown.codes().await, 0);
     // The refusal has decided nothing: with the address back, the seller can still do so.
-    shown.redirect_to(blackbox::CALLBACK).await;
+    shown.redirect_to(CALLBACK).await;
     let code = Callback::of(&shown.browser.post(&approval).await).code();
     let exchanged = shown
         .world
@@ -74,32 +95,40 @@ async fn an_address_that_was_taken_away_gets_no_code_and_no_browser() {
 }
 
 #[tokio::test]
-async fn a_suspended_deleted_or_closed_one_gets_no_code() {
-    for change in ["suspended", "deleted", "closed"] {
-        let mut shown = Shown::prepare().await;
-        let approval = shown.form("approve").await;
-        let (world, id) = (&shown.world, &shown.application.client_id);
-        match change {
-            "suspended" => world.move_application(id, "suspension").await.expect(200),
-            "deleted" => {
-                let path = format!("/applications/{id}");
-                world.office(Method::DELETE, &path).send().await.expect(204)
-            }
-            _ => {
-                let path = format!("/sellers/{}/closure", shown.owner.seller.id);
-                world.office(Method::POST, &path).send().await.expect(200)
-            }
-        };
-        let back = Callback::of(&shown.browser.post(&approval).await);
-        assert_eq!(
-            (back.get("error"), back.get("code")),
-            (Some("access_denied"), None),
-            "{change}: {back:?}"
-        );
+async fn what_becomes_of_the_application_counts_at_approval() {
+    let mut shown = Shown::prepare().await;
+    let refused = async |shown: &mut Shown, change: &str, error: &str| {
+        let back = shown.approved_after(change).await;
+        let told = (back.get("error"), back.get("code"));
+        assert_eq!(told, (Some(error), None), "{change}: {back:?}");
         assert!(
             back.get("state").is_some() && back.get("iss").is_some(),
             "{back:?}"
         );
-        assert_eq!(shown.codes().await, 0, "{change}");
-    }
+    };
+    refused(&mut shown, "suspension", "access_denied").await;
+    shown.world.moved(&shown.application, "reinstatement").await;
+    refused(&mut shown, "emptying", "invalid_scope").await;
+    assert_eq!(shown.codes().await, 0);
+    shown
+        .world
+        .set_scopes(&shown.application, &["offers:read", "orders:read"])
+        .await;
+    let code = shown.approved_after("narrowing").await.code();
+    let answer = shown
+        .world
+        .exchange(&shown.application, &shown.asking, &code)
+        .await;
+    assert_eq!(Pair::of(answer).scope, "orders:read");
+    shown
+        .world
+        .set_scopes(&shown.application, &["offers:read", "orders:read"])
+        .await;
+    refused(&mut shown, "deletion", "access_denied").await;
+    let changes = json!({"purpose": "for_other_sellers", "redirect_uris": [CALLBACK]});
+    shown.application = shown.world.register(&shown.owner.seller, changes).await;
+    shown.world.moved(&shown.application, "acceptance").await;
+    shown.asking = shown.world.asking(&shown.application, "offers:read");
+    refused(&mut shown, "closure", "access_denied").await;
+    assert_eq!(shown.codes().await, 0);
 }

@@ -1,48 +1,58 @@
 //! Crowds that stand in each other's way: no 500, and no stock below zero.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use blackbox::{line, number_of, offer_body, order_body, parcel};
-use serde_json::json;
+use blackbox::{Trader, World, at_once, line, number_of, offer_body, order_body, parcel, text};
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::Answer;
 
-use crate::once::{all, outcomes, world};
+use crate::unlimited;
+
+/// How often which status and code came.
+pub(crate) fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, String), usize> {
+    let mut outcomes = BTreeMap::new();
+    for answer in answers {
+        let code = answer.errors().first().map(|(code, _)| code.clone());
+        *outcomes
+            .entry((answer.status, code.unwrap_or_default()))
+            .or_default() += 1;
+    }
+    outcomes
+}
+
+/// Traders with an offer each, and a line of an order of each.
+async fn traders(world: &World, count: usize, stock: u32) -> (Vec<(Trader, String)>, Vec<Value>) {
+    let (mut traders, mut lines) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let trader = world.trader().await;
+        let offer = world.any_offer(&trader.seller, json!({"stock": stock})).await;
+        lines.push(line(&trader.seller, &offer, 1));
+        traders.push((trader, offer));
+    }
+    (traders, lines)
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stock_never_goes_below_zero() {
-    let world = world().await;
-    let traders = [world.trader().await, world.trader().await];
-    let mut offers = Vec::new();
-    for trader in &traders {
-        offers.push(world.any_offer(&trader.seller, json!({"stock": 30})).await);
-    }
-    let mut lines: Vec<_> = traders
-        .iter()
-        .zip(&offers)
-        .map(|(trader, offer)| line(&trader.seller, offer, 1))
-        .collect();
+    let world = unlimited().await;
+    let (traders, mut lines) = traders(&world, 2, 30).await;
     let requests = (0..80).map(|n| {
         // Some name the sellers the other way round.
         lines.reverse();
         let of_both = if n % 4 == 0 { &lines[..1] } else { &lines[..] };
         world
-            .office(reqwest::Method::POST, "/orders")
+            .office(Method::POST, "/orders")
             .json(&order_body(of_both, json!({})))
     });
-    let answers = all(requests.collect::<Vec<_>>()).await;
-    let outcomes = outcomes(&answers);
-    assert!(
-        outcomes
-            .keys()
-            .all(|(status, code)| *status == 201 || code == "insufficient_stock"),
-        "{outcomes:?}"
-    );
-    for (trader, offer) in traders.iter().zip(&offers) {
+    let outcomes = outcomes(&at_once(requests).await);
+    let fine = |(status, code): &(u16, String)| *status == 201 || code == "insufficient_stock";
+    assert!(outcomes.keys().all(fine), "{outcomes:?}");
+    for (trader, offer) in &traders {
         let sold = "select coalesce(sum((item->>'quantity')::int), 0)
             from seller_orders, json_array_elements(items) item where seller_id::text = $1";
         let sold = world.count(sold, &trader.seller.id).await;
-        let left = world.fed_offer(&trader.seller, offer).await["stock"]
-            .as_i64()
-            .unwrap();
+        let left = world.stock(&trader.seller, offer).await.as_i64().unwrap();
         assert!(left >= 0);
         assert_eq!(left + sold, 30, "{outcomes:?}");
     }
@@ -50,78 +60,45 @@ async fn stock_never_goes_below_zero() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parallel_moves_over_orders_of_several_sellers_end_consistently() {
-    let world = world().await;
-    let traders = [world.trader().await, world.trader().await, world.trader().await];
-    let mut offers = Vec::new();
-    for trader in &traders {
-        offers.push(world.any_offer(&trader.seller, json!({"stock": 1000})).await);
-    }
-    let mut orders = Vec::new();
+    let world = unlimited().await;
+    let (traders, mut lines) = traders(&world, 3, 1000).await;
+    let (mut orders, mut requests) = (Vec::new(), Vec::new());
     for n in 0..8 {
-        let mut lines: Vec<_> = traders
-            .iter()
-            .zip(&offers)
-            .map(|(trader, offer)| line(&trader.seller, offer, 1))
-            .collect();
-        lines.rotate_left(n % 3);
-        orders.push(world.unpaid(&lines, json!({})).await);
-    }
-    let mut requests = Vec::new();
-    for (n, order) in orders.iter().enumerate() {
-        for trader in &traders {
-            for step in ["payment", "cancellation", "delivery"] {
-                if step == "cancellation" && n % 2 == 0 {
-                    continue;
-                }
-                requests.push(world.office(reqwest::Method::POST, &format!("/orders/{}/{step}", order.id)));
-            }
-            let path = format!("/orders/{}/shipment", order.id);
-            requests.push(world.office(reqwest::Method::POST, &path).json(&parcel("ALL-1")));
+        lines.rotate_left(1);
+        let order = world.unpaid(&lines, json!({})).await;
+        let post = |step: &str| world.office(Method::POST, &format!("/orders/{}/{step}", order.id));
+        for (trader, _) in &traders {
             let part = json!({"seller_id": trader.seller.id, "carrier": "gls", "tracking_number": "PART-1"});
-            requests.push(world.office(reqwest::Method::POST, &path).json(&part));
+            requests.extend((n % 2 == 1).then(|| post("cancellation")));
+            requests.extend([post("payment"), post("delivery")]);
+            requests.extend([parcel("ALL-1"), part].map(|body| post("shipment").json(&body)));
         }
+        orders.push(order);
     }
-    let outcomes = outcomes(&all(requests).await);
-    assert!(
-        outcomes
-            .keys()
-            .all(|(status, _)| matches!(status, 200 | 201 | 409)),
-        "{outcomes:?}"
-    );
+    let outcomes = outcomes(&at_once(requests).await);
+    let fine = |(status, _): &(u16, String)| matches!(status, 200 | 201 | 409);
+    assert!(outcomes.keys().all(fine), "{outcomes:?}");
     let mut taken = 0;
     for order in &orders {
         let whole = world.whole_order(&order.id).await;
-        let parts = whole["parts"].as_array().unwrap();
-        let statuses: Vec<_> = parts
-            .iter()
-            .map(|part| part["status"].as_str().unwrap())
-            .collect();
-        let cancelled = statuses.iter().filter(|status| **status == "cancelled").count();
-        assert!(
-            cancelled == 0 || cancelled == 3,
-            "whole or not at all: {statuses:?}"
-        );
+        let parts = whole["parts"].as_array().unwrap().iter();
+        let cancelled = parts.filter(|part| part["status"] == "cancelled").count();
+        assert!(cancelled == 0 || cancelled == 3, "whole or not at all: {whole}");
         taken += i64::from(cancelled == 0);
     }
-    for (trader, offer) in traders.iter().zip(&offers) {
-        assert_eq!(
-            world.fed_offer(&trader.seller, offer).await["stock"],
-            1000 - taken
-        );
+    for (trader, offer) in &traders {
+        assert_eq!(world.stock(&trader.seller, offer).await, 1000 - taken);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn thirty_two_writers_on_twenty_offers_and_orders_see_no_500() {
-    let world = world().await;
+    let world = Arc::new(unlimited().await);
     let traders = [world.trader().await, world.trader().await];
     let mut offers = Vec::new();
     for n in 0..20 {
-        offers.push(
-            world
-                .any_offer(&traders[n % 2].seller, json!({"stock": 100_000}))
-                .await,
-        );
+        let stock = json!({"stock": 100_000});
+        offers.push(world.any_offer(&traders[n % 2].seller, stock).await);
     }
     let offers = Arc::new(offers);
     let writers = (0..32).map(|writer: usize| {
@@ -132,17 +109,17 @@ async fn thirty_two_writers_on_twenty_offers_and_orders_see_no_500() {
                 let at = |n: usize| (writer * 7 + round * 3 + n * 11) % 20;
                 let item = |n: usize| line(&traders[at(n) % 2].seller, &offers[at(n)], 1);
                 let lines: Vec<_> = (0..3).map(item).collect();
-                let placed = world.place(&order_body(&lines, json!({}))).await;
-                let id = placed.json()["order_id"].as_str().unwrap_or_default().to_owned();
-                let trader = &traders[at(0) % 2];
+                let placed = world.place(&order_body(&lines, json!({}))).await.expect(201);
+                let id = text(&placed.json(), "order_id");
+                let (trader, offer) = (&traders[at(0) % 2], &offers[at(0)]);
                 let status = if round % 2 == 0 { "draft" } else { "published" };
                 let body = json!({"stock": 100_000 + writer, "status": status});
-                let patching = world.patching(&trader.token, &offers[at(0)], &body);
+                let patching = world.patching(&trader.token, offer, &body);
                 let patching = patching.header("idempotency-key", &format!("{writer}-{round}"));
                 let (pay, cancel) = (world.settle(&id, "payment"), world.settle(&id, "cancellation"));
                 let (patch, pay, cancel) = tokio::join!(patching.send(), pay, cancel);
-                let whole = offer_body(number_of(&json!(offers[at(0)])), json!({"stock": 100_000}));
-                let feed = world.put(&trader.seller, &offers[at(0)], &whole).await;
+                let whole = offer_body(number_of(&json!(offer)), json!({"stock": 100_000}));
+                let feed = world.put(&trader.seller, offer, &whole).await;
                 let ship = world.ship(&trader.token, &id, &parcel("AAAA1")).await;
                 statuses.extend([placed, patch, pay, cancel, feed, ship].map(|answer| answer.status));
             }
@@ -151,8 +128,9 @@ async fn thirty_two_writers_on_twenty_offers_and_orders_see_no_500() {
     });
     for writer in writers.collect::<Vec<_>>() {
         let statuses = writer.await.unwrap();
+        let fine = statuses.iter().all(|status| matches!(status, 200 | 201 | 409));
         assert!(
-            statuses.iter().all(|status| matches!(status, 200 | 201 | 409)),
+            fine,
             "{statuses:?}, for which the log says {:?}",
             failures(&world.server.log())
         );

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blackbox::{Document, Expect, World};
-use reqwest::Method;
+use blackbox::{Document, Expect, World, tells_of};
 use testkit::Answer;
 
 use crate::world;
@@ -11,22 +10,16 @@ use crate::world;
 const FEED: &str = "/docs/changelog.atom";
 const REFERENCE: &str = "/docs/reference";
 
-async fn get(world: &World, path: &str) -> Answer {
-    world.client.get(&world.url(path)).send().await
-}
-
 fn text(answer: &Answer) -> String {
     String::from_utf8(answer.bytes.clone()).unwrap()
 }
 
 /// The addresses on the same site that a page names, with their anchors.
 fn links(html: &str) -> impl Iterator<Item = &str> {
-    let values = [" href=\"", " src=\""]
-        .into_iter()
-        .flat_map(move |mark| html.split(mark).skip(1));
-    values
-        .map(|rest| rest.split('"').next().unwrap())
-        .filter(|link| link.starts_with('/'))
+    let marks = [" href=\"", " src=\""].into_iter();
+    let values = marks.flat_map(move |mark| html.split(mark).skip(1));
+    let links = values.map(|rest| rest.split('"').next().unwrap());
+    links.filter(|link| link.starts_with('/'))
 }
 
 /// Every page and file that can be reached from the first page.
@@ -34,16 +27,14 @@ async fn everything(world: &World) -> BTreeMap<String, Answer> {
     let mut found = BTreeMap::new();
     let mut waiting = vec!["/docs".to_owned()];
     while let Some(path) = waiting.pop() {
-        if found.contains_key(&path) {
-            continue;
-        }
-        let answer = get(world, &path).await;
+        let answer = world.visit(&path).await;
         if answer.must("content-type").starts_with("text/html") {
             let html = text(&answer);
             let paths = links(&html).map(|link| link.split('#').next().unwrap().to_owned());
             waiting.extend(paths.filter(|path| path.starts_with("/docs")));
         }
         found.insert(path, answer);
+        waiting.retain(|path| !found.contains_key(path));
     }
     found
 }
@@ -51,13 +42,9 @@ async fn everything(world: &World) -> BTreeMap<String, Answer> {
 #[track_caller]
 fn is_guarded(path: &str, answer: &Answer) {
     let policy = answer.must("content-security-policy");
-    for directive in [
-        "default-src 'none'",
-        "script-src 'self';",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-        "form-action 'self'",
-    ] {
+    let directives =
+        "default-src 'none'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+    for directive in directives.split("; ") {
         assert!(policy.contains(directive), "{path}: {policy}");
     }
     // The reference alone asks for anything by script, of its own origin, and puts styles into the page.
@@ -68,15 +55,11 @@ fn is_guarded(path: &str, answer: &Answer) {
     };
     assert!(policy.contains(own) && policy.contains(other), "{path}: {policy}");
     let rest = policy.replace(own, "");
-    assert!(
-        !rest.contains("unsafe") && !rest.contains('*') && !rest.contains("http"),
-        "{path}: {policy}"
-    );
-    assert_eq!(
-        policy.contains("connect-src"),
-        path == REFERENCE,
-        "{path}: {policy}"
-    );
+    for loose in ["unsafe", "*", "http"] {
+        assert!(!rest.contains(loose), "{path}: {policy}");
+    }
+    let connects = policy.contains("connect-src");
+    assert_eq!(connects, path == REFERENCE, "{path}: {policy}");
     for (name, value) in [
         ("x-frame-options", "DENY"),
         ("referrer-policy", "no-referrer"),
@@ -99,23 +82,42 @@ async fn every_page_is_there_guarded_and_cached() {
         let for_ever = answer.must("cache-control").contains("immutable");
         assert_eq!(for_ever, path.starts_with("/docs/assets/"), "{path}");
     }
+    // A page that is known is not sent again.
+    for path in ["/docs", "/docs/guide/webhooks", FEED] {
+        let tag = world.visit(path).await.expect(200).must("etag").to_owned();
+        assert!(tag.starts_with('"'), "{tag}");
+        let knowing = |tag: &str| world.at("GET", path).header("if-none-match", tag).send();
+        for known in [&tag, &format!("\"other\", W/{tag}"), "*"] {
+            let answer = knowing(known).await.expect(304);
+            assert_eq!(
+                (answer.must("etag"), answer.bytes.len()),
+                (tag.as_str(), 0),
+                "{known}"
+            );
+            is_guarded(path, &answer);
+        }
+        knowing("\"other\"").await.expect(200);
+    }
 }
 
-/// Operations and errors had pages of their own once.
+/// Operations and errors had pages of their own once, and the home page is found with a slash too.
 #[tokio::test]
 async fn former_addresses_lead_to_the_present_ones() {
     let world = world().await;
     for operation in Document::current().operations() {
-        let answer = get(&world, &format!("{REFERENCE}/{}", operation.id))
+        let answer = world
+            .visit(&format!("{REFERENCE}/{}", operation.id))
             .await
             .expect(308);
-        let anchor = format!("/{}", operation.id);
-        assert!(answer.must("location").starts_with(&format!("{REFERENCE}#tag/")));
-        assert!(answer.must("location").ends_with(&anchor), "{anchor}");
+        let location = answer.must("location");
+        assert!(location.starts_with(&format!("{REFERENCE}#tag/")), "{location}");
+        assert!(location.ends_with(&format!("/{}", operation.id)), "{location}");
         is_guarded("", &answer);
     }
-    let answer = get(&world, "/docs/explorer").await.expect(308);
-    assert_eq!(answer.must("location"), REFERENCE);
+    for (former, present) in [("/docs/explorer", REFERENCE), ("/docs/", "/docs")] {
+        let answer = world.visit(former).await.expect(308);
+        assert_eq!(answer.must("location"), present);
+    }
 }
 
 #[tokio::test]
@@ -124,58 +126,24 @@ async fn every_code_that_the_document_names_is_explained() {
     let mut codes = BTreeSet::new();
     let document = Document::current();
     for operation in document.operations() {
-        for (status, response) in operation.responses(document) {
+        let refusals = operation
+            .responses(document)
+            .filter(|(status, _)| status.starts_with(['4', '5']));
+        for (_, response) in refusals {
             let examples = response["content"]["application/json"]["examples"].as_object();
-            let refuses = status.starts_with(['4', '5']);
-            codes.extend(
-                examples
-                    .filter(|_| refuses)
-                    .into_iter()
-                    .flat_map(|examples| examples.keys().cloned()),
-            );
+            codes.extend(examples.into_iter().flat_map(|examples| examples.keys().cloned()));
         }
     }
     assert!(codes.len() > 10, "{codes:?}");
-    let page = text(&get(&world, "/docs/errors").await.expect(200));
+    let page = text(&world.visit("/docs/errors").await.expect(200));
     for code in codes {
-        let answer = get(&world, &format!("/docs/errors/{code}")).await.expect(308);
+        let answer = world.visit(&format!("/docs/errors/{code}")).await.expect(308);
         let anchor = answer.must("location").strip_prefix("/docs/errors#").unwrap();
         let (_, section) = page.split_once(&format!("id=\"{anchor}\"")).unwrap();
         let section = section.split("<h3").next().unwrap();
         assert!(section.contains(&format!("<code>{code}</code>")), "{code}");
         assert!(section.contains("What to do."), "{code}");
     }
-}
-
-#[tokio::test]
-async fn a_page_that_is_known_is_not_sent_again() {
-    let world = world().await;
-    for path in ["/docs", "/docs/guide/webhooks", FEED] {
-        let tag = get(&world, path).await.expect(200).must("etag").to_owned();
-        assert!(tag.starts_with('"'), "{tag}");
-        for known in [tag.clone(), format!("\"other\", W/{tag}"), "*".to_owned()] {
-            let request = world.client.get(&world.url(path)).header("if-none-match", &known);
-            let answer = request.send().await.expect(304);
-            assert_eq!(
-                (answer.must("etag"), answer.bytes.len()),
-                (tag.as_str(), 0),
-                "{known}"
-            );
-            is_guarded(path, &answer);
-        }
-        let request = world
-            .client
-            .get(&world.url(path))
-            .header("if-none-match", "\"other\"");
-        request.send().await.expect(200);
-    }
-}
-
-#[tokio::test]
-async fn the_home_page_is_found_with_a_slash_too() {
-    let world = world().await;
-    let answer = get(&world, "/docs/").await.expect(308);
-    assert_eq!(answer.must("location"), "/docs");
 }
 
 #[tokio::test]
@@ -187,7 +155,7 @@ async fn what_is_not_there_is_told_by_a_page() {
         "/docs/errors/nothing",
         "/docs/assets/docs.css",
     ] {
-        let answer = get(&world, path).await.expect(404);
+        let answer = world.visit(path).await.expect(404);
         assert!(text(&answer).contains("<h1>Page not found</h1>"), "{path}");
         assert_eq!(answer.must("cache-control"), "no-store", "{path}");
         is_guarded(path, &answer);
@@ -197,101 +165,73 @@ async fn what_is_not_there_is_told_by_a_page() {
         ("/docs/search", Some("GET")),
         ("/docs/nothing", None),
     ] {
-        for method in [Method::POST, Method::DELETE, Method::OPTIONS] {
-            let answer = world
-                .client
-                .request(method, &world.url(path))
-                .send()
-                .await
-                .expect(404);
+        for method in ["POST", "DELETE", "OPTIONS"] {
+            let answer = world.at(method, path).send().await.expect(404);
             assert_eq!(answer.header("allow"), allow, "{path}");
             is_guarded(path, &answer);
         }
     }
-    let long = get(&world, &format!("/docs/search?q={}", "x".repeat(9000)))
-        .await
-        .expect(400);
-    assert!(text(&long).contains("too large"), "{long:?}");
-}
-
-#[tokio::test]
-async fn head_answers_like_get_without_a_body() {
-    let world = world().await;
     for path in ["/docs", "/docs/search?q=order", "/docs/nothing", FEED] {
-        let got = get(&world, path).await;
-        let head = world.client.request(Method::HEAD, &world.url(path)).send().await;
+        let (got, head) = (world.visit(path).await, world.at("HEAD", path).send().await);
         assert_eq!((head.status, head.bytes.len()), (got.status, 0), "{path}");
         assert_eq!(head.header("etag"), got.header("etag"), "{path}");
         is_guarded(path, &head);
     }
+    let traced = world
+        .at("GET", "/docs/guide/orders")
+        .header("x-request-id", "docs-trace-1");
+    let answer = traced.send().await.expect(200);
+    assert_eq!(answer.must("x-trace-id"), "docs-trace-1");
+    world.server.log_with(|log| tells_of(log, "docs-trace-1")).await;
 }
 
 /// Pages of documentation are known to take their configuration from the address, and with it another's document.
 #[tokio::test]
-async fn the_query_configures_nothing() {
+async fn the_query_configures_nothing_and_is_searched_for_as_text() {
     let world = world().await;
     for path in ["/docs", REFERENCE, "/docs/errors"] {
-        let plain = get(&world, path).await.expect(200);
+        let plain = world.visit(path).await.expect(200);
         let query =
             "?url=https://evil.example/openapi.json&configUrl=https://evil.example/x&theme=%3Cscript%3E";
-        let asked = get(&world, &format!("{path}{query}")).await.expect(200);
+        let asked = world.visit(&format!("{path}{query}")).await.expect(200);
         assert_eq!(plain.bytes, asked.bytes, "{path}");
     }
-    let html = text(&get(&world, REFERENCE).await);
+    let html = text(&world.visit(REFERENCE).await);
     let start = links(&html).find(|link| link.contains("/reference-")).unwrap();
-    let start = text(&get(&world, start).await.expect(200));
+    let start = text(&world.visit(start).await.expect(200));
     assert!(
         start.contains("fetch('/openapi.json')") && !start.contains("location.search"),
         "{start}"
     );
-}
-
-#[tokio::test]
-async fn the_search_finds_and_shows_what_was_asked_as_text() {
-    let world = world().await;
-    let found = text(&get(&world, "/docs/search?q=order_unpaid").await.expect(200));
+    let search = async |query: &str| {
+        let answer = world.visit(&format!("/docs/search{query}")).await.expect(200);
+        is_guarded("/docs/search", &answer);
+        text(&answer)
+    };
+    let found = search("?q=order_unpaid").await;
     assert!(
         found.contains("href=\"/docs/errors#order_unpaid-409\""),
         "{found}"
     );
-    let odd = text(&get(&world, "/docs/search?q=%3Cb%3E%22&q=x").await.expect(200));
+    let odd = search("?q=%3Cb%3E%22&q=x").await;
     assert!(
         !odd.contains("<b>\"") && odd.contains("&#60;b&#62;&#34;"),
         "{odd}"
     );
     for query in ["", "?q=", "?q=%ff", "?q=%00", "?other=1"] {
-        let answer = get(&world, &format!("/docs/search{query}")).await.expect(200);
-        assert!(text(&answer).contains("<h1>Search</h1>"), "{query}");
-        is_guarded("/docs/search", &answer);
+        assert!(search(query).await.contains("<h1>Search</h1>"), "{query}");
     }
-}
-
-#[tokio::test]
-async fn the_feed_names_itself_by_the_public_url() {
-    let world = world().await;
-    let feed = get(&world, FEED).await.expect(200);
+    let long = world
+        .visit(&format!("/docs/search?q={}", "x".repeat(9000)))
+        .await
+        .expect(400);
+    assert!(text(&long).contains("too large"), "{long:?}");
+    let feed = world.visit(FEED).await.expect(200);
     assert_eq!(feed.must("content-type"), "application/atom+xml; charset=utf-8");
-    let xml = text(&feed);
-    let id = format!("<id>{}{FEED}</id>", world.server.base_url);
+    let (xml, id) = (text(&feed), format!("<id>{}{FEED}</id>", world.server.base_url));
     assert!(
         xml.starts_with("<?xml version=\"1.0\"") && xml.contains(&id),
         "{xml}"
     );
-    assert_eq!(feed.bytes, get(&world, FEED).await.bytes);
-}
-
-#[tokio::test]
-async fn trace_ids_are_taken_and_logged() {
-    let world = world().await;
-    let request = world.client.get(&world.url("/docs/guide/orders"));
-    let answer = request
-        .header("x-request-id", "docs-trace-1")
-        .send()
-        .await
-        .expect(200);
-    assert_eq!(answer.must("x-trace-id"), "docs-trace-1");
-    world
-        .server
-        .log_with(|log| blackbox::tells_of(log, "docs-trace-1"))
-        .await;
+    assert_eq!(feed.bytes, world.visit(FEED).await.bytes);
 }

@@ -1,11 +1,11 @@
 //! What ends a seller's grant does so for the very next request, on every process.
 
-use blackbox::{Application, CALLBACK, Expect, Member, Pair, World, encoded};
-use reqwest::Method;
-use serde_json::json;
-use testkit::TestServer;
+use blackbox::{Application, Asking, Expect, Member, PASSWORD, Pair, World, refreshing, text};
+use testkit::{Answer, TestServer};
 
-use crate::world_of_consent;
+use crate::with_partner;
+
+const SCOPES: [&str; 2] = ["offers:read", "orders:read"];
 
 /// Two processes on one database, and a grant that both have seen work.
 struct Granted {
@@ -14,96 +14,105 @@ struct Granted {
     member: Member,
     application: Application,
     pair: Pair,
+    /// A code that was not exchanged.
+    code: (Asking, String),
 }
 
 impl Granted {
     async fn start() -> Self {
-        let world = world_of_consent().await;
+        let (world, mut member, application) = with_partner(&SCOPES).await;
         let second = world.another().await;
-        let mut member = world.member().await;
-        let owner = world.seller().await;
-        let application = world.partner(&owner, &["offers:read", "orders:read"]).await;
         let pair = world
-            .pair(&mut member.browser, &application, "offers:read orders:read")
+            .pair(&mut member.browser, &application, &SCOPES.join(" "))
             .await;
+        let asking = world.asking(&application, "offers:read");
+        let code = world.code(&mut member.browser, &asking).await;
         let granted = Self {
             world,
             second,
             member,
             application,
             pair,
+            code: (asking, code),
         };
-        for _ in 0..3 {
-            granted.expect(&granted.pair, 200).await;
-        }
+        granted.expect(200).await;
         granted
     }
 
-    fn bases(&self) -> [&str; 2] {
-        [&self.world.server.base_url, &self.second.base_url]
+    /// A new consent.
+    async fn renew(&mut self) {
+        let (world, browser) = (&self.world, &mut self.member.browser);
+        self.pair = world.pair(browser, &self.application, &SCOPES.join(" ")).await;
+        self.code.0 = world.asking(&self.application, "offers:read");
+        self.code.1 = world.code(browser, &self.code.0).await;
+        self.expect(200).await;
     }
 
-    /// Asks both processes at once with an access token.
-    async fn expect(&self, pair: &Pair, status: u16) {
-        let [one, other] = self.bases().map(|base| {
-            self.world
-                .client
-                .get(&format!("{base}/v1/offers"))
-                .bearer(&pair.access)
-                .send()
-        });
-        let (one, other) = tokio::join!(one, other);
-        one.expect(status);
-        other.expect(status);
+    /// Asks both processes with the access token, each of them again and again.
+    async fn expect(&self, status: u16) {
+        for _ in 0..3 {
+            for base in [&self.world.server.base_url, &self.second.base_url] {
+                let request = self.world.client.get(&format!("{base}/v1/offers"));
+                request.bearer(&self.pair.access).send().await.expect(status);
+            }
+        }
     }
 
-    /// A refresh on the other process fails with this error.
-    async fn refused(&self, pair: &Pair, status: u16, error: &str) {
-        let fields = [
-            ("grant_type", "refresh_token"),
-            ("refresh_token", pair.refresh.as_str()),
-        ];
-        let answer = self
+    /// What the other process answers to the code.
+    async fn exchange(&self) -> Answer {
+        let (asking, code) = &self.code;
+        let (base, fields) = (&self.second.base_url, asking.exchanging(code));
+        let request = self
             .world
-            .oauth_at(&self.second.base_url, &self.application, "token", &fields)
-            .await;
-        answer.oauth_error(status, error);
+            .oauth_request_at(base, &self.application, "token", &fields);
+        request.send().await
     }
 
-    /// A code that was not exchanged yet, and the exchange on the other process.
-    async fn code(&mut self) -> Vec<(&'static str, String)> {
-        let asking = self.world.asking(&self.application, "offers:read");
-        let code = self.world.code(&mut self.member.browser, &asking).await;
-        vec![
-            ("grant_type", "authorization_code".to_owned()),
-            ("code", code),
-            ("redirect_uri", CALLBACK.to_owned()),
-            ("code_verifier", asking.verifier),
-        ]
-    }
-
-    async fn exchange(&self, fields: &[(&str, String)]) -> testkit::Answer {
-        let fields: Vec<_> = fields
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
-        self.world
-            .oauth_at(&self.second.base_url, &self.application, "token", &fields)
-            .await
+    /// Nothing of the grant is worth anything, on either process.
+    async fn has_ended(&self, status: u16, error: &str) {
+        self.expect(401).await;
+        let (base, fields) = (&self.second.base_url, refreshing(&self.pair.refresh));
+        let refresh = self
+            .world
+            .oauth_request_at(base, &self.application, "token", &fields);
+        refresh.send().await.oauth_error(status, error);
+        self.exchange().await.oauth_error(status, error);
     }
 }
 
 #[tokio::test]
-async fn disconnection_ends_tokens_and_codes_and_a_new_consent_begins_anew() {
+async fn what_ends_a_grant_and_what_holds_it() {
     let mut granted = Granted::start().await;
-    let code = granted.code().await;
+    for (scopes, status) in [(["orders:read", "messaging"], 403), (SCOPES, 200)] {
+        granted.world.set_scopes(&granted.application, &scopes).await;
+        granted.expect(status).await;
+    }
+    granted.world.moved(&granted.application, "suspension").await;
+    granted.has_ended(401, "invalid_client").await;
+    granted.world.moved(&granted.application, "reinstatement").await;
+    granted.expect(200).await;
+    Pair::of(granted.exchange().await);
+    granted.pair = granted
+        .world
+        .refreshed(&granted.application, &granted.pair.refresh)
+        .await;
+    // Revocation, by the other process.
+    let token = [("token", granted.pair.refresh.as_str())];
+    let base = &granted.second.base_url;
+    let revocation = granted
+        .world
+        .oauth_request_at(base, &granted.application, "revoke", &token);
+    revocation.send().await.expect(200);
+    granted.has_ended(400, "invalid_grant").await;
+    // Disconnection, after which a new consent begins anew.
+    granted.renew().await;
     let page = granted
         .member
         .browser
         .open("/panel/connections")
         .await
         .expect(200);
-    assert!(page.html.contains(&granted.application.name), "{}", page.html);
+    page.shows(&granted.application.name);
     let action = format!("/panel/connections/{}/disconnect", granted.application.client_id);
     let page = granted
         .member
@@ -111,131 +120,40 @@ async fn disconnection_ends_tokens_and_codes_and_a_new_consent_begins_anew() {
         .submit(&page.form(&action))
         .await
         .expect(200);
-    assert!(!page.html.contains(&granted.application.name), "{}", page.html);
-    granted.expect(&granted.pair, 401).await;
-    granted.refused(&granted.pair, 400, "invalid_grant").await;
-    granted.exchange(&code).await.oauth_error(400, "invalid_grant");
+    page.hides(&granted.application.name);
+    granted.has_ended(400, "invalid_grant").await;
     let own = granted.world.token(&granted.application).await;
     assert!(
         granted.world.works(&own).await,
         "the application's own tokens hang on no connection"
     );
-    let (world, browser) = (&granted.world, &mut granted.member.browser);
-    let anew = world.pair(browser, &granted.application, "offers:read").await;
-    granted.expect(&anew, 200).await;
-    granted.expect(&granted.pair, 401).await;
-}
-
-#[tokio::test]
-async fn revocation_is_seen_by_every_process() {
-    let granted = Granted::start().await;
-    let token = encoded(&[
-        ("token", granted.pair.refresh.as_str()),
-        ("client_id", &granted.application.client_id),
-        ("client_secret", &granted.application.client_secret),
-    ]);
-    let url = format!("{}/oauth/revoke", granted.second.base_url);
-    granted
-        .world
-        .client
-        .post(&url)
-        .form(&token)
-        .send()
-        .await
-        .expect(200);
-    granted.expect(&granted.pair, 401).await;
-    granted.refused(&granted.pair, 400, "invalid_grant").await;
-}
-
-#[tokio::test]
-async fn suspension_rejects_and_reinstatement_revives() {
-    let mut granted = Granted::start().await;
-    let code = granted.code().await;
-    let id = granted.application.client_id.clone();
-    granted
-        .world
-        .move_application(&id, "suspension")
-        .await
-        .expect(200);
-    granted.expect(&granted.pair, 401).await;
-    granted.refused(&granted.pair, 401, "invalid_client").await;
-    granted.exchange(&code).await.oauth_error(401, "invalid_client");
-    granted
-        .world
-        .move_application(&id, "reinstatement")
-        .await
-        .expect(200);
-    granted.expect(&granted.pair, 200).await;
-    Pair::of(granted.exchange(&code).await);
-    Pair::of(
-        granted
-            .world
-            .refresh(&granted.application, &granted.pair.refresh)
-            .await,
-    );
-}
-
-#[tokio::test]
-async fn narrowing_holds_at_once_and_widening_brings_back() {
-    let granted = Granted::start().await;
-    for (scopes, status) in [
-        (["orders:read", "messaging"], 403),
-        (["offers:read", "orders:read"], 200),
-    ] {
-        let changes = json!({"scopes": scopes});
-        granted
-            .world
-            .adjust(&granted.application.client_id, &changes)
-            .await
-            .expect(200);
-        granted.expect(&granted.pair, status).await;
-    }
-}
-
-#[tokio::test]
-async fn deletion_ends_everything_for_good() {
-    let mut granted = Granted::start().await;
-    let code = granted.code().await;
-    let path = format!("/applications/{}", granted.application.client_id);
-    granted
-        .world
-        .office(Method::DELETE, &path)
-        .send()
-        .await
-        .expect(204);
-    granted.expect(&granted.pair, 401).await;
-    granted.refused(&granted.pair, 401, "invalid_client").await;
-    granted.exchange(&code).await.oauth_error(401, "invalid_client");
+    let ended = granted.pair.access.clone();
+    granted.renew().await;
+    assert!(!granted.world.works(&ended).await);
+    granted.world.delete_application(&granted.application).await;
+    granted.has_ended(401, "invalid_client").await;
     let page = granted
         .member
         .browser
         .open("/panel/connections")
         .await
         .expect(200);
-    assert!(!page.html.contains(&granted.application.name), "{}", page.html);
+    page.hides(&granted.application.name);
 }
 
 #[tokio::test]
 async fn a_closed_seller_has_granted_nothing() {
     let mut granted = Granted::start().await;
-    let code = granted.code().await;
-    let path = format!("/sellers/{}/closure", granted.member.seller.id);
-    granted.world.office(Method::POST, &path).send().await.expect(200);
-    granted.expect(&granted.pair, 401).await;
-    granted.refused(&granted.pair, 400, "invalid_grant").await;
-    granted.exchange(&code).await.oauth_error(400, "invalid_grant");
-    let page = granted.member.browser.open("/panel/connections").await;
+    granted.world.close(&granted.member.seller.id).await;
+    granted.has_ended(400, "invalid_grant").await;
+    let Member { seller, browser } = &mut granted.member;
+    let page = browser.open("/panel/connections").await;
     assert!(
         page.path.starts_with("/panel/sign-in"),
         "the session has ended: {}",
         page.path
     );
-    let page = granted
-        .member
-        .browser
-        .sign_in(&granted.member.seller.email, blackbox::PASSWORD)
-        .await;
-    assert_eq!(page.answer.status, 422, "{}", page.html);
+    browser.sign_in(&seller.email, PASSWORD).await.expect(422);
 }
 
 #[tokio::test]
@@ -245,28 +163,22 @@ async fn a_closed_owner_takes_its_applications_along() {
     let own = world.token(application).await;
     assert!(world.works(&own).await);
     let owner = world
-        .office_get(&format!("/applications/{}", application.client_id))
-        .await
-        .expect(200)
-        .json();
-    let path = format!("/sellers/{}/closure", owner["seller_id"].as_str().unwrap());
-    world.office(Method::POST, &path).send().await.expect(200);
+        .office_read(&format!("/applications/{}", application.client_id))
+        .await;
+    world.close(&text(&owner, "seller_id")).await;
     // What others consented to ends at the very next request as well, on every process.
-    granted.expect(&granted.pair, 401).await;
+    granted.has_ended(401, "invalid_client").await;
     assert!(!world.works(&own).await);
-    granted.refused(&granted.pair, 401, "invalid_client").await;
-    world
-        .token_answer(application)
-        .await
-        .oauth_error(401, "invalid_client");
+    let token = world.token_answer(application).await;
+    token.oauth_error(401, "invalid_client");
     let asked = world
-        .client
-        .get(&world.url(&world.asking(application, "offers:read").path()))
-        .send()
+        .visit(&world.asking(application, "offers:read").path())
         .await;
     asked.oauth_error(400, "invalid_client");
     // The seller who consented is none the worse for it.
-    let mut browser = granted.member.browser.clone();
-    let page = browser.open("/panel/connections").await.expect(200);
-    assert_eq!(page.path, "/panel/connections");
+    let page = granted.member.browser.clone().open("/panel/connections").await;
+    assert_eq!(
+        (page.answer.status, page.path.as_str()),
+        (200, "/panel/connections")
+    );
 }

@@ -1,6 +1,6 @@
 //! `Idempotency-Key`: which keys are taken, what a repeat gets, and what is another request.
 
-use blackbox::{Expect, TRADE_SCOPES, parcel};
+use blackbox::{Expect, TRADE_SCOPES, Trader, World, line, number_of, offer_body, order_body, parcel, whole};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
@@ -9,6 +9,17 @@ use crate::world_of_trade;
 
 fn keyed(request: Request, key: &str) -> Request {
     request.header("idempotency-key", key)
+}
+
+/// A change of an offer under a key.
+async fn patch(world: &World, token: &str, offer: &str, body: Value, key: &str) -> Answer {
+    keyed(world.patching(token, offer, &body), key).send().await
+}
+
+/// A shipment under a key.
+async fn ship(world: &World, trader: &Trader, order: &str, key: &str) -> Answer {
+    let request = world.shipping(&trader.token, order, &parcel("AAAA1"));
+    keyed(request, key).send().await
 }
 
 /// Asserts that `second` is `first` again, and says so.
@@ -22,20 +33,11 @@ fn replays(first: &Answer, second: &Answer) {
         first.must("x-trace-id"),
         "a trace id of its own"
     );
-    assert_eq!(
-        second.number("x-ratelimit-limit"),
-        first.number("x-ratelimit-limit")
-    );
-    let mut kept = first.headers.clone();
-    let mut again = second.headers.clone();
-    for own in [
-        "x-trace-id",
-        "date",
-        "x-ratelimit-remaining",
-        "x-ratelimit-reset",
-        "ratelimit",
-        "idempotent-replayed",
-    ] {
+    let limit = |answer: &Answer| answer.number("x-ratelimit-limit");
+    assert_eq!(limit(second), limit(first));
+    let (mut kept, mut again) = (first.headers.clone(), second.headers.clone());
+    let own = "x-trace-id date x-ratelimit-remaining x-ratelimit-reset ratelimit idempotent-replayed";
+    for own in own.split(' ') {
         kept.remove(own);
         again.remove(own);
     }
@@ -43,51 +45,35 @@ fn replays(first: &Answer, second: &Answer) {
 }
 
 #[tokio::test]
-async fn a_repeated_patch_is_replayed_byte_for_byte_and_changes_nothing() {
+async fn a_repeat_is_replayed_byte_for_byte_and_changes_nothing() {
     let (world, trader, offer) = world_of_trade().await;
-    let patch = |stock: u32, key: &str| {
-        keyed(
-            world.patching(&trader.token, &offer, &json!({"stock": stock})),
-            key,
-        )
-        .send()
-    };
+    let patch = |stock: u32, key| patch(&world, &trader.token, &offer, json!({"stock": stock}), key);
     let first = patch(3, "a").await.expect(200);
     // Meanwhile the world goes on: the repeat tells how things were.
-    world
-        .patch(&trader.token, &offer, &json!({"stock": 4}))
-        .await
-        .expect(200);
+    world.patched(&trader.token, &offer, &json!({"stock": 4})).await;
     for _ in 0..3 {
         replays(&first, &patch(3, "a").await);
     }
-    assert_eq!(world.fed_offer(&trader.seller, &offer).await["stock"], 4);
+    assert_eq!(world.stock(&trader.seller, &offer).await, 4);
     let (before, after) = (patch(3, "a").await, patch(3, "a").await);
     let used = before.number("x-ratelimit-remaining") - after.number("x-ratelimit-remaining");
     let same_window = before.must("x-ratelimit-reset") == after.must("x-ratelimit-reset");
     assert!(!same_window || used == 1, "a replay is counted");
     patch(3, "b").await.expect(200);
     assert_eq!(
-        world.fed_offer(&trader.seller, &offer).await["stock"],
+        world.stock(&trader.seller, &offer).await,
         3,
         "another key is another request"
     );
-}
-
-#[tokio::test]
-async fn a_repeated_shipment_is_the_stored_201_and_not_already_shipped() {
-    let (world, trader, _) = world_of_trade().await;
+    // A repeated shipment is the stored 201 and not `already_shipped`.
     let order = world.paid_order(&trader).await;
-    let ship = || keyed(world.shipping(&trader.token, &order.id, &parcel("AAAA1")), "k").send();
-    let first = ship().await.expect(201);
-    replays(&first, &ship().await);
-    world.settle(&order.id, "delivery").await.expect(200);
-    replays(&first, &ship().await);
+    let first = ship(&world, &trader, &order.id, "k").await.expect(201);
+    replays(&first, &ship(&world, &trader, &order.id, "k").await);
+    world.settled(&order.id, "delivery").await;
+    replays(&first, &ship(&world, &trader, &order.id, "k").await);
     assert_eq!(world.mails(&order.id).await, 1);
-    world
-        .ship(&trader.token, &order.id, &parcel("AAAA1"))
-        .await
-        .refused(409, "already_shipped");
+    let anew = world.ship(&trader.token, &order.id, &parcel("AAAA1")).await;
+    anew.refused(409, "already_shipped");
 }
 
 #[tokio::test]
@@ -95,46 +81,36 @@ async fn another_body_path_query_or_method_under_the_same_key_is_refused() {
     let (world, trader, offer) = world_of_trade().await;
     let other = world.any_offer(&trader.seller, json!({})).await;
     let order = world.paid_order(&trader).await;
-    let send = |method: Method, path: String, body: &'static str| {
-        let request = world
-            .client
-            .request(method, &world.url(&path))
-            .bearer(&trader.token);
-        keyed(
-            request.header("content-type", "application/json").body(body),
-            "one",
-        )
-        .send()
+    let send = async |method: &str, path: &str, body: &'static str| {
+        let request = world.at(method, path).bearer(&trader.token);
+        let request = request.header("content-type", "application/json").body(body);
+        keyed(request, "one").send().await
     };
     let (path, body) = (format!("/v1/offers/{offer}"), r#"{"stock":3}"#);
-    let first = send(Method::PATCH, path.clone(), body).await.expect(200);
-    for answer in [
-        send(Method::PATCH, path.clone(), r#"{"stock":4}"#).await,
-        send(Method::PATCH, path.clone(), r#"{"stock": 3}"#).await,
-        send(Method::PATCH, format!("{path}?fields=stock"), body).await,
-        send(Method::PATCH, format!("/v1/offers/{other}"), body).await,
-        send(
-            Method::POST,
-            format!("/v1/orders/{}/shipments", order.id),
-            r#"{"carrier":"dpd","tracking_number":"AAAA1"}"#,
-        )
-        .await,
+    let first = send("PATCH", &path, body).await.expect(200);
+    let shipment = r#"{"carrier":"dpd","tracking_number":"AAAA1"}"#;
+    for (method, path, body) in [
+        ("PATCH", path.clone(), r#"{"stock":4}"#),
+        ("PATCH", path.clone(), r#"{"stock": 3}"#),
+        ("PATCH", format!("{path}?fields=stock"), body),
+        ("PATCH", format!("/v1/offers/{other}"), body),
+        ("POST", format!("/v1/orders/{}/shipments", order.id), shipment),
     ] {
-        answer.is_problem(422, &[blackbox::whole("idempotency_key_reused")]);
+        let answer = send(method, &path, body).await;
+        answer.is_problem(422, &[whole("idempotency_key_reused")]);
     }
-    replays(&first, &send(Method::PATCH, path, body).await);
+    replays(&first, &send("PATCH", &path, body).await);
     assert_eq!(
         world.order(&trader.token, &order.id).await["status"],
         "processing"
     );
-    assert_eq!(world.fed_offer(&trader.seller, &other).await["stock"], 7);
+    assert_eq!(world.stock(&trader.seller, &other).await, 7);
 }
 
 #[tokio::test]
 async fn keys_belong_to_the_seller_and_not_to_the_application_or_to_anybody_else() {
     let (world, trader, offer) = world_of_trade().await;
-    let patch =
-        |token: &str, offer: &str| keyed(world.patching(token, offer, &json!({"stock": 3})), "shared").send();
+    let patch = |token, offer| patch(&world, token, offer, json!({"stock": 3}), "shared");
     let first = patch(&trader.token, &offer).await.expect(200);
     let application = world.application(&trader.seller, &TRADE_SCOPES).await;
     let token = world.token(&application).await;
@@ -144,37 +120,23 @@ async fn keys_belong_to_the_seller_and_not_to_the_application_or_to_anybody_else
     let own = patch(&stranger.token, &theirs).await.expect(200);
     assert_eq!(own.header("idempotent-replayed"), None);
     // The marketplace's keys are its own, too.
-    let order = world
-        .unpaid(&[blackbox::line(&trader.seller, &offer, 1)], json!({}))
-        .await;
-    let request = world.office(Method::POST, &format!("/orders/{}/payment", order.id));
-    assert_eq!(
-        keyed(request, "shared")
-            .send()
-            .await
-            .expect(200)
-            .header("idempotent-replayed"),
-        None
-    );
-}
-
-#[tokio::test]
-async fn a_replay_passes_token_and_scope_first() {
-    let (world, trader, offer) = world_of_trade().await;
-    let token = world.personal_token(&trader.seller, &["offers:write"]).await;
-    let patch = |token: &str| keyed(world.patching(token, &offer, &json!({"stock": 3})), "k").send();
-    patch(&token.token).await.expect(200);
+    let order = world.ordered(&trader.seller, &[&offer]).await;
+    let payment = world.office(Method::POST, &format!("/orders/{}/payment", order.id));
+    let paid = keyed(payment, "shared").send().await.expect(200);
+    assert_eq!(paid.header("idempotent-replayed"), None);
+    // A replay passes token and scope first.
+    let writer = world.personal_token(&trader.seller, &["offers:write"]).await;
+    replays(&first, &patch(&writer.token, &offer).await);
     let reader = world.personal_token(&trader.seller, &["offers:read"]).await.token;
-    patch(&reader).await.refused(403, "insufficient_scope");
-    let revoked = format!("/sellers/{}/personal-tokens/{}", trader.seller.id, token.id);
-    world.office(Method::DELETE, &revoked).send().await.expect(204);
-    patch(&token.token).await.refused(401, "unauthorized");
+    patch(&reader, &offer).await.refused(403, "insufficient_scope");
+    world.revoke_personal(&trader.seller, &writer).await;
+    patch(&writer.token, &offer).await.refused(401, "unauthorized");
 }
 
 #[tokio::test]
 async fn which_keys_there_are() {
     let (world, trader, offer) = world_of_trade().await;
-    let patch = |key: &str| keyed(world.patching(&trader.token, &offer, &json!({"stock": 3})), key).send();
+    let patch = |key| patch(&world, &trader.token, &offer, json!({"stock": 3}), key);
     let all: String = (0x21..0x7f_u8).map(char::from).collect();
     let longest = "k".repeat(128);
     for good in ["a", "a, b", "two words", &all, &longest] {
@@ -186,51 +148,103 @@ async fn which_keys_there_are() {
         assert_eq!(answer.status, 400, "{bad:?}");
         answer.invalid(&["Idempotency-Key"]);
     }
-    let twice = keyed(
-        keyed(world.patching(&trader.token, &offer, &json!({"stock": 3})), "x"),
-        "x",
-    );
-    twice.send().await.invalid(&["Idempotency-Key"]);
+    let twice = world.patching(&trader.token, &offer, &json!({"stock": 3}));
+    let twice = keyed(keyed(twice, "x"), "x").send().await;
+    twice.invalid(&["Idempotency-Key"]);
     // On GET it is ignored, however it looks.
-    let get = world.client.get(&world.url("/v1/offers")).bearer(&trader.token);
-    get.header("idempotency-key", "")
-        .header("idempotency-key", "x")
-        .send()
-        .await
-        .expect(200);
+    let get = world.at("GET", "/v1/offers").bearer(&trader.token);
+    keyed(keyed(get, ""), &"k".repeat(129)).send().await.expect(200);
 }
 
 #[tokio::test]
 async fn an_error_releases_the_key() {
     let (world, trader, offer) = world_of_trade().await;
-    let order = world
-        .unpaid(&[blackbox::line(&trader.seller, &offer, 1)], json!({}))
-        .await;
-    let ship = || keyed(world.shipping(&trader.token, &order.id, &parcel("AAAA1")), "ship").send();
+    let order = world.ordered(&trader.seller, &[&offer]).await;
+    let ship = || ship(&world, &trader, &order.id, "ship");
     ship().await.refused(409, "order_unpaid");
-    world.settle(&order.id, "payment").await.expect(200);
+    world.settled(&order.id, "payment").await;
     let first = ship().await.expect(201);
     replays(&first, &ship().await);
-    let patch = |body: Value| keyed(world.patching(&trader.token, &offer, &body), "patch").send();
-    patch(json!({"stock": -1})).await.invalid(&["stock"]);
     let locked = world
         .any_offer(&trader.seller, json!({"status": "proposed"}))
         .await;
-    let of_locked = || {
-        keyed(
-            world.patching(&trader.token, &locked, &json!({"status": "draft"})),
-            "patch",
-        )
-        .send()
-    };
-    of_locked().await.refused(422, "status_locked_by_moderation");
-    keyed(
-        world.patching(&trader.token, "nothing", &json!({"stock": 1})),
-        "patch",
-    )
-    .send()
-    .await
-    .refused(404, "not_found");
-    patch(json!({"stock": 5})).await.expect(200);
-    of_locked().await.refused(422, "idempotency_key_reused");
+    let patch = |offer, body| patch(&world, &trader.token, offer, body, "patch");
+    patch(&offer, json!({"stock": -1})).await.invalid(&["stock"]);
+    let of_locked = patch(&locked, json!({"status": "draft"})).await;
+    of_locked.refused(422, "status_locked_by_moderation");
+    patch("nothing", json!({"stock": 1}))
+        .await
+        .refused(404, "not_found");
+    patch(&offer, json!({"stock": 5})).await.expect(200);
+    let of_locked = patch(&locked, json!({"status": "draft"})).await;
+    of_locked.refused(422, "idempotency_key_reused");
+}
+
+#[tokio::test]
+async fn every_post_of_the_back_office_takes_a_key() {
+    let (world, trader, offer) = world_of_trade().await;
+    let lines = [line(&trader.seller, &offer, 1)];
+    let order = world.unpaid(&lines, json!({})).await;
+    let seller = format!("/sellers/{}", trader.seller.id);
+    let price = json!({"price": {"amount": 5, "currency": "PLN"}});
+    let token = json!({"name": "script", "scopes": ["offers:read"]});
+    for (path, body) in [
+        (
+            "/sellers".to_owned(),
+            json!({"name": "K", "email": "once@shop.example"}),
+        ),
+        ("/orders".to_owned(), order_body(&lines, json!({}))),
+        (format!("/orders/{}/payment", order.id), Value::Null),
+        (format!("/orders/{}/shipment", order.id), parcel("AAAA1")),
+        (format!("/orders/{}/delivery", order.id), Value::Null),
+        (format!("/orders/{}/buyer-erasure", order.id), Value::Null),
+        (format!("{seller}/offers/{offer}/automatic-price"), price),
+        (
+            format!("{seller}/offers/{offer}/moderation"),
+            json!({"decision": "reject"}),
+        ),
+        (format!("{seller}/personal-tokens"), token),
+        (format!("{seller}/applications"), world.registration(json!({}))),
+    ] {
+        let send = || {
+            let request = keyed(world.office(Method::POST, &path), &path);
+            if body.is_null() {
+                request.send()
+            } else {
+                request.json(&body).send()
+            }
+        };
+        let (first, second) = (send().await, send().await);
+        assert!(matches!(first.status, 200 | 201), "{path}: {first:?}");
+        assert_eq!(second.must("idempotent-replayed"), "true", "{path}");
+        assert_eq!(
+            (second.status, &second.bytes),
+            (first.status, &first.bytes),
+            "{path}"
+        );
+        let other = keyed(world.office(Method::POST, "/orders/PL-1/payment"), &path);
+        other.send().await.refused(422, "idempotency_key_reused");
+        for bad in ["", &"k".repeat(129)] {
+            let errors = keyed(world.office(Method::POST, &path), bad)
+                .send()
+                .await
+                .errors();
+            let of_the_key =
+                |(_, path): &(String, Option<String>)| path.as_deref() == Some("Idempotency-Key");
+            assert!(errors.iter().any(of_the_key), "{path}: {errors:?}");
+        }
+    }
+    assert_eq!(
+        world.stock(&trader.seller, &offer).await,
+        5,
+        "two orders were placed, not three"
+    );
+    // PUT, PATCH and DELETE are harmless to repeat as they are, and take none.
+    let path = format!("{seller}/offers/{offer}");
+    for stock in [1, 2] {
+        let body = offer_body(number_of(&json!(offer)), json!({"stock": stock}));
+        let put = keyed(world.office(Method::PUT, &path), "put").json(&body);
+        put.send().await.expect(200);
+    }
+    assert_eq!(world.stock(&trader.seller, &offer).await, 2);
 }

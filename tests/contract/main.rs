@@ -1,7 +1,6 @@
 //! What the two listeners answer, rule by rule of the contract.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "tests"
@@ -10,7 +9,6 @@
 mod account;
 mod at_rest;
 mod authorization;
-mod authorize_limits;
 mod authorize_parameters;
 mod buyer_erasure;
 mod caps;
@@ -30,22 +28,17 @@ mod grants_end;
 mod idempotency_claims;
 mod idempotency_kept;
 mod idempotency_keys;
-mod idempotency_office;
 mod import;
 mod invalidation;
 mod never_told;
 mod new_passwords;
-mod offer_fields;
 mod offer_format;
 mod offer_ids;
 mod offer_lists;
-mod offer_pages;
-mod offer_queries;
 mod office_access;
 mod office_applications;
 mod office_json;
 mod office_links;
-mod office_moves;
 mod office_offers;
 mod office_order_moves;
 mod office_orders;
@@ -53,11 +46,9 @@ mod office_sellers;
 mod office_shipments;
 mod office_tokens;
 mod once;
-mod order_cursors;
 mod order_lists;
 mod order_of_checks;
 mod order_read;
-mod order_views;
 mod panel_forms;
 mod panel_limits;
 mod panel_pages;
@@ -82,7 +73,6 @@ mod token_endpoint;
 mod token_limits;
 mod token_metadata;
 mod token_requests;
-mod token_scopes;
 mod trace_ids;
 mod undisturbed;
 mod user_agents;
@@ -95,9 +85,10 @@ mod webhook_lists;
 mod webhook_panel;
 mod webhook_retries;
 
-use blackbox::{Trader, World};
+use blackbox::{Application, Member, Trader, World};
 use chrono::{DateTime, Utc};
 use serde_json::json;
+use testkit::ServerOptions;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
@@ -106,25 +97,38 @@ async fn world() -> World {
     World::start(PROGRAM).await
 }
 
-/// A world in which the token endpoint is asked often.
-async fn world_of_many_tokens() -> World {
-    World::with(PROGRAM, |options| {
-        options
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
+/// A world with these settings, by their names behind `SELLER_API__`.
+async fn world_with(settings: &[(&str, &str)]) -> World {
+    World::with(PROGRAM, |options| set(options, settings)).await
+}
+
+fn set(options: ServerOptions, settings: &[(&str, &str)]) -> ServerOptions {
+    settings.iter().fold(options, |options, (key, value)| {
+        options.set(&format!("SELLER_API__{key}"), value)
     })
-    .await
 }
 
 /// A world in which consents are asked for and tokens exchanged often.
 async fn world_of_consent() -> World {
-    World::with(PROGRAM, |options| {
-        options
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
-            .set("SELLER_API__OAUTH__AUTHORIZE_LIMIT_PER_IP", 100_000)
-    })
+    world_with(&[
+        ("OAUTH__TOKEN_LIMIT_PER_IP", "100000"),
+        ("OAUTH__TOKEN_LIMIT_PER_CLIENT", "100000"),
+        ("OAUTH__AUTHORIZE_LIMIT_PER_IP", "100000"),
+    ])
     .await
+}
+
+/// The same with a seller who can sign in, and an application of somebody else's with these scopes.
+async fn with_partner(scopes: &[&str]) -> (World, Member, Application) {
+    let world = world_of_consent().await;
+    let member = world.member().await;
+    let application = world.partner(&world.seller().await, scopes).await;
+    (world, member, application)
+}
+
+/// A world without a limit of requests.
+async fn unlimited() -> World {
+    world_with(&[("RATE_LIMIT__DEFAULT", "1000000")]).await
 }
 
 /// A world with a trader and an offer of theirs.

@@ -2,14 +2,17 @@
 //! it: the logs of `serve`, of a worker and of the command line at their finest level, what is exported as traces, the metrics,
 //! the database with its write-ahead log, and PostgreSQL's own log.
 
-use blackbox::{Collector, World, assert_no_secret, eventually, local_receivers, run};
+use blackbox::{Collector, World, assert_no_secret, encoded, eventually, local_receivers, run, run_fed};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{OwnPostgres, TestWorker, sealing_key};
 
-use crate::PROGRAM;
-use crate::at_rest::{busy, holds_none};
-use crate::office_links::links;
+use crate::{
+    PROGRAM,
+    at_rest::{busy, holds_none, the},
+    office_links::links,
+    set,
+};
 
 type Secrets = Vec<(&'static str, String)>;
 
@@ -20,7 +23,7 @@ const CARRIER_KEY: &str = "a-carriers-own-api-key-5Zr";
 async fn misplace(world: &World, secrets: &Secrets) {
     let bases = [&world.server.base_url, &world.server.backoffice_url];
     for (_, secret) in secrets {
-        let encoded = blackbox::encoded(&[("x", secret)]);
+        let encoded = encoded(&[("x", secret)]);
         let encoded = encoded.trim_start_matches("x=");
         for base in bases {
             for path in [
@@ -60,10 +63,8 @@ async fn written_ahead(world: &World, from: &str) -> String {
     for row in client.query(ranges, &[&from]).await.unwrap() {
         let (name, begin, end): (String, i64, i64) = (row.get(0), row.get(1), row.get(2));
         let read = "select pg_read_binary_file('pg_wal/' || $1::text, $2::bigint, $3::bigint)";
-        let file = client
-            .query_one(read, &[&name, &begin, &(end - begin).max(1)])
-            .await
-            .unwrap();
+        let length = (end - begin).max(1);
+        let file = client.query_one(read, &[&name, &begin, &length]).await.unwrap();
         bytes.extend(file.get::<_, Vec<u8>>(0));
     }
     String::from_utf8_lossy(&bytes).into_owned()
@@ -76,13 +77,9 @@ async fn open(world: &World, mailed: &[String], secrets: &mut Secrets) {
         let page = browser.open(link).await.expect(200);
         let secret = link.rsplit_once('/').unwrap().1.to_owned();
         if link.starts_with("/panel/invitation/") {
-            browser
-                .submit(&page.form(link).with("password", "an invited one's password"))
-                .await;
-            secrets.push((
-                "an invited one's password",
-                "an invited one's password".to_owned(),
-            ));
+            let password = "an invited one's password";
+            browser.submit(&page.form(link).with("password", password)).await;
+            secrets.push((password, password.to_owned()));
         }
         secrets.push(("a mailed link", secret));
     }
@@ -96,11 +93,6 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
         ("SELLER_API__CARRIERS__DHL__API_KEY", CARRIER_KEY),
         ("SELLER_API__LOG__LEVEL", "trace"),
     ];
-    let (_, personal) = secrets
-        .iter()
-        .find(|(what, _)| *what == "a personal token")
-        .unwrap()
-        .clone();
     let mut told = String::new();
     for arguments in [
         ["config"].as_slice(),
@@ -113,25 +105,13 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
     ] {
         told += &run(PROGRAM, arguments, &environment).await.success().output();
     }
-    let revoked = blackbox::run_fed(
-        PROGRAM,
-        &["admin", "tokens", "revoke", "--stdin"],
-        &environment,
-        &personal,
-    )
-    .await;
-    told += &revoked.output();
-    let made = run(
-        PROGRAM,
-        &["admin", "operator-tokens", "create", "printed"],
-        &environment,
-    )
-    .await;
-    let printed = made.success();
-    let operator = printed
-        .stdout
-        .split_whitespace()
-        .find(|word| word.starts_with("ps_op_"));
+    let revoke = ["admin", "tokens", "revoke", "--stdin"];
+    let personal = the("a personal token", secrets);
+    told += &run_fed(PROGRAM, &revoke, &environment, personal).await.output();
+    let create = ["admin", "operator-tokens", "create", "printed"];
+    let printed = run(PROGRAM, &create, &environment).await.success();
+    let mut words = printed.stdout.split_whitespace();
+    let operator = words.find(|word| word.starts_with("ps_op_"));
     secrets.push(("a token that a command printed", operator.unwrap().to_owned()));
     told += &printed.stderr;
     // A database that is not there is complained of without its password.
@@ -140,56 +120,48 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
         ("DATABASE_URL", away.as_str()),
         ("SELLER_API__LOG__LEVEL", "trace"),
     ];
-    told += &run(PROGRAM, &["admin", "audit", "list"], &away)
-        .await
-        .failure()
-        .output();
-    told
+    let failed = run(PROGRAM, &["admin", "audit", "list"], &away).await;
+    told + &failed.failure().output()
 }
 
 #[tokio::test]
 async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
-    let (keys, collector, folder) = (
-        sealing_key(),
-        Collector::start().await,
-        tempfile::tempdir().unwrap(),
-    );
+    let (keys, collector) = (sealing_key(), Collector::start().await);
+    let folder = tempfile::tempdir().unwrap();
     let mail = folder.path().join("mail");
     // The one that the tests share gives its log away whenever one of them makes a database.
     let postgres = OwnPostgres::start(|options| options.setting("wal_keep_size", "1GB")).await;
     let database = postgres.database();
-    let url = database
-        .url()
-        .replacen("postgres@", &format!("postgres:{DATABASE_PASSWORD}@"), 1);
+    let password = format!("postgres:{DATABASE_PASSWORD}@");
+    let url = database.url().replacen("postgres@", &password, 1);
     assert!(url.contains(DATABASE_PASSWORD), "{url}");
     let client = database.connect().await;
-    let from: String = client
-        .query_one("select pg_current_wal_insert_lsn()::text", &[])
-        .await
-        .unwrap()
-        .get(0);
+    let begin = "select pg_current_wal_insert_lsn()::text";
+    let from: String = client.query_one(begin, &[]).await.unwrap().get(0);
+    let mail_folder = mail.display().to_string();
+    let settings = [
+        ("KEYS__SEALING", keys.as_str()),
+        ("LOG__LEVEL", "trace"),
+        ("SERVER__WORKERS", "none"),
+        ("TRACING__OTLP_ENDPOINT", &collector.url),
+        ("TRACING__SAMPLE_RATIO", "1"),
+        ("CARRIERS__DHL__API_KEY", CARRIER_KEY),
+        ("OAUTH__TOKEN_LIMIT_PER_IP", "1000000"),
+        ("MAIL__FOLDER", &mail_folder),
+        ("MAIL__SENDER_NAME", "Shop"),
+        ("MAIL__SENDER_ADDRESS", "shop@shop.example"),
+    ];
     let world = World::over(PROGRAM, database, |options| {
-        local_receivers(options)
+        let options = local_receivers(options)
             .in_one_process()
-            .set("DATABASE_URL", &url)
-            .set("SELLER_API__KEYS__SEALING", &keys)
-            .set("SELLER_API__LOG__LEVEL", "trace")
-            .set("SELLER_API__SERVER__WORKERS", "none")
-            .set("SELLER_API__TRACING__OTLP_ENDPOINT", &collector.url)
-            .set("SELLER_API__TRACING__SAMPLE_RATIO", 1)
-            .set("SELLER_API__CARRIERS__DHL__API_KEY", CARRIER_KEY)
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 1_000_000)
-            .set("SELLER_API__MAIL__FOLDER", mail.display())
-            .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
-            .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
+            .set("DATABASE_URL", &url);
+        set(options, &settings)
     })
     .await;
     let mut secrets = busy(&world, &keys).await;
     let (worker, probes) = TestWorker::listening(&world.options, &world.database).await;
-    let mailed = eventually("the mails", async || {
-        Some(links(&mail)).filter(|links| links.len() >= 2)
-    })
-    .await;
+    let mailed = async || Some(links(&mail)).filter(|links| links.len() >= 2);
+    let mailed = eventually("the mails", mailed).await;
     open(&world, &mailed, &mut secrets).await;
     secrets.extend([
         ("the database's password", DATABASE_PASSWORD.to_owned()),
@@ -199,25 +171,20 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
 
     let told = commanded(&url, &keys, &mut secrets).await;
 
-    let metrics = [
-        format!("{}/metrics", world.server.backoffice_url),
-        format!("{probes}/metrics"),
-    ];
     let mut measured = String::new();
-    for url in metrics {
-        let answer = world.client.get(&url).send().await.expect(200);
-        measured += &String::from_utf8_lossy(&answer.bytes);
+    for listener in [&world.server.backoffice_url, &probes] {
+        let answer = world.client.get(&format!("{listener}/metrics")).send().await;
+        measured += &String::from_utf8_lossy(&answer.expect(200).bytes);
     }
     let exported = eventually("traces", async || {
-        let bytes: Vec<u8> = collector
+        let bytes: Vec<_> = collector
             .requests()
             .into_iter()
             .flat_map(|request| request.body)
             .collect();
-        Some(bytes).filter(|bytes| !bytes.is_empty())
+        Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|bytes| !bytes.is_empty())
     })
     .await;
-    let exported = String::from_utf8_lossy(&exported).into_owned();
     // Lines reach a test a little after what they tell of.
     let tells_all = |log: String| {
         let levels = ["\"TRACE\"", "\"DEBUG\""];

@@ -1,37 +1,81 @@
-//! An offer as it is written: every field, nulls, numbers, texts, timestamps.
+//! An offer as it is written: every field, nulls, numbers, texts, timestamps, and a selection of its fields.
 
-use blackbox::{merged, offer_body, offer_id};
+use blackbox::{World, all_invalid, ids, merged, offer_body, offer_id};
 use serde_json::{Value, json};
 
 use crate::{instant, world};
 
+/// The offer with this query, which has to be the same alone and in a list.
+async fn select(world: &World, token: &str, id: &str, query: &str) -> Value {
+    let alone = world.read(token, &format!("/v1/offers/{id}?{query}")).await;
+    let list = world.read(token, &format!("/v1/offers?{query}")).await;
+    assert_eq!(list, json!({"items": [alone], "next": null}), "{query}");
+    alone
+}
+
 #[tokio::test]
-async fn every_field_comes_back_as_it_was_fed() {
+async fn every_field_comes_back_as_it_was_fed_alone_and_with_others() {
     let world = world().await;
     let clock = world.database.control_clock().await;
     let (seller, token) = world.reader().await;
     clock.freeze(instant("2040-01-01T12:00:00Z")).await;
-    let id = world.offer(&seller, 1, json!({})).await;
+    let nulls = json!({"price": null, "ean": null, "thumbnail": null});
+    let id = world.offer(&seller, 1, nulls.clone()).await;
     clock.freeze(instant("2040-01-01T12:00:01.000200Z")).await;
-    world.offer(&seller, 1, json!({"stock": 8})).await;
-    let written = json!({
-        "id": id,
-        "created_at": "2040-01-01T12:00:00.000000Z",
-        "updated_at": "2040-01-01T12:00:01.000200Z",
-    });
-    let expected = merged(offer_body(1, json!({"stock": 8})), written);
+    for changes in [nulls, json!({"stock": 8})] {
+        world.offer(&seller, 1, changes.clone()).await;
+        let whole = select(&world, &token, &id, "").await;
+        let written =
+            json!({"id": id, "created_at": "2040-01-01T12:00:00.000000Z", "updated_at": whole["updated_at"]});
+        assert_eq!(whole, merged(offer_body(1, changes), written));
+        let names: Vec<_> = whole.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(names.len(), 13);
+        for field in &names {
+            let expected = json!({"id": id, field: whole[field]});
+            assert_eq!(
+                select(&world, &token, &id, &format!("fields={field}")).await,
+                expected
+            );
+        }
+        for all in [names.join(","), names.join("%2C")] {
+            assert_eq!(select(&world, &token, &id, &format!("fields={all}")).await, whole);
+        }
+    }
+    let whole = select(&world, &token, &id, "").await;
+    assert_eq!(whole["updated_at"], "2040-01-01T12:00:01.000200Z");
+    // Names may repeat and come in any order.
+    let some = select(&world, &token, &id, "fields=stock,title,stock,price,title").await;
     assert_eq!(
-        world
-            .get(&token, &format!("/v1/offers/{id}"))
-            .await
-            .expect(200)
-            .json(),
-        expected
+        some,
+        json!({"id": id, "title": "Kettle 1", "price": whole["price"], "stock": 8})
     );
-    assert_eq!(
-        world.get(&token, "/v1/offers").await.expect(200).json(),
-        json!({"items": [expected], "next": null})
-    );
+}
+
+#[tokio::test]
+async fn a_name_of_a_field_that_is_none_is_refused() {
+    let world = world().await;
+    let (seller, token) = world.reader().await;
+    let id = world.offer(&seller, 1, json!({})).await;
+    let bad = " |,|title,|,title|title,,stock|nothing|title,nothing|price.amount|Title|price_source|title%20|%20title|\
+        title;stock|*|items|next|title&fields=stock";
+    for fields in bad.split('|').map(str::trim) {
+        for path in ["/v1/offers", &format!("/v1/offers/{id}")] {
+            world
+                .invalid(&token, &format!("{path}?fields={fields}"), &["fields"])
+                .await;
+        }
+    }
+    world.invalid(&token, "/v1/offers?fields", &["fields"]).await;
+    // `fields` is the only parameter of one offer.
+    let table = "
+        limit=1             => limit
+        after=1             => after
+        status=1            => status
+        updated_after=1     => updated_after
+        Fields=1            => Fields
+        x=1&fields=&limit=1 => fields x limit";
+    let get = async |query: &str| world.get(&token, &format!("/v1/offers/{id}?{query}")).await;
+    all_invalid(table, get).await;
 }
 
 #[tokio::test]
@@ -43,14 +87,8 @@ async fn what_an_offer_does_not_have_is_null() {
     let required = json!({"title": "t", "handle": "h", "status": "draft", "url": "https://shop.example/h"});
     world.put(&seller, &offer_id(2), &required).await.expect(201);
     for n in [1, 2] {
-        let offer = world
-            .get(&token, &format!("/v1/offers/{}", offer_id(n)))
-            .await
-            .expect(200)
-            .json();
-        for (field, value) in none.as_object().unwrap() {
-            assert_eq!(offer.get(field), Some(value), "{offer}");
-        }
+        let offer = world.read(&token, &format!("/v1/offers/{}", offer_id(n))).await;
+        assert_eq!(merged(offer.clone(), none.clone()), offer);
         assert_eq!(offer.as_object().unwrap().len(), 13, "{offer}");
     }
 }
@@ -75,11 +113,9 @@ async fn the_ends_of_every_range_are_kept_exactly() {
     for (n, changes) in (1..).zip([longest, zero, texts]) {
         let id = world.offer(&seller, n, changes.clone()).await;
         let answer = world.get(&token, &format!("/v1/offers/{id}")).await.expect(200);
-        let listed = world.get(&token, "/v1/offers?limit=1").await.expect(200).json();
+        let listed = world.read(&token, "/v1/offers?limit=1").await;
         assert_eq!(answer.json(), listed["items"][0]);
-        for (field, value) in changes.as_object().unwrap() {
-            assert_eq!(answer.json().get(field), Some(value));
-        }
+        assert_eq!(merged(answer.json(), changes), answer.json());
         if n == 1 {
             let text = String::from_utf8(answer.bytes).unwrap();
             assert!(text.contains("\"amount\":9007199254740991"), "{text}");
@@ -91,35 +127,14 @@ async fn the_ends_of_every_range_are_kept_exactly() {
 async fn every_status_is_listed_and_read() {
     let world = world().await;
     let (seller, token) = world.reader().await;
-    let statuses = ["published", "draft", "proposed", "rejected"];
-    for (n, status) in (1..).zip(statuses) {
+    for (n, status) in (1..).zip(["published", "draft", "proposed", "rejected"]) {
         let id = world.offer(&seller, n, json!({"status": status})).await;
         assert_eq!(
-            world
-                .get(&token, &format!("/v1/offers/{id}"))
-                .await
-                .expect(200)
-                .json()["status"],
+            world.read(&token, &format!("/v1/offers/{id}")).await["status"],
             status
         );
-        let listed = world
-            .get(&token, &format!("/v1/offers?status={status}"))
-            .await
-            .expect(200)
-            .json();
-        let ids: Vec<&Value> = listed["items"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|offer| &offer["id"])
-            .collect();
-        assert_eq!(ids, [&json!(id)]);
+        let listed = world.read(&token, &format!("/v1/offers?status={status}")).await;
+        assert_eq!(ids(&listed), [id]);
     }
-    assert_eq!(
-        world.get(&token, "/v1/offers").await.json()["items"]
-            .as_array()
-            .unwrap()
-            .len(),
-        4
-    );
+    assert_eq!(ids(&world.read(&token, "/v1/offers").await).len(), 4);
 }

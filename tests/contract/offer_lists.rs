@@ -1,37 +1,26 @@
-//! `GET /v1/offers`: order, filters, time.
+//! `GET /v1/offers`: order, filters, time, pages, and the rest of its query.
 
-use blackbox::{Expect, World, number_of, offer_line};
+use blackbox::{Expect, Seller, Wire, World, all_invalid, ids, items, number_of, offer_line, request, text};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::{instant, world};
 
-/// The numbers of the offers that a list answers.
-async fn listed(world: &World, token: &str, query: &str) -> Vec<usize> {
-    let answer = world
-        .get(token, &format!("/v1/offers{query}"))
-        .await
-        .expect(200)
-        .json();
-    numbers(&answer)
+fn numbers(list: &Value) -> Vec<usize> {
+    items(list).iter().map(|offer| number_of(&offer["id"])).collect()
 }
 
-fn numbers(list: &Value) -> Vec<usize> {
-    list["items"]
-        .as_array()
-        .expect("items")
-        .iter()
-        .map(|offer| number_of(&offer["id"]))
-        .collect()
+/// The numbers of the offers that a list answers.
+async fn listed(world: &World, token: &str, query: &str) -> Vec<usize> {
+    numbers(&world.read(token, &format!("/v1/offers?{query}")).await)
 }
 
 #[tokio::test]
 async fn the_newest_comes_first_and_of_one_instant_the_largest_id() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let (seller, token) = world.reader().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
-    let lines: Vec<_> = [5, 3, 9].map(|n| offer_line(n, json!({}))).into();
+    let lines = [5, 3, 9].map(|n| offer_line(n, json!({})));
     world.import(&seller, lines.join("\n")).await.expect(200);
     clock.advance(TimeDelta::microseconds(1000)).await;
     for n in [4, 8, 1] {
@@ -47,73 +36,42 @@ async fn the_newest_comes_first_and_of_one_instant_the_largest_id() {
 }
 
 #[tokio::test]
-async fn status_filters_and_combines_with_updated_after() {
+async fn filters_are_strict_and_combine() {
     let world = world().await;
-    let clock = world.database.control_clock().await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let (seller, token) = world.reader().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
     for n in 1..=6 {
+        let later = TimeDelta::microseconds(1_000_001 * i64::try_from(n - 1).unwrap());
+        clock.freeze(instant("2040-01-01T12:00:00Z") + later).await;
         let status = if n % 2 == 0 { "draft" } else { "published" };
         world.offer(&seller, n, json!({"status": status})).await;
-        clock.advance(TimeDelta::seconds(1)).await;
     }
-    assert_eq!(listed(&world, &token, "?status=draft").await, [6, 4, 2]);
-    assert_eq!(listed(&world, &token, "?status=published").await, [5, 3, 1]);
-    assert!(listed(&world, &token, "?status=rejected").await.is_empty());
-    assert_eq!(
-        listed(&world, &token, "?updated_after=2040-01-01T12:00:03Z").await,
-        [6, 5]
-    );
-    assert_eq!(
-        listed(&world, &token, "?status=draft&updated_after=2040-01-01T12:00:01Z").await,
-        [6, 4]
-    );
-    assert!(
-        listed(&world, &token, "?updated_after=2040-01-01T12:00:05Z")
-            .await
-            .is_empty()
-    );
-}
-
-#[tokio::test]
-async fn updated_after_is_strict_and_takes_what_was_read() {
-    let world = world().await;
-    let clock = world.database.control_clock().await;
-    let (seller, token) = world.reader().await;
-    clock.freeze(instant("2040-01-01T12:00:00.123456Z")).await;
-    for n in 1..=3 {
-        world.offer(&seller, n, json!({})).await;
-        clock
-            .freeze(
-                instant("2040-01-01T12:00:00.123456Z") + TimeDelta::microseconds(i64::try_from(n).unwrap()),
-            )
-            .await;
+    let after = "updated_after=2040-01-01T12:00";
+    for (query, expected) in [
+        ("status=draft".to_owned(), vec![6, 4, 2]),
+        ("status=published".to_owned(), vec![5, 3, 1]),
+        ("status=rejected".to_owned(), vec![]),
+        (format!("{after}:03.000003Z"), vec![6, 5]),
+        (format!("{after}:03.000002Z"), vec![6, 5, 4]),
+        (format!("{after}:03.000004Z"), vec![6, 5]),
+        (format!("status=draft&{after}:01.000001Z"), vec![6, 4]),
+        (format!("{after}:05.000005Z"), vec![]),
+        (
+            "updated_after=0001-01-01T00:00:00Z".to_owned(),
+            vec![6, 5, 4, 3, 2, 1],
+        ),
+        ("updated_after=9999-12-31T23:59:59Z".to_owned(), vec![]),
+    ] {
+        assert_eq!(listed(&world, &token, &query).await, expected, "{query}");
     }
-    let read = world
-        .get(&token, "/v1/offers?limit=2&fields=updated_at")
-        .await
-        .expect(200)
-        .json();
-    let second = read["items"][1]["updated_at"].as_str().unwrap();
-    assert_eq!(second, "2040-01-01T12:00:00.123457Z");
-    assert_eq!(
-        listed(&world, &token, &format!("?updated_after={second}")).await,
-        [3]
-    );
-    assert_eq!(
-        listed(&world, &token, "?updated_after=2040-01-01T12:00:00.123455Z").await,
-        [3, 2, 1]
-    );
-    assert_eq!(
-        listed(&world, &token, "?updated_after=2040-01-01T12:00:00.123458Z").await,
-        Vec::<usize>::new()
-    );
-    // An older offer comes back in once it is changed.
-    clock.freeze(instant("2040-01-01T12:00:05Z")).await;
+    // What was read is taken, and an older offer comes back in once it is changed.
+    let read = world.read(&token, "/v1/offers?limit=2&fields=updated_at").await;
+    let fifth = text(&read["items"][1], "updated_at");
+    assert_eq!(fifth, "2040-01-01T12:00:04.000004Z");
     world.offer(&seller, 1, json!({"stock": 1})).await;
     assert_eq!(
-        listed(&world, &token, &format!("?updated_after={second}")).await,
-        [3, 1]
+        listed(&world, &token, &format!("updated_after={fifth}")).await,
+        [6, 1]
     );
 }
 
@@ -126,48 +84,171 @@ async fn updated_after_is_rfc_3339_with_an_offset() {
         clock.freeze(instant(at)).await;
         world.offer(&seller, n, json!({})).await;
     }
-    for same in [
-        "2040-01-01T12:00:00Z",
-        "2040-01-01T12:00:00.0Z",
-        "2040-01-01T12:00:00.000000Z",
-        "2040-01-01T12:00:00%2B00:00",
-        "2040-01-01T12:00:00-00:00",
-        "2040-01-01T13:30:00%2B01:30",
-        "2040-01-01T07:00:00-05:00",
-        "2040-01-01T12%3A00%3A00Z",
-    ] {
-        assert_eq!(
-            listed(&world, &token, &format!("?updated_after={same}")).await,
-            [2],
-            "{same}"
-        );
+    let same = "12:00:00Z 12:00:00.0Z 12:00:00.000000Z 12:00:00%2B00:00 12:00:00-00:00 13:30:00%2B01:30 \
+        07:00:00-05:00 12%3A00%3A00Z";
+    for same in same.split(' ') {
+        let query = format!("updated_after=2040-01-01T{same}");
+        assert_eq!(listed(&world, &token, &query).await, [2], "{same}");
+    }
+    let bad = "|2040-01-01|2040-01-01T12:00:00|2040-01-01T12:00Z|2040-02-30T12:00:00Z|2040-01-01T25:00:00Z|\
+        2040-01-01T12:00:00%2B25:00|2040-01-01T12:00:00.Z|2209032000|yesterday|%202040-01-01T12:00:00Z";
+    for bad in bad.split('|') {
+        let path = format!("/v1/offers?updated_after={bad}");
+        world.invalid(&token, &path, &["updated_after"]).await;
+    }
+}
+
+/// A seller with offers 1 to `count` of one import, in which every third is a draft.
+async fn catalogue(count: usize) -> (World, Seller, String) {
+    let world = world().await;
+    let (seller, token) = world.reader().await;
+    let status = |n: usize| if n.is_multiple_of(3) { "draft" } else { "published" };
+    let lines: Vec<_> = (1..=count)
+        .map(|n| offer_line(n, json!({"status": status(n)})))
+        .collect();
+    world.import(&seller, lines.join("\n")).await.expect(200);
+    (world, seller, token)
+}
+
+/// The page with this query behind a cursor.
+async fn page(world: &World, token: &str, query: &str, after: &Value) -> Value {
+    let after = after
+        .as_str()
+        .map(|cursor| format!("&after={cursor}"))
+        .unwrap_or_default();
+    world.read(token, &format!("/v1/offers?{query}{after}")).await
+}
+
+/// All pages of a list, each with its numbers.
+async fn pages(world: &World, token: &str, query: &str) -> Vec<Vec<usize>> {
+    let (mut read, mut next) = (Vec::new(), Value::Null);
+    while read.is_empty() || !next.is_null() {
+        let mut page = page(world, token, query, &next).await;
+        read.push(numbers(&page));
+        next = page["next"].take();
+    }
+    read
+}
+
+#[tokio::test]
+async fn all_pages_together_are_the_list_and_the_last_is_never_empty() {
+    let (world, _, token) = catalogue(12).await;
+    let all: Vec<_> = (1..=12).rev().collect();
+    for limit in 1..=13 {
+        let expected: Vec<_> = all.chunks(limit).map(<[usize]>::to_vec).collect();
+        assert_eq!(pages(&world, &token, &format!("limit={limit}")).await, expected);
     }
     assert_eq!(
-        listed(&world, &token, "?updated_after=0001-01-01T00:00:00Z").await,
-        [2, 1]
+        pages(&world, &token, "limit=2&status=draft").await,
+        [[12, 9], [6, 3]]
     );
-    assert!(
-        listed(&world, &token, "?updated_after=9999-12-31T23:59:59Z")
-            .await
-            .is_empty()
+    let recent = "limit=5&updated_after=2000-01-01T00:00:00Z&status=published";
+    assert_eq!(
+        pages(&world, &token, recent).await,
+        [vec![11, 10, 8, 7, 5], vec![4, 2, 1]]
     );
-    for bad in [
-        "",
-        "2040-01-01",
-        "2040-01-01T12:00:00",
-        "2040-01-01T12:00Z",
-        "2040-02-30T12:00:00Z",
-        "2040-01-01T25:00:00Z",
-        "2040-01-01T12:00:00%2B25:00",
-        "2040-01-01T12:00:00.Z",
-        "2209032000",
-        "yesterday",
-        "%202040-01-01T12:00:00Z",
+    let (_, nobodys) = world.reader().await;
+    let empty = world.read(&nobodys, "/v1/offers?limit=1").await;
+    assert_eq!(empty, json!({"items": [], "next": null}));
+    // `limit` and `fields` may change between pages.
+    let first = page(&world, &token, "limit=2&fields=title", &Value::Null).await;
+    let second = page(&world, &token, "limit=3", &first["next"]).await;
+    let third = page(&world, &token, "fields=stock,price", &second["next"]).await;
+    assert_eq!(
+        [numbers(&first), numbers(&second)],
+        [vec![12, 11], vec![10, 9, 8]]
+    );
+    assert_eq!(
+        (numbers(&third), &third["next"]),
+        (vec![7, 6, 5, 4, 3, 2, 1], &Value::Null)
+    );
+    for (page, fields) in [(&first, 2), (&second, 13), (&third, 3)] {
+        assert_eq!(page["items"][0].as_object().unwrap().len(), fields);
+    }
+    // The same cursor gives the same page again.
+    let again = page(&world, &token, "limit=3", &first["next"]).await;
+    assert_eq!(again["items"], second["items"]);
+}
+
+#[tokio::test]
+async fn what_is_new_or_changed_meanwhile_neither_repeats_nor_hides_an_offer() {
+    let (world, seller, token) = catalogue(6).await;
+    let first = page(&world, &token, "limit=2", &Value::Null).await;
+    world.offer(&seller, 7, json!({})).await;
+    world.offer(&seller, 5, json!({"stock": 1})).await;
+    world.offer(&seller, 1, json!({"stock": 1})).await;
+    let second = page(&world, &token, "limit=2", &first["next"]).await;
+    let third = page(&world, &token, "limit=2", &second["next"]).await;
+    assert_eq!([&first, &second, &third].map(numbers), [[6, 5], [4, 3], [2, 1]]);
+    assert_eq!(third["next"], Value::Null);
+}
+
+#[tokio::test]
+async fn everything_wrong_with_a_query_is_told_by_its_parameter_in_the_contracts_order() {
+    let world = world().await;
+    let (_, token) = world.reader().await;
+    let table = "
+        zzz=1&updated_after=x&status=sold&fields=nothing&after=x&limit=ten => limit after fields status updated_after zzz
+        status=sold&limit=5&page=2         => status page
+        page=1                             => page
+        Limit=1                            => Limit
+        placed_after=2040-01-01T12:00:00Z  => placed_after
+        limit=1&limit=1                    => limit
+        status=draft&status=published      => status
+        fields=id&fields=id                => fields
+        after=&after=                      => after
+        status=                            => status
+        status=sold                        => status
+        status=Draft                       => status
+        status=draft,published             => status
+        status=draft%20                    => status
+        status=%64raft%00                  => status";
+    all_invalid(table, async |query| {
+        world.get(&token, &format!("/v1/offers?{query}")).await
+    })
+    .await;
+    world.invalid(&token, "/v1/offers?limit%20=1", &["limit "]).await;
+    world.read(&token, "/v1/offers?").await;
+    world.read(&token, "/v1/offers?%6Cimit=1").await;
+    let many: Vec<_> = (0..25).map(|n| format!("x{n}=1")).collect();
+    let path = format!("/v1/offers?limit=x&{}", many.join("&"));
+    let errors = world.get(&token, &path).await.expect(400).errors();
+    assert_eq!((errors.len(), errors[0].1.as_deref()), (20, Some("limit")));
+    // What is no UTF-8 or breaks its encoding is refused, too.
+    let bearer = format!("Bearer {token}");
+    let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
+    for query in [
+        "status=%ff",
+        "status=%",
+        "status=%zz",
+        "after=%00",
+        "%ff=1",
+        "limit=5%",
     ] {
-        let answer = world
-            .get(&token, &format!("/v1/offers?updated_after={bad}"))
+        let bytes = request("GET", &format!("/v1/offers?{query}"), &headers);
+        let answer = Wire::exchange(&world.server.base_url, bytes).await;
+        answer.refused(400, "validation_error");
+    }
+}
+
+#[tokio::test]
+async fn limit_is_any_integer_and_clamped() {
+    let (world, _, token) = catalogue(201).await;
+    let count = async |path: &str| ids(&world.read(&token, path).await).len();
+    assert_eq!(count("/v1/offers").await, 50);
+    let huge = "9".repeat(100);
+    let limits = format!(
+        "1=1 0=1 -0=1 -1=1 -9223372036854775809=1 -{huge}=1 007=7 199=199 200=200 201=200 65537=200 \
+        4294967297=200 18446744073709551617=200 {huge}=200"
+    );
+    for case in limits.split(' ') {
+        let (limit, expected) = case.split_once('=').unwrap();
+        let found = count(&format!("/v1/offers?fields=id&limit={limit}")).await;
+        assert_eq!(found.to_string(), expected, "{limit}");
+    }
+    for bad in "|abc|1.5|1.0|%2B5|+5|5%20|0x5|1e2|-|--5|%D9%A1|5,5|null".split('|') {
+        world
+            .invalid(&token, &format!("/v1/offers?limit={bad}"), &["limit"])
             .await;
-        assert_eq!(answer.status, 400, "{bad}");
-        answer.invalid(&["updated_after"]);
     }
 }

@@ -1,7 +1,6 @@
 //! Of everything that is wrong with a request, the earliest check is what is answered.
 
 use blackbox::{Expect, World, offer_id};
-use reqwest::Method;
 use serde_json::json;
 use testkit::Answer;
 
@@ -30,76 +29,62 @@ const ORDER: [(Fault, u16, &str); 7] = [
 ];
 
 /// A token for each way of being good or bad.
-struct Tokens(Vec<(Vec<Fault>, String)>);
-
-impl Tokens {
-    async fn make(world: &World) -> Self {
-        let mut tokens = Vec::new();
-        for limited in [false, true] {
-            let seller = world.seller().await;
-            world.offer(&seller, 1, json!({})).await;
-            for scope in ["offers:read", "offers:write"] {
-                let good = world.personal_token(&seller, &[scope]).await;
-                let revoked = world.personal_token(&seller, &[scope]).await;
-                let path = format!("/sellers/{}/personal-tokens/{}", seller.id, revoked.id);
-                world.office(Method::DELETE, &path).send().await.expect(204);
-                for (token, is_revoked) in [(good.token, false), (revoked.token, true)] {
-                    let mut faults = Vec::new();
-                    faults.extend(is_revoked.then_some(Fault::Token));
-                    faults.extend(limited.then_some(Fault::Rate));
-                    faults.extend((scope != "offers:read").then_some(Fault::Scope));
-                    tokens.push((faults, token));
-                }
-            }
-            if limited {
-                let token = tokens
-                    .iter()
-                    .find(|(faults, _)| *faults == [Fault::Rate])
-                    .unwrap();
-                let me = world.get(&token.1, "/v1/me").await.expect(200).json();
-                let client_id = me["app"]["client_id"].as_str().unwrap();
-                world
-                    .adjust(client_id, &json!({"rate_limit": 1}))
-                    .await
-                    .expect(200);
+async fn tokens(world: &World) -> Vec<(Vec<Fault>, String)> {
+    let mut tokens = Vec::new();
+    for limited in [false, true] {
+        let seller = world.seller().await;
+        world.offer(&seller, 1, json!({})).await;
+        for scope in ["offers:read", "offers:write"] {
+            let good = world.personal_token(&seller, &[scope]).await;
+            let revoked = world.personal_token(&seller, &[scope]).await;
+            world.revoke_personal(&seller, &revoked).await;
+            for (token, is_revoked) in [(good.token, false), (revoked.token, true)] {
+                let mut faults = Vec::new();
+                faults.extend(is_revoked.then_some(Fault::Token));
+                faults.extend(limited.then_some(Fault::Rate));
+                faults.extend((scope != "offers:read").then_some(Fault::Scope));
+                tokens.push((faults, token));
             }
         }
-        Self(tokens)
+        if limited {
+            let (_, token) = tokens
+                .iter()
+                .find(|(faults, _)| *faults == [Fault::Rate])
+                .unwrap();
+            world.set_limit(token, 1).await;
+        }
     }
-
-    fn with(&self, faults: &[Fault]) -> &str {
-        let of_tokens = [Fault::Token, Fault::Rate, Fault::Scope];
-        let wanted: Vec<_> = of_tokens
-            .into_iter()
-            .filter(|fault| faults.contains(fault))
-            .collect();
-        &self.0.iter().find(|(faults, _)| *faults == wanted).unwrap().1
-    }
+    tokens
 }
 
-async fn send(world: &World, tokens: &Tokens, faults: &[Fault], wrong_method: bool) -> Answer {
+async fn send(
+    world: &World,
+    tokens: &[(Vec<Fault>, String)],
+    faults: &[Fault],
+    wrong_method: bool,
+) -> Answer {
     let wrong = |fault| faults.contains(&fault);
     let mut path = format!(
         "/v1/offers/{}",
         offer_id(if wrong(Fault::Resource) { 2 } else { 1 })
     );
-    let mut method = Method::GET;
-    if wrong(Fault::Route) {
-        if wrong_method {
-            method = Method::DELETE;
-        } else {
-            path += "/nothing";
-        }
+    let method = if wrong(Fault::Route) && wrong_method {
+        "DELETE"
+    } else {
+        "GET"
+    };
+    if wrong(Fault::Route) && !wrong_method {
+        path += "/nothing";
     }
     if wrong(Fault::Decode) {
         path += "?fields=nothing";
     }
-    let mut request = world
-        .client
-        .request(method, &world.url(&path))
-        .bearer(tokens.with(faults));
+    let of_tokens = [Fault::Token, Fault::Rate, Fault::Scope].into_iter();
+    let wanted: Vec<_> = of_tokens.filter(|fault| wrong(*fault)).collect();
+    let (_, token) = tokens.iter().find(|(faults, _)| *faults == wanted).unwrap();
+    let request = world.at(method, &path).bearer(token);
     if wrong(Fault::UserAgent) {
-        request = request.without("user-agent");
+        return request.without("user-agent").send().await;
     }
     request.send().await
 }
@@ -108,13 +93,10 @@ async fn send(world: &World, tokens: &Tokens, faults: &[Fault], wrong_method: bo
 async fn the_earliest_of_any_set_of_faults_is_answered() {
     let world = world().await;
     world.stop_clock("2040-01-01T12:00:30Z").await;
-    let tokens = Tokens::make(&world).await;
+    let tokens = tokens(&world).await;
     for set in 0_u32..128 {
-        let faults: Vec<_> = (0_u32..)
-            .zip(ORDER)
-            .filter(|(n, _)| set & (1 << n) != 0)
-            .map(|(_, (fault, ..))| fault)
-            .collect();
+        let chosen = (0_u32..).zip(ORDER).filter(|(n, _)| set & (1 << n) != 0);
+        let faults: Vec<_> = chosen.map(|(_, (fault, ..))| fault).collect();
         for wrong_method in [false, true] {
             let answer = send(&world, &tokens, &faults, wrong_method).await;
             let Some((first, status, code)) = ORDER.into_iter().find(|(fault, ..)| faults.contains(fault))
@@ -122,11 +104,8 @@ async fn the_earliest_of_any_set_of_faults_is_answered() {
                 answer.expect(200);
                 continue;
             };
-            assert_eq!(
-                (answer.status, answer.code().as_str()),
-                (status, code),
-                "{faults:?}, {wrong_method}"
-            );
+            let found = (answer.status, answer.code());
+            assert_eq!(found, (status, code.to_owned()), "{faults:?}, {wrong_method}");
             let uncounted = matches!(first, Fault::UserAgent | Fault::Token);
             let untouched = answer.number("x-ratelimit-remaining") == answer.number("x-ratelimit-limit");
             assert_eq!(uncounted, untouched, "{faults:?}: {:?}", answer.headers);
@@ -139,24 +118,17 @@ async fn a_body_that_is_too_large_comes_after_scope_and_before_the_resource() {
     let world = world().await;
     let (seller, reads) = world.reader().await;
     let writes = world.personal_token(&seller, &["offers:write"]).await.token;
-    let (offers, one) = ("/v1/offers".to_owned(), format!("/v1/offers/{}", offer_id(9)));
-    let cases = [
-        (&offers, Some("Tests"), &reads, 400, "missing_user_agent"),
-        (&offers, None, &"ps_at_unknown".to_owned(), 401, "unauthorized"),
-        (&"/v1/nothing".to_owned(), None, &reads, 404, "not_found"),
-        (&offers, None, &writes, 403, "insufficient_scope"),
-        (&offers, None, &reads, 400, "validation_error"),
-        (&one, None, &reads, 400, "validation_error"),
-    ];
-    for (path, agent, token, status, code) in cases {
-        let mut request = world
-            .client
-            .get(&world.url(path))
-            .bearer(token)
-            .body("x".repeat(65 * 1024));
-        if let Some(agent) = agent {
-            request = request.without("user-agent").header("user-agent", agent);
-        }
+    let one = format!("/v1/offers/{}", offer_id(9));
+    for (path, agent, token, status, code) in [
+        ("/v1/offers", "Tests", reads.as_str(), 400, "missing_user_agent"),
+        ("/v1/offers", "Tests/1", "ps_at_unknown", 401, "unauthorized"),
+        ("/v1/nothing", "Tests/1", &reads, 404, "not_found"),
+        ("/v1/offers", "Tests/1", &writes, 403, "insufficient_scope"),
+        ("/v1/offers", "Tests/1", &reads, 400, "validation_error"),
+        (&one, "Tests/1", &reads, 400, "validation_error"),
+    ] {
+        let request = world.at("GET", path).bearer(token).without("user-agent");
+        let request = request.header("user-agent", agent).body("x".repeat(65 * 1024));
         request.send().await.refused(status, code);
     }
 }

@@ -1,49 +1,28 @@
-//! `GET /v1/orders/{id}`: an order as its seller sees it.
+//! `GET /v1/orders/{id}`: an order as its seller sees it, and who sees what of it.
 
-use blackbox::{line, order_body, parcel};
+use blackbox::{
+    Expect, Trader, World, ids, items, line, merged, offer_body, order_body, parcel, sorted, whole,
+};
 use serde_json::{Value, json};
 
 use crate::{instant, world_of_trade};
 
-const FIELDS: [&str; 16] = [
-    "id",
-    "order_number",
-    "status",
-    "payment_status",
-    "payment_method",
-    "placed_at",
-    "paid_at",
-    "shipped_at",
-    "delivered_at",
-    "delivery_method",
-    "shipment",
-    "buyer",
-    "shipping_address",
-    "items",
-    "is_test",
-    "updated_at",
-];
+const EMPTY: &str = r#"{"items":[],"next":null}"#;
+
+async fn list(world: &World, trader: &Trader, query: &str) -> Value {
+    world.read(&trader.token, &format!("/v1/orders?{query}")).await
+}
 
 #[tokio::test]
 async fn every_field_from_placing_to_delivery() {
     let (world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
-    let at = async |second: u32| {
-        clock
-            .freeze(instant(&format!("2040-01-01T12:00:{second:02}.000001Z")))
-            .await;
-    };
     let time = |second: u32| format!("2040-01-01T12:00:{second:02}.000001Z");
-    at(1).await;
+    clock.freeze(instant(&time(1))).await;
     let lines = [line(&trader.seller, &offer, 2)];
     let placed = world.unpaid(&lines, json!({"order_number": "PL-2040-1"})).await;
     let body = order_body(&lines, json!({}));
-    let number = offer
-        .rsplit('-')
-        .next()
-        .unwrap()
-        .trim_start_matches('0')
-        .to_owned();
+    let number = offer.rsplit('-').next().unwrap().trim_start_matches('0');
     let mut expected = json!({
         "id": placed.id, "order_number": "PL-2040-1", "status": "pending", "payment_status": "awaiting_payment",
         "payment_method": "blik", "placed_at": time(1), "paid_at": null, "shipped_at": null, "delivered_at": null,
@@ -54,57 +33,43 @@ async fn every_field_from_placing_to_delivery() {
         }],
         "is_test": false, "updated_at": time(1),
     });
-    let is = async |expected: &Value| {
-        assert_eq!(&world.order(&trader.token, &placed.id).await, expected);
-        assert_eq!(
-            &world.order(&trader.token, "PL-2040-1").await,
-            expected,
-            "by its number"
-        );
-        let list = world.get(&trader.token, "/v1/orders").await.expect(200).json();
-        assert_eq!(list, json!({"items": [expected], "next": null}));
-    };
-    let set = |expected: &mut Value, changes: Value| {
-        expected
-            .as_object_mut()
-            .unwrap()
-            .extend(changes.as_object().unwrap().clone());
-    };
-    is(&expected).await;
-    at(2).await;
-    world.settle(&placed.id, "payment").await.expect(200);
-    set(
-        &mut expected,
-        json!({
-            "status": "processing", "payment_status": "paid", "paid_at": time(2), "updated_at": time(2),
-            "buyer": body["buyer"], "shipping_address": body["shipping_address"],
-        }),
-    );
-    expected["items"][0]["fulfillment_status"] = json!("processing");
-    is(&expected).await;
-    at(3).await;
-    world
-        .ship(&trader.token, &placed.id, &parcel("0000123456789Q"))
-        .await
-        .expect(201);
     let shipment = json!({
         "carrier": "DPD", "tracking_number": "0000123456789Q", "tracking_status": null,
         "tracking_url": "https://tracktrace.dpd.com.pl/parcelDetails?typ=1&p1=0000123456789Q",
     });
-    set(
-        &mut expected,
-        json!({"status": "shipped", "shipped_at": time(3), "updated_at": time(3), "shipment": shipment}),
-    );
-    expected["items"][0]["fulfillment_status"] = json!("shipped");
-    is(&expected).await;
-    at(4).await;
-    world.settle(&placed.id, "delivery").await.expect(200);
-    set(
-        &mut expected,
-        json!({"status": "delivered", "delivered_at": time(4), "updated_at": time(4)}),
-    );
-    expected["items"][0]["fulfillment_status"] = json!("delivered");
-    is(&expected).await;
+    let paid = json!({
+        "payment_status": "paid", "paid_at": time(2), "buyer": body["buyer"], "shipping_address": body["shipping_address"],
+    });
+    for (second, (status, changes)) in (1..).zip([
+        ("pending", json!({})),
+        ("processing", paid),
+        ("shipped", json!({"shipped_at": time(3), "shipment": shipment})),
+        ("delivered", json!({"delivered_at": time(4)})),
+    ]) {
+        clock.freeze(instant(&time(second))).await;
+        match status {
+            "pending" => {}
+            "processing" => world.settled(&placed.id, "payment").await,
+            "shipped" => drop(
+                world
+                    .shipped(&trader.token, &placed.id, &parcel("0000123456789Q"))
+                    .await,
+            ),
+            _ => world.settled(&placed.id, "delivery").await,
+        }
+        expected = merged(
+            expected,
+            merged(json!({"status": status, "updated_at": time(second)}), changes),
+        );
+        expected["items"][0]["fulfillment_status"] = json!(status);
+        for id in [&placed.id, "PL-2040-1"] {
+            assert_eq!(world.order(&trader.token, id).await, expected, "{id}");
+        }
+        assert_eq!(
+            list(&world, &trader, "").await,
+            json!({"items": [expected], "next": null})
+        );
+    }
 }
 
 #[tokio::test]
@@ -113,26 +78,22 @@ async fn what_an_order_does_not_have_is_null() {
     let bare = json!({"items": [{"seller_id": trader.seller.id, "offer_id": offer, "quantity": 1}]});
     let placed = world.place(&bare).await.expect(201).json();
     let id = placed["order_id"].as_str().unwrap();
-    world.settle(id, "payment").await.expect(200);
+    world.settled(id, "payment").await;
     let order = world.order(&trader.token, id).await;
-    let mut names: Vec<_> = order.as_object().unwrap().keys().map(String::as_str).collect();
-    names.sort_unstable();
-    let mut all = FIELDS;
-    all.sort_unstable();
-    assert_eq!(names, all);
-    for field in [
-        "payment_method",
-        "delivery_method",
-        "shipment",
-        "shipped_at",
-        "delivered_at",
-        "shipping_address",
-    ] {
+    let names: Value = order.as_object().unwrap().keys().cloned().collect();
+    let all = "buyer delivered_at delivery_method id is_test items order_number paid_at payment_method payment_status \
+        placed_at shipment shipped_at shipping_address status updated_at";
+    assert_eq!(sorted(&names).join(" "), all);
+    for field in "payment_method delivery_method shipment shipped_at delivered_at shipping_address".split(' ')
+    {
         assert_eq!(order[field], Value::Null, "{field}");
     }
     let item = &order["items"][0];
-    assert_eq!(item.as_object().unwrap().len(), 8, "{item}");
-    assert_eq!(item["sku"], Value::Null);
+    assert_eq!(
+        (item.as_object().unwrap().len(), &item["sku"]),
+        (8, &Value::Null),
+        "{item}"
+    );
     let partly = json!({"buyer": {"name": "Ewa"}, "shipping_address": {"country": "PL"}});
     let order = world.paid(&[line(&trader.seller, &offer, 1)], partly).await;
     let order = world.order(&trader.token, &order.id).await;
@@ -147,25 +108,119 @@ async fn what_an_order_does_not_have_is_null() {
 #[tokio::test]
 async fn buyer_and_address_are_read_only_once_paid() {
     let (world, trader, offer) = world_of_trade().await;
-    let lines = [line(&trader.seller, &offer, 1)];
-    let shown = async |order: &str| {
+    let shown = async |order: &str, is_shown: bool, status: &str, payment: &str| {
         let order = world.order(&trader.token, order).await;
-        let both = [order["buyer"].is_object(), order["shipping_address"].is_object()];
-        assert_eq!(both[0], both[1], "{order}");
-        (both[0], order["status"].clone(), order["payment_status"].clone())
+        for field in ["buyer", "shipping_address"] {
+            assert_eq!(order[field].is_object(), is_shown, "{order}");
+        }
+        assert_eq!(
+            (&order["status"], &order["payment_status"]),
+            (&json!(status), &json!(payment))
+        );
     };
-    let unpaid = world.unpaid(&lines, json!({})).await;
+    let lines = [line(&trader.seller, &offer, 1)];
+    let unpaid = world.unpaid(&lines, json!({})).await.id;
+    shown(&unpaid, false, "pending", "awaiting_payment").await;
+    world.settled(&unpaid, "cancellation").await;
+    shown(&unpaid, false, "cancelled", "cancelled").await;
+    let paid = world.paid(&lines, json!({})).await.id;
+    shown(&paid, true, "processing", "paid").await;
+    world.settled(&paid, "cancellation").await;
+    shown(&paid, true, "cancelled", "paid").await;
+}
+
+#[tokio::test]
+async fn an_order_of_several_sellers_shows_each_its_own_part() {
+    let (world, trader, offer) = world_of_trade().await;
+    let other = world.trader().await;
+    let others = [
+        world.any_offer(&other.seller, json!({})).await,
+        world.any_offer(&other.seller, json!({})).await,
+    ];
+    let lines = [
+        line(&other.seller, &others[0], 1),
+        line(&trader.seller, &offer, 1),
+        line(&other.seller, &others[1], 3),
+    ];
+    let order = world.paid(&lines, json!({})).await;
+    let mine = world.order(&trader.token, &order.id).await;
+    let theirs = world.order(&other.token, &order.id).await;
+    assert_eq!((ids(&mine), ids(&theirs)), (vec![offer], others.to_vec()));
+    let shared = "id order_number buyer shipping_address placed_at paid_at payment_status";
+    for field in shared.split(' ') {
+        assert_eq!(mine[field], theirs[field], "{field}");
+    }
+    // One part moves without the other.
+    let shipment = json!({"seller_id": trader.seller.id, "carrier": "gls", "tracking_number": "GLS-0001"});
+    world.market_ship(&order.id, &shipment).await.expect(201);
+    assert_eq!(world.order(&trader.token, &order.id).await["status"], "shipped");
+    assert_eq!(world.order(&other.token, &order.id).await, theirs);
+    for (status, counts) in [("shipped", [1, 0]), ("processing", [0, 1])] {
+        for (trader, count) in [&trader, &other].into_iter().zip(counts) {
+            let list = list(&world, trader, &format!("status={status}&fields=status")).await;
+            assert_eq!(items(&list).len(), count, "{status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_elses_order_is_found() {
+    let (world, trader, _) = world_of_trade().await;
+    let order = world.paid_order(&trader).await;
+    let stranger = world.trader().await;
+    let as_number = order
+        .number
+        .to_lowercase()
+        .replace(|c: char| c.is_ascii_digit(), "x");
+    for (trader, id) in [
+        (&stranger, order.id.as_str()),
+        (&stranger, &order.number),
+        (&trader, &trader.seller.id),
+        (&trader, "PL-NOTHING"),
+        (&trader, "%00"),
+        (&trader, "%"),
+        (&trader, "a%2Fb"),
+        (&trader, &as_number),
+    ] {
+        let answer = world.get(&trader.token, &format!("/v1/orders/{id}")).await;
+        answer.is_problem(404, &[whole("not_found")]);
+    }
+}
+
+#[tokio::test]
+async fn test_orders_are_read_by_id_and_number_and_never_listed() {
+    let (world, trader, offer) = world_of_trade().await;
+    let lines = [line(&trader.seller, &offer, 3)];
+    let order = world.unpaid(&lines, json!({"is_test": true})).await;
+    for id in [&order.id, &order.number] {
+        assert_eq!(world.order(&trader.token, id).await["is_test"], true);
+    }
     assert_eq!(
-        shown(&unpaid.id).await,
-        (false, json!("pending"), json!("awaiting_payment"))
+        world.stock(&trader.seller, &offer).await,
+        offer_body(0, json!({}))["stock"]
     );
-    world.settle(&unpaid.id, "cancellation").await.expect(200);
+    let since = "2000-01-01T00:00:00Z";
+    let unlisted = async |query: &str| {
+        assert_eq!(list(&world, &trader, query).await.to_string(), EMPTY, "{query}");
+    };
+    for query in [
+        "",
+        "status=pending",
+        &format!("placed_after={since}"),
+        &format!("updated_after={since}"),
+    ] {
+        unlisted(query).await;
+    }
+    world.settled(&order.id, "payment").await;
+    let shipped = world
+        .shipped(&trader.token, &order.id, &parcel("TEST-0001"))
+        .await;
     assert_eq!(
-        shown(&unpaid.id).await,
-        (false, json!("cancelled"), json!("cancelled"))
+        [&shipped["buyer_notified"], &shipped["delivered_already"]],
+        [&json!(false); 2]
     );
-    let paid = world.paid(&lines, json!({})).await;
-    assert_eq!(shown(&paid.id).await, (true, json!("processing"), json!("paid")));
-    world.settle(&paid.id, "cancellation").await.expect(200);
-    assert_eq!(shown(&paid.id).await, (true, json!("cancelled"), json!("paid")));
+    assert_eq!(world.mails(&order.id).await, 0);
+    for query in ["", "status=shipped"] {
+        unlisted(query).await;
+    }
 }

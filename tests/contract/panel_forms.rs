@@ -1,13 +1,15 @@
 //! The panel's forms: none works without its page, for another seller, or twice.
 
-use blackbox::{Expect, Form, Member, World};
+use std::collections::HashSet;
+
+use blackbox::{Application, Expect, Form, Member, World, at_once};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::world_of_consent;
+use crate::{form_numbers::registration, world_of_consent};
 
 /// A seller with one of everything that the panel shows.
-async fn furnished(world: &World) -> (Member, blackbox::Application) {
+async fn furnished(world: &World) -> (Member, Application) {
     let mut member = world.member().await;
     let application = world.partner(&member.seller, &["offers:read"]).await;
     world.personal_token(&member.seller, &["offers:read"]).await;
@@ -16,15 +18,14 @@ async fn furnished(world: &World) -> (Member, blackbox::Application) {
 }
 
 /// Every form that the panel shows to a member.
-async fn all_forms(member: &mut Member, application: &blackbox::Application) -> Vec<Form> {
+async fn all_forms(member: &mut Member, application: &Application) -> Vec<Form> {
     let of_it = format!("/panel/applications/{}", application.client_id);
-    let deletion = format!("{of_it}/delete");
     let mut found: Vec<Form> = Vec::new();
     for path in [
         "/panel/applications",
         "/panel/applications/new",
         &of_it,
-        &deletion,
+        &format!("{of_it}/delete"),
         "/panel/tokens",
         "/panel/connections",
         "/panel/account",
@@ -44,16 +45,10 @@ async fn all_forms(member: &mut Member, application: &blackbox::Application) -> 
 async fn no_form_works_without_its_browsers_own_token() {
     let world = world_of_consent().await;
     let (mut member, application) = furnished(&world).await;
-    let mut stranger = world.member().await;
-    let foreign = stranger
-        .browser
-        .open("/panel/account")
-        .await
-        .form("/panel/account");
+    let foreign = world.member().await.browser.form("/panel/account").await;
     let foreign = foreign.value("csrf").unwrap();
     let forms = all_forms(&mut member, &application).await;
-    let actions: Vec<_> = forms.iter().map(|form| form.action.as_str()).collect();
-    assert!(actions.len() >= 9, "{actions:?}");
+    assert!(forms.len() >= 9, "{forms:?}");
     for form in &forms {
         for forged in [
             form.clone().without("csrf"),
@@ -71,20 +66,13 @@ async fn no_form_works_without_its_browsers_own_token() {
         // Without a session there is nobody whose form it could be.
         let nobody = world.visitor().post(form).await;
         assert_eq!(nobody.status, 403, "{}", form.action);
-        let as_json = member
-            .browser
-            .request(Method::POST, &form.action)
-            .json(&json!({"csrf": form.value("csrf")}));
-        let answer = as_json.send().await;
+        let as_json = member.browser.request(Method::POST, &form.action);
+        let answer = as_json.json(&json!({"csrf": form.value("csrf")})).send().await;
         assert!((400..500).contains(&answer.status), "{}: {answer:?}", form.action);
     }
     let page = member.browser.open("/panel/connections").await.expect(200);
-    assert!(page.html.contains(&application.name), "nothing was done");
-    let sign_in = world
-        .visitor()
-        .open("/panel/sign-in")
-        .await
-        .form("/panel/sign-in");
+    page.shows(&application.name);
+    let sign_in = world.visitor().form("/panel/sign-in").await;
     world.visitor().post(&sign_in).await.expect(403);
 }
 
@@ -93,36 +81,27 @@ async fn what_is_another_sellers_does_not_exist() {
     let world = world_of_consent().await;
     let (mut member, application) = furnished(&world).await;
     let mut stranger = world.member().await;
-    let own = stranger
-        .browser
-        .open("/panel/account")
-        .await
-        .form("/panel/account");
-    let csrf = own.value("csrf").unwrap();
+    let own = stranger.browser.form("/panel/account").await;
     let of_it = format!("/panel/applications/{}", application.client_id);
-    stranger.browser.open(&of_it).await.expect(404);
-    stranger
-        .browser
-        .open(&format!("{of_it}/delete"))
-        .await
-        .expect(404);
-    stranger
-        .browser
-        .open("/panel/applications/psa_nobody")
-        .await
-        .expect(404);
+    for path in [
+        &of_it,
+        &format!("{of_it}/delete"),
+        "/panel/applications/psa_nobody",
+    ] {
+        stranger.browser.open(path).await.expect(404);
+    }
+    let owned = [&of_it, "/panel/tokens/", "/panel/connections/"];
     for form in all_forms(&mut member, &application).await {
-        let of_something = form.action.starts_with(&of_it) || form.action.starts_with("/panel/tokens/");
-        if !of_something && !form.action.starts_with("/panel/connections/") {
-            continue;
+        if owned.iter().any(|path| form.action.starts_with(*path)) {
+            let stolen = form.clone().with("csrf", own.value("csrf").unwrap());
+            let answer = stranger.browser.post(&stolen).await;
+            assert_eq!(answer.status, 404, "{}: {answer:?}", form.action);
         }
-        let answer = stranger.browser.post(&form.clone().with("csrf", csrf)).await;
-        assert_eq!(answer.status, 404, "{}: {answer:?}", form.action);
     }
     member.browser.open(&of_it).await.expect(200);
     world.token(&application).await;
     let page = member.browser.open("/panel/connections").await.expect(200);
-    assert!(page.html.contains(&application.name));
+    page.shows(&application.name);
 }
 
 #[tokio::test]
@@ -130,145 +109,89 @@ async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
     let mut application = world.partner(&member.seller, &["offers:read"]).await;
+    let pair = world.pair(&mut member.browser, &application, "offers:read").await;
     let path = format!("/panel/applications/{}", application.client_id);
     let page = member.browser.open(&path).await.expect(200);
     let form = page.form(&format!("{path}/secret"));
-    let clicks = (0..5).map(|_| {
-        tokio::spawn(
-            member
-                .browser
-                .request(Method::POST, &form.action)
-                .form(&form.body())
-                .send(),
-        )
-    });
-    let mut places = std::collections::HashSet::new();
-    for click in clicks.collect::<Vec<_>>() {
-        let answer = click.await.unwrap().expect(303);
-        places.insert(answer.must("location").to_owned());
+    let mut places = HashSet::new();
+    for answer in at_once((0..5).map(|_| member.browser.posting(&form))).await {
+        places.insert(answer.expect(303).must("location").to_owned());
     }
-    let [place] = &places.into_iter().collect::<Vec<_>>()[..] else {
-        panic!("one place to look")
-    };
+    assert_eq!(places.len(), 1);
+    let place = places.iter().next().unwrap();
     // Neither a look at the head nor anybody else uses it up.
     let head = member.browser.request(Method::HEAD, place).send().await;
     assert!(head.bytes.is_empty());
-    let mut stranger = world.member().await;
-    let others = stranger.browser.open(place).await;
-    assert!(
-        (400..500).contains(&others.answer.status) && !others.html.contains("pss_"),
-        "{others:?}"
-    );
-    let shown = member.browser.open(place).await.expect(200);
-    let secret = shown.text_of("secret");
+    let others = world.member().await.browser.open(place).await;
+    assert!((400..500).contains(&others.answer.status), "{others:?}");
+    others.hides("pss_");
+    let secret = member.browser.open(place).await.expect(200).text_of("secret");
     assert!(secret.starts_with("pss_"), "{secret}");
-    let again = member.browser.open(place).await;
-    assert_eq!(again.answer.status, 410);
-    assert!(!again.html.contains("pss_"), "{}", again.html);
+    member.browser.open(place).await.expect(410).hides("pss_");
+    // Rotation ends the old secret, and revokes nothing.
+    let old = world.token_answer(&application).await;
+    old.oauth_error(401, "invalid_client");
+    assert!(world.works(&pair.access).await);
     world
-        .token_answer(&application)
-        .await
-        .oauth_error(401, "invalid_client");
+        .refresh_fails(&application, &pair.refresh, 401, "invalid_client")
+        .await;
     application.client_secret = secret;
     world.token(&application).await;
+    world.refreshed(&application, &pair.refresh).await;
 }
 
 #[tokio::test]
 async fn registration_has_its_rules_beside_the_fields() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let page = member.browser.open("/panel/applications/new").await.expect(200);
-    let empty = page.form("/panel/applications/new");
+    let new = "/panel/applications/new";
+    let empty = member.browser.form(new).await;
     let refused = member.browser.submit(&empty).await.expect(422);
-    for field in [
-        "name",
-        "documentation_url",
-        "purpose",
-        "client_type",
-        "scopes",
-        "accept_terms",
-    ] {
-        assert!(
-            refused.html.contains(&format!("id=\"{field}-error\"")),
-            "{field}: {}",
-            refused.html
-        );
+    for field in "name documentation_url purpose client_type scopes accept_terms".split(' ') {
+        refused.shows(&format!("id=\"{field}-error\""));
     }
-    let proper = empty
-        .with("name", "Label Printer")
+    let proper = registration(&mut member, "Label Printer").await;
+    let two = "https://app.example/callback\r\n\r\nhttps://app.example/other\r\n";
+    let proper = proper
         .with("description", "Prints <labels> & more")
-        .with("documentation_url", "https://docs.example/labels")
+        .with("redirect_uris", two);
+    let proper = proper
         .with("purpose", "for_other_sellers")
-        .with("client_type", "confidential")
-        .with(
-            "redirect_uris",
-            "https://app.example/callback\r\n\r\nhttps://app.example/other\r\n",
-        )
-        .with("scopes", "offers:read")
-        .and("scopes", "orders:read")
-        .with("accept_terms", "true");
+        .and("scopes", "orders:read");
+    let private = "https://app.example/callback\r\nhttps://10.0.0.1/callback";
     for (field, value) in [
         ("name", "ab"),
         ("name", "Żółw Sync"),
         ("documentation_url", "http://docs.example"),
         ("redirect_uris", "https://localhost/callback"),
-        (
-            "redirect_uris",
-            "https://app.example/callback\r\nhttps://10.0.0.1/callback",
-        ),
+        ("redirect_uris", private),
         ("redirect_uris", "https://app.example/callback#fragment"),
         ("purpose", "fun"),
         ("scopes", "offers:delete"),
     ] {
-        let refused = member
-            .browser
-            .submit(&proper.clone().with(field, value))
-            .await
-            .expect(422);
-        assert!(
-            refused.html.contains(&format!("id=\"{field}-error\"")),
-            "{field}={value}: {}",
-            refused.html
-        );
-        let kept = refused.form("/panel/applications/new");
+        let form = proper.clone().with(field, value);
+        let refused = member.browser.submit(&form).await.expect(422);
+        refused.shows(&format!("id=\"{field}-error\""));
+        let kept = refused.form(new);
         assert_eq!(kept.value("description"), Some("Prints <labels> & more"));
     }
     let done = member.browser.submit(&proper).await.expect(200);
-    let (client_id, secret) = (done.text_of("client_id"), done.text_of("secret"));
-    let registered = blackbox::Application {
-        client_id: client_id.clone(),
-        client_secret: secret,
+    let registered = Application {
+        client_id: done.text_of("client_id"),
+        client_secret: done.text_of("secret"),
         status: "pending".to_owned(),
         name: "Label Printer".to_owned(),
     };
     let token = world.token(&registered).await;
-    let me = world.get(&token, "/v1/me").await.expect(200).json();
+    let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["scopes"], json!(["offers:read", "orders:read"]));
-    let page = member
-        .browser
-        .open(&format!("/panel/applications/{client_id}"))
-        .await
-        .expect(200);
-    let edit = page.form(&format!("/panel/applications/{client_id}"));
-    assert_eq!(
-        edit.value("redirect_uris"),
-        Some("https://app.example/callback\nhttps://app.example/other")
-    );
-    let fresh = page_of_new(&mut member).await;
-    let again = proper
-        .with("form", fresh.value("form").unwrap())
-        .with("name", "label printer");
+    let edit = format!("/panel/applications/{}", registered.client_id);
+    let edit = member.browser.form(&edit).await;
+    let addresses = "https://app.example/callback\nhttps://app.example/other";
+    assert_eq!(edit.value("redirect_uris"), Some(addresses));
+    let again = registration(&mut member, "label printer").await;
     let refused = member.browser.submit(&again).await.expect(409);
-    assert!(refused.html.contains("id=\"name-error\""), "{}", refused.html);
-}
-
-async fn page_of_new(member: &mut Member) -> Form {
-    member
-        .browser
-        .open("/panel/applications/new")
-        .await
-        .expect(200)
-        .form("/panel/applications/new")
+    refused.shows("id=\"name-error\"");
 }
 
 #[tokio::test]
@@ -280,29 +203,20 @@ async fn editing_narrows_at_once_and_deleting_is_confirmed() {
         .await;
     let token = world.token(&application).await;
     let path = format!("/panel/applications/{}", application.client_id);
-    let page = member.browser.open(&path).await.expect(200);
-    let form = page
-        .form(&path)
-        .with("scopes", "orders:read")
-        .with("redirect_uris", "https://app.example/new");
+    let form = member.browser.form(&path).await.with("scopes", "orders:read");
+    let form = form.with("redirect_uris", "https://app.example/new");
     member.browser.submit(&form).await.expect(200);
-    let me = world.get(&token, "/v1/me").await.expect(200).json();
+    let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["scopes"], json!(["orders:read"]));
-    let old = world.asking(&application, "orders:read");
-    let ask = async |path: &str| world.client.get(&world.url(path)).send().await;
-    ask(&old.path()).await.oauth_error(400, "invalid_request");
-    ask(&old.with("redirect_uri", "https://app.example/new").path())
-        .await
-        .expect(302);
-    let refused = member.browser.submit(&form.clone().without("scopes")).await;
-    assert_eq!(refused.answer.status, 422);
-    let page = member.browser.open(&format!("{path}/delete")).await.expect(200);
+    let asking = world.asking(&application, "orders:read");
+    let old = world.visit(&asking.path()).await;
+    old.oauth_error(400, "invalid_request");
+    let new = asking.with("redirect_uri", "https://app.example/new");
+    world.visit(&new.path()).await.expect(302);
+    member.browser.submit(&form.without("scopes")).await.expect(422);
+    let deletion = member.browser.form(&format!("{path}/delete")).await;
     assert!(world.works(&token).await);
-    member
-        .browser
-        .submit(&page.form(&format!("{path}/delete")))
-        .await
-        .expect(200);
+    member.browser.submit(&deletion).await.expect(200);
     assert!(!world.works(&token).await);
     member.browser.open(&path).await.expect(404);
 }
@@ -311,28 +225,25 @@ async fn editing_narrows_at_once_and_deleting_is_confirmed() {
 async fn personal_tokens_are_issued_shown_once_and_revoked() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let page = member.browser.open("/panel/tokens").await.expect(200);
-    let form = page
+    let form = member
+        .browser
         .form("/panel/tokens")
-        .with("name", "night script")
+        .await
         .with("scopes", "offers:read");
-    let refused = member.browser.submit(&form.clone().without("scopes")).await;
-    assert_eq!(refused.answer.status, 422);
+    let form = form.with("name", "<b onmouseover=\"x\">&amp;");
+    let without = form.clone().without("scopes");
+    member.browser.submit(&without).await.expect(422);
     let shown = member.browser.submit(&form).await.expect(200);
     let token = shown.text_of("secret");
-    let me = world.get(&token, "/v1/me").await.expect(200).json();
+    let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["token"], json!({"kind": "personal", "expires_at": null}));
+    // Its name is shown as text, and itself not again.
     let page = member.browser.open("/panel/tokens").await.expect(200);
-    assert!(
-        page.html.contains("night script") && !page.html.contains(&token[..20]),
-        "{}",
-        page.html
-    );
-    let revoke = page
-        .forms()
-        .into_iter()
-        .find(|form| form.action.ends_with("/revoke"))
-        .unwrap();
+    page.shows("&#60;b onmouseover");
+    page.hides("<b onmouseover");
+    page.hides(&token[..20]);
+    let mut forms = page.forms().into_iter();
+    let revoke = forms.find(|form| form.action.ends_with("/revoke")).unwrap();
     member.browser.submit(&revoke).await.expect(200);
     assert!(!world.works(&token).await);
 }

@@ -1,6 +1,6 @@
 //! Every page of the panel: its headers, its languages, HEAD, and trace ids.
 
-use blackbox::{Expect, Visitor, World};
+use blackbox::{Expect, Visitor, World, tells_of};
 use reqwest::Method;
 use testkit::Answer;
 
@@ -11,17 +11,9 @@ async fn pages(world: &World) -> (Visitor, Vec<(String, u16)>) {
     let member = world.member().await;
     let application = world.partner(&member.seller, &["offers:read"]).await;
     let of_it = format!("/panel/applications/{}", application.client_id);
-    let asking = world.asking(&application, "offers:read");
-    let handle = world
-        .client
-        .get(&world.url(&asking.path()))
-        .send()
-        .await
-        .expect(302);
-    let screen = handle
-        .must("location")
-        .strip_prefix(&world.server.base_url)
-        .unwrap();
+    let screen = world
+        .unseen_screen(&world.asking(&application, "offers:read"))
+        .await;
     let paths = [
         ("/panel", 303),
         ("/panel/sign-in", 303),
@@ -30,7 +22,7 @@ async fn pages(world: &World) -> (Visitor, Vec<(String, u16)>) {
         ("/panel/invitation/ps_ln_unknown", 410),
         ("/panel/password-reset/ps_ln_unknown", 410),
         ("/panel/sign-in/ps_ln_unknown", 410),
-        (screen, 200),
+        (&screen, 200),
         ("/panel/consent?request=nonsense", 404),
         ("/panel/applications", 200),
         ("/panel/applications/new", 200),
@@ -44,21 +36,15 @@ async fn pages(world: &World) -> (Visitor, Vec<(String, u16)>) {
         ("/panel/nothing", 404),
         ("/panel/", 404),
     ];
-    (
-        member.browser,
-        paths.map(|(path, status)| (path.to_owned(), status)).into(),
-    )
+    let paths = paths.map(|(path, status)| (path.to_owned(), status));
+    (member.browser, paths.into())
 }
 
 #[track_caller]
 fn is_guarded(path: &str, answer: &Answer) {
     let policy = answer.must("content-security-policy");
-    for directive in [
-        "default-src 'none'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-        "form-action 'self'",
-    ] {
+    for directive in "default-src 'none';frame-ancestors 'none';base-uri 'none';form-action 'self'".split(';')
+    {
         assert!(policy.contains(directive), "{path}: {policy}");
     }
     assert!(
@@ -81,22 +67,19 @@ async fn every_answer_carries_the_headers_that_guard_it() {
     let world = world_of_consent().await;
     let (mut browser, pages) = pages(&world).await;
     for (path, status) in &pages {
+        let head = browser.request(Method::HEAD, path).send().await;
+        assert_eq!((head.status, head.bytes.len()), (*status, 0), "{path}");
+        is_guarded(path, &head);
         let answer = browser.get(path).await;
         assert_eq!(answer.status, *status, "{path}");
         is_guarded(path, &answer);
         let html = String::from_utf8(answer.bytes).unwrap();
-        assert!(
-            !html.contains("<script") && !html.contains(" style=") && !html.contains(" onclick="),
-            "{path}: {html}"
-        );
+        for script in ["<script", " style=", " onclick="] {
+            assert!(!html.contains(script), "{path}: {html}");
+        }
     }
-    let posted = browser
-        .request(Method::POST, "/panel/tokens")
-        .form("csrf=x")
-        .send()
-        .await
-        .expect(403);
-    is_guarded("/panel/tokens", &posted);
+    let posted = browser.request(Method::POST, "/panel/tokens").form("csrf=x");
+    is_guarded("/panel/tokens", &posted.send().await.expect(403));
     for method in [Method::PUT, Method::DELETE, Method::OPTIONS] {
         let answer = browser.request(method, "/panel/tokens").send().await;
         assert!((400..500).contains(&answer.status), "{answer:?}");
@@ -105,118 +88,52 @@ async fn every_answer_carries_the_headers_that_guard_it() {
 }
 
 #[tokio::test]
-async fn head_answers_like_get_without_a_body() {
-    let world = world_of_consent().await;
-    let (browser, pages) = pages(&world).await;
-    for (path, status) in &pages {
-        let answer = browser.request(Method::HEAD, path).send().await;
-        assert_eq!((answer.status, answer.bytes.len()), (*status, 0), "{path}");
-        is_guarded(path, &answer);
-    }
-}
-
-#[tokio::test]
-async fn assets_are_cached_and_the_page_names_them() {
+async fn assets_are_cached_and_pages_speak_polish_and_english() {
     let world = world().await;
     let page = world.visitor().open("/panel/sign-in").await.expect(200);
     for mark in [
         "<link rel=\"stylesheet\" href=\"",
         "<link rel=\"icon\" type=\"image/svg+xml\" href=\"",
     ] {
-        let path = page
-            .html
-            .split_once(mark)
-            .and_then(|(_, rest)| rest.split_once('"'))
-            .unwrap()
-            .0;
-        let asset = world.visitor().get(path).await.expect(200);
+        let (_, rest) = page.html.split_once(mark).unwrap();
+        let asset = world.visit(rest.split('"').next().unwrap()).await.expect(200);
         assert!(asset.must("cache-control").contains("max-age"), "{asset:?}");
         assert_eq!(asset.must("x-content-type-options"), "nosniff");
         asset.must("x-trace-id");
     }
-    world.visitor().get("/panel/assets/nothing.css").await.expect(404);
-}
-
-#[tokio::test]
-async fn pages_speak_polish_and_english_by_preference_and_by_choice() {
-    let world = world().await;
-    let html = async |accept: &str| {
-        let mut browser = world.visitor().with_header("accept-language", accept);
-        browser.open("/panel/sign-in").await.expect(200).html
-    };
-    for polish in [
-        "pl",
-        "pl-PL,pl;q=0.9,en;q=0.8",
-        "de,pl;q=0.4,en;q=0.2",
-        "en;q=0.1, pl",
+    world.visit("/panel/assets/nothing.css").await.expect(404);
+    for (language, preferences) in [
+        (
+            "pl",
+            "pl|pl-PL,pl;q=0.9,en;q=0.8|de,pl;q=0.4,en;q=0.2|en;q=0.1, pl",
+        ),
+        ("en", "en|en-GB,pl;q=0.9|de|pl;q=0||*|nonsense;;q=x"),
     ] {
-        assert!(html(polish).await.contains("<html lang=\"pl\">"), "{polish}");
+        for preference in preferences.split('|') {
+            let mut browser = world.visitor().with_header("accept-language", preference);
+            let page = browser.open("/panel/sign-in").await.expect(200);
+            page.shows(&format!("<html lang=\"{language}\">"));
+        }
     }
-    for english in ["en", "en-GB,pl;q=0.9", "de", "pl;q=0", "", "*", "nonsense;;q=x"] {
-        assert!(html(english).await.contains("<html lang=\"en\">"), "{english}");
-    }
+    // The page offers the other language, and which was chosen is remembered.
     let mut browser = world.visitor();
-    let page = browser.open("/panel/sign-in").await.expect(200);
-    let switch = page.html.split_once("lang=pl").is_some();
-    assert!(switch, "the page offers the other language: {}", page.html);
-    assert!(
-        browser
-            .open("/panel/sign-in?lang=pl")
-            .await
-            .html
-            .contains("<html lang=\"pl\">")
-    );
-    assert!(
-        browser
-            .open("/panel/forgotten-password")
-            .await
-            .html
-            .contains("<html lang=\"pl\">"),
-        "it is remembered"
-    );
+    browser.open("/panel/sign-in").await.expect(200).shows("lang=pl");
+    for path in ["/panel/sign-in?lang=pl", "/panel/forgotten-password"] {
+        browser.open(path).await.shows("<html lang=\"pl\">");
+    }
 }
 
 #[tokio::test]
 async fn trace_ids_are_taken_given_and_logged() {
     let world = world().await;
-    let given = world
-        .visitor()
-        .request(Method::GET, "/panel/sign-in")
-        .header("x-request-id", "panel-trace-1");
-    assert_eq!(given.send().await.must("x-trace-id"), "panel-trace-1");
-    let odd = world
-        .visitor()
-        .request(Method::GET, "/panel/nothing")
-        .header("x-request-id", "no spaces, please");
-    let odd = odd.send().await.expect(404);
-    let made = odd.must("x-trace-id").to_owned();
-    assert!(
-        String::from_utf8_lossy(&odd.bytes).contains(&made),
-        "the page of a failure shows it"
-    );
-    for trace_id in ["panel-trace-1", &made] {
-        world
-            .server
-            .log_with(|log| blackbox::tells_of(log, trace_id))
-            .await;
+    let ask = |path: &str, id: &str| world.at("GET", path).header("x-request-id", id).send();
+    let given = ask("/panel/sign-in", "panel-trace-1").await;
+    assert_eq!(given.must("x-trace-id"), "panel-trace-1");
+    let odd = ask("/panel/nothing", "no spaces, please").await.expect(404);
+    let made = odd.must("x-trace-id");
+    let html = String::from_utf8_lossy(&odd.bytes);
+    assert!(html.contains(made), "the page of a failure shows it: {html}");
+    for trace_id in ["panel-trace-1", made] {
+        world.server.log_with(|log| tells_of(log, trace_id)).await;
     }
-}
-
-#[tokio::test]
-async fn names_are_shown_as_text() {
-    let world = world().await;
-    let mut member = world.member().await;
-    world.personal_token(&member.seller, &["offers:read"]).await;
-    let page = member.browser.open("/panel/tokens").await.expect(200);
-    let form = page
-        .form("/panel/tokens")
-        .with("name", "<b onmouseover=\"x\">&amp;")
-        .with("scopes", "offers:read");
-    member.browser.submit(&form).await.expect(200);
-    let page = member.browser.open("/panel/tokens").await.expect(200);
-    assert!(
-        !page.html.contains("<b onmouseover") && page.html.contains("&#60;b onmouseover"),
-        "{}",
-        page.html
-    );
 }

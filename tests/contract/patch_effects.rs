@@ -1,114 +1,89 @@
 //! `PATCH /v1/offers/{id}`: what it does, to whom, and when `updated_at` moves.
 
-use blackbox::{Expect, Trader, World, entry, eventually, merged, number_of, offer_body};
-use reqwest::Method;
+use blackbox::{Expect, Trader, World, entry, items, merged, offer_id, text};
 use serde_json::{Value, json};
+use testkit::Answer;
 
-use crate::{instant, world};
+use crate::{instant, world, world_of_trade};
 
 fn pln(amount: u64) -> Value {
     json!({"amount": amount, "currency": "PLN"})
 }
 
-async fn automatic(world: &World, trader: &Trader, offer: &str, amount: u64) -> testkit::Answer {
-    let path = format!("/sellers/{}/offers/{offer}/automatic-price", trader.seller.id);
-    world.office_post(&path, &json!({"price": pln(amount)})).await
+/// A call of the marketplace about an offer: `automatic-price` or `moderation`.
+async fn office(world: &World, trader: &Trader, offer: &str, call: &str, body: Value) -> Answer {
+    let path = format!("/sellers/{}/offers/{offer}/{call}", trader.seller.id);
+    world.office_post(&path, &body).await
 }
 
-async fn moderate(world: &World, trader: &Trader, offer: &str, decision: &str) {
-    let path = format!("/sellers/{}/offers/{offer}/moderation", trader.seller.id);
-    world
-        .office_post(&path, &json!({"decision": decision}))
-        .await
-        .expect(200);
-}
-
-/// Feeds the offer again as it is, `changes` put over it.
-async fn feed_again(world: &World, trader: &Trader, offer: &str, changes: Value) {
-    let body = offer_body(number_of(&json!(offer)), changes);
-    world.put(&trader.seller, offer, &body).await.expect(200);
+async fn automatic(world: &World, trader: &Trader, offer: &str, amount: u64) -> Answer {
+    let body = json!({"price": pln(amount)});
+    office(world, trader, offer, "automatic-price", body).await
 }
 
 #[tokio::test]
 async fn a_price_that_is_set_is_manual_and_neither_feed_nor_engine_overwrites_it() {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    let source = async || world.fed_offer(&trader.seller, &offer).await["price_source"].clone();
-    assert_eq!(source().await, "automatic");
+    let (world, trader, offer) = world_of_trade().await;
+    let fed = async || world.fed_offer(&trader.seller, &offer).await;
+    assert_eq!(fed().await["price_source"], "automatic");
+    // A change without a price leaves it automatic.
+    world
+        .patched(&trader.token, &offer, &json!({"stock": 1, "status": "draft"}))
+        .await;
     automatic(&world, &trader, &offer, 11_000).await.expect(200);
     // The same amount again still becomes manual.
     world
-        .patch(&trader.token, &offer, &json!({"price": pln(11_000)}))
-        .await
-        .expect(200);
-    assert_eq!(source().await, "manual");
-    automatic(&world, &trader, &offer, 10_000)
-        .await
-        .is_problem(409, &[entry("price_is_manual", "price")]);
-    feed_again(&world, &trader, &offer, json!({"price": pln(9_000), "stock": 3})).await;
-    let kept = world.fed_offer(&trader.seller, &offer).await;
+        .patched(&trader.token, &offer, &json!({"price": pln(11_000)}))
+        .await;
+    assert_eq!(fed().await["price_source"], "manual");
+    let refused = automatic(&world, &trader, &offer, 10_000).await;
+    refused.is_problem(409, &[entry("price_is_manual", "price")]);
+    let changes = json!({"price": pln(9_000), "stock": 3});
+    world.feed_again(&trader.seller, &offer, changes).await;
+    let kept = fed().await;
     assert_eq!((&kept["price"], &kept["stock"]), (&pln(11_000), &json!(3)));
     // A feed without a price removes the row and the mark.
-    feed_again(&world, &trader, &offer, json!({"price": null})).await;
-    feed_again(&world, &trader, &offer, json!({"price": pln(8_000)})).await;
-    assert_eq!(source().await, "automatic");
+    for price in [json!(null), pln(8_000)] {
+        world
+            .feed_again(&trader.seller, &offer, json!({"price": price}))
+            .await;
+    }
+    assert_eq!(fed().await["price_source"], "automatic");
     automatic(&world, &trader, &offer, 7_000).await.expect(200);
-    let whole = world
-        .get(&trader.token, &format!("/v1/offers/{offer}"))
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(whole["price"], pln(7_000));
-    assert!(
-        whole.get("price_source").is_none(),
-        "it is not a field of the contract"
-    );
-}
-
-#[tokio::test]
-async fn a_change_without_a_price_leaves_the_price_automatic() {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    world
-        .patch(&trader.token, &offer, &json!({"stock": 1, "status": "draft"}))
-        .await
-        .expect(200);
-    automatic(&world, &trader, &offer, 10_000).await.expect(200);
+    let whole = world.read(&trader.token, &format!("/v1/offers/{offer}")).await;
+    assert_eq!((&whole["price"], whole.get("price_source")), (&pln(7_000), None));
+    // What the calls of the marketplace refuse.
     let bare = world.any_offer(&trader.seller, json!({"price": null})).await;
-    automatic(&world, &trader, &bare, 10_000)
-        .await
-        .is_problem(422, &[entry("no_price_row", "price")]);
-    let missing = format!(
-        "/sellers/{}/offers/{}/automatic-price",
-        trader.seller.id, trader.seller.id
-    );
-    world
-        .office_post(&missing, &json!({"price": pln(1)}))
-        .await
-        .refused(404, "not_found");
-    let path = format!("/sellers/{}/offers/{offer}/automatic-price", trader.seller.id);
-    world
-        .office_post(&path, &json!({"price": null}))
-        .await
-        .invalid(&["price"]);
-    world.office_post(&path, &json!({})).await.invalid(&["price"]);
-    world
-        .office_post(&path, &json!({"price": {"amount": 1, "currency": "EUR"}}))
-        .await
-        .invalid(&["price.currency"]);
+    let refused = automatic(&world, &trader, &bare, 10_000).await;
+    refused.is_problem(422, &[entry("no_price_row", "price")]);
+    for (call, body, path) in [
+        ("automatic-price", json!({"price": null}), "price"),
+        ("automatic-price", json!({}), "price"),
+        (
+            "automatic-price",
+            json!({"price": {"amount": 1, "currency": "EUR"}}),
+            "price.currency",
+        ),
+        ("moderation", json!({"decision": "delete"}), "decision"),
+        ("moderation", json!({}), "decision"),
+    ] {
+        office(&world, &trader, &offer, call, body).await.invalid(&[path]);
+    }
+    for (call, body) in [
+        ("automatic-price", json!({"price": pln(1)})),
+        ("moderation", json!({"decision": "reject"})),
+    ] {
+        let missing = office(&world, &trader, &offer_id(1), call, body).await;
+        missing.refused(404, "not_found");
+    }
 }
 
 #[tokio::test]
 async fn updated_at_moves_exactly_when_a_returned_field_does() {
-    let world = world().await;
+    let (world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
-    let trader = world.trader().await;
-    clock.freeze(instant("2040-01-01T12:00:00Z")).await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    let mut before = "2040-01-01T12:00:00.000000Z".to_owned();
-    for (n, (change, moves)) in [
+    let mut before = text(&world.fed_offer(&trader.seller, &offer).await, "updated_at");
+    for (n, (change, moves)) in (0..).zip([
         (json!({"stock": 7}), false),
         (json!({"status": "published"}), false),
         (json!({"price": pln(12_900)}), false),
@@ -120,171 +95,87 @@ async fn updated_at_moves_exactly_when_a_returned_field_does() {
         (json!({"stock": 8}), false),
         (json!({"status": "draft", "stock": 8}), true),
         (json!({"price": pln(1)}), true),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        clock
-            .freeze(instant(&format!("2040-01-01T12:01:{n:02}.000007Z")))
-            .await;
-        let changed = world
-            .patch(&trader.token, &offer, &change)
-            .await
-            .expect(200)
-            .json();
+    ]) {
         let now = format!("2040-01-01T12:01:{n:02}.000007Z");
-        let expected = if moves { now } else { before };
-        assert_eq!(changed["updated_at"], expected.as_str(), "{change}");
-        before = expected;
+        clock.freeze(instant(&now)).await;
+        let changed = world.patched(&trader.token, &offer, &change).await;
+        before = if moves { now } else { before };
+        assert_eq!(changed["updated_at"], before, "{change}");
     }
-    let query = "/v1/offers?updated_after=2040-01-01T12:01:06Z";
-    assert_eq!(
-        world.get(&trader.token, query).await.json()["items"][0]["id"],
-        offer.as_str()
-    );
+    let since = "/v1/offers?updated_after=2040-01-01T12:01:06Z";
+    let list = world.read(&trader.token, since).await;
+    assert_eq!(items(&list)[0]["id"], offer);
 }
 
 #[tokio::test]
 async fn the_table_of_statuses() {
     let world = world().await;
     let trader = world.trader().await;
-    for (status, wanted, allowed) in [
-        ("published", "draft", true),
-        ("draft", "published", true),
-        ("published", "published", true),
-        ("draft", "draft", true),
-        ("proposed", "draft", false),
-        ("proposed", "published", false),
-        ("rejected", "draft", false),
-        ("rejected", "published", false),
-    ] {
-        let offer = world.any_offer(&trader.seller, json!({"status": status})).await;
-        let answer = world
-            .patch(&trader.token, &offer, &json!({"status": wanted, "stock": 1}))
-            .await;
-        let now = world.fed_offer(&trader.seller, &offer).await;
-        if allowed {
-            assert_eq!(answer.expect(200).json()["status"], wanted);
-            assert_eq!((&now["status"], &now["stock"]), (&json!(wanted), &json!(1)));
-        } else {
-            answer.is_problem(422, &[entry("status_locked_by_moderation", "status")]);
-            assert_eq!((&now["status"], &now["stock"]), (&json!(status), &json!(7)));
-            // Only the status is locked.
-            let rest = json!({"stock": 2, "price": pln(5)});
-            world.patch(&trader.token, &offer, &rest).await.expect(200);
+    for status in ["published", "draft", "proposed", "rejected"] {
+        for wanted in ["published", "draft"] {
+            let offer = world.any_offer(&trader.seller, json!({"status": status})).await;
+            let change = json!({"status": wanted, "stock": 1});
+            let answer = world.patch(&trader.token, &offer, &change).await;
+            let now = world.fed_offer(&trader.seller, &offer).await;
+            if matches!(status, "published" | "draft") {
+                assert_eq!(answer.expect(200).json()["status"], wanted);
+                assert_eq!((&now["status"], &now["stock"]), (&json!(wanted), &json!(1)));
+            } else {
+                answer.is_problem(422, &[entry("status_locked_by_moderation", "status")]);
+                assert_eq!((&now["status"], &now["stock"]), (&json!(status), &json!(7)));
+                // Only the status is locked.
+                let rest = json!({"stock": 2, "price": pln(5)});
+                world.patched(&trader.token, &offer, &rest).await;
+            }
         }
-    }
-}
-
-#[tokio::test]
-async fn moderation_moves_from_any_status_and_repeating_is_harmless() {
-    let world = world().await;
-    let trader = world.trader().await;
-    for from in ["published", "draft", "proposed", "rejected"] {
+        // Moderation moves from any status, and repeating is harmless.
         for (decision, to) in [
             ("propose", "proposed"),
             ("approve", "published"),
             ("reject", "rejected"),
         ] {
-            let offer = world.any_offer(&trader.seller, json!({"status": from})).await;
-            moderate(&world, &trader, &offer, decision).await;
-            let once = world.fed_offer(&trader.seller, &offer).await;
-            assert_eq!(once["status"], to, "{from} {decision}");
-            moderate(&world, &trader, &offer, decision).await;
-            assert_eq!(world.fed_offer(&trader.seller, &offer).await, once);
+            let offer = world.any_offer(&trader.seller, json!({"status": status})).await;
+            let moderate = async || {
+                let body = json!({"decision": decision});
+                office(&world, &trader, &offer, "moderation", body)
+                    .await
+                    .expect(200);
+                world.fed_offer(&trader.seller, &offer).await
+            };
+            let once = moderate().await;
+            assert_eq!(once["status"], to, "{status} {decision}");
+            assert_eq!(moderate().await, once);
         }
     }
-    let path = format!(
-        "/sellers/{}/offers/{}/moderation",
-        trader.seller.id, trader.seller.id
-    );
-    world
-        .office_post(&path, &json!({"decision": "reject"}))
-        .await
-        .refused(404, "not_found");
-    world
-        .office_post(&path, &json!({"decision": "delete"}))
-        .await
-        .invalid(&["decision"]);
-    world.office_post(&path, &json!({})).await.invalid(&["decision"]);
-}
-
-#[tokio::test]
-async fn the_answer_can_be_cut_down_to_some_fields() {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    let patch = async |query: &str, body: &Value| {
-        let url = world.url(&format!("/v1/offers/{offer}?{query}"));
-        world
-            .client
-            .request(Method::PATCH, &url)
-            .bearer(&trader.token)
-            .json(body)
-            .send()
-            .await
-    };
-    let answer = patch("fields=stock,title,stock", &json!({"stock": 3}))
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(answer.as_object().unwrap().len(), 3);
-    assert_eq!((&answer["id"], &answer["stock"]), (&json!(offer), &json!(3)));
-    patch("fields=price_source", &json!({"stock": 4}))
-        .await
-        .invalid(&["fields"]);
-    patch("fields=", &json!({"stock": 4})).await.invalid(&["fields"]);
-    patch("limit=1", &json!({"stock": 4})).await.invalid(&["limit"]);
-    assert_eq!(world.fed_offer(&trader.seller, &offer).await["stock"], 3);
 }
 
 #[tokio::test]
 async fn each_field_that_a_seller_changed_is_one_change_of_the_feed() {
-    let world = world().await;
-    let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
+    let (world, trader, offer) = world_of_trade().await;
     let whole = json!({"price": pln(5), "stock": 0, "status": "draft"});
-    world.patch(&trader.token, &offer, &whole).await.expect(200);
+    world.patched(&trader.token, &offer, &whole).await;
     world
-        .patch(&trader.token, &offer, &json!({"stock": 0, "status": "draft"}))
-        .await
-        .expect(200);
+        .patched(&trader.token, &offer, &json!({"stock": 0, "status": "draft"}))
+        .await;
     // What the marketplace did itself is not told.
-    moderate(&world, &trader, &offer, "reject").await;
-    feed_again(&world, &trader, &offer, json!({"stock": 9})).await;
-    world
-        .patch(&trader.token, &offer, &json!({"stock": 4}))
+    let rejection = json!({"decision": "reject"});
+    office(&world, &trader, &offer, "moderation", rejection)
         .await
         .expect(200);
-    let of_offer = async || {
-        let items = world.caught_up_feed().await;
-        let items: Vec<_> = items
-            .into_iter()
-            .filter(|item| item["offer_id"] == offer.as_str())
-            .collect();
-        (items.iter().any(|item| item["stock"] == 4)).then_some(items)
-    };
-    let items = eventually("the last change", of_offer).await;
-    let mut first: Vec<_> = items[..3]
-        .iter()
-        .map(|item| item["kind"].as_str().unwrap())
-        .collect();
+    world
+        .feed_again(&trader.seller, &offer, json!({"stock": 9}))
+        .await;
+    world.patched(&trader.token, &offer, &json!({"stock": 4})).await;
+    let told = world.caught_up_feed().await;
+    assert_eq!(told.len(), 4, "{told:#?}");
+    let mut first: Vec<_> = told[..3].iter().map(|item| text(item, "kind")).collect();
     first.sort_unstable();
     assert_eq!(
         first,
-        [
-            "offer.price_changed",
-            "offer.status_changed",
-            "offer.stock_changed"
-        ]
+        ["price", "status", "stock"].map(|field| format!("offer.{field}_changed"))
     );
-    assert_eq!(items.len(), 4, "{items:#?}");
     let common = json!({"kind": "offer.stock_changed", "seller_id": trader.seller.id, "offer_id": offer});
-    let last = merged(common, json!({"at": items[3]["at"], "stock": 4}));
-    assert_eq!(items[3], last);
-    let price = items
-        .iter()
-        .find(|item| item["kind"] == "offer.price_changed")
-        .unwrap();
-    assert_eq!(price["price"], pln(5));
+    assert_eq!(told[3], merged(common, json!({"at": told[3]["at"], "stock": 4})));
+    let price = told.iter().find(|item| item["kind"] == "offer.price_changed");
+    assert_eq!(price.unwrap()["price"], pln(5));
 }

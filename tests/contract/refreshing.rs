@@ -1,190 +1,122 @@
 //! `POST /oauth/token` with `refresh_token`: rotation, reuse, and the scopes of what comes of it.
 
-use blackbox::{Expect, Pair};
+use std::collections::HashSet;
+
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::{instant, world_of_consent};
+use crate::{instant, with_partner};
 
 #[tokio::test]
-async fn each_refresh_gives_a_new_pair_and_leaves_earlier_access_tokens() {
-    let world = world_of_consent().await;
-    let mut member = world.member().await;
-    let application = world.partner(&world.seller().await, &["offers:read"]).await;
+async fn each_refresh_gives_a_new_pair_and_reuse_ends_the_whole_family_and_no_other() {
+    let (world, mut member, application) = with_partner(&["offers:read"]).await;
     let mut pairs = vec![world.pair(&mut member.browser, &application, "offers:read").await];
-    for _ in 0..3 {
-        let last = pairs.last().unwrap();
-        pairs.push(Pair::of(world.refresh(&application, &last.refresh).await));
+    let other = world.pair(&mut member.browser, &application, "offers:read").await;
+    for n in 0..3 {
+        let next = world.refreshed(&application, &pairs[n].refresh).await;
+        pairs.push(next);
     }
+    // Earlier access tokens live on.
     for pair in &pairs {
         assert!(world.works(&pair.access).await);
         assert_eq!(pair.scope, "offers:read");
     }
-    let distinct: std::collections::HashSet<_> = pairs
+    let distinct: HashSet<_> = pairs
         .iter()
         .flat_map(|pair| [&pair.access, &pair.refresh])
         .collect();
     assert_eq!(distinct.len(), 8);
-}
-
-#[tokio::test]
-async fn reuse_ends_the_whole_family_and_no_other() {
-    let world = world_of_consent().await;
-    let mut member = world.member().await;
-    let application = world.partner(&world.seller().await, &["offers:read"]).await;
-    let first = world.pair(&mut member.browser, &application, "offers:read").await;
-    let other = world.pair(&mut member.browser, &application, "offers:read").await;
-    let second = Pair::of(world.refresh(&application, &first.refresh).await);
-    let third = Pair::of(world.refresh(&application, &second.refresh).await);
     world
-        .refresh(&application, &first.refresh)
-        .await
-        .oauth_error(400, "invalid_grant");
-    for pair in [&first, &second, &third] {
+        .refresh_fails(&application, &pairs[0].refresh, 400, "invalid_grant")
+        .await;
+    for pair in &pairs {
         world.has_ended(&application, pair).await;
     }
     assert!(world.works(&other.access).await);
-    world.refresh(&application, &other.refresh).await.expect(200);
+    world.refreshed(&application, &other.refresh).await;
 }
 
 #[tokio::test]
 async fn what_is_no_refresh_token_of_the_client_is_refused_without_harm() {
-    let world = world_of_consent().await;
-    let mut member = world.member().await;
-    let owner = world.seller().await;
-    let (application, other) = (
-        world.partner(&owner, &["offers:read"]).await,
-        world.partner(&owner, &["offers:read"]).await,
-    );
+    let (world, mut member, application) = with_partner(&["offers:read"]).await;
+    let other = world.partner(&world.seller().await, &["offers:read"]).await;
     let used = world.pair(&mut member.browser, &application, "offers:read").await;
-    let pair = Pair::of(world.refresh(&application, &used.refresh).await);
+    let pair = world.refreshed(&application, &used.refresh).await;
+    let shorter = &pair.refresh[..pair.refresh.len() - 1];
     for token in [
         &pair.access,
         "ps_rt_",
         "nonsense",
-        &pair.refresh[..pair.refresh.len() - 1],
+        shorter,
         &pair.refresh.to_uppercase(),
     ] {
         world
-            .refresh(&application, token)
-            .await
-            .oauth_error(400, "invalid_grant");
+            .refresh_fails(&application, token, 400, "invalid_grant")
+            .await;
     }
     world
-        .refresh(&application, "")
-        .await
-        .oauth_error(400, "invalid_request");
+        .refresh_fails(&application, "", 400, "invalid_request")
+        .await;
     // Neither a living nor a used token tells another client anything, and nothing happens to it.
-    world
-        .refresh(&other, &pair.refresh)
-        .await
-        .oauth_error(400, "invalid_grant");
-    world
-        .refresh(&other, &used.refresh)
-        .await
-        .oauth_error(400, "invalid_grant");
+    for token in [&pair.refresh, &used.refresh] {
+        world.refresh_fails(&other, token, 400, "invalid_grant").await;
+    }
     let mut stranger = application.clone();
-    stranger.client_secret = other.client_secret.clone();
+    stranger.client_secret = other.client_secret;
     world
-        .refresh(&stranger, &used.refresh)
-        .await
-        .oauth_error(401, "invalid_client");
+        .refresh_fails(&stranger, &used.refresh, 401, "invalid_client")
+        .await;
     assert!(world.works(&pair.access).await);
-    world.refresh(&application, &pair.refresh).await.expect(200);
+    world.refreshed(&application, &pair.refresh).await;
 }
 
 #[tokio::test]
 async fn a_refresh_token_lives_90_days_from_its_own_issue() {
-    let world = world_of_consent().await;
-    let member = world.member().await;
-    let application = world.partner(&world.seller().await, &["offers:read"]).await;
+    let (world, member, application) = with_partner(&["offers:read"]).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let mut browser = world.browser_of(&member.seller).await;
     let first = world.pair(&mut browser, &application, "offers:read").await;
     let late = world.pair(&mut browser, &application, "offers:read").await;
-    let day = TimeDelta::days(1);
-    clock
-        .freeze(instant("2040-01-01T12:00:00Z") + day * 90 - TimeDelta::milliseconds(1))
-        .await;
+    let end = instant("2040-01-01T12:00:00Z") + TimeDelta::days(90);
+    clock.freeze(end - TimeDelta::milliseconds(1)).await;
     assert!(!world.works(&first.access).await);
-    let second = Pair::of(world.refresh(&application, &first.refresh).await);
+    let second = world.refreshed(&application, &first.refresh).await;
     assert!(world.works(&second.access).await);
-    clock.freeze(instant("2040-01-01T12:00:00Z") + day * 90).await;
+    clock.freeze(end).await;
     // Expired, not reused: the family of a token that nobody used has not been harmed, but it is of no use any more.
     world
-        .refresh(&application, &late.refresh)
-        .await
-        .oauth_error(400, "invalid_grant");
-    clock.advance(day * 20).await;
-    clock.advance(day * 20).await;
-    clock.advance(day * 20).await;
-    world.refresh(&application, &second.refresh).await.expect(200);
+        .refresh_fails(&application, &late.refresh, 400, "invalid_grant")
+        .await;
+    clock.freeze(end + TimeDelta::days(60)).await;
+    world.refreshed(&application, &second.refresh).await;
 }
 
 #[tokio::test]
 async fn scopes_never_grow_and_a_pair_refreshed_while_narrow_stays_narrow() {
-    let world = world_of_consent().await;
-    let mut member = world.member().await;
     let all = ["offers:read", "orders:read"];
-    let application = world.partner(&world.seller().await, &all).await;
-    let id = &application.client_id;
+    let (world, mut member, application) = with_partner(&all).await;
     let wide = world
-        .pair(&mut member.browser, &application, "offers:read orders:read")
+        .pair(&mut member.browser, &application, &all.join(" "))
         .await;
-    let scopes = async |token: &str| world.get(token, "/v1/me").await.expect(200).json()["scopes"].clone();
-
+    let scopes = async |token: &str| world.read(token, "/v1/me").await["scopes"].take();
     world
-        .adjust(id, &json!({"scopes": ["orders:read", "messaging"]}))
-        .await
-        .expect(200);
+        .set_scopes(&application, &["orders:read", "messaging"])
+        .await;
     assert_eq!(scopes(&wide.access).await, json!(["orders:read"]));
-    let narrow = Pair::of(world.refresh(&application, &wide.refresh).await);
+    let narrow = world.refreshed(&application, &wide.refresh).await;
     assert_eq!(narrow.scope, "orders:read");
-
-    world.adjust(id, &json!({"scopes": all})).await.expect(200);
+    world.set_scopes(&application, &all).await;
     assert_eq!(scopes(&wide.access).await, json!(all));
     assert_eq!(scopes(&narrow.access).await, json!(["orders:read"]));
-
-    world
-        .adjust(id, &json!({"scopes": ["messaging"]}))
-        .await
-        .expect(200);
+    world.set_scopes(&application, &["messaging"]).await;
     assert_eq!(scopes(&narrow.access).await, json!([]));
     world
-        .refresh(&application, &narrow.refresh)
-        .await
-        .oauth_error(400, "invalid_grant");
-    world
-        .adjust(
-            id,
-            &json!({"scopes": ["offers:read", "orders:read", "messaging"]}),
-        )
-        .await
-        .expect(200);
-    // The token was not touched by the refusal.
-    assert_eq!(
-        Pair::of(world.refresh(&application, &narrow.refresh).await).scope,
-        "orders:read"
-    );
-}
-
-#[tokio::test]
-async fn rotating_the_secret_revokes_nothing() {
-    let world = world_of_consent().await;
-    let mut owner = world.member().await;
-    let mut application = world.partner(&owner.seller, &["offers:read"]).await;
-    let pair = world.pair(&mut owner.browser, &application, "offers:read").await;
-    let page = owner
-        .browser
-        .open(&format!("/panel/applications/{}", application.client_id))
+        .refresh_fails(&application, &narrow.refresh, 400, "invalid_grant")
         .await;
-    let form = page.form(&format!("/panel/applications/{}/secret", application.client_id));
-    let secret = owner.browser.submit(&form).await.expect(200).text_of("secret");
-    assert!(world.works(&pair.access).await);
+    // The token was not touched by the refusal.
     world
-        .refresh(&application, &pair.refresh)
-        .await
-        .oauth_error(401, "invalid_client");
-    application.client_secret = secret;
-    world.refresh(&application, &pair.refresh).await.expect(200);
+        .set_scopes(&application, &["offers:read", "orders:read", "messaging"])
+        .await;
+    let next = world.refreshed(&application, &narrow.refresh).await;
+    assert_eq!(next.scope, "orders:read");
 }

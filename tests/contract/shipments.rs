@@ -1,9 +1,9 @@
 //! `POST /v1/orders/{id}/shipments`: what a report may say, what it does, and when it is refused.
 
-use blackbox::{Expect, Trader, World, entry, line, offer_id, parcel, whole};
+use blackbox::{Expect, Trader, World, all_invalid, entry, line, merged, offer_id, parcel, sorted, whole};
 use serde_json::{Value, json};
 
-use crate::world;
+use crate::{world, world_of_trade};
 
 async fn prepared() -> (World, Trader) {
     let world = world().await;
@@ -47,11 +47,7 @@ async fn a_shipment_of_every_carrier() {
         let order = world.paid_order(&trader).await;
         let body = json!({"carrier": carrier, "tracking_number": "Ab-1"});
         // The number serves in place of the id, and tracking numbers may repeat.
-        let shipment = world
-            .ship(&trader.token, &order.number, &body)
-            .await
-            .expect(201)
-            .json();
+        let shipment = world.shipped(&trader.token, &order.number, &body).await;
         let seen = world.order(&trader.token, &order.id).await;
         let url = if page.is_empty() { Value::Null } else { json!(page) };
         let expected = json!({
@@ -76,107 +72,84 @@ async fn every_bad_value_is_told_by_its_path_and_ships_nothing() {
     let (world, trader) = prepared().await;
     let order = world.paid_order(&trader).await;
     let many: Vec<_> = (0..1001).map(offer_id).collect();
-    let long = "A".repeat(65);
-    let with = |changes: Value| blackbox::merged(parcel("AAAA1"), changes);
-    for (body, paths) in [
-        (json!({"tracking_number": "AAAA1"}), vec!["carrier"]),
-        (json!({"carrier": "dpd"}), vec!["tracking_number"]),
-        (with(json!({"carrier": "tnt"})), vec!["carrier"]),
-        (with(json!({"carrier": "DPD"})), vec!["carrier"]),
-        (with(json!({"carrier": null})), vec!["carrier"]),
-        (with(json!({"tracking_number": "AAA"})), vec!["tracking_number"]),
-        (with(json!({"tracking_number": long})), vec!["tracking_number"]),
-        (
-            with(json!({"tracking_number": "AAAA 1"})),
-            vec!["tracking_number"],
-        ),
-        (
-            with(json!({"tracking_number": "AAAA1\n"})),
-            vec!["tracking_number"],
-        ),
-        (
-            with(json!({"tracking_number": " AAAA1"})),
-            vec!["tracking_number"],
-        ),
-        (
-            with(json!({"tracking_number": "AAAA_1"})),
-            vec!["tracking_number"],
-        ),
-        (with(json!({"tracking_number": "ŻAAA1"})), vec!["tracking_number"]),
-        (with(json!({"tracking_number": 12345})), vec!["tracking_number"]),
-        (with(json!({"item_ids": []})), vec!["item_ids"]),
-        (with(json!({"item_ids": null})), vec!["item_ids"]),
-        (with(json!({"item_ids": "x"})), vec!["item_ids"]),
-        (with(json!({"item_ids": many})), vec!["item_ids"]),
-        (with(json!({"item_ids": [7]})), vec!["item_ids[0]"]),
-        (with(json!({"note": "x"})), vec!["note"]),
-        (
-            json!({"x": 1, "item_ids": [], "tracking_number": "", "carrier": ""}),
-            vec!["carrier", "tracking_number", "item_ids", "x"],
-        ),
-    ] {
-        let answer = world.ship(&trader.token, &order.id, &body).await;
-        assert_eq!(answer.status, 400, "{paths:?}: {answer:?}");
-        answer.invalid(&paths);
+    let long = json!({"tracking_number": "A".repeat(65)});
+    for (changes, path) in [(long, "tracking_number"), (json!({"item_ids": many}), "item_ids")] {
+        let body = merged(parcel("AAAA1"), changes);
+        world.ship(&trader.token, &order.id, &body).await.invalid(&[path]);
     }
-    let empty = world.ship(&trader.token, &order.id, &json!({})).await;
-    empty.invalid(&["carrier", "tracking_number"]);
+    let table = r#"
+        {}                                              => carrier tracking_number
+        {"tracking_number":"AAAA1"}                     => carrier
+        {"carrier":"dpd"}                               => tracking_number
+        {"carrier":"tnt","tracking_number":"AAAA1"}     => carrier
+        {"carrier":"DPD","tracking_number":"AAAA1"}     => carrier
+        {"carrier":null,"tracking_number":"AAAA1"}      => carrier
+        {"carrier":"dpd","tracking_number":"AAA"}       => tracking_number
+        {"carrier":"dpd","tracking_number":"AAAA 1"}    => tracking_number
+        {"carrier":"dpd","tracking_number":"AAAA1\n"}   => tracking_number
+        {"carrier":"dpd","tracking_number":" AAAA1"}    => tracking_number
+        {"carrier":"dpd","tracking_number":"AAAA_1"}    => tracking_number
+        {"carrier":"dpd","tracking_number":"ŻAAA1"}     => tracking_number
+        {"carrier":"dpd","tracking_number":12345}       => tracking_number
+        {"carrier":"dpd","tracking_number":"AAAA1","item_ids":[]}   => item_ids
+        {"carrier":"dpd","tracking_number":"AAAA1","item_ids":null} => item_ids
+        {"carrier":"dpd","tracking_number":"AAAA1","item_ids":"x"}  => item_ids
+        {"carrier":"dpd","tracking_number":"AAAA1","item_ids":[7]}  => item_ids[0]
+        {"carrier":"dpd","tracking_number":"AAAA1","note":"x"}      => note
+        {"x":1,"item_ids":[],"tracking_number":"","carrier":""}     => carrier tracking_number item_ids x"#;
+    let ship = async |body: &str| world.ship(&trader.token, &order.id, &body.parse().unwrap()).await;
+    all_invalid(table, ship).await;
     assert_eq!(
         world.order(&trader.token, &order.id).await["status"],
         "processing"
     );
     for good in ["AAAA", &"9".repeat(64), "----"] {
         let order = world.paid_order(&trader).await;
-        let made = world
-            .ship(&trader.token, &order.id, &parcel(good))
-            .await
-            .expect(201)
-            .json();
+        let made = world.shipped(&trader.token, &order.id, &parcel(good)).await;
         assert_eq!(made["tracking_number"], good, "neither trimmed nor re-cased");
     }
+    // The answer can be cut down to some fields.
+    let send = async |fields: &str| {
+        let path = format!("/v1/orders/{}/shipments?fields={fields}", order.id);
+        let request = world.at("POST", &path).bearer(&trader.token);
+        request.json(&parcel("AAAA1")).send().await
+    };
+    for bad in ["nothing", ""] {
+        send(bad).await.invalid(&["fields"]);
+    }
+    let made = send("carrier,carrier").await.expect(201).json();
+    assert_eq!(made, json!({"id": made["id"], "carrier": "dpd"}));
 }
 
 #[tokio::test]
 async fn item_ids_are_checked_against_the_sellers_own_items() {
-    let (world, trader) = prepared().await;
-    let offers = [
-        world.any_offer(&trader.seller, json!({})).await,
-        world.any_offer(&trader.seller, json!({})).await,
-    ];
+    let (world, trader, first) = world_of_trade().await;
+    let second = world.any_offer(&trader.seller, json!({})).await;
     let elsewhere = world.any_offer(&trader.seller, json!({})).await;
-    let lines = [
-        line(&trader.seller, &offers[0], 1),
-        line(&trader.seller, &offers[1], 1),
-    ];
-    let order = world.paid(&lines, json!({})).await;
+    let order = world.ordered(&trader.seller, &[&first, &second]).await;
+    world.settled(&order.id, "payment").await;
     let ship = async |ids: &[&str]| {
-        let body = blackbox::merged(parcel("AAAA1"), json!({"item_ids": ids}));
+        let body = merged(parcel("AAAA1"), json!({"item_ids": ids}));
         world.ship(&trader.token, &order.id, &body).await
     };
-    ship(&[&offers[0], &offers[0]]).await.invalid(&["item_ids[1]"]);
-    ship(&[&offers[0], &elsewhere]).await.invalid(&["item_ids[1]"]);
-    ship(&["x", &offers[0]]).await.invalid(&["item_ids[0]"]);
-    ship(&[&elsewhere, &offers[0], &offer_id(1)])
-        .await
-        .invalid(&["item_ids[0]", "item_ids[2]"]);
-    let made = ship(&[&offers[1]]).await.expect(201).json();
-    let mut ids: Vec<_> = made["item_ids"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|id| id.as_str().unwrap())
-        .collect();
-    ids.sort_unstable();
-    let mut all = [offers[0].as_str(), offers[1].as_str()];
-    all.sort_unstable();
-    assert_eq!(ids, all, "the whole order is shipped");
+    ship(&[&first, &first]).await.invalid(&["item_ids[1]"]);
+    ship(&[&first, &elsewhere]).await.invalid(&["item_ids[1]"]);
+    ship(&["x", &first]).await.invalid(&["item_ids[0]"]);
+    let two = ship(&[&elsewhere, &first, &offer_id(1)]).await;
+    two.invalid(&["item_ids[0]", "item_ids[2]"]);
+    let made = ship(&[&second]).await.expect(201).json();
+    let all = json!([first, second]);
+    assert_eq!(
+        sorted(&made["item_ids"]),
+        sorted(&all),
+        "the whole order is shipped"
+    );
 }
 
 #[tokio::test]
 async fn refusals_in_their_order() {
-    let (world, trader) = prepared().await;
+    let (world, trader, mine) = world_of_trade().await;
     let other = world.trader().await;
-    let mine = world.any_offer(&trader.seller, json!({})).await;
     let theirs = world.any_offer(&other.seller, json!({})).await;
     let both = [line(&trader.seller, &mine, 1), line(&other.seller, &theirs, 1)];
     let ship = async |order: &str| world.ship(&trader.token, order, &parcel("AAAA1")).await;
@@ -184,16 +157,13 @@ async fn refusals_in_their_order() {
     // Several sellers, and cancelled before payment: the cancellation is told first.
     let order = world.unpaid(&both, json!({})).await;
     refused(&order.id, "order_unpaid").await;
-    world.settle(&order.id, "cancellation").await.expect(200);
+    world.settled(&order.id, "cancellation").await;
     refused(&order.id, "order_cancelled").await;
     let order = world.paid(&both, json!({})).await;
     let answer = ship(&order.id).await;
     answer.refused(409, "multi_seller_order");
-    assert_eq!(
-        answer.json()["errors"][0]["item_ids"],
-        json!([mine]),
-        "the caller's own items only"
-    );
+    let items = &answer.json()["errors"][0]["item_ids"];
+    assert_eq!(items, &json!([mine]), "the caller's own items only");
     assert_eq!(
         world.order(&trader.token, &order.id).await["status"],
         "processing"
@@ -202,13 +172,13 @@ async fn refusals_in_their_order() {
     let part = json!({"seller_id": trader.seller.id, "carrier": "dpd", "tracking_number": "AAAA1"});
     world.market_ship(&order.id, &part).await.expect(201);
     refused(&order.id, "already_shipped").await;
-    world.settle(&order.id, "delivery").await.expect(200);
+    world.settled(&order.id, "delivery").await;
     refused(&order.id, "already_shipped").await;
     let single = world.paid_order(&trader).await;
     ship(&single.id).await.expect(201);
     refused(&single.number, "already_shipped").await;
     let cancelled = world.paid_order(&trader).await;
-    world.settle(&cancelled.id, "cancellation").await.expect(200);
+    world.settled(&cancelled.id, "cancellation").await;
     refused(&cancelled.id, "order_cancelled").await;
 }
 
@@ -217,26 +187,20 @@ async fn not_found_comes_before_items_and_items_before_the_state() {
     let (world, trader) = prepared().await;
     let order = world.paid_order(&trader).await;
     let stranger = world.trader().await;
-    let foreign = blackbox::merged(parcel("AAAA1"), json!({"item_ids": [offer_id(1)]}));
+    let foreign = merged(parcel("AAAA1"), json!({"item_ids": [offer_id(1)]}));
     for (token, id) in [
         (&stranger.token, order.id.as_str()),
         (&trader.token, "PL-NOTHING"),
         (&trader.token, "%00"),
     ] {
-        world
-            .ship(token, id, &foreign)
-            .await
-            .is_problem(404, &[whole("not_found")]);
+        let answer = world.ship(token, id, &foreign).await;
+        answer.is_problem(404, &[whole("not_found")]);
     }
-    world.settle(&order.id, "cancellation").await.expect(200);
-    world
-        .ship(&trader.token, &order.id, &foreign)
-        .await
-        .is_problem(400, &[entry("validation_error", "item_ids[0]")]);
-    world
-        .ship(&stranger.token, &order.id, &json!({}))
-        .await
-        .invalid(&["carrier", "tracking_number"]);
+    world.settled(&order.id, "cancellation").await;
+    let answer = world.ship(&trader.token, &order.id, &foreign).await;
+    answer.is_problem(400, &[entry("validation_error", "item_ids[0]")]);
+    let answer = world.ship(&stranger.token, &order.id, &json!({})).await;
+    answer.invalid(&["carrier", "tracking_number"]);
     let reader = world.personal_token(&trader.seller, &["orders:read"]).await.token;
     let answer = world.ship(&reader, "PL-NOTHING", &json!({})).await;
     answer.refused(403, "insufficient_scope");
@@ -250,41 +214,15 @@ async fn not_found_comes_before_items_and_items_before_the_state() {
 
 #[tokio::test]
 async fn a_buyer_who_cannot_be_told_is_not_notified() {
-    let (world, trader) = prepared().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
+    let (world, trader, offer) = world_of_trade().await;
     for changes in [
         json!({"buyer": null}),
         json!({"buyer": {"name": "Ewa"}}),
         json!({"is_test": true}),
     ] {
         let order = world.paid(&[line(&trader.seller, &offer, 1)], changes).await;
-        let made = world
-            .ship(&trader.token, &order.id, &parcel("AAAA1"))
-            .await
-            .expect(201)
-            .json();
+        let made = world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
         assert_eq!(made["buyer_notified"], false);
         assert_eq!(world.mails(&order.id).await, 0);
     }
-}
-
-#[tokio::test]
-async fn the_answer_can_be_cut_down_to_some_fields() {
-    let (world, trader) = prepared().await;
-    let order = world.paid_order(&trader).await;
-    let path = format!("{}/shipments?fields=", order.id);
-    let send = async |fields: &str| {
-        let url = world.url(&format!("/v1/orders/{path}{fields}"));
-        world
-            .client
-            .post(&url)
-            .bearer(&trader.token)
-            .json(&parcel("AAAA1"))
-            .send()
-            .await
-    };
-    send("nothing").await.invalid(&["fields"]);
-    send("").await.invalid(&["fields"]);
-    let made = send("carrier,carrier").await.expect(201).json();
-    assert_eq!(made, json!({"id": made["id"], "carrier": "dpd"}));
 }

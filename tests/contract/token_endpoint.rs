@@ -6,10 +6,7 @@ use testkit::{Answer, Request};
 
 /// A POST to the token endpoint. It needs no User-Agent.
 pub(crate) fn asking(world: &World) -> Request {
-    world
-        .client
-        .post(&world.url("/oauth/token"))
-        .without("user-agent")
+    world.at("POST", "/oauth/token").without("user-agent")
 }
 
 /// Sends a form.
@@ -19,11 +16,8 @@ pub(crate) async fn form(world: &World, body: &str) -> Answer {
 
 /// Sends a form with Basic credentials.
 pub(crate) async fn form_with_basic(world: &World, credentials: &str, body: &str) -> Answer {
-    asking(world)
-        .header("authorization", &basic(credentials))
-        .form(body)
-        .send()
-        .await
+    let request = asking(world).header("authorization", &basic(credentials));
+    request.form(body).send().await
 }
 
 /// The value of an Authorization header from `id:secret`.

@@ -7,8 +7,10 @@ use testkit::{Answer, ServerOptions, TestClock};
 use crate::{
     PROGRAM, instant,
     token_endpoint::{asking, form, proper},
-    world,
+    world, world_with,
 };
+
+const ODD: &str = "grant_type=password";
 
 async fn frozen(world: &World) -> TestClock {
     world.stop_clock("2040-01-01T12:00:30.25Z").await
@@ -16,18 +18,12 @@ async fn frozen(world: &World) -> TestClock {
 
 /// A world that believes `X-Forwarded-For`, since its peer is a trusted proxy.
 async fn behind_a_proxy(proxies: &str) -> World {
-    World::with(PROGRAM, |options| {
-        options.set("SELLER_API__SERVER__TRUSTED_PROXIES", proxies)
-    })
-    .await
+    world_with(&[("SERVER__TRUSTED_PROXIES", proxies)]).await
 }
 
 async fn form_from(world: &World, address: &str, body: &str) -> Answer {
-    asking(world)
-        .header("x-forwarded-for", address)
-        .form(body)
-        .send()
-        .await
+    let request = asking(world).header("x-forwarded-for", address);
+    request.form(body).send().await
 }
 
 fn is_limited(answer: &Answer) {
@@ -40,51 +36,24 @@ async fn an_address_has_30_requests_a_minute_over_all_processes_whatever_they_ar
     let world = world().await;
     let clock = frozen(&world).await;
     let second = world.another().await;
+    let urls = [&world.server.base_url, &second.base_url].map(|base| format!("{base}/oauth/token"));
     let application = world.application(&world.seller().await, &["offers:read"]).await;
+    let proper = proper(&application);
     for n in 0..30 {
-        let body = match n % 3 {
-            0 => proper(&application),
-            1 => "grant_type=password".to_owned(),
-            _ => "grant_type=client_credentials&client_id=nobody&client_secret=x".to_owned(),
-        };
-        let base = if n % 2 == 0 {
-            &world.server.base_url
-        } else {
-            &second.base_url
-        };
-        let answer = world
-            .client
-            .post(&format!("{base}/oauth/token"))
-            .form(&body)
-            .send()
-            .await;
+        let nobody = "grant_type=client_credentials&client_id=nobody&client_secret=x";
+        let body = [&proper, ODD, nobody][n % 3];
+        let answer = world.client.post(&urls[n % 2]).form(body).send().await;
         assert_ne!(answer.status, 429, "request {}", n + 1);
     }
-    is_limited(&form(&world, &proper(&application)).await);
-    is_limited(
-        &asking(&world)
-            .header("content-type", "text/plain")
-            .body("x")
-            .send()
-            .await,
-    );
-    is_limited(
-        &world
-            .client
-            .post(&format!("{}/oauth/token", second.base_url))
-            .send()
-            .await,
-    );
+    let no_form = asking(&world).header("content-type", "text/plain").body("x");
+    for request in [asking(&world).form(&proper), no_form, world.client.post(&urls[1])] {
+        is_limited(&request.send().await);
+    }
     clock.freeze(instant("2040-01-01T12:00:59.999999Z")).await;
-    assert_eq!(
-        form(&world, &proper(&application))
-            .await
-            .expect(429)
-            .must("retry-after"),
-        "1"
-    );
+    let last = form(&world, &proper).await.expect(429);
+    assert_eq!(last.must("retry-after"), "1");
     clock.advance(TimeDelta::milliseconds(1)).await;
-    form(&world, &proper(&application)).await.expect(200);
+    form(&world, &proper).await.expect(200);
 }
 
 #[tokio::test]
@@ -92,46 +61,33 @@ async fn the_address_comes_from_a_trusted_proxy_alone() {
     let world = world().await;
     frozen(&world).await;
     for n in 0..30 {
-        form_from(&world, &format!("203.0.113.{n}"), "grant_type=password")
+        form_from(&world, &format!("203.0.113.{n}"), ODD)
             .await
             .expect(400);
     }
-    is_limited(&form_from(&world, "198.51.100.1", "grant_type=password").await);
-    let forwarded = asking(&world)
-        .header("forwarded", "for=198.51.100.1")
-        .form("grant_type=password");
+    is_limited(&form_from(&world, "198.51.100.1", ODD).await);
+    let forwarded = asking(&world).header("forwarded", "for=198.51.100.1").form(ODD);
     is_limited(&forwarded.send().await);
-
     let world = behind_a_proxy("192.0.2.0/24,127.0.0.1").await;
     frozen(&world).await;
-    for _ in 0..30 {
-        form_from(&world, "203.0.113.7", "grant_type=password")
-            .await
-            .expect(400);
-    }
-    is_limited(&form_from(&world, "203.0.113.7", "grant_type=password").await);
-    form_from(&world, "203.0.113.8", "grant_type=password")
-        .await
-        .expect(400);
-    // What a client writes into the header itself stands to the left of what the proxy adds.
-    is_limited(&form_from(&world, "198.51.100.1, 203.0.113.7", "grant_type=password").await);
-    is_limited(&form_from(&world, "203.0.113.7, 192.0.2.9", "grant_type=password").await);
-}
-
-#[tokio::test]
-async fn an_ipv6_network_of_64_bits_is_one_address() {
-    let world = behind_a_proxy("127.0.0.0/8").await;
-    frozen(&world).await;
     for n in 0..30 {
-        let address = format!("2001:db8:1:2:{n:x}::1");
-        form_from(&world, &address, "grant_type=password")
-            .await
-            .expect(400);
+        // An IPv6 network of 64 bits is one address.
+        for address in ["203.0.113.7", &format!("2001:db8:1:2:{n:x}::1")] {
+            form_from(&world, address, ODD).await.expect(400);
+        }
     }
-    is_limited(&form_from(&world, "2001:db8:1:2:ffff::", "grant_type=password").await);
-    form_from(&world, "2001:db8:1:3::1", "grant_type=password")
-        .await
-        .expect(400);
+    for address in [
+        "203.0.113.7",
+        "2001:db8:1:2:ffff::",
+        // What a client writes into the header itself stands to the left of what the proxy adds.
+        "198.51.100.1, 203.0.113.7",
+        "203.0.113.7, 192.0.2.9",
+    ] {
+        is_limited(&form_from(&world, address, ODD).await);
+    }
+    for address in ["203.0.113.8", "2001:db8:1:3::1"] {
+        form_from(&world, address, ODD).await.expect(400);
+    }
 }
 
 #[tokio::test]
@@ -139,30 +95,29 @@ async fn a_client_has_60_authenticated_requests_a_minute_from_anywhere() {
     let world = behind_a_proxy("127.0.0.1").await;
     let clock = frozen(&world).await;
     let second = world.another().await;
+    let urls = [&world.server.base_url, &second.base_url].map(|base| format!("{base}/oauth/token"));
     let seller = world.seller().await;
     let application = world.application(&seller, &["offers:read"]).await;
     let body = proper(&application);
+    // Nobody can lock a client out by failing in its name.
+    let wrong = body.replace("client_secret=pss_", "client_secret=pss_x");
+    for n in 0..70 {
+        form_from(&world, &format!("192.0.2.{n}"), &wrong)
+            .await
+            .expect(401);
+    }
+    // An authenticated request that fails counts too.
+    let failing = format!("{body}&scope=nothing");
     for n in 0..60 {
-        // An authenticated request that fails counts too.
-        let body = if n % 4 == 0 {
-            format!("{body}&scope=nothing")
-        } else {
-            body.clone()
-        };
-        let base = if n % 2 == 0 {
-            &world.server.base_url
-        } else {
-            &second.base_url
-        };
-        let request = world.client.post(&format!("{base}/oauth/token")).form(&body);
-        let answer = request
-            .header("x-forwarded-for", &format!("203.0.113.{n}"))
-            .send()
-            .await;
-        assert_ne!(answer.status, 429, "request {}", n + 1);
+        let request = world
+            .client
+            .post(&urls[n % 2])
+            .form(if n % 4 == 0 { &failing } else { &body });
+        let request = request.header("x-forwarded-for", &format!("203.0.113.{n}"));
+        assert_ne!(request.send().await.status, 429, "request {}", n + 1);
     }
     is_limited(&form_from(&world, "198.51.100.1", &body).await);
-    is_limited(&form_from(&world, "198.51.100.2", &format!("{body}&scope=nothing")).await);
+    is_limited(&form_from(&world, "198.51.100.2", &failing).await);
     let other = world.application(&seller, &["offers:read"]).await;
     form_from(&world, "198.51.100.3", &proper(&other))
         .await
@@ -172,111 +127,44 @@ async fn a_client_has_60_authenticated_requests_a_minute_from_anywhere() {
 }
 
 #[tokio::test]
-async fn nobody_can_lock_a_client_out_by_failing_in_its_name() {
-    let world = behind_a_proxy("127.0.0.1").await;
-    frozen(&world).await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let wrong = format!(
-        "grant_type=client_credentials&client_id={}&client_secret=pss_x",
-        application.client_id
-    );
-    for n in 0..70 {
-        form_from(&world, &format!("203.0.113.{n}"), &wrong)
-            .await
-            .expect(401);
-    }
-    form_from(&world, "198.51.100.1", &proper(&application))
-        .await
-        .expect(200);
-}
-
-#[tokio::test]
-async fn the_limits_are_settings() {
-    let world = World::with(PROGRAM, |options| {
-        options
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 5)
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 2)
-    })
+async fn the_limits_are_settings_and_a_client_over_its_limit_still_has_to_prove_who_it_is() {
+    let world = world_with(&[
+        ("OAUTH__TOKEN_LIMIT_PER_IP", "7"),
+        ("OAUTH__TOKEN_LIMIT_PER_CLIENT", "2"),
+    ])
     .await;
     frozen(&world).await;
     let application = world.application(&world.seller().await, &["offers:read"]).await;
+    let body = proper(&application);
     for status in [200, 200, 429, 429, 429] {
-        form(&world, &proper(&application)).await.expect(status);
+        form(&world, &body).await.expect(status);
     }
-    is_limited(&form(&world, "grant_type=password").await);
+    let wrong = form(&world, &format!("{body}x")).await;
+    wrong.oauth_error(401, "invalid_client");
+    let other = form(&world, &body.replace("client_credentials", "password")).await;
+    other.oauth_error(400, "unsupported_grant_type");
+    is_limited(&form(&world, ODD).await);
 }
 
+/// It has one thread, so that one of those that could warn is asked.
 #[tokio::test]
-async fn a_client_over_its_limit_still_has_to_prove_who_it_is() {
-    let world = World::with(PROGRAM, |options| {
-        options.set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 1)
-    })
-    .await;
-    frozen(&world).await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    form(&world, &proper(&application)).await.expect(200);
-    is_limited(&form(&world, &proper(&application)).await);
-    form(&world, &(proper(&application) + "x"))
-        .await
-        .oauth_error(401, "invalid_client");
-    form(
-        &world,
-        &proper(&application).replace("client_credentials", "password"),
-    )
-    .await
-    .oauth_error(400, "unsupported_grant_type");
-}
-
-#[tokio::test]
-async fn of_many_at_once_exactly_30_pass_over_two_processes() {
-    let world = world().await;
-    frozen(&world).await;
-    let second = world.another().await;
-    let asking = (0..80).map(|n| {
-        let base = if n % 2 == 0 {
-            &world.server.base_url
-        } else {
-            &second.base_url
-        };
-        let request = world
-            .client
-            .post(&format!("{base}/oauth/token"))
-            .form("grant_type=password");
-        tokio::spawn(request.send())
-    });
-    let mut passed = 0;
-    for asked in asking.collect::<Vec<_>>() {
-        match asked.await.unwrap().status {
-            400 => passed += 1,
-            status => assert_eq!(status, 429),
-        }
-    }
-    assert_eq!(passed, 30);
-}
-
-#[tokio::test]
-async fn a_proxy_that_nobody_trusts_is_warned_of_and_counted() {
-    let world = World::with(PROGRAM, ServerOptions::in_one_process).await;
+async fn a_proxy_that_nobody_trusts_is_warned_of_once_a_minute_and_counted() {
+    let one_thread = |options: ServerOptions| options.in_one_process().set("SELLER_API__SERVER__THREADS", 1);
+    let world = World::with(PROGRAM, one_thread).await;
     for _ in 0..5 {
-        form_from(&world, "203.0.113.7", "grant_type=password")
-            .await
-            .expect(400);
+        form_from(&world, "203.0.113.7", ODD).await.expect(400);
     }
-    let warned = |log: &str| {
-        log.lines()
-            .filter(|line| line.contains("WARN") && line.contains("X-Forwarded-For"))
-            .count()
+    let warnings = |log: &str| {
+        let lines = log
+            .lines()
+            .filter(|line| line.contains("WARN") && line.contains("X-Forwarded-For"));
+        lines.count()
     };
-    let log = world.server.log_with(|log| warned(log) > 0).await;
-    assert!(warned(&log) < 5, "not once for each request: {log}");
-    let metrics = world
-        .client
-        .get(&format!("{}/metrics", world.server.backoffice_url))
-        .send()
-        .await;
-    let text = String::from_utf8(metrics.bytes).unwrap();
-    let counted = text
-        .lines()
-        .find(|line| !line.starts_with('#') && line.contains("untrusted_forwarding"));
+    let url = format!("{}/metrics", world.server.backoffice_url);
+    let metrics = String::from_utf8(world.client.get(&url).send().await.bytes).unwrap();
+    let mut lines = metrics.lines().filter(|line| !line.starts_with('#'));
+    let counted = lines.find(|line| line.contains("untrusted_forwarding"));
     assert!(counted.is_some_and(|line| line.ends_with(" 5")), "{counted:?}");
+    let log = world.server.log_with(|log| warnings(log) > 0).await;
+    assert_eq!(warnings(&log), 1, "{log}");
 }

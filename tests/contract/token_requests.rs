@@ -1,241 +1,209 @@
-//! `POST /oauth/token`: the request's body, and the shape of what comes back.
+//! `POST /oauth/token`: the request's body, its scopes, and the shape of what comes back.
 
-use blackbox::{Expect, Wire, World, request_with_body};
-use reqwest::Method;
-use serde_json::json;
+use blackbox::{Application, Expect, Wire, World, request_with_body, sorted, text};
+use serde_json::{Value, json};
+use testkit::Answer;
 
 use crate::{
-    PROGRAM,
     token_endpoint::{asking, credentials, form, form_with_basic, proper},
-    world, world_of_many_tokens,
+    world, world_of_consent, world_with,
 };
+
+const URLENCODED: &str = "application/x-www-form-urlencoded";
+
+async fn application(world: &World) -> Application {
+    world.application(&world.seller().await, &["offers:read"]).await
+}
+
+async fn typed(world: &World, kind: &str, body: impl Into<Vec<u8>>) -> Answer {
+    let request = asking(world).header("content-type", kind);
+    request.body(body).send().await
+}
 
 #[tokio::test]
 async fn a_token_comes_with_type_lifetime_and_scope_but_no_refresh_token() {
-    let world = world().await;
-    let application = world
-        .application(&world.seller().await, &["offers:write", "offers:read"])
-        .await;
+    let world = world_with(&[("OAUTH__ACCESS_TOKEN_TTL", "90s")]).await;
+    assert_eq!(
+        world.token_answer(&application(&world).await).await.json()["expires_in"],
+        90
+    );
+    let world = crate::world().await;
+    let application = application(&world).await;
     let answer = form(&world, &proper(&application)).await.expect(200);
     assert_eq!(answer.must("cache-control"), "no-store");
     assert_eq!(answer.must("content-type"), "application/json");
     assert!(answer.must("x-trace-id").len() >= 8);
-    let mut json = answer.json();
-    let token = json["access_token"].take();
-    let token = token.as_str().unwrap();
+    let json = answer.json();
+    let token = text(&json, "access_token");
     assert!(
         token.starts_with("ps_at_") && token.len() > 40,
         "the token has its prefix and is long"
     );
     let expected =
-        json!({"access_token": null, "token_type": "Bearer", "expires_in": 43_200, "scope": json["scope"]});
+        json!({"access_token": token, "token_type": "Bearer", "expires_in": 43_200, "scope": "offers:read"});
     assert_eq!(json, expected);
-    let mut scopes: Vec<_> = json["scope"].as_str().unwrap().split(' ').collect();
-    scopes.sort_unstable();
-    assert_eq!(scopes, ["offers:read", "offers:write"]);
-    world.get(token, "/v1/me").await.expect(200);
-    assert_ne!(
-        form(&world, &proper(&application)).await.expect(200).json()["access_token"],
-        token
-    );
-}
-
-#[tokio::test]
-async fn the_lifetime_is_a_setting() {
-    let settings =
-        |options: testkit::ServerOptions| options.set("SELLER_API__OAUTH__ACCESS_TOKEN_TTL", "90s");
-    let world = World::with(PROGRAM, settings).await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    assert_eq!(
-        world.token_answer(&application).await.expect(200).json()["expires_in"],
-        90
-    );
-}
-
-#[tokio::test]
-async fn forms_and_json_are_read_with_any_case_and_charset_of_their_type() {
-    let world = world().await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let json = json!({
-        "grant_type": "client_credentials",
-        "client_id": application.client_id,
-        "client_secret": application.client_secret,
-    });
-    let (form, json) = (proper(&application), json.to_string());
-    let cases = [
-        ("application/x-www-form-urlencoded", &form),
-        ("application/x-www-form-urlencoded; charset=utf-8", &form),
-        ("Application/X-WWW-Form-Urlencoded;charset=UTF-8", &form),
-        ("application/json", &json),
-        ("APPLICATION/JSON", &json),
-        ("application/json; charset=\"utf-8\"", &json),
-    ];
-    for (kind, body) in cases {
-        let answer = asking(&world)
-            .header("content-type", kind)
-            .body(body.as_bytes())
-            .send()
-            .await;
-        assert_eq!(answer.status, 200, "{kind}: {answer:?}");
-    }
-    let encoded = form.replace("client_credentials", "client%5Fcredentials");
-    asking(&world).form(&encoded).send().await.expect(200);
-}
-
-#[tokio::test]
-async fn any_other_body_is_an_invalid_request() {
-    let world = world_of_many_tokens().await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let form = proper(&application);
-    let (id, secret) = (&application.client_id, &application.client_secret);
-    let with = |more: &str| {
-        format!(
-            r#"{{"grant_type":"client_credentials","client_id":"{id}","client_secret":"{secret}"{more}}}"#
-        )
-    };
-    let (repeated, of_a_number, null, list) = (
-        with(r#","client_id":"psa_x""#),
-        with(r#","scope":5"#),
-        with(r#","scope":null"#),
-        with(r#","scope":["x"]"#),
-    );
-    let (unknown_repeated, bom) = (with(r#","x":"1","x":"1""#), format!("\u{feff}{}", with("")));
-    let in_a_list = format!("[{}]", with(""));
-    let (json, urlencoded) = ("application/json", "application/x-www-form-urlencoded");
-    let (form_repeated, form_unknown_repeated) =
-        (format!("{form}&client_id={id}"), format!("{form}&x=1&x=1"));
-    let cases = [
-        ("text/plain", form.as_str()),
-        ("multipart/form-data", &form),
-        ("", &form),
-        (json, &form),
-        (json, "{"),
-        (json, ""),
-        (json, "\"text\""),
-        (json, "null"),
-        (json, &in_a_list),
-        (json, &repeated),
-        (json, &unknown_repeated),
-        (json, &of_a_number),
-        (json, &null),
-        (json, &list),
-        (json, &bom),
-        (urlencoded, &form_repeated),
-        (urlencoded, &form_unknown_repeated),
-    ];
-    for (kind, body) in cases {
-        let answer = asking(&world)
-            .header("content-type", kind)
-            .body(body)
-            .send()
-            .await;
-        assert_eq!(answer.status, 400, "{kind}: {body}");
-        answer.oauth_error(400, "invalid_request");
-    }
-    let not_utf8 = [form.as_bytes(), b"&x=%ff"].concat();
-    let answer = asking(&world)
-        .header("content-type", urlencoded)
-        .body(not_utf8)
-        .send()
-        .await;
-    assert!(matches!(answer.status, 200 | 400), "{answer:?}");
-}
-
-#[tokio::test]
-async fn what_the_grant_has_no_use_for_is_ignored() {
-    let world = world().await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
+    world.get(&token, "/v1/me").await.expect(200);
+    assert_ne!(world.token(&application).await, token);
+    // What the grant has no use for is ignored.
     let more = "&code=x&redirect_uri=y&code_verifier=z&refresh_token=r&resource=https://x&foo=bar&empty=";
     form(&world, &(proper(&application) + more)).await.expect(200);
 }
 
 #[tokio::test]
+async fn forms_and_json_are_read_with_any_case_and_charset_of_their_type() {
+    let world = world_of_consent().await;
+    let application = application(&world).await;
+    let (id, secret) = (&application.client_id, &application.client_secret);
+    let form = proper(&application);
+    let with = |more: &str| {
+        format!(
+            r#"{{"grant_type":"client_credentials","client_id":"{id}","client_secret":"{secret}"{more}}}"#
+        )
+    };
+    let form_types = "application/x-www-form-urlencoded|application/x-www-form-urlencoded; charset=utf-8|\
+        Application/X-WWW-Form-Urlencoded;charset=UTF-8";
+    let json_types = "application/json|APPLICATION/JSON|application/json; charset=\"utf-8\"";
+    for (types, body) in [(form_types, &form), (json_types, &with(""))] {
+        for kind in types.split('|') {
+            let answer = typed(&world, kind, body.as_bytes()).await;
+            assert_eq!(answer.status, 200, "{kind}: {answer:?}");
+        }
+    }
+    let encoded = form.replace("client_credentials", "client%5Fcredentials");
+    typed(&world, URLENCODED, encoded).await.expect(200);
+    // Any other body is an invalid request.
+    let json = "application/json";
+    for (kind, body) in [
+        ("text/plain", form.clone()),
+        ("multipart/form-data", form.clone()),
+        ("", form.clone()),
+        (json, form.clone()),
+        (json, "{".to_owned()),
+        (json, String::new()),
+        (json, "\"text\"".to_owned()),
+        (json, "null".to_owned()),
+        (json, format!("[{}]", with(""))),
+        (json, with(r#","client_id":"psa_x""#)),
+        (json, with(r#","x":"1","x":"1""#)),
+        (json, with(r#","scope":5"#)),
+        (json, with(r#","scope":null"#)),
+        (json, with(r#","scope":["x"]"#)),
+        (json, format!("\u{feff}{}", with(""))),
+        (URLENCODED, format!("{form}&client_id={id}")),
+        (URLENCODED, format!("{form}&x=1&x=1")),
+    ] {
+        let answer = typed(&world, kind, body.as_bytes()).await;
+        assert_eq!(answer.status, 400, "{kind}: {body}");
+        answer.oauth_error(400, "invalid_request");
+    }
+    let not_utf8 = typed(&world, URLENCODED, format!("{form}&x=%ff")).await;
+    assert!(matches!(not_utf8.status, 200 | 400), "{not_utf8:?}");
+}
+
+#[tokio::test]
 async fn a_missing_or_foreign_grant_type_is_unsupported() {
     let world = world().await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let device = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code";
-    for grant in [
-        "",
-        "grant_type=",
-        "grant_type=password",
-        "grant_type=implicit",
-        "grant_type=Client_Credentials",
+    let credentials = credentials(&application(&world).await);
+    let device = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code";
+    for (credentials, body) in [
+        (credentials.as_str(), ""),
+        (&credentials, "grant_type="),
+        (&credentials, "grant_type=password"),
+        (&credentials, "grant_type=implicit"),
+        (&credentials, "grant_type=Client_Credentials"),
+        (&credentials, device),
+        ("nobody:x", "grant_type=password"),
     ] {
-        let answer = form_with_basic(&world, &credentials(&application), grant).await;
+        let answer = form_with_basic(&world, credentials, body).await;
         answer.oauth_error(400, "unsupported_grant_type");
     }
-    let answer = form_with_basic(
-        &world,
-        &credentials(&application),
-        &format!("grant_type={device}"),
-    )
-    .await;
-    answer.oauth_error(400, "unsupported_grant_type");
-    form_with_basic(&world, "nobody:x", "grant_type=password")
-        .await
-        .oauth_error(400, "unsupported_grant_type");
-    form(&world, "grant_type=password&grant_type=password")
-        .await
-        .oauth_error(400, "invalid_request");
+    let twice = form(&world, "grant_type=password&grant_type=password").await;
+    twice.oauth_error(400, "invalid_request");
 }
 
 #[tokio::test]
 async fn a_body_may_have_16_kib() {
     let world = world().await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let kind = [("content-type", "application/x-www-form-urlencoded")];
+    let form = proper(&application(&world).await) + "&x=";
     let filled = |size: usize| {
-        let form = proper(&application) + "&x=";
-        let filler = "y".repeat(size - form.len());
-        request_with_body("POST", "/oauth/token", &kind, &(form + &filler))
+        let body = format!("{form}{}", "y".repeat(size - form.len()));
+        request_with_body("POST", "/oauth/token", &[("content-type", URLENCODED)], &body)
     };
-    Wire::exchange(&world.server.base_url, filled(16 * 1024))
-        .await
-        .expect(200);
+    let base = &world.server.base_url;
+    Wire::exchange(base, filled(16 * 1024)).await.expect(200);
     for size in [16 * 1024 + 1, 200 * 1024] {
-        let mut wire = Wire::connect(&world.server.base_url).await;
-        wire.send(filled(size)).await;
-        let answer = wire.answer().await.unwrap();
+        let answer = Wire::last(base, filled(size)).await;
         answer.oauth_error(400, "invalid_request");
         assert_eq!(answer.must("connection").to_lowercase(), "close");
-        assert!(wire.is_closed().await);
     }
 }
 
 #[tokio::test]
 async fn other_methods_and_paths_are_404_in_the_shape_of_oauth() {
     let world = world().await;
-    let get = |method: Method, path: &str| {
-        world
-            .client
-            .request(method, &world.url(path))
-            .without("user-agent")
-            .send()
-    };
-    for path in [
-        "/oauth/",
-        "/oauth/nothing",
-        "/oauth/token/",
-        "/oauth/Token",
-        "/oauth/token/x",
-    ] {
-        for method in [Method::GET, Method::POST, Method::DELETE] {
-            get(method, path).await.oauth_error(404, "invalid_request");
+    let ask = |method: &str, path: &str| world.at(method, path).without("user-agent").send();
+    let paths =
+        "/oauth/ /oauth/nothing /oauth/token/ /oauth/Token /oauth/token/x /oauth/device /oauth/authorize/";
+    for path in paths.split(' ') {
+        for method in ["GET", "POST", "DELETE"] {
+            ask(method, path).await.oauth_error(404, "invalid_request");
         }
     }
-    for method in [
-        Method::GET,
-        Method::PUT,
-        Method::PATCH,
-        Method::DELETE,
-        Method::OPTIONS,
+    for (path, methods) in [
+        ("/oauth/token", "GET PUT PATCH DELETE OPTIONS"),
+        ("/oauth/authorize?client_id=psa_x", "POST DELETE"),
+        ("/oauth/revoke", "GET"),
     ] {
-        get(method, "/oauth/token")
-            .await
-            .oauth_error(404, "invalid_request");
+        for method in methods.split(' ') {
+            ask(method, path).await.oauth_error(404, "invalid_request");
+        }
     }
-    get(Method::HEAD, "/oauth/token")
-        .await
-        .expect(404)
-        .must("x-trace-id");
+    let head = ask("HEAD", "/oauth/token").await.expect(404);
+    head.must("x-trace-id");
+}
+
+/// All scopes, in the contract's order.
+const SCOPES: &str = "offers:read offers:write orders:read shipments:write settings:read settings:write orders:write \
+    shipments:read returns:read returns:write pricelists:read pricelists:write policies:read policies:write billing:read \
+    messaging profile:read";
+
+/// The scopes of a token, each once.
+fn scopes(answer: &Answer) -> String {
+    let scopes: Value = text(&answer.json(), "scope").split(' ').collect();
+    sorted(&scopes).join(" ")
+}
+
+#[tokio::test]
+async fn a_token_gets_the_scopes_it_asks_for_or_all_of_the_application() {
+    let world = world_of_consent().await;
+    let all: Vec<_> = SCOPES.split(' ').collect();
+    let application = world.application(&world.seller().await, &all).await;
+    let ask = async |scope: &str| {
+        let scope = scope.replace(' ', "+");
+        form(&world, &format!("{}&scope={scope}", proper(&application))).await
+    };
+    let all_sorted = sorted(&json!(all)).join(" ");
+    for answer in [world.token_answer(&application).await, ask("").await] {
+        assert_eq!(scopes(&answer.expect(200)), all_sorted);
+    }
+    for scope in &all {
+        let answer = ask(scope).await.expect(200);
+        assert_eq!(scopes(&answer), *scope);
+        let me = world.read(&text(&answer.json(), "access_token"), "/v1/me").await;
+        assert_eq!(me["scopes"], json!([scope]));
+    }
+    let repeated = ask("messaging offers:read messaging").await.expect(200);
+    assert_eq!(scopes(&repeated), "messaging offers:read");
+    // What is no scope, or not the application's, is invalid.
+    world
+        .set_scopes(&application, &["offers:read", "messaging"])
+        .await;
+    let bad =
+        "nothing|Offers:Read|offers:write|offers:read offers:write|offers:read nothing|offers:read,messaging";
+    for scope in bad.split('|') {
+        ask(scope).await.oauth_error(400, "invalid_scope");
+    }
+    world.set_scopes(&application, &["messaging"]).await;
+    ask("offers:read").await.oauth_error(400, "invalid_scope");
+    assert_eq!(scopes(&world.token_answer(&application).await), "messaging");
 }

@@ -1,126 +1,92 @@
 //! Subscriptions as a list, their end, and whose they are (contract: GET and DELETE /v1/webhooks).
 
-use blackbox::{EVENTS, Expect, Hook, Receiver, World, local_receivers};
-use serde_json::{Value, json};
+use blackbox::{EVENTS, Expect, World, at_once, count_of, ids, local_receivers, text};
+use serde_json::json;
 
-use crate::{PROGRAM, once::all};
+use crate::PROGRAM;
 
-async fn listed(world: &World, token: &str) -> Vec<Value> {
-    let list = world.get(token, "/v1/webhooks").await.expect(200).json();
-    list["items"].as_array().unwrap().clone()
+async fn listed(world: &World, token: &str) -> Vec<String> {
+    ids(&world.read(token, "/v1/webhooks").await)
 }
 
 #[tokio::test]
-async fn the_list_is_whole_and_names_the_events() {
+async fn the_list_is_whole_and_an_end_is_an_end() {
     let world = World::with(PROGRAM, local_receivers).await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let empty = world.get(&own.token, "/v1/webhooks").await.expect(200).json();
+    let own = world.integration().await;
+    let empty = world.read(&own.token, "/v1/webhooks").await;
     assert_eq!(empty, json!({"items": [], "available_events": EVENTS}));
-    let mut hooks = Vec::<Hook>::new();
+    let mut made = Vec::new();
     for _ in 0..3 {
-        hooks.push(world.hook(&own.token, &receiver).await);
+        let hook = world
+            .subscribe_to(&own.token, "http://127.0.0.1:9/", &EVENTS)
+            .await
+            .expect(201);
+        made.push(text(&hook.json(), "id"));
     }
-    let items = listed(&world, &own.token).await;
-    let ids = items.iter().map(|item| item["id"].as_str().unwrap());
-    assert!(ids.eq(hooks.iter().map(|hook| hook.id.as_str())), "oldest first");
-    let some = world
-        .get(&own.token, "/v1/webhooks?fields=url,url")
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(some["items"][0], json!({"id": hooks[0].id, "url": receiver.url}));
-    assert_eq!(some["available_events"], json!(EVENTS));
-    for query in ["limit=1", "after=x", "fields=secret", "fields="] {
-        let path = query.split_once('=').unwrap().0;
-        let list = world.get(&own.token, &format!("/v1/webhooks?{query}")).await;
-        let history = world
-            .get(
-                &own.token,
-                &format!("/v1/webhooks/{}/deliveries?{query}", hooks[0].id),
-            )
-            .await;
-        list.invalid(&[path]);
-        history.invalid(&[path]);
-    }
-}
-
-#[tokio::test]
-async fn an_end_is_an_end() {
-    let world = World::with(PROGRAM, local_receivers).await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let (kept, ended) = (
-        world.hook(&own.token, &receiver).await,
-        world.hook(&own.token, &receiver).await,
+    assert_eq!(listed(&world, &own.token).await, made, "oldest first");
+    let some = world.read(&own.token, "/v1/webhooks?fields=url,url").await;
+    assert_eq!(
+        some["items"][0],
+        json!({"id": made[0], "url": "http://127.0.0.1:9/"})
     );
-    let answer = world.unsubscribe(&own.token, &ended.id).await.expect(204);
+    assert_eq!(some["available_events"], json!(EVENTS));
+    let deliveries = format!("/v1/webhooks/{}/deliveries", made[0]);
+    for query in ["limit=1", "after=x", "fields=secret", "fields="] {
+        let parameter = query.split('=').next().unwrap();
+        for path in ["/v1/webhooks", &deliveries] {
+            world
+                .invalid(&own.token, &format!("{path}?{query}"), &[parameter])
+                .await;
+        }
+    }
+    let answer = world.unsubscribe(&own.token, &made[0]).await.expect(204);
     assert!(
         answer.bytes.is_empty() && answer.header("content-type").is_none(),
         "{answer:?}"
     );
-    world
-        .unsubscribe(&own.token, &ended.id)
-        .await
-        .refused(404, "not_found");
-    let deliveries = format!("/v1/webhooks/{}/deliveries", ended.id);
-    world.get(&own.token, &deliveries).await.refused(404, "not_found");
-    let left = listed(&world, &own.token).await;
-    assert_eq!((left.len(), &left[0]["id"]), (1, &json!(kept.id)));
-    for id in ["", "x", "00000000-0000-0000-0000-000000000000", "%00"] {
+    for id in [&made[0], "", "x", "00000000-0000-0000-0000-000000000000", "%00"] {
         world.unsubscribe(&own.token, id).await.refused(404, "not_found");
     }
+    world.refuses(&own.token, &deliveries, 404, "not_found").await;
+    assert_eq!(listed(&world, &own.token).await, made[1..]);
 }
 
 #[tokio::test]
 async fn nobody_sees_or_ends_what_is_anothers() {
     let world = World::with(PROGRAM, local_receivers).await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world.hook(&own.token, &receiver).await;
+    let (own, _, hook) = world.subscribed().await;
     // Another application of the same seller, and another seller's.
-    let others = [
+    for other in [
         world.integration_of(own.seller.clone()).await,
         world.integration().await,
-    ];
-    for other in others {
+    ] {
         assert!(listed(&world, &other.token).await.is_empty());
-        world
-            .unsubscribe(&other.token, &hook.id)
-            .await
-            .refused(404, "not_found");
+        let end = world.unsubscribe(&other.token, &hook.id).await;
+        end.refused(404, "not_found");
         let deliveries = format!("/v1/webhooks/{}/deliveries", hook.id);
-        world
-            .get(&other.token, &deliveries)
-            .await
-            .refused(404, "not_found");
+        world.refuses(&other.token, &deliveries, 404, "not_found").await;
     }
-    assert_eq!(listed(&world, &own.token).await.len(), 1);
+    assert_eq!(listed(&world, &own.token).await, [hook.id]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_have_room_however_many_come_at_once() {
     let world = World::with(PROGRAM, local_receivers).await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let body = json!({"url": receiver.url, "events": ["order.paid"]});
-    let answers = all((0..30).map(|_| world.subscribing(&own.token, &body))).await;
-    let made = answers.iter().filter(|answer| answer.status == 201).count();
-    assert_eq!(made, 20);
+    let own = world.integration().await;
+    let body = json!({"url": "http://127.0.0.1:9/", "events": ["order.paid"]});
+    let answers = at_once((0..30).map(|_| world.subscribing(&own.token, &body))).await;
+    assert_eq!(count_of(&answers, 201), 20);
     for answer in answers.iter().filter(|answer| answer.status != 201) {
         answer.refused(422, "webhook_limit_reached");
     }
-    assert_eq!(listed(&world, &own.token).await.len(), 20);
+    let made = listed(&world, &own.token).await;
+    assert_eq!(made.len(), 20);
     // The limit is the pair's: another application of the seller, or another seller, has room of its own.
     let other = world.integration_of(own.seller.clone()).await;
     world.subscribing(&other.token, &body).send().await.expect(201);
     // Whoever ends one has room again, and for one only, also when many ends of the same one are asked for at once.
-    let id = answers.iter().find(|answer| answer.status == 201).unwrap().json()["id"].clone();
-    let id = id.as_str().unwrap();
-    let ends = all((0..4).map(|_| world.unsubscribing(&own.token, id))).await;
-    let statuses = ends.iter().map(|end| end.status);
-    assert_eq!(
-        statuses.clone().filter(|status| *status == 204).count(),
-        1,
-        "{:?}",
-        statuses.collect::<Vec<_>>()
-    );
-    let again = all((0..3).map(|_| world.subscribing(&own.token, &body))).await;
-    assert_eq!(again.iter().filter(|answer| answer.status == 201).count(), 1);
+    let ends = at_once((0..4).map(|_| world.unsubscribing(&own.token, &made[0]))).await;
+    assert_eq!(count_of(&ends, 204), 1, "{ends:?}");
+    let again = at_once((0..3).map(|_| world.subscribing(&own.token, &body))).await;
+    assert_eq!(count_of(&again, 201), 1);
 }

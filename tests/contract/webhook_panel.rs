@@ -7,12 +7,13 @@ use std::{
 
 use blackbox::{
     EVENTS, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, eventually, local_receivers,
+    text,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use uuid::Uuid;
 
-use crate::PROGRAM;
+use crate::{PROGRAM, set};
 
 const PAGE: &str = "/panel/deliveries";
 
@@ -21,14 +22,6 @@ async fn looking(world: &World) -> (Member, Integration) {
     let member = world.member().await;
     let own = world.integration_of(member.seller.clone()).await;
     (member, own)
-}
-
-async fn attempted(world: &World, own: &Integration, hook: &str) -> Value {
-    eventually("the end of the first attempt", async || {
-        let delivery = world.history(&own.token, hook).await.pop()?;
-        (delivery["attempt"] == 1).then_some(delivery)
-    })
-    .await
 }
 
 /// The `https` address of a port on which HTTP is spoken in the clear, whatever is said to it.
@@ -48,25 +41,21 @@ async fn speaks_no_tls() -> String {
 }
 
 fn id(of: &Value) -> String {
-    of["id"].as_str().unwrap().to_owned()
+    text(of, "id")
 }
 
 #[tokio::test]
 async fn failed_deliveries_are_found_and_each_failure_is_explained() {
     let names = NameServer::start(&[("moved.example", &[Ipv4Addr::LOCALHOST])]).await;
-    let world = World::with(PROGRAM, |options| {
-        local_receivers(options)
-            .set("SELLER_API__WEBHOOKS__NAME_SERVERS", names.address)
-            .set("SELLER_API__WEBHOOKS__ATTEMPT_TIMEOUT", "500ms")
-    })
-    .await;
-    let (mut member, own) = looking(&world).await;
-    let receivers = [
-        Receiver::start().await,
-        Receiver::start().await,
-        Receiver::start().await,
+    let names_at = names.address.to_string();
+    let settings = [
+        ("WEBHOOKS__NAME_SERVERS", names_at.as_str()),
+        ("WEBHOOKS__ATTEMPT_TIMEOUT", "500ms"),
     ];
-    let [good, failing, silent] = &receivers;
+    let world = World::with(PROGRAM, |options| set(local_receivers(options), &settings)).await;
+    let (mut member, own) = looking(&world).await;
+    let (good, failing) = (Receiver::start().await, Receiver::start().await);
+    let silent = Receiver::start().await;
     failing.answers(Reply::Status(503));
     silent.answers(Reply::Silence);
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -87,7 +76,7 @@ async fn failed_deliveries_are_found_and_each_failure_is_explained() {
     world.any_order(&own.seller).await;
     let mut deliveries = Vec::new();
     for hook in &hooks {
-        deliveries.push(attempted(&world, &own, hook).await);
+        deliveries.push(world.attempted(&own.token, hook, 1).await);
     }
     let (delivered, failed) = deliveries.split_first().unwrap();
     assert_eq!(delivered["response_status"], 204);
@@ -95,9 +84,9 @@ async fn failed_deliveries_are_found_and_each_failure_is_explained() {
     let all = member.browser.open(PAGE).await.expect(200);
     let only = member.browser.open(&format!("{PAGE}?failed=1")).await.expect(200);
     for delivery in &deliveries {
-        assert!(all.html.contains(&id(delivery)), "{delivery}");
+        all.shows(&id(delivery));
     }
-    assert!(!only.html.contains(&id(delivered)));
+    only.hides(&id(delivered));
     let explained = [
         "The receiver answered with status 503.",
         "There was no answer in time.",
@@ -106,14 +95,14 @@ async fn failed_deliveries_are_found_and_each_failure_is_explained() {
         "name does not resolve (DNS).",
     ];
     for ((hook, delivery), words) in hooks[1..].iter().zip(failed).zip(explained) {
-        assert!(only.html.contains(&id(delivery)), "{words}");
+        only.shows(&id(delivery));
         let one = format!("{PAGE}?failed=1&subscription={hook}");
         let one = member.browser.open(&one).await.expect(200);
-        assert!(one.html.contains(words), "{words} is not in {}", one.html);
-        assert!(one.html.contains(&id(delivery)) && one.html.contains("1 of 6"));
-        let others = explained.iter().filter(|other| **other != words);
-        for other in others {
-            assert!(!one.html.contains(other), "{other} is in {}", one.html);
+        for told in [words, &id(delivery), "1 of 6"] {
+            one.shows(told);
+        }
+        for other in explained.iter().filter(|other| **other != words) {
+            one.hides(other);
         }
     }
 }
@@ -126,9 +115,9 @@ async fn a_delivery_made_again_is_one_of_its_own() {
     let Hook { id: hook, secret } = world.hook(&own.token, &receiver).await;
     receiver.answers_first(&[Reply::Status(500)]);
     world.any_order(&own.seller).await;
-    let first = attempted(&world, &own, &hook).await;
+    let first = world.attempted(&own.token, &hook, 1).await;
     let page = member.browser.open(&format!("{PAGE}?failed=1")).await.expect(200);
-    assert!(!page.html.contains(&secret), "the secret is never shown again");
+    page.hides(&secret);
     let form = page.form(&format!("{PAGE}/{}/again", id(&first)));
     let told = member.browser.submit(&form).await.expect(200);
     assert!(
@@ -136,7 +125,7 @@ async fn a_delivery_made_again_is_one_of_its_own() {
         "{}",
         told.path
     );
-    assert!(told.html.contains("The event is queued again"), "{}", told.html);
+    told.shows("The event is queued again");
 
     let arrived = receiver.has(2).await;
     let [one, two] = [&arrived[0], &arrived[1]];
@@ -161,12 +150,8 @@ async fn a_delivery_made_again_is_one_of_its_own() {
 
 /// Presses a button of the page until that is told. Each form has a number of its own. Returns the last form that did
 /// something, and how many did. Two windows of a minute may be touched, no more.
-async fn press_until(
-    member: &mut Member,
-    action: &str,
-    [done, told]: [&str; 2],
-    most: usize,
-) -> (Form, usize) {
+async fn press_until(member: &mut Member, action: &str, words: [&str; 2], most: usize) -> (Form, usize) {
+    let [done, told] = words;
     let mut last = None;
     for sent in 0..=2 * most {
         let form = member.browser.open(PAGE).await.expect(200).form(action);
@@ -175,7 +160,7 @@ async fn press_until(
             assert!(sent >= most, "{sent}");
             return (last.unwrap(), sent);
         }
-        assert!(page.html.contains(done), "{}", page.html);
+        page.shows(done);
         last = Some(form);
     }
     panic!("{action} never ends");
@@ -195,7 +180,7 @@ async fn test_events_are_sent_and_signed_and_not_without_end() {
     arrived[0].is_signed_by(&secret).await;
     // What the form did it has done, however many were sent since.
     let told = member.browser.submit(&last).await.expect(200);
-    assert!(told.html.contains(words[0]), "{}", told.html);
+    told.shows(words[0]);
     tokio::time::timeout(Duration::from_millis(300), receiver.has(sent + 1))
         .await
         .expect_err("what was refused is not sent, nor what was sent before");
@@ -208,7 +193,7 @@ async fn deliveries_are_not_repeated_without_end_and_only_what_is_sent_counts() 
     let receiver = Receiver::start().await;
     let Hook { id: hook, .. } = world.hook(&own.token, &receiver).await;
     world.any_order(&own.seller).await;
-    let first = attempted(&world, &own, &hook).await;
+    let first = world.attempted(&own.token, &hook, 1).await;
     let action = format!("{PAGE}/{}/again", id(&first));
     let mut unknown = member.browser.open(PAGE).await.expect(200).form(&action);
     unknown.action = format!("{PAGE}/{}/again", Uuid::nil());

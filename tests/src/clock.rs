@@ -1,8 +1,19 @@
-//! The time of a world, in the hand of its test.
+//! The database of a world in the hand of its test: its time, and what it waits for.
 
 use testkit::TestClock;
 
-use crate::World;
+use crate::{World, until};
+
+/// Something in the database that a test holds, so that others wait.
+#[derive(Debug)]
+pub struct Held(tokio_postgres::Client);
+
+impl Held {
+    /// Lets it go: `commit` or `rollback`.
+    pub async fn end(self, how: &str) {
+        self.0.batch_execute(how).await.expect("the transaction ends");
+    }
+}
 
 impl World {
     /// Stops the clock of the database at an instant, as RFC 3339 writes it.
@@ -10,5 +21,35 @@ impl World {
         let clock = self.database.control_clock().await;
         clock.freeze(at.parse().expect("an instant")).await;
         clock
+    }
+
+    /// Executes statements in the database.
+    pub async fn execute(&self, statements: &str) {
+        let client = self.database.connect().await;
+        client
+            .batch_execute(statements)
+            .await
+            .expect("the statements are fine");
+    }
+
+    /// Executes a statement in a transaction that stays open.
+    pub async fn hold(&self, statement: &str) -> Held {
+        let client = self.database.connect().await;
+        let statements = format!("begin; {statement}");
+        client
+            .batch_execute(&statements)
+            .await
+            .expect("the statement is fine");
+        Held(client)
+    }
+
+    /// Waits until so many statements on this database wait for a lock.
+    pub async fn waiters(&self, count: i64) {
+        let waiting = "select count(*) from pg_stat_activity where $1 = '' and datname = current_database() \
+            and wait_event_type = 'Lock'";
+        until("those who wait for a lock", async || {
+            self.count(waiting, "").await >= count
+        })
+        .await;
     }
 }

@@ -3,9 +3,9 @@
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
-use testkit::Answer;
+use testkit::{Answer, Request};
 
-use crate::{Application, Expect, Page, Seller, Visitor, World, forms::encoded, returned};
+use crate::{Application, Expect, Page, Seller, Visitor, World, forms::encoded, returned, text};
 
 /// The redirect address of [`World::partner`].
 pub const CALLBACK: &str = "https://app.example/callback";
@@ -50,6 +50,17 @@ pub struct Pair {
     pub scope: String,
 }
 
+impl Member {
+    /// The secret of its session.
+    pub fn session(&self) -> String {
+        let mut values = self.browser.cookies.values();
+        values
+            .find(|value| value.starts_with("ps_se_"))
+            .expect("a session")
+            .clone()
+    }
+}
+
 impl Asking {
     /// Sets a parameter.
     #[must_use]
@@ -69,6 +80,22 @@ impl Asking {
     pub fn without(mut self, name: &str) -> Self {
         self.parameters.retain(|(other, _)| other != name);
         self
+    }
+
+    /// What a parameter says.
+    pub fn get(&self, name: &str) -> &str {
+        let found = self.parameters.iter().find(|(other, _)| other == name);
+        &found.expect("it is there").1
+    }
+
+    /// The fields of the exchange of a code that came of it.
+    pub fn exchanging<'a>(&'a self, code: &'a str) -> [(&'a str, &'a str); 4] {
+        [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", &self.verifier),
+        ]
     }
 
     /// The path with the query.
@@ -126,6 +153,11 @@ impl Pair {
     }
 }
 
+/// The fields of a refresh.
+pub fn refreshing(token: &str) -> [(&str, &str); 2] {
+    [("grant_type", "refresh_token"), ("refresh_token", token)]
+}
+
 /// The challenge of a verifier (RFC 7636 §4.2).
 pub fn challenge(verifier: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
@@ -158,6 +190,26 @@ impl World {
         browser
     }
 
+    /// The path of a link that signs a seller in.
+    pub async fn sign_in_link(&self, seller: &Seller) -> String {
+        let path = format!("/sellers/{}/sign-in-links", seller.id);
+        self.path_of(&self.office_made(&path, &json!({})).await)
+    }
+
+    /// The path of the `url` that was made for the public listener.
+    pub fn path_of(&self, made: &Value) -> String {
+        let url = text(made, "url");
+        url.strip_prefix(&self.server.base_url)
+            .expect("a URL of ours")
+            .to_owned()
+    }
+
+    /// The path of a screen of consent that nobody has seen.
+    pub async fn unseen_screen(&self, asking: &Asking) -> String {
+        let answer = self.visit(&asking.path()).await.expect(302);
+        self.path_of(&json!({"url": answer.must("location")}))
+    }
+
     /// An active, confidential application for other sellers, with [`CALLBACK`].
     pub async fn partner(&self, owner: &Seller, scopes: &[&str]) -> Application {
         let of_others =
@@ -175,9 +227,7 @@ impl World {
 
     async fn accepted(&self, owner: &Seller, changes: Value) -> Application {
         let application = self.register(owner, changes).await;
-        self.move_application(&application.client_id, "acceptance")
-            .await
-            .expect(200);
+        self.moved(&application, "acceptance").await;
         application
     }
 
@@ -226,43 +276,64 @@ impl World {
         self.decided(browser, asking, "approve").await.code()
     }
 
-    /// Posts a form to an endpoint below `/oauth`, with the credentials of an application.
-    pub async fn oauth(&self, application: &Application, endpoint: &str, fields: &[(&str, &str)]) -> Answer {
-        self.oauth_at(&self.server.base_url, application, endpoint, fields)
-            .await
+    /// A form to an endpoint below `/oauth`, with the credentials of an application, in the making.
+    pub fn oauth_request(
+        &self,
+        application: &Application,
+        endpoint: &str,
+        fields: &[(&str, &str)],
+    ) -> Request {
+        self.oauth_request_at(&self.server.base_url, application, endpoint, fields)
     }
 
-    /// The same on a certain process.
-    pub async fn oauth_at(
+    /// The same to a certain process.
+    pub fn oauth_request_at(
         &self,
         base_url: &str,
         application: &Application,
         endpoint: &str,
         fields: &[(&str, &str)],
-    ) -> Answer {
+    ) -> Request {
         let mut fields = fields.to_vec();
         fields.push(("client_id", &application.client_id));
         // A parameter without a value counts as omitted: what a public client sends.
         fields.push(("client_secret", &application.client_secret));
         let url = format!("{base_url}/oauth/{endpoint}");
-        self.client.post(&url).form(&encoded(&fields)).send().await
+        self.client.post(&url).form(&encoded(&fields))
+    }
+
+    /// Posts a form to an endpoint below `/oauth`, with the credentials of an application.
+    pub async fn oauth(&self, application: &Application, endpoint: &str, fields: &[(&str, &str)]) -> Answer {
+        let request = self.oauth_request(application, endpoint, fields);
+        request.send().await
     }
 
     /// Exchanges a code.
     pub async fn exchange(&self, application: &Application, asking: &Asking, code: &str) -> Answer {
-        let fields = [
-            ("grant_type", "authorization_code"),
-            ("code", code),
-            ("redirect_uri", CALLBACK),
-            ("code_verifier", &asking.verifier),
-        ];
-        self.oauth(application, "token", &fields).await
+        self.oauth(application, "token", &asking.exchanging(code)).await
     }
 
     /// Refreshes a pair.
     pub async fn refresh(&self, application: &Application, token: &str) -> Answer {
-        let fields = [("grant_type", "refresh_token"), ("refresh_token", token)];
-        self.oauth(application, "token", &fields).await
+        self.oauth(application, "token", &refreshing(token)).await
+    }
+
+    /// Refreshes a pair, which works.
+    pub async fn refreshed(&self, application: &Application, token: &str) -> Pair {
+        Pair::of(self.refresh(application, token).await)
+    }
+
+    /// Asserts that a refresh is refused.
+    pub async fn refresh_fails(&self, application: &Application, token: &str, status: u16, error: &str) {
+        let answer = self.refresh(application, token).await;
+        answer.oauth_error(status, error);
+    }
+
+    /// Asserts that an exchange is refused.
+    pub async fn exchange_fails(&self, application: &Application, asking: &Asking, code: &str, error: &str) {
+        let answer = self.exchange(application, asking, code).await;
+        let status = if error == "invalid_client" { 401 } else { 400 };
+        answer.oauth_error(status, error);
     }
 
     /// Revokes a token.
@@ -287,11 +358,8 @@ impl World {
     }
     /// Asserts that neither token of a pair is worth anything.
     pub async fn has_ended(&self, application: &Application, pair: &Pair) {
-        self.get(&pair.access, "/v1/me")
-            .await
-            .refused(401, "unauthorized");
-        self.refresh(application, &pair.refresh)
-            .await
-            .oauth_error(400, "invalid_grant");
+        self.refuses(&pair.access, "/v1/me", 401, "unauthorized").await;
+        self.refresh_fails(application, &pair.refresh, 400, "invalid_grant")
+            .await;
     }
 }

@@ -1,7 +1,9 @@
 //! What answers have to look like, so that a test says in one line what it expects.
 
 use serde_json::Value;
-use testkit::Answer;
+use testkit::{Answer, Request};
+
+use crate::text;
 
 /// The codes about which a seller can do something: their entries, and no others, have a message for the seller.
 const FOR_SELLERS: [&str; 8] = [
@@ -23,6 +25,62 @@ pub fn entry(code: &str, path: &str) -> (String, Option<String>) {
 /// An expected entry of an error that speaks of the request as a whole.
 pub fn whole(code: &str) -> (String, Option<String>) {
     (code.to_owned(), None)
+}
+
+/// The cases of a table, one on each line: what is sent, `=>`, and what comes of it in words.
+pub fn cases(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+    let lines = table.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| {
+        let (sent, expected) = line.split_once("=>").unwrap_or_else(|| panic!("no case: {line}"));
+        (sent.trim(), expected.split_whitespace().collect())
+    })
+}
+
+/// Sends each case of a table, and expects a 400 with one entry for each path beside it.
+pub async fn all_invalid(table: &str, send: impl AsyncFn(&str) -> Answer) {
+    for (sent, paths) in cases(table) {
+        let answer = send(sent).await;
+        assert_eq!(answer.status, 400, "{sent}: {answer:?}");
+        answer.invalid(&paths);
+    }
+}
+
+/// Sends all requests at once, and gives their answers in the order of the requests.
+pub async fn at_once(requests: impl IntoIterator<Item = Request>) -> Vec<Answer> {
+    let sent = requests.into_iter().map(|request| tokio::spawn(request.send()));
+    let mut answers = Vec::new();
+    for answer in sent.collect::<Vec<_>>() {
+        answers.push(answer.await.expect("an answer"));
+    }
+    answers
+}
+
+/// How many of the answers have this status.
+pub fn count_of(answers: &[Answer], status: u16) -> usize {
+    let of_it = answers.iter().filter(|answer| answer.status == status);
+    of_it.count()
+}
+
+/// The texts of a JSON array, sorted.
+pub fn sorted(texts: &Value) -> Vec<&str> {
+    let texts = texts.as_array().expect("an array").iter();
+    let mut texts: Vec<_> = texts.map(|text| text.as_str().expect("a text")).collect();
+    texts.sort_unstable();
+    texts
+}
+
+/// The items of a list.
+#[track_caller]
+pub fn items(list: &Value) -> &[Value] {
+    list["items"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no items in {list}"))
+}
+
+/// The ids of the items of a list.
+#[track_caller]
+pub fn ids(list: &Value) -> Vec<String> {
+    items(list).iter().map(|item| text(item, "id")).collect()
 }
 
 /// Expectations about a whole answer; each panics with the answer where it does not hold.

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Request, ServerOptions};
 
-use crate::{Application, Receiver, Seller, Trader, World, eventually};
+use crate::{Application, Receiver, Seller, Trader, World, eventually, items, text};
 
 /// The scopes of a program that trades and has webhooks.
 pub const HOOK_SCOPES: [&str; 6] = [
@@ -61,6 +61,12 @@ pub fn soon_again(options: ServerOptions) -> ServerOptions {
     )
 }
 
+impl AsRef<str> for Hook {
+    fn as_ref(&self) -> &str {
+        &self.id
+    }
+}
+
 impl Integration {
     /// As one who trades.
     pub fn trader(&self) -> Trader {
@@ -88,6 +94,13 @@ impl World {
         }
     }
 
+    /// An application that may do everything, a receiver, and its subscription to every event.
+    pub async fn subscribed(&self) -> (Integration, Receiver, Hook) {
+        let (own, receiver) = (self.integration().await, Receiver::start().await);
+        let hook = self.hook(&own.token, &receiver).await;
+        (own, receiver, hook)
+    }
+
     /// A subscription in the making.
     pub fn subscribing(&self, token: &str, body: &Value) -> Request {
         let url = self.url("/v1/webhooks");
@@ -103,15 +116,11 @@ impl World {
 
     /// Subscribes a receiver to every event.
     pub async fn hook(&self, token: &str, receiver: &Receiver) -> Hook {
-        let made = self
-            .subscribe_to(token, &receiver.url, &EVENTS)
-            .await
-            .expect(201)
-            .json();
-        let text = |field: &str| made[field].as_str().expect("a text").to_owned();
+        let made = self.subscribe_to(token, &receiver.url, &EVENTS).await;
+        let made = made.expect(201).json();
         Hook {
-            id: text("id"),
-            secret: text("secret"),
+            id: text(&made, "id"),
+            secret: text(&made, "secret"),
         }
     }
 
@@ -128,11 +137,8 @@ impl World {
 
     /// The deliveries of a subscription, newest first.
     pub async fn history(&self, token: &str, id: &str) -> Vec<Value> {
-        let answer = self.get(token, &format!("/v1/webhooks/{id}/deliveries")).await;
-        answer.expect(200).json()["items"]
-            .as_array()
-            .expect("items")
-            .clone()
+        let list = self.read(token, &format!("/v1/webhooks/{id}/deliveries")).await;
+        items(&list).to_vec()
     }
 
     /// The only delivery of a subscription.
@@ -142,10 +148,10 @@ impl World {
         history[0].clone()
     }
 
-    /// The only delivery of a subscription, once so many attempts of it have ended.
-    pub async fn attempted(&self, token: &str, hook: &Hook, attempts: u8) -> Value {
+    /// The first delivery of a subscription, once so many attempts of it have ended.
+    pub async fn attempted(&self, token: &str, hook: impl AsRef<str>, attempts: u8) -> Value {
         eventually(&format!("the end of attempt {attempts}"), async || {
-            let delivery = self.delivery(token, &hook.id).await;
+            let delivery = self.history(token, hook.as_ref()).await.pop()?;
             (delivery["attempt"] == attempts).then_some(delivery)
         })
         .await

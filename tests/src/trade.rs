@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
 
-use crate::{Seller, World, merged, offer_id};
+use crate::{Seller, World, merged, number_of, offer_body, offer_id, text};
 
 /// The scopes of everything a seller does in trade.
 pub const TRADE_SCOPES: [&str; 4] = ["offers:read", "offers:write", "orders:read", "shipments:write"];
@@ -67,6 +67,11 @@ pub fn parcel(number: &str) -> Value {
     json!({"carrier": "dpd", "tracking_number": number})
 }
 
+/// Waits until something is so; panics when it takes too long.
+pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    eventually(what, async || is_so().await.then_some(())).await;
+}
+
 /// Waits until `look` gives something; panics when it takes too long.
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let waiting = async {
@@ -107,6 +112,11 @@ impl World {
         self.patching(token, offer, body).send().await
     }
 
+    /// Changes an offer, and gives what is answered.
+    pub async fn patched(&self, token: &str, offer: &str, body: &Value) -> Value {
+        self.patch(token, offer, body).await.expect(200).json()
+    }
+
     /// A report of a shipment in the making.
     pub fn shipping(&self, token: &str, order: &str, body: &Value) -> Request {
         let url = self.url(&format!("/v1/orders/{order}/shipments"));
@@ -118,6 +128,11 @@ impl World {
         self.shipping(token, order, body).send().await
     }
 
+    /// Reports a shipment, and gives what is answered.
+    pub async fn shipped(&self, token: &str, order: &str, body: &Value) -> Value {
+        self.ship(token, order, body).await.expect(201).json()
+    }
+
     /// Places an order, whatever the answer is.
     pub async fn place(&self, body: &Value) -> Answer {
         self.office_post("/orders", body).await
@@ -127,8 +142,8 @@ impl World {
     pub async fn unpaid(&self, lines: &[Value], changes: Value) -> Order {
         let made = self.place(&order_body(lines, changes)).await.expect(201).json();
         Order {
-            id: made["order_id"].as_str().expect("an id").to_owned(),
-            number: made["order_number"].as_str().expect("a number").to_owned(),
+            id: text(&made, "order_id"),
+            number: text(&made, "order_number"),
         }
     }
 
@@ -158,6 +173,17 @@ impl World {
             .await
     }
 
+    /// A move of the marketplace's that is made.
+    pub async fn settled(&self, order: &str, step: &str) {
+        self.settle(order, step).await.expect(200);
+    }
+
+    /// An order of one of each of these offers of a seller's, unpaid.
+    pub async fn ordered(&self, seller: &Seller, offers: &[&str]) -> Order {
+        let lines: Vec<_> = offers.iter().map(|offer| line(seller, offer, 1)).collect();
+        self.unpaid(&lines, json!({})).await
+    }
+
     /// The marketplace ships.
     pub async fn market_ship(&self, order: &str, body: &Value) -> Answer {
         self.office_post(&format!("/orders/{order}/shipment"), body).await
@@ -165,37 +191,36 @@ impl World {
 
     /// The order as the seller sees it.
     pub async fn order(&self, token: &str, order: &str) -> Value {
-        self.get(token, &format!("/v1/orders/{order}"))
-            .await
-            .expect(200)
-            .json()
+        self.read(token, &format!("/v1/orders/{order}")).await
     }
 
     /// The whole order as the marketplace sees it.
     pub async fn whole_order(&self, order: &str) -> Value {
-        self.office_get(&format!("/orders/{order}"))
-            .await
-            .expect(200)
-            .json()
+        self.office_read(&format!("/orders/{order}")).await
     }
 
     /// The offer as the marketplace sees it.
     pub async fn fed_offer(&self, seller: &Seller, offer: &str) -> Value {
-        self.office_get(&format!("/sellers/{}/offers/{offer}", seller.id))
-            .await
-            .expect(200)
-            .json()
+        let path = format!("/sellers/{}/offers/{offer}", seller.id);
+        self.office_read(&path).await
+    }
+
+    /// The stock of an offer.
+    pub async fn stock(&self, seller: &Seller, offer: &str) -> Value {
+        self.fed_offer(seller, offer).await["stock"].take()
+    }
+
+    /// Feeds the offer as [`offer_body`] has it, with `changes`, over what it is.
+    pub async fn feed_again(&self, seller: &Seller, offer: &str, changes: Value) {
+        let body = offer_body(number_of(&json!(offer)), changes);
+        self.put(seller, offer, &body).await.expect(200);
     }
 
     /// Every change that the feed has told so far, page by page, from the start.
     pub async fn feed(&self) -> Vec<Value> {
         let (mut items, mut after) = (Vec::new(), String::new());
         loop {
-            let page = self
-                .office_get(&format!("/changes?limit=1000{after}"))
-                .await
-                .expect(200)
-                .json();
+            let page = self.office_read(&format!("/changes?limit=1000{after}")).await;
             let new = page["items"].as_array().expect("items").clone();
             if new.is_empty() {
                 return items;

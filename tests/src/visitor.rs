@@ -45,6 +45,28 @@ impl Page {
             .unwrap_or_else(|| panic!("no form to {action} on {}: {}", self.path, self.html))
     }
 
+    /// Asserts that this stands on it.
+    #[track_caller]
+    pub fn shows(&self, text: &str) {
+        assert!(
+            self.html.contains(text),
+            "no {text} on {}: {}",
+            self.path,
+            self.html
+        );
+    }
+
+    /// Asserts that this does not stand on it.
+    #[track_caller]
+    pub fn hides(&self, text: &str) {
+        assert!(
+            !self.html.contains(text),
+            "{text} on {}: {}",
+            self.path,
+            self.html
+        );
+    }
+
     /// Asserts the status.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
@@ -127,14 +149,23 @@ impl Visitor {
 
     /// One POST of a form, no redirect followed.
     pub async fn post(&mut self, form: &Form) -> Answer {
-        let request = self.request(Method::POST, &form.action).form(&form.body());
-        self.send(request).await
+        self.send(self.posting(form)).await
+    }
+
+    /// The request that sends a form.
+    pub fn posting(&self, form: &Form) -> Request {
+        self.request(Method::POST, &form.action).form(&form.body())
     }
 
     /// Goes to a page, wherever its redirects on this site lead.
     pub async fn open(&mut self, path: &str) -> Page {
         let answer = self.get(path).await;
         self.follow(path, answer).await
+    }
+
+    /// The form on a page of this path that goes to the page itself.
+    pub async fn form(&mut self, path: &str) -> Form {
+        self.open(path).await.expect(200).form(path)
     }
 
     /// Sends a form and goes where that leads on this site.
@@ -164,6 +195,12 @@ impl Visitor {
         let location = answer.header("location")?;
         let local = location.strip_prefix(&self.base).unwrap_or(location);
         local.starts_with('/').then(|| local.to_owned())
+    }
+
+    /// Whether somebody is signed in.
+    pub async fn is_in(&mut self) -> bool {
+        let page = self.open("/panel/account").await.expect(200);
+        !page.path.starts_with("/panel/sign-in")
     }
 
     /// Signs in, and comes to where that leads.

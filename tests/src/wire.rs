@@ -59,6 +59,15 @@ impl Wire {
         answer
     }
 
+    /// Sends one request on a fresh connection, reads its answer, and asserts that this ends the connection.
+    pub async fn last(base_url: &str, request: impl AsRef<[u8]>) -> Answer {
+        let mut wire = Self::connect(base_url).await;
+        wire.send(request).await;
+        let answer = wire.answer().await.expect("an answer");
+        assert!(wire.is_closed().await, "{answer:?}");
+        answer
+    }
+
     /// Sends whatever bytes on a fresh connection and, once an answer begins or none seems to come, that these were all; none where
     /// the connection ends without a whole answer.
     pub async fn tried(base_url: &str, bytes: &[u8]) -> Option<Answer> {

@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Request, ServerOptions, TestDatabase, TestServer};
 
-use crate::{assert_no_secret, documented, offer_body, offer_id};
+use crate::{Expect, assert_no_secret, documented, offer_body, offer_id};
 
 /// A server over a database of its own.
 #[derive(Debug)]
@@ -108,6 +108,32 @@ impl World {
         self.client.get(&self.url(path)).bearer(token).send().await
     }
 
+    /// A request to the public listener in the making.
+    pub fn at(&self, method: &str, path: &str) -> Request {
+        let method = method.parse().expect("a method");
+        self.client.request(method, &self.url(path))
+    }
+
+    /// Reads something of the public listener without a token.
+    pub async fn visit(&self, path: &str) -> Answer {
+        self.at("GET", path).send().await
+    }
+
+    /// Reads something of the API that is there.
+    pub async fn read(&self, token: &str, path: &str) -> Value {
+        self.get(token, path).await.expect(200).json()
+    }
+
+    /// Asserts that the API refuses to show something, with one entry of this code.
+    pub async fn refuses(&self, token: &str, path: &str, status: u16, code: &str) {
+        self.get(token, path).await.refused(status, code);
+    }
+
+    /// Asserts that a read is a 400 with one entry for each of these paths.
+    pub async fn invalid(&self, token: &str, path: &str, paths: &[&str]) {
+        self.get(token, path).await.invalid(paths);
+    }
+
     /// A call of the back office in the making.
     pub fn office(&self, method: Method, path: &str) -> Request {
         let url = format!("{}{path}", self.server.backoffice_url);
@@ -124,6 +150,31 @@ impl World {
     /// A GET of the back office.
     pub async fn office_get(&self, path: &str) -> Answer {
         self.office(Method::GET, path).send().await
+    }
+
+    /// Something of the back office that is there.
+    pub async fn office_read(&self, path: &str) -> Value {
+        self.office_get(path).await.expect(200).json()
+    }
+
+    /// Makes something by the back office (201).
+    pub async fn office_made(&self, path: &str, body: &Value) -> Value {
+        self.office_post(path, body).await.expect(201).json()
+    }
+
+    /// A POST of the back office without a body, which is done (200).
+    pub async fn office_done(&self, path: &str) {
+        self.office(Method::POST, path).send().await.expect(200);
+    }
+
+    /// Deletes something by the back office.
+    pub async fn office_delete(&self, path: &str) -> Answer {
+        self.office(Method::DELETE, path).send().await
+    }
+
+    /// Closes a seller's account.
+    pub async fn close(&self, seller: &str) {
+        self.office_done(&format!("/sellers/{seller}/closure")).await;
     }
 
     /// A number that this world has not given before.
@@ -223,6 +274,39 @@ impl World {
             .await
     }
 
+    /// A move of the operator's that is made.
+    pub async fn moved(&self, application: &Application, step: &str) {
+        let answer = self.move_application(&application.client_id, step).await;
+        answer.expect(200);
+    }
+
+    /// Deletes an application.
+    pub async fn delete_application(&self, application: &Application) {
+        let path = format!("/applications/{}", application.client_id);
+        self.office_delete(&path).await.expect(204);
+    }
+
+    /// Gives an application other scopes.
+    pub async fn set_scopes(&self, application: &Application, scopes: &[&str]) {
+        let changes = json!({"scopes": scopes});
+        let answer = self.adjust(&application.client_id, &changes).await;
+        answer.expect(200);
+    }
+
+    /// Gives the application of a token another limit. Over its limit it cannot be asked after.
+    pub async fn set_limit(&self, token: &str, limit: i64) {
+        let me = self.read(token, "/v1/me").await;
+        let client_id = text(&me["app"], "client_id");
+        let answer = self.adjust(&client_id, &json!({"rate_limit": limit})).await;
+        answer.expect(200);
+    }
+
+    /// Revokes a personal token.
+    pub async fn revoke_personal(&self, seller: &Seller, token: &PersonalToken) {
+        let path = format!("/sellers/{}/personal-tokens/{}", seller.id, token.id);
+        self.office_delete(&path).await.expect(204);
+    }
+
     /// Changes an application's limit or scopes.
     pub async fn adjust(&self, client_id: &str, changes: &Value) -> Answer {
         self.office(Method::PATCH, &format!("/applications/{client_id}"))
@@ -272,7 +356,9 @@ pub fn merged(mut under: Value, over: Value) -> Value {
     under
 }
 
-fn text(json: &Value, field: &str) -> String {
+/// A text of a JSON object.
+#[track_caller]
+pub fn text(json: &Value, field: &str) -> String {
     json[field]
         .as_str()
         .unwrap_or_else(|| panic!("no `{field}` in {json}"))
