@@ -1,6 +1,6 @@
 //! Smaller rules of the panel's forms, links and pages.
 
-use blackbox::{Expect, Form, PASSWORD, Receiver, World, eventually, local_receivers, sign_in_form};
+use blackbox::{Form, PASSWORD, Receiver, World, eventually, local_receivers, sign_in_form};
 use reqwest::Method;
 use serde_json::json;
 
