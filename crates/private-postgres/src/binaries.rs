@@ -28,10 +28,13 @@ impl Binaries {
 
     /// Those of the version that made the data, if they are installed.
     pub(crate) fn for_data_of(version: Option<u32>) -> Result<Self, Error> {
-        let (usable, older): (Vec<Self>, Vec<Self>) = places()
-            .iter()
-            .filter_map(|folder| Self::inspect(folder))
-            .partition(|binaries| binaries.version >= MINIMUM_VERSION);
+        let folders = places();
+        Self::choose(folders.iter().filter_map(|folder| Self::inspect(folder)), version)
+    }
+
+    fn choose(installed: impl Iterator<Item = Self>, version: Option<u32>) -> Result<Self, Error> {
+        let (usable, older): (Vec<Self>, Vec<Self>) =
+            installed.partition(|binaries| binaries.version >= MINIMUM_VERSION);
         let maker = usable.iter().find(|binaries| Some(binaries.version) == version);
         maker
             .or(usable.first())
@@ -92,6 +95,31 @@ fn parse_version(output: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_get_the_version_that_made_them_and_else_the_first_that_is_usable() {
+        let choose = |installed: &[u32], wanted| {
+            let of = |version: &u32| Binaries {
+                folder: format!("/{version}").into(),
+                version: *version,
+            };
+            Binaries::choose(installed.iter().map(of), wanted).map(|binaries| binaries.version())
+        };
+        for (wanted, chosen) in [
+            (Some(15), 15),
+            (Some(17), 17),
+            (Some(18), 17),
+            (Some(14), 17),
+            (None, 17),
+        ] {
+            assert_eq!(choose(&[14, 17, 16, 15], wanted).unwrap(), chosen);
+        }
+        let older = choose(&[13, 14], Some(14)).unwrap_err();
+        assert!(
+            matches!(older, Error::NotInstalled { newest: Some(14) }),
+            "{older}"
+        );
+    }
 
     #[test]
     fn versions_are_read() {

@@ -80,8 +80,15 @@ async fn a_disconnected_applications_subscriptions_are_inactive_for_good() {
     let (seller, application, queue) = pair;
     fixture.enqueue(queue, 2).await;
     let held = fixture.claim_one().await;
+    // The pair's alone: neither another application's nor another seller's.
+    let (other, owner) = (fixture.client_of(seller).await, fixture.seller().await);
+    fixture.connect(owner, application).await;
+    fixture.subscribe(seller, other).await;
+    fixture.subscribe(owner, application).await;
     fixture.tx(async |tx| disconnect(tx, pair).await).await;
     assert_eq!(active(&fixture, seller, application).await, [false]);
+    assert_eq!(active(&fixture, seller, other).await, [true]);
+    assert_eq!(active(&fixture, owner, application).await, [true]);
     nothing_more(&fixture, queue, &held, 2).await;
     let history = fixture.history(application, queue).await.unwrap();
     let delivered = |told: &Delivery| matches!(told.state, DeliveryState::Delivered { attempt: 1, .. });

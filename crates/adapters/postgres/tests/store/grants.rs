@@ -3,7 +3,10 @@
 use chrono::TimeDelta;
 use futures_util::join;
 use kernel::Change;
-use oauth::{Application, Consent, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, Viewer};
+use oauth::{
+    Application, Consent, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, UsageCount,
+    UsageKey, Viewer,
+};
 use usecases::Transaction;
 
 use crate::support::{Fixture, Parties, hash, id, instant, is_unexpected, keys, new_pair, new_token, only};
@@ -331,6 +334,17 @@ async fn connections_are_those_of_which_something_can_still_be_used() {
         (application.owner, only(Scope::OrdersRead))
     );
     assert_eq!((connection.connected_at, connection.used_at), (instant(), None));
+
+    let used = UsageCount {
+        key: UsageKey {
+            seller,
+            client_id: application.client_id,
+            status: 200,
+        },
+        calls: 1,
+    };
+    fixture.database.usage().add_usage(vec![used]).await.unwrap();
+    assert_eq!(connections().await[0].used_at, Some(instant()));
 
     let is_connected = async || !connections().await.is_empty();
     clock.advance(TimeDelta::minutes(10)).await;

@@ -1,6 +1,7 @@
 //! A database of the test's own with a handle on it, and what goes into it: accounts, applications, tokens, offers.
 
 mod consents;
+pub(crate) mod servers;
 mod trade;
 mod webhooks;
 

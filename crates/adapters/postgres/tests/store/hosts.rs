@@ -8,7 +8,7 @@ use private_postgres::{Cluster, Options};
 use tempfile::TempDir;
 use tokio::net::UnixListener;
 
-use crate::support::{database, refusal, shown, start, tamper};
+use crate::support::servers::{database, refusal, shown, start, tamper};
 
 /// Two servers, of which neither follows the other.
 struct Two {

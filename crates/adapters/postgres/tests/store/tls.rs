@@ -12,7 +12,7 @@ use private_postgres::{Cluster, Options};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-use crate::support::{database, refusal, start, tamper};
+use crate::support::servers::{database, refusal, start, tamper};
 
 /// Whom the server's certificate is made for.
 const NAME: &str = "db.example";
@@ -140,7 +140,7 @@ fn place(data: &Path, name: &str, content: &str) {
 
 async fn is_reached(url: &str) {
     if let Err(error) = database(url).is_empty().await {
-        panic!("{url}: {}", crate::support::told(&error));
+        panic!("{url}: {}", crate::support::servers::told(&error));
     }
 }
 
@@ -177,7 +177,7 @@ async fn an_authoritys_own_certificate_is_refused_with_what_to_do() {
     for mode in ["verify-full", "verify-ca"] {
         let database = database(&server.trusting(NAME, mode));
         assert_eq!(database.advice(), None, "nobody has tried yet");
-        let told = crate::support::told(&database.is_empty().await.unwrap_err());
+        let told = crate::support::servers::told(&database.is_empty().await.unwrap_err());
         let advice = database.advice().unwrap();
         for part in ["CA:TRUE", "CA:FALSE", "sslrootcert"] {
             assert!(told.contains(part) && advice.contains(part), "{told}");
