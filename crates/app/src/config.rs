@@ -53,40 +53,40 @@ pub struct Config {
     /// The database.
     #[schemars(extend("x-read-by" = "every command that needs it"))]
     pub database: DatabaseConfig,
-    /// Keys of the service's own.
+    /// Keys that seal stored values.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, admin keys status, admin keys reseal"))]
     pub keys: KeysConfig,
     /// The OAuth endpoints.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub oauth: OauthConfig,
-    /// The limit of `/v1`.
+    /// The rate limit of `/v1`.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub rate_limit: RateLimitConfig,
     /// The sellers' panel.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub panel: PanelConfig,
-    /// Keys that make a request happen once.
+    /// Idempotency keys.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub idempotency: IdempotencyConfig,
-    /// Mail to buyers.
+    /// Mail to buyers and sellers.
     #[schemars(extend("x-read-by" = "serve, worker"))]
     pub mail: MailConfig,
-    /// The carriers that are asked about parcels.
+    /// The carriers, for the tracking of parcels.
     #[schemars(extend("x-read-by" = "serve, worker"))]
     pub carriers: CarriersConfig,
-    /// Following parcels on their way.
+    /// The tracking of parcels.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub tracking: TrackingConfig,
     /// Webhooks and their deliveries.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub webhooks: WebhooksConfig,
-    /// How long what is done with is kept.
+    /// Retention of personal data.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub retention: RetentionConfig,
     /// The process of `seller-api worker`.
     #[schemars(extend("x-read-by" = "worker"))]
     pub worker: WorkerConfig,
-    /// Spans for a collector of traces.
+    /// The export of traces.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub tracing: TracingConfig,
     /// The log.
@@ -121,62 +121,62 @@ impl Config {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerConfig {
-    /// Where `/v1` and `/oauth` listen; port 0 takes a free one.
+    /// Address of the public listener (`/v1`, `/oauth`, `/panel`, `/docs`); port 0 takes a free one.
     #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
     #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
     pub bind: SocketAddr,
-    /// Where the marketplace's interface listens; port 0 takes a free one.
+    /// Address of the back office; port 0 takes a free one.
     #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
     #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)))]
     pub backoffice_bind: SocketAddr,
-    /// The origin at which clients reach `bind`, without a path; also the OAuth issuer. Without it: `http://`, or with `server.tls` `https://`,
-    /// and the bound address.
+    /// The origin that clients use, without a path; also the OAuth issuer. If unset: `http://` (`https://` with `server.tls`) and the
+    /// bound address.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub public_url: Option<PublicUrl>,
-    /// Where the documentation is read. Without it: `/docs` below `public_url`.
+    /// Address of the documentation. If unset: `/docs` below `public_url`.
     pub docs_url: Option<PublicUrl>,
-    /// The service's name: the realm of a 401, and the product in the `User-Agent` of what it sends.
+    /// The service's name: the realm of a 401, and the product in the `User-Agent` of its own requests.
     #[schemars(extend("x-range" = "1 to 64 letters, digits, `.`, `_` or `-`"))]
     #[default("seller-api")]
     pub service_name: String,
-    /// Peers whose `X-Forwarded-For` is believed: addresses or networks.
+    /// Addresses or networks of the peers whose `X-Forwarded-For` or `Forwarded` is believed.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub trusted_proxies: List<Network>,
-    /// How long connections are still taken after SIGTERM, while `/readyz` says no and every answer closes its connection;
-    /// at most 1 h. The sandbox does without unless it is set.
+    /// After SIGTERM connections are still accepted for this time, while `/readyz` is 503 and every response closes its connection.
+    /// The sandbox skips it unless it is set.
     #[schemars(extend("x-range" = "from 0s to 1h"))]
     #[default(Period(Duration::from_secs(2)))]
     pub drain: Period,
-    /// How long what runs may take to finish after that; at least 1 s.
+    /// Time limit for requests in flight to finish after `drain`.
     #[schemars(extend("x-range" = "from 1s to 1h"))]
     #[default(Period(Duration::from_secs(10)))]
     pub shutdown_timeout: Period,
-    /// How long a client may take to send a request's head, and before that for the handshake of TLS; at least 1 s. The HTTP library measures it by a clock that ticks
-    /// twice a second, so that less would cut off clients that are in time.
+    /// Time limit for the head of a connection's first request, and before it for the TLS handshake. The HTTP library measures it in
+    /// steps of half a second.
     #[schemars(extend("x-range" = "from 1s to 1h"))]
     #[default(Period(Duration::from_secs(5)))]
     pub header_timeout: Period,
-    /// How long a client may take to send a request's body, imports aside.
+    /// Time limit for a request's body, except for imports.
     #[schemars(extend("x-range" = "from 100ms to 1h", "x-read-by" = "serve, sandbox"))]
     #[default(Period(Duration::from_secs(10)))]
     pub body_timeout: Period,
-    /// How long a connection may idle between two requests.
+    /// Time limit for an idle connection.
     #[schemars(extend("x-range" = "from 1s to 1h"))]
     #[default(Period(Duration::from_secs(75)))]
     pub keep_alive: Period,
-    /// Connections at a time, over all threads; those beyond wait to be accepted.
+    /// Concurrent connections, over all threads; further ones wait to be accepted.
     #[schemars(extend("x-range" = "from 1 to 1000000"))]
     #[default(16_000)]
     pub max_connections: u32,
-    /// Threads that serve the public listener. Without it: one for each processor.
+    /// Threads of the public listener. If unset: one for each processor.
     #[schemars(extend("x-range" = "from 1 to 512", "x-read-by" = "serve, sandbox"))]
     pub threads: Option<NonZeroU16>,
-    /// Which of the background workers run beside the listeners.
+    /// Which background workers run in `serve`.
     #[schemars(extend("x-read-by" = "serve"))]
     pub workers: WorkersMode,
-    /// TLS of the public listener's own. Without it TLS ends at a proxy in front.
+    /// TLS of the public listener. If unset, it speaks plain HTTP to a proxy.
     pub tls: TlsConfig,
-    /// TLS of the marketplace's listener's own.
+    /// TLS of the back office.
     pub backoffice_tls: TlsConfig,
 }
 
@@ -187,7 +187,7 @@ pub enum WorkersMode {
     /// All of them.
     #[default]
     All,
-    /// None: processes of `seller-api worker` do the work.
+    /// None: `seller-api worker` runs them.
     None,
 }
 
@@ -249,11 +249,10 @@ fn is_product(name: &str) -> bool {
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsConfig {
-    /// A file with the listener's certificate and, after it, the intermediate ones (PEM). With it the listener speaks TLS (1.2
-    /// and 1.3) and nothing else.
+    /// File with the listener's certificate, then the intermediate ones (PEM). With it the listener speaks TLS (1.2 and 1.3) alone.
     #[schemars(extend("x-read-by" = "serve"))]
     pub certificate: Option<PathBuf>,
-    /// The file with the private key of that certificate (PEM, not encrypted).
+    /// File with the private key of that certificate (PEM, not encrypted).
     #[schemars(extend("x-read-by" = "serve"))]
     pub key: Option<PathBuf>,
 }
@@ -292,27 +291,25 @@ fn missing_half(section: &str, [one, other]: [&str; 2], set: [bool; 2]) -> Optio
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseConfig {
-    /// The database, `postgres://user:password@host:port/name`; may lead through `PgBouncer` (1.21 or newer) in transaction
-    /// mode.
+    /// The database, `postgres://user:password@host:port/name`, directly or through PgBouncer (1.21 or newer) in transaction mode.
     pub url: Option<Secret>,
-    /// The same database and role without a pooler between, for migrations. Without it: `url`.
+    /// The same database and role without a pooler, for migrations. If unset: `url`.
     #[schemars(extend("x-read-by" = "migrate"))]
     pub direct_url: Option<Secret>,
-    /// Connections for transactions, 1 to 1000. Each server thread has eight more, for reads and for the token endpoint.
+    /// Connections for transactions. Each server thread has eight more, for reads and for the token endpoint.
     #[schemars(extend("x-range" = "from 1 to 1000"))]
     #[default(16)]
     pub pool_size: usize,
-    /// How long opening a connection may take.
+    /// Time limit for opening a connection.
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     #[default(Period(Duration::from_millis(1_500)))]
     pub connect_timeout: Period,
-    /// How long a transaction may wait for a connection.
+    /// How long a transaction waits for a connection.
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     #[default(Period(Duration::from_millis(2_500)))]
     pub acquire_timeout: Period,
-    /// How long one statement may take. A server that is silent is given half a second more; with the default every request
-    /// is answered within 3 s all the same, but for one whose COMMIT got no answer, which waits for its outcome: up to 17.5 s with an
-    /// idempotency key, half a minute at the token endpoint.
+    /// Time limit for one statement; a silent server gets half a second more. With the default every request is answered within 3 s,
+    /// except while the outcome of a COMMIT is unknown: up to 17.5 s with an idempotency key, 30 s at the token endpoint.
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     #[default(Period(Duration::from_secs(2)))]
     pub statement_timeout: Period,
@@ -347,8 +344,7 @@ impl DatabaseConfig {
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeysConfig {
-    /// What seals values that leave the service's hands, each written `<id>:<base64 of 32 bytes>`. The first one seals, all
-    /// of them open, so that keys can be replaced.
+    /// Keys, each `<id>:<base64 of 32 bytes>`. The first one seals, all of them open.
     pub sealing: List<Secret>,
 }
 
@@ -371,15 +367,15 @@ impl KeysConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OauthConfig {
-    /// How long an access token lives.
+    /// Lifetime of an access token.
     #[schemars(extend("x-range" = "from 1s to 366d"))]
     #[default(Period(Duration::from_hours(12)))]
     pub access_token_ttl: Period,
-    /// How long a refresh token lives.
+    /// Lifetime of a refresh token.
     #[schemars(extend("x-range" = "from 1s to 366d"))]
     #[default(Period(Duration::from_hours(90 * 24)))]
     pub refresh_token_ttl: Period,
-    /// How long an authorization code lives.
+    /// Lifetime of an authorization code.
     #[schemars(extend("x-range" = "from 1s to 366d"))]
     #[default(Period(Duration::from_mins(10)))]
     pub code_ttl: Period,
@@ -400,7 +396,7 @@ pub struct OauthConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimitConfig {
-    /// Requests a minute on `/v1` of an application that has no limit of its own.
+    /// Requests a minute of an application without a limit of its own.
     #[schemars(extend("x-range" = "from 1 to 10000000"))]
     #[default(NonZeroU32::MIN.saturating_add(599))]
     pub default: NonZeroU32,
@@ -409,24 +405,23 @@ pub struct RateLimitConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PanelConfig {
-    /// Attempts a minute, from one address, to sign in, to change a password or to have one reset. Those beyond are refused.
+    /// Attempts a minute from one address to sign in, to change a password or to reset one. Further ones are refused.
     #[schemars(extend("x-range" = "from 1 to 1000000"))]
     #[default(30)]
     pub sign_in_limit_per_ip: u32,
-    /// The same for one account: those beyond are not refused, but wait, each a second longer than the one before it. So an
-    /// account that is attacked is slow, and its owner is never locked out.
+    /// The same for one account. Further attempts wait, each a second longer than the one before, so that nobody can lock the owner out.
     #[schemars(extend("x-range" = "from 1 to 1000000"))]
     #[default(5)]
     pub sign_in_undelayed_per_account: u32,
-    /// The longest that such an attempt waits.
+    /// The longest wait of such an attempt.
     #[schemars(extend("x-range" = "from 0s to 30s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub sign_in_longest_delay: Period,
-    /// Passwords that one process hashes at a time; each takes 19 MiB and a core for tens of milliseconds.
+    /// Passwords that one process hashes concurrently; each takes 19 MiB and a core for tens of milliseconds.
     #[schemars(extend("x-range" = "from 1 to 512"))]
     #[default(2)]
     pub password_hashes_at_a_time: u16,
-    /// Passwords that wait to be hashed. Whoever comes when as many wait is told at once to try again in a moment (503).
+    /// Passwords that wait to be hashed. Further attempts are 503.
     #[schemars(extend("x-range" = "from 0 to 65535"))]
     #[default(64)]
     pub password_hashes_waiting: u16,
@@ -452,7 +447,7 @@ impl PanelConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IdempotencyConfig {
-    /// How long a request holds its key when the process that runs it dies.
+    /// How long a request holds its key after its process has died.
     #[schemars(extend("x-range" = "from 100ms to 1h"))]
     #[default(Period(Duration::from_mins(1)))]
     pub lease: Period,
@@ -461,8 +456,7 @@ pub struct IdempotencyConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrackingConfig {
-    /// The shortest time between two questions about a parcel: out for delivery it is asked about after this, while it is
-    /// young after twice, later after 6 and 24 times as long.
+    /// The time between two look-ups of a parcel that is out for delivery; young parcels take twice, later ones 6 and 24 times as long.
     #[schemars(extend("x-range" = "from 100ms to 1d"))]
     #[default(Period(Duration::from_mins(15)))]
     pub poll_interval: Period,
@@ -471,7 +465,7 @@ pub struct TrackingConfig {
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
-    /// How long after an order was placed its buyer's personal data are kept. Without it: until they are erased.
+    /// How long a buyer's personal data are kept after the order was placed. If unset: until they are erased.
     #[schemars(extend("x-range" = "from 1d to 36600d"))]
     pub buyer_data: Option<Period>,
 }
@@ -479,7 +473,7 @@ pub struct RetentionConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkerConfig {
-    /// Where `seller-api worker` answers `/healthz`, `/readyz` and `/metrics`; port 0 takes a free one.
+    /// Address of `/healthz`, `/readyz` and `/metrics` of `seller-api worker`; port 0 takes a free one.
     #[schemars(extend("x-kind" = "an address with its port"))]
     #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8082)))]
     pub bind: SocketAddr,
@@ -488,9 +482,9 @@ pub struct WorkerConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
-    /// How events are written to stderr.
+    /// Format of the log on stderr.
     pub format: LogFormat,
-    /// The least level, or a list of directives such as `info,usecases=debug` (tracing's `EnvFilter`).
+    /// The lowest level, or a list of directives such as `info,usecases=debug` (tracing's `EnvFilter`).
     #[default("info")]
     pub level: String,
 }

@@ -29,44 +29,44 @@ use crate::{external_services::Mailers, logging::error_chain};
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MailConfig {
-    /// The shop's or the service's name, as buyers and sellers know it.
+    /// The sender's name that buyers and sellers see.
     #[schemars(extend("x-read-by" = "serve, worker"))]
     pub sender_name: Option<String>,
-    /// The address in whose name mails go out.
+    /// The sender's address.
     #[schemars(extend("x-read-by" = "serve, worker"))]
     pub sender_address: Option<String>,
-    /// The SMTP server's name or address. Without it, and without `folder`, mails are queued and wait.
+    /// The SMTP server's name or address. Without it and `folder`, mails wait in the queue.
     pub host: Option<String>,
-    /// Its port. Without it, the usual one for `security`: 587, 465 or 25.
+    /// Its port. If unset: 587, 465 or 25, by `security`.
     #[schemars(extend("x-range" = "from 1 to 65535"))]
     pub port: Option<NonZeroU16>,
-    /// How the connection is protected.
+    /// Protection of the connection.
     pub security: MailSecurity,
-    /// The account at the server. Without it, the program does not sign in.
+    /// The account at the server. If unset, the program does not authenticate.
     pub username: Option<String>,
     /// Its password.
     pub password: Option<Secret>,
-    /// What the program calls itself in `EHLO`. Without it, the machine's name.
+    /// The name in `EHLO`. If unset: the machine's name.
     pub hello_name: Option<String>,
-    /// A file of certificates (PEM) that are trusted beside the machine's own.
+    /// File of trusted root certificates (PEM) beside the machine's own.
     pub root_certificates: Option<PathBuf>,
-    /// Connections at a time.
+    /// Concurrent connections.
     #[schemars(extend("x-range" = "from 1 to 65535"))]
     #[default(SmtpSettings::new("").max_connections)]
     pub max_connections: NonZeroU16,
-    /// How long a connection may have been unused and still be taken for the next mail.
+    /// How long an idle connection is kept for the next mail.
     #[schemars(extend("x-range" = "from 1s to 4m"))]
     #[default(Period(SmtpSettings::new("").idle_timeout))]
     pub idle_timeout: Period,
-    /// How long connecting may take.
+    /// Time limit for connecting.
     #[schemars(extend("x-range" = "from 100ms to 4m"))]
     #[default(Period(SmtpSettings::new("").connect_timeout))]
     pub connect_timeout: Period,
-    /// How long one sending may take in all.
+    /// Time limit for sending one mail.
     #[schemars(extend("x-range" = "from 1s to 4m"))]
     #[default(Period(SmtpSettings::new("").timeout))]
     pub timeout: Period,
-    /// A folder to lay mails into, instead of sending them.
+    /// Folder to write mails to instead of sending them.
     pub folder: Option<PathBuf>,
 }
 
@@ -170,7 +170,7 @@ fn read_roots(key: &'static str, path: Option<&PathBuf>) -> Result<Option<String
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CarriersConfig {
-    /// `InPost`.
+    /// InPost.
     pub inpost: InpostConfig,
     /// DHL.
     pub dhl: DhlConfig,
@@ -182,65 +182,64 @@ pub struct CarriersConfig {
     pub gls: ClientConfig,
     /// UPS.
     pub ups: ClientConfig,
-    /// `FedEx`.
+    /// FedEx.
     pub fedex: ClientConfig,
 }
 
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InpostConfig {
-    /// Whether `InPost` is asked, which it can be without a token. Without it: where there is a token.
+    /// Whether InPost is asked, which also works without a token. If unset: only with a token.
     pub enabled: Option<bool>,
     /// The organisation's token.
     pub token: Option<Secret>,
-    /// Where the service is. Without it: the production service.
+    /// Address of the API. If unset: the production service.
     pub base_url: Option<ServiceUrl>,
-    /// Questions a day that the account allows. Without it: no limit is known.
+    /// Requests a day that the account allows. If unset: unlimited.
     pub daily_limit: Option<u32>,
 }
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DhlConfig {
-    /// The key of the application at DHL.
+    /// The application's key.
     pub api_key: Option<Secret>,
-    /// Which of DHL's services is searched, such as `parcel-pl` or `express`; empty for all, where another shipment that
-    /// happens to have the same number may be found.
+    /// DHL's service to search, such as `parcel-pl` or `express`; empty for all, which may find another shipment with the same number.
     #[default("parcel-pl")]
     pub service: String,
-    /// Where the service is. Without it: the production service.
+    /// Address of the API. If unset: the production service.
     pub base_url: Option<ServiceUrl>,
-    /// Questions a day that the account allows. Without it: 250, what DHL allows at first.
+    /// Requests a day that the account allows. If unset: 250, DHL's initial limit.
     pub daily_limit: Option<u32>,
 }
 
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PocztaPolskaConfig {
-    /// The login that Poczta Polska gave.
+    /// The account's login.
     pub login: Option<Secret>,
-    /// The password, in the form in which the service takes it.
+    /// The account's password, encoded as the service expects it.
     pub password: Option<Secret>,
-    /// Where the service is. Without it: the production service.
+    /// Address of the API. If unset: the production service.
     pub base_url: Option<ServiceUrl>,
-    /// Where tokens are had. Without it: the production service.
+    /// Address of the token endpoint. If unset: the production service.
     pub token_url: Option<ServiceUrl>,
-    /// Questions a day that the account allows. Without it: no limit is known.
+    /// Requests a day that the account allows. If unset: unlimited.
     pub daily_limit: Option<u32>,
 }
 
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DpdConfig {
-    /// The channel that DPD gave; may be empty.
+    /// The account's channel; may be empty.
     pub channel: String,
-    /// The login that DPD gave.
+    /// The account's login.
     pub login: Option<Secret>,
     /// Its password.
     pub password: Option<Secret>,
-    /// Where the service is. Without it: the production service.
+    /// Address of the API. If unset: the production service.
     pub base_url: Option<ServiceUrl>,
-    /// Questions a day that the account allows. Without it: no limit is known.
+    /// Requests a day that the account allows. If unset: unlimited.
     pub daily_limit: Option<u32>,
 }
 
@@ -252,11 +251,11 @@ pub struct ClientConfig {
     pub client_id: Option<Secret>,
     /// The client's secret.
     pub client_secret: Option<Secret>,
-    /// Where the service is. Without it: the production service.
+    /// Address of the API. If unset: the production service.
     pub base_url: Option<ServiceUrl>,
-    /// Where tokens are had. Without it: the production service.
+    /// Address of the token endpoint. If unset: the production service.
     pub token_url: Option<ServiceUrl>,
-    /// Questions a day that the account allows. Without it: 500 with GLS, else no limit is known.
+    /// Requests a day that the account allows. If unset: 500 with GLS, else unlimited.
     pub daily_limit: Option<u32>,
 }
 
@@ -441,25 +440,25 @@ impl CarriersConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhooksConfig {
-    /// Which receivers deliveries may go to.
+    /// Which receivers are allowed.
     pub addresses: AddressesMode,
-    /// Networks that no delivery goes to, whatever `addresses` says.
+    /// Networks that never get a delivery, whatever `addresses` says.
     pub deny_networks: List<Network>,
-    /// How long one attempt may take in all, from the look-up of the name to the status.
+    /// Time limit for one attempt, from the name's look-up to the status.
     #[schemars(extend("x-range" = "from 100ms to 20s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub attempt_timeout: Period,
-    /// How long after the end of a failed attempt the next one is due: five of them, so that there are six attempts.
+    /// The delays after the end of each failed attempt: five, so that there are six attempts.
     #[schemars(extend("x-range" = "five, from 1ms to 30d each"))]
     #[default(List(RetrySchedule::default().0.map(|delay| Period(delay.to_std().unwrap_or_default())).into()))]
     pub retry_delays: List<Period>,
-    /// Attempts at a time in one process. Those to receivers that fail take half of them at most.
+    /// Concurrent attempts of one process. Failing receivers get half of them at most.
     #[schemars(extend("x-range" = "from 1 to 4096"))]
     #[default(NonZeroU16::MIN.saturating_add(Slots::default().attempts - 1))]
     pub concurrency: NonZeroU16,
-    /// The servers that receivers' names are asked of: all at once, the first that knows is believed. Without any, the machine's own.
+    /// Name servers for receivers' names, all asked at once; the first answer counts. If empty: the machine's own.
     pub name_servers: List<NameServer>,
-    /// A file of certificates (PEM) that are trusted beside the machine's own.
+    /// File of trusted root certificates (PEM) beside the machine's own.
     pub root_certificates: Option<PathBuf>,
 }
 
@@ -467,10 +466,10 @@ pub struct WebhooksConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AddressesMode {
-    /// By https, to the public internet: the contract's rule.
+    /// HTTPS to the public internet: the contract's rule.
     #[default]
     Public,
-    /// By http too, and to private and loopback addresses: for local development alone.
+    /// Also plain HTTP, and private and loopback addresses: for local development alone.
     Any,
 }
 
@@ -530,18 +529,18 @@ impl WebhooksConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TracingConfig {
-    /// Where spans are posted as OTLP over HTTP (protobuf), such as `http://collector:4318`; without a path, `/v1/traces` is meant.
-    /// Without this key nobody traces.
+    /// Address of the collector (OTLP over HTTP, protobuf), such as `http://collector:4318`; the default path is `/v1/traces`. If unset,
+    /// tracing is off.
     pub otlp_endpoint: Option<ServiceUrl>,
-    /// What each request to the collector carries, such as `authorization=Bearer …`.
+    /// Headers of each request to the collector, such as `authorization=Bearer …`.
     pub headers: List<Secret>,
-    /// The share of traces that are recorded, of those that begin here or with somebody who is not trusted.
+    /// The recorded share of the traces that begin here or at a peer that is not trusted.
     #[schemars(extend("x-kind" = "number", "x-range" = "from 0 to 1"))]
     #[default(0.1)]
     pub sample_ratio: f64,
-    /// What the collector knows the program by (`service.name`). Without it: `server.service_name`.
+    /// The program's `service.name` at the collector. If unset: `server.service_name`.
     pub service_name: Option<String>,
-    /// Further attributes of the program, each `<name>=<value>`, such as `deployment.environment.name=production`.
+    /// Further resource attributes, each `<name>=<value>`, such as `deployment.environment.name=production`.
     pub attributes: List<String>,
 }
 

@@ -174,13 +174,13 @@ pub(super) fn out_of_range(config: &Config) -> Vec<(String, String)> {
 const HEAD: &str = "\
 # Configuration
 
-<!-- Made of the program's own structs: `seller-api config reference > docs/operations/configuration.md`. -->
+<!-- Generated: `seller-api config reference > docs/operations/configuration.md`. -->
 
-Later ones win: defaults, the TOML file given by `--config`, environment variables, flags. In the file a key `server.bind` is `bind` in the
-section `[server]`; in the environment it is `SELLER_API__SERVER__BIND`, which each table names. `DATABASE_URL` stands for `database.url`. Lists
-are arrays in the file and separated by commas in the environment; durations read `500ms`, `10s`, `1h 30m`, `90d`. A key that nobody knows,
-or a value that cannot be, stops the start with a line that names the key, where it came from, and the key that was probably meant.
-`seller-api config` prints what is in force, secrets hidden. A dash stands for a key that is not set.
+Later sources win: defaults, the TOML file of `--config`, environment variables, flags. The key `server.bind` is `bind` in the section
+`[server]` of the file, and `SELLER_API__SERVER__BIND` in the environment; `DATABASE_URL` sets `database.url`. Lists
+are arrays in the file and separated by commas in the environment; durations read `500ms`, `10s`, `1h 30m`, `90d`. An unknown key
+or an impossible value stops the start with a line that names the key, its source, and the key that was probably meant.
+`seller-api config` prints the effective values, secrets hidden. A dash means unset.
 ";
 
 /// The page, in Markdown.
