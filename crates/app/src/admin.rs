@@ -36,28 +36,28 @@ pub(crate) enum Command {
     /// Tokens of applications and sellers
     #[command(subcommand)]
     Tokens(tokens::Command),
-    /// Which applications sellers have let in
+    /// Applications that sellers have connected
     #[command(subcommand)]
     Connections(Connections),
     /// Subscriptions, and deliveries that have not arrived
     #[command(subcommand)]
     Webhooks(webhooks::Command),
-    /// Tokens for the marketplace's interface
+    /// Tokens for the back office
     #[command(subcommand)]
     OperatorTokens(OperatorTokens),
-    /// What sellers did in the panel and operators did anywhere
+    /// The log of what sellers and operators did
     #[command(subcommand)]
     Audit(Audit),
-    /// Keys of the service's own
+    /// Keys that seal stored values
     #[command(subcommand)]
     Keys(keys::Command),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OperatorTokens {
-    /// Make a token
+    /// Create a token
     ///
-    /// Prints the token on stdout, this one time; only its hash is kept. Its id goes to stderr.
+    /// Prints the token on stdout, once; only its hash is kept. Its id goes to stderr.
     Create {
         #[command(flatten)]
         name: Name,
@@ -93,10 +93,9 @@ pub(crate) struct Name {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Connections {
-    /// List the applications that a seller has let in, by name
+    /// List a seller's connected applications, by name
     ///
-    /// Only those that hold something they could still use. To end all that one holds, revoke its tokens
-    /// (`seller-api admin tokens revoke`).
+    /// Only those with usable tokens. `seller-api admin tokens revoke` ends them.
     List {
         /// The seller's id, number or e-mail address
         seller: SellerName,
@@ -107,12 +106,12 @@ pub(crate) enum Connections {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Audit {
-    /// List what was done, newest first
+    /// List entries, newest first
     ///
-    /// Sellers' moves in the panel, operators' over accounts, applications, tokens and buyers' data, and those of this
-    /// command line. Everything is named by its id: there are no names, addresses of e-mail or secrets in the log.
+    /// What sellers did in the panel, and operators and this command line to accounts, applications, tokens and buyers' data. Entries
+    /// hold ids, never names, e-mail addresses or secrets.
     List {
-        /// Only what this one did, or what was done to it: the id of a seller, token, application, order or sealing key
+        /// Only entries by or about this id, of a seller, token, application, order or sealing key
         #[arg(long, value_name = "ID", value_parser = audit_subject)]
         about: Option<String>,
         /// How many entries at most, 1 to 1000
@@ -381,7 +380,7 @@ async fn find_application(database: &Database, name: &str) -> anyhow::Result<App
 /// Whether to ask before something that cannot be taken back.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Confirmation {
-    /// Do it without asking; needed where there is no terminal to ask on
+    /// Do not ask for confirmation; required without a terminal
     #[arg(long)]
     yes: bool,
 }

@@ -24,8 +24,8 @@ use crate::{
 
 /// The API of an online marketplace's sellers.
 ///
-/// Configuration: defaults, over them the TOML file given with --config, over it environment variables such as
-/// `SELLER_API__SERVER__BIND` (`DATABASE_URL` is honoured too), over all the flags. `seller-api config` shows the result.
+/// Configuration, later sources win: defaults, the TOML file of --config, environment variables such as `SELLER_API__SERVER__BIND` or
+/// `DATABASE_URL`, flags. `seller-api config` shows the result.
 #[derive(Debug, Parser)]
 #[command(name = "seller-api", version, max_term_width = 100)]
 struct Cli {
@@ -38,13 +38,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Try everything out: the whole service with data to play with
+    /// Try everything out: the whole service with sample data
     ///
-    /// Starts a PostgreSQL of its own in the data directory, from the server programs that are installed, migrates it, seeds it
-    /// once, and serves. Prints calls to copy, and writes all credentials to credentials.json in the data directory. The data
-    /// stay for the next start. Mails are laid into the folder mail there, and carriers are simulated: the tracking number
-    /// tells what they say (DELIVERED, TRANSIT, LATER, TIMEOUT, ERROR in it). Where `DATABASE_URL` is set, that database is used instead, if it is empty or a sandbox's already.
-    /// All configuration but that of mail servers and carriers is honoured. Ends on Ctrl-C, and its PostgreSQL with it.
+    /// Starts a private PostgreSQL in the data directory, from the installed server programs, migrates it, seeds it once, and serves.
+    /// Prints calls to copy, and writes all credentials to credentials.json in the data directory. The next start continues with the
+    /// data. Mails are files in its folder mail. Carriers are simulated: the tracking number decides what they say (DELIVERED, TRANSIT,
+    /// LATER, TIMEOUT, ERROR in it). With `DATABASE_URL` set, that database is used instead, if it is empty or a sandbox's already. All
+    /// configuration except mail servers and carriers applies. Ctrl-C ends it and its PostgreSQL.
     Sandbox {
         #[command(flatten)]
         options: sandbox::Options,
@@ -52,32 +52,32 @@ enum Command {
         #[arg(long, value_parser = ["public", "any"])]
         webhook_addresses: Option<String>,
     },
-    /// Serve the API and the marketplace's interface
+    /// Serve the public API and the back office
     ///
     /// Needs a database (`DATABASE_URL` or `database.url`) and a key (`keys.sealing`). Starts in any order: while the database
-    /// is away or its schema is missing or older, it listens, answers 503 at /readyz of the marketplace's listener, and waits.
-    /// On SIGTERM or SIGINT it is not ready any more, lets clients go (`server.drain`), then takes no new connections, finishes
-    /// what runs (`server.shutdown_timeout`) and exits with 0; a second signal ends it at once. The log goes to stderr, as text or JSON (`log.format`).
+    /// is away or its schema is missing or older, it listens, answers 503 at the back office's /readyz, and waits.
+    /// On SIGTERM or SIGINT it is no longer ready, drains clients (`server.drain`), then accepts no new connections, finishes
+    /// requests in flight (`server.shutdown_timeout`) and exits with 0; a second signal ends it at once. The log goes to stderr, as text
+    /// or JSON (`log.format`).
     ///
-    /// The background workers (webhooks, mails, parcels on their way, clearing) run in the same process, or with --workers none
-    /// in processes of their own (`seller-api worker`).
+    /// The background workers (webhooks, mails, tracking, cleaning) run in the same process, or with --workers none in
+    /// separate ones (`seller-api worker`).
     Serve {
         /// Where /v1 and /oauth listen; port 0 takes a free one [default: 127.0.0.1:8080]
         #[arg(long, value_name = "ADDRESS:PORT")]
         bind: Option<String>,
-        /// Where the marketplace's interface listens; port 0 takes a free one [default: 127.0.0.1:8081]
+        /// Where the back office listens; port 0 takes a free one [default: 127.0.0.1:8081]
         #[arg(long, value_name = "ADDRESS:PORT")]
         backoffice_bind: Option<String>,
-        /// Which background workers run in this process; with none, a `seller-api worker` does the work [default: all]
+        /// Which background workers run in this process; with none, run `seller-api worker` [default: all]
         #[arg(long, value_parser = ["none", "all"])]
         workers: Option<String>,
     },
-    /// Do the work that goes on beside requests
+    /// Run the background workers alone
     ///
-    /// Delivers webhooks, sends mails, asks carriers about parcels on their way, and clears what has had its time: what `serve` does too
-    /// unless it is told not to (`serve --workers none`). Run as many as needed on one database; work is leased, so that none of
-    /// it is done twice. Needs the same configuration as `serve`. /healthz, /readyz and /metrics answer at `worker.bind`. Starts
-    /// in any order, and ends on SIGTERM or SIGINT as `serve` does.
+    /// Delivers webhooks, sends mails, tracks parcels, and deletes expired data, as `serve` does without --workers none. Run as
+    /// many as needed on one database; work is leased, so that none is done twice. Needs the same configuration as `serve`. /healthz,
+    /// /readyz and /metrics answer at `worker.bind`. Starts in any order, and ends on SIGTERM or SIGINT as `serve` does.
     Worker {
         /// Where /healthz, /readyz and /metrics answer; port 0 takes a free one [default: 127.0.0.1:8082]
         #[arg(long, value_name = "ADDRESS:PORT")]
@@ -85,32 +85,30 @@ enum Command {
     },
     /// Bring the database's schema up to date
     ///
-    /// Applies the migrations that this version has and the database lacks, each in a transaction of its own, under a lock:
-    /// two at once are harmless. Refuses a schema that needs a newer program. Uses `database.direct_url` where it is set, so that no pooler is between, else the database's
-    /// URL; needs no `keys.sealing`. A running `serve` of the version before goes on working. Ended half-way, by Ctrl-C or a lost
-    /// database, it may be run again: a migration is applied as a whole or not at all.
+    /// Applies the missing migrations, each in a transaction, under a lock: two at once are harmless. Refuses a schema that needs a
+    /// newer program. Uses `database.direct_url` if set, to bypass a pooler, else the database's URL; needs no `keys.sealing`. A running
+    /// `serve` of the version before keeps working. Interrupted, it may be run again: each migration is applied whole or not at all.
     Migrate,
-    /// Show the effective configuration, or what there is to configure
+    /// Show the effective configuration, or explain its keys
     ///
-    /// Without a command, prints every key with its effective value as TOML, and where a value comes from unless it is the
-    /// default. Secrets are hidden. Fails, as every command does, where a key is unknown or a value cannot be, and as `serve` does
-    /// where the certificates that it names cannot be served. That a key is missing which only some commands need, such as
-    /// `database.url`, is told by those.
+    /// Without a command, prints every key with its effective value as TOML, and its source unless it is the default. Secrets are
+    /// hidden. Fails, as every command does, on an unknown key or an impossible value, and as `serve` does on certificates that cannot
+    /// be served. Only the commands that need a key, such as `database.url`, report that it is missing.
     #[command(args_conflicts_with_subcommands = true)]
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,
     },
-    /// Print what the metrics are
+    /// Explain the metrics
     ///
-    /// Every metric that /metrics can show, with its kind, its labels and their values, as Markdown.
+    /// Prints every metric with its kind, its labels and their values, as Markdown.
     Metrics,
     /// Print the OpenAPI document of the public API
     ///
-    /// It is OpenAPI 3.1, made of what the server routes and decodes by, and the same that is served at `/openapi.json`. Its
-    /// server is `server.public_url`, or the address of `server.bind` where that is not set.
+    /// It is the OpenAPI 3.1 document that is served at `/openapi.json`. Its server is `server.public_url`, or else the address of
+    /// `server.bind`.
     Openapi,
-    /// Print what completes commands and flags in a shell
+    /// Print the completion script of a shell
     Completions {
         /// The shell
         shell: Shell,
@@ -118,21 +116,21 @@ enum Command {
     /// Import data
     #[command(subcommand)]
     Import(import::Command),
-    /// Look after tokens, webhooks and keys, and read the audit log
+    /// Manage tokens, webhooks and keys, and read the audit log
     ///
-    /// Works on the database itself and needs no running `serve`: `database.url` (or `DATABASE_URL`) is enough, but for `keys status` and
-    /// `keys reseal`, which need `keys.sealing` too, and `keys generate`, which needs nothing. What is changed is noted in the audit
-    /// log, and seen by the next request to every process. Sellers and applications are looked after by the marketplace's interface.
+    /// Works on the database and needs no running `serve`: `database.url` (or `DATABASE_URL`) is enough, except for `keys status` and
+    /// `keys reseal`, which need `keys.sealing` too, and `keys generate`, which needs nothing. Changes are in the audit
+    /// log, and hold for the next request to every process. The back office manages sellers and applications.
     #[command(subcommand)]
     Admin(admin::Command),
 }
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Print what every key means
+    /// Explain every key
     ///
-    /// Every key with its type, default, range and environment variable, what it does and which processes read it, as
-    /// Markdown. Needs no configuration.
+    /// Prints every key with its type, default, range, environment variable, meaning and the commands that read it, as Markdown.
+    /// Needs no configuration.
     Reference,
 }
 
@@ -146,7 +144,7 @@ pub(crate) fn run() -> ExitCode {
         command::complain(&error);
         let exit = Exit::of(&error);
         if exit == Exit::Unknown {
-            note("it may be done and it may not: look whether it is before you repeat it");
+            note("it may be done or not: check before you repeat it");
         }
         exit.into()
     })

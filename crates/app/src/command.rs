@@ -73,14 +73,14 @@ const EXITS: [(Exit, u8, &str); 6] = [
     (
         Exit::Failed,
         1,
-        "failed or refused, by a wrong configuration too; nothing was changed by a command that changes one thing",
+        "failed or refused, also by a wrong configuration; a command that makes one change has made none",
     ),
     (
         Exit::Usage,
         2,
-        "the command line is wrong, or --yes is missing where there is nobody to ask",
+        "the command line is wrong, or --yes is missing without a terminal",
     ),
-    (Exit::NotFound, 3, "what the command is about is not there"),
+    (Exit::NotFound, 3, "the subject of the command does not exist"),
     (
         Exit::Unavailable,
         4,

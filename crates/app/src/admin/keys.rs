@@ -22,37 +22,33 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make a key for `keys.sealing`
+    /// Generate a key for `keys.sealing`
     ///
-    /// The key is printed and kept nowhere: save it, readable by the service alone, and apart from the database and its backups.
-    /// What was sealed by a key that is lost stays unreadable.
+    /// The key is printed and stored nowhere: save it, readable by the service alone, and apart from the database and its backups.
+    /// Without it, sealed values stay unreadable.
     ///
-    /// To replace a key: put the new one behind the old one and restart every process, so that all can open what it seals; put
-    /// it in front and restart them again; then `reseal`. Once `status` shows nothing under the old one, and a day has passed
-    /// for what clients carry (cursors), take that out.
+    /// To replace a key: put the new one behind the old one and restart every process, so that all can open its values; put
+    /// it in front and restart them again; then `reseal`. Once `status` shows nothing under the old one, take it out.
     Generate,
-    /// Tell how many stored values each key still seals
+    /// Count the stored values that each key seals
     ///
-    /// A key that seals none may be taken out, once what clients carry for us is not needed any more either: cursors have no
-    /// end of their own, a day is enough for a client that goes through a list.
+    /// A key that seals none may be taken out. Cursors that it sealed are refused from then on.
     ///
-    /// What a key is to this configuration: `seals` is the first of `keys.sealing`, `opens` another one of it, `missing` is not in
-    /// it, and `wrong` is the id of one in it that opens nothing of what was looked at under this id. Needs the database and
-    /// `keys.sealing`.
+    /// The state of a key: `seals` is the first of `keys.sealing`, `opens` another one of it, `missing` is not in
+    /// it, and `wrong` opens none of the sampled values under its id. Needs the database and `keys.sealing`.
     Status {
         #[command(flatten)]
         format: Format,
     },
-    /// Seal the secrets of webhooks anew, under the first key
+    /// Seal webhook secrets again, under the first key
     ///
-    /// They alone outlive a key: remembered answers, links in mails and what the panel is to show end by themselves.
+    /// All other sealed values (remembered responses, links in mails, secrets that the panel shows once) expire.
     ///
-    /// Runs beside processes that serve: a value is replaced only where it is still the same. Restart all of them with the
-    /// new key in front before, or they go on sealing with the old one. Interrupted, it may simply be run again. Fails where
-    /// values are left that do not open, or that others kept in their hands, and does nothing where the first key is another
-    /// one than its id says. Needs the database and `keys.sealing`.
+    /// Runs beside serving processes: it replaces only unchanged values. Before, restart all of them with the new key in front, or
+    /// they continue to seal with the old one. Interrupted, it may be run again. Fails if values are left that do not open or that
+    /// were locked, and does nothing if the first key is another one than its id says. Needs the database and `keys.sealing`.
     Reseal {
-        /// Open everything and tell what would be done, but change nothing
+        /// Open every value and report what would be done, but change nothing
         #[arg(long)]
         dry_run: bool,
         /// One JSON object a line instead of a sentence

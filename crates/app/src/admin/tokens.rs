@@ -19,15 +19,14 @@ use crate::command::{self, Unread, note};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Revoke tokens that were found, or all of an application or a seller
+    /// Revoke leaked tokens, or all of an application or a seller
     ///
-    /// From the next request on. Tokens that were found are read from stdin, one a line, so that they stand in no list of
-    /// processes and no history of a shell; a refresh token takes its whole family with it. Each line is told of by its
-    /// number, never by what it holds. One that holds no token, or one that is not there, keeps no other from being revoked;
-    /// the exit code is 2 then where a line holds no token, else 3.
+    /// It holds from the next request on. Leaked tokens are read from stdin, one a line, so that they are in no process list and no
+    /// shell history; a refresh token ends its whole family. Lines are reported by number, never by content. A line without a token, or
+    /// with an unknown one, does not stop the others; the exit code is then 2 for a line without a token, else 3.
     ///
-    /// Of an application all tokens are meant, whichever sellers' they are, of a seller all, whichever applications',
-    /// personal ones too. New ones can be had afterwards: to stop that, suspend the application or close the account.
+    /// An application's tokens are those of all sellers; a seller's tokens are those of all applications, and personal ones.
+    /// New tokens can be issued afterwards: to stop that, suspend the application or close the account.
     Revoke(Revoke),
 }
 
@@ -44,7 +43,7 @@ pub(crate) struct Revoke {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Which {
-    /// The tokens that stdin holds, one a line
+    /// The tokens on stdin, one a line
     #[arg(long)]
     stdin: bool,
     /// All tokens of this application: `client_id` or name

@@ -25,20 +25,20 @@ use crate::command;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the subscriptions to a seller's events, oldest first, ended ones too
+    /// List a seller's subscriptions, oldest first, inactive ones too
     Subscriptions {
         /// The seller's id, number or e-mail address
         seller: SellerName,
         #[command(flatten)]
         format: Format,
     },
-    /// List deliveries that are due, now or later, newest first
+    /// List waiting deliveries, newest first
     Pending(List),
-    /// List deliveries all of whose attempts failed, newest first
+    /// List deliveries that were given up, newest first
     Exhausted(List),
-    /// Have the event of an earlier delivery delivered again
+    /// Deliver the event of an earlier delivery again
     ///
-    /// As a new delivery, with an id and attempts of its own; prints the id. The lists show what names a delivery.
+    /// It is a new delivery, with its own id and attempts; prints the id. `pending` and `exhausted` list the ids.
     DeliverAgain(DeliverAgain),
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct DeliverAgain {
     /// The earlier delivery's id
     #[arg(value_parser = id)]
     delivery: Uuid,
-    /// Whose subscription it was: the seller's id, number or e-mail address
+    /// The seller of the subscription: id, number or e-mail address
     #[arg(long)]
     seller: SellerName,
     /// The subscription's id

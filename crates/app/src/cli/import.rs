@@ -25,12 +25,11 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Feed offers from a file
+    /// Import offers from a file
     ///
-    /// Reads one JSON object a line, as the marketplace's interface takes them (`POST /sellers/{seller}/offers:import`), at
-    /// any size. Lines that are refused are reported on stderr with their number; the others are fed, and counted on
-    /// stdout. Exits with 1 where a line was refused. Ended half-way, by Ctrl-C or a lost database, it may be repeated from its
-    /// start: what was fed is unchanged then.
+    /// Reads one JSON object a line, as `POST /sellers/{seller}/offers:import` of the back office does, at any size. Refused lines are
+    /// reported on stderr with their number; the others are imported, and counted on stdout. Fails if a line was refused. Interrupted,
+    /// it may be repeated from the start: imported offers are unchanged then.
     Offers {
         /// The file; - reads stdin
         file: PathBuf,
