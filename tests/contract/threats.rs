@@ -39,7 +39,9 @@ fn every_test_that_the_page_names_exists() {
         let mut folder = "";
         for (n, part) in held.split('`').enumerate() {
             if n.is_multiple_of(2) {
-                let word = |word: &&str| ["contract", "process", "browser", "clients"].contains(word);
+                let word = |word: &&str| {
+                    ["contract", "process", "browser", "clients", "crash_points"].contains(word)
+                };
                 folder = part
                     .split(|c: char| !c.is_alphabetic())
                     .find(word)

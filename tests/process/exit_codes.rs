@@ -120,7 +120,7 @@ async fn whoever_cannot_know_what_became_of_it_says_so() {
         let lost = run(PROGRAM, &revoke, &environment).await.ended(5);
         link.lost().await;
         assert_eq!(lost.stdout, "");
-        assert!(lost.stderr.contains("look whether"), "{}", lost.stderr);
+        assert!(lost.stderr.contains("check before you repeat"), "{}", lost.stderr);
         assert_eq!(world.works(&token).await, !is_done);
     }
 }
