@@ -43,7 +43,7 @@ fn every_test_that_the_page_names_exists() {
                     ["contract", "process", "browser", "clients", "crash_points"].contains(word)
                 };
                 folder = part
-                    .split(|c: char| !c.is_alphabetic())
+                    .split(|c: char| !c.is_alphabetic() && c != '_')
                     .find(word)
                     .unwrap_or(folder);
                 continue;
