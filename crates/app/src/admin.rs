@@ -11,11 +11,12 @@ use std::{
     str::FromStr,
 };
 
+use accounts::{AuditEntry, OperatorTokenRow, Seller};
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use oauth::{Application, AuditEntry, ClientId, ConnectedApplication, OperatorTokenRow, Scope, Seller};
+use oauth::{Application, ClientId, ConnectedApplication, Scope};
 use serde_json::{Value, json};
 use usecases::{
     operator_tokens::{OperatorTokenCreation, OperatorTokenRevocation, operator_token_name},

@@ -2,13 +2,13 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use accounts::AccountMail;
 use adapter_carriers::{Carriers, DEADLINE, SimulatedCarriers};
 use adapter_sealing::SystemClock;
 use adapter_webhook_sender::HttpSender;
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use kernel::{Clock, Mailer};
-use oauth::AccountMail;
 use orders::{Carrier, CarrierLookup, Lookup, ShipmentMail, TrackingNumber};
 
 use crate::config::{AddressesMode, Config};

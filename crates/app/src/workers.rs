@@ -11,8 +11,8 @@ mod routine;
 
 use std::sync::Arc;
 
+use accounts::AccountMail;
 use kernel::Randomness;
-use oauth::AccountMail;
 use orders::ShipmentMail;
 use tokio::select;
 

@@ -1,11 +1,10 @@
 //! Getting into an account without its password: invitations, forgotten passwords, links of marketplaces that sign their
 //! sellers in elsewhere; and changing the password.
 
+use accounts::{AccountMail, AccountStore, Action, Link, LinkKind, LinkSecret, PasswordHash, Seller};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
-use oauth::{
-    AccountMail, AccountStore, Action, Link, LinkKind, LinkSecret, PasswordHash, SecretHash, Seller,
-};
+use oauth::SecretHash;
 
 use crate::sign_in::{Opening, store_session};
 use crate::{ActingSeller, Failure, failure::refuse};

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use accounts::{AccountStore, Action, Actor};
 use kernel::StoreError;
-use oauth::{AccountStore, Action, Actor};
 use uuid::Uuid;
 
 /// Who acts, and from where.

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use accounts::{AccountStore, Action, Actor};
 use kernel::{SellerId, StoreError};
-use oauth::{AccountStore, Action, Actor};
 
 /// Who acts, and from where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

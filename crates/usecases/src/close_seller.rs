@@ -1,8 +1,8 @@
 //! The marketplace closes a seller's account.
 
+use accounts::{AccountStore, Action, Seller};
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
-use oauth::{AccountStore, Action, Seller};
 
 use crate::{ActingOperator, Failure, failure::refuse};
 

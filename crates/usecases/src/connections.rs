@@ -1,6 +1,7 @@
 //! A seller ends the connection with an application that it has let in.
 
-use oauth::{AccountStore, Action, ClientId, GrantStore};
+use accounts::{AccountStore, Action};
+use oauth::{ClientId, GrantStore};
 
 use crate::{ActingSeller, Failure, failure::refuse};
 

@@ -1,11 +1,11 @@
 //! The screen of consent: shown to a seller, bound to whom it was shown to first, and decided once.
 
+use accounts::{AccountStore, Action};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
-    AccountStore, Action, Application, ApplicationStore, Consent, ConsentRefusal, ConsentTicket, Credential,
-    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, RedirectError, ScopeSet, Viewer, answer_to,
-    granted,
+    Application, ApplicationStore, Consent, ConsentRefusal, ConsentTicket, Credential, CredentialKind,
+    Decision, FamilyId, GrantStore, NewConsent, RedirectError, ScopeSet, Viewer, answer_to, granted,
 };
 
 use crate::{ActingSeller, Failure, failure::refuse};

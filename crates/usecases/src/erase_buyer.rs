@@ -1,7 +1,7 @@
 //! The marketplace erases a buyer's personal data.
 
+use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
-use oauth::{AccountStore, Action};
 use orders::{OrderRef, OrderStore, SellerOrder};
 
 use crate::{ActingOperator, Failure, failure::refuse};

@@ -1,8 +1,8 @@
 //! The operator's moves over applications: acceptance, suspension, reinstatement, limits, scopes, deletion.
 
+use accounts::{AccountStore, Action};
 use oauth::{
-    AccountStore, Action, Application, ApplicationStatus, ApplicationStore, ClientId, ImpossibleMove,
-    RateLimit, ScopeSet,
+    Application, ApplicationStatus, ApplicationStore, ClientId, ImpossibleMove, RateLimit, ScopeSet,
 };
 
 use crate::{ActingOperator, Failure, failure::refuse};

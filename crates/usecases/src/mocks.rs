@@ -2,15 +2,17 @@
 
 use std::net::IpAddr;
 
+use accounts::{
+    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewSeller, PasswordHash, Seller, Session,
+};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Change, Claim, CommitError, OfferId, Remembered, SellerId, StoreError};
 use mockall::mock;
 use oauth::{
-    AccountMail, AccountStore, Action, Actor, Application, ApplicationEvent, ApplicationStore, ClientId,
-    Code, Consent, ConsentId, Count, FamiliesOf, Family, FamilyId, GrantStore, Limiter, Link, LinkKind,
-    NewConsent, NewPair, NewSeller, NewToken, PasswordHash, RefreshToken, SecretHash, Seller, Session,
-    Subject, TokenKey, Viewer,
+    Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent, ConsentId, Count, FamiliesOf,
+    Family, FamilyId, GrantStore, Limiter, NewConsent, NewPair, NewToken, RefreshToken, SecretHash, Subject,
+    TokenKey, Viewer,
 };
 use offers::{Offer, OfferEvent, OfferStore};
 use orders::{OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail};

@@ -1,8 +1,8 @@
 //! An operator has the event of an earlier delivery delivered again.
 
+use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId};
-use oauth::{AccountStore, Action};
 use webhooks::{DeliveryId, SubscriptionId, SubscriptionStore};
 
 use crate::redeliver::{Refusal, redeliver};

@@ -1,9 +1,9 @@
 //! The marketplace makes links for its sellers: invitations that go out by mail, and links that sign in who is signed in
 //! elsewhere.
 
+use accounts::{AccountStore, Action, Link, LinkKind, Seller};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId};
-use oauth::{AccountStore, Action, Link, LinkKind, Seller};
 
 use crate::account_links::{link_url, make_link, send_link};
 use crate::{ActingOperator, Failure, failure::refuse};
@@ -77,8 +77,8 @@ async fn open(accounts: &dyn AccountStore, id: SellerId) -> Result<Seller, Failu
 
 #[cfg(test)]
 mod tests {
+    use accounts::LinkSecret;
     use chrono::TimeDelta;
-    use oauth::LinkSecret;
 
     use super::*;
     use crate::MockTransaction;

@@ -1,8 +1,9 @@
 //! Operators' tokens: made and revoked on the command line, and noted.
 
+use accounts::{AccountStore, Action};
 use async_trait::async_trait;
 use kernel::{Invalid, Randomness, StoreError};
-use oauth::{AccountStore, Action, OperatorToken};
+use oauth::OperatorToken;
 use uuid::Uuid;
 
 use crate::{ActingOperator, Transaction, UnitOfWorkError, Work};

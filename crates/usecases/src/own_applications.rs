@@ -2,11 +2,12 @@
 //!
 //! Another seller's application is none, and neither is the built-in one that carries personal tokens.
 
+use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use kernel::Randomness;
 use oauth::{
-    AccountStore, Action, Application, ApplicationEdit, ApplicationStore, ClientId, ClientSecret, ClientType,
-    Registrar, Registration,
+    Application, ApplicationEdit, ApplicationStore, ClientId, ClientSecret, ClientType, Registrar,
+    Registration,
 };
 
 use crate::register_application::{self, register_application};

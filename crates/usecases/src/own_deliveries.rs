@@ -1,8 +1,9 @@
 //! A seller has deliveries sent by hand in the panel: the event of an earlier one again, or a sample.
 
+use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use kernel::Randomness;
-use oauth::{AccountStore, Action, Limiter, Subject};
+use oauth::{Limiter, Subject};
 use webhooks::{DeliveryId, SubscriptionId, SubscriptionStore};
 
 use crate::failure::refuse;

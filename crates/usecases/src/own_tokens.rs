@@ -1,11 +1,9 @@
 //! A seller makes and revokes personal tokens in the panel.
 
+use accounts::{AccountStore, Action, PersonalTokenRequest};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, Violations};
-use oauth::{
-    AccountStore, Action, ApplicationStore, BearerToken, FamilyId, GrantStore, PersonalTokenRequest,
-    TokenKind,
-};
+use oauth::{ApplicationStore, BearerToken, FamilyId, GrantStore, TokenKind};
 
 use crate::personal_tokens::{self, issue_personal_token, revoke_personal_token};
 use crate::sent_form::NumberUsed;

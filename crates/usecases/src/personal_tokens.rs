@@ -1,10 +1,10 @@
 //! Personal tokens: a seller makes and revokes them, in the panel or through the marketplace.
 
+use accounts::{AccountStore, PERSONAL_TOKENS_MAX, PersonalTokenRequest};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError, Violations};
 use oauth::{
-    AccountStore, ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, IssuedToken,
-    NewToken, PERSONAL_TOKENS_MAX, PersonalTokenRequest, TokenKind,
+    ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, IssuedToken, NewToken, TokenKind,
 };
 
 use crate::{Failure, failure::refuse};

@@ -1,10 +1,11 @@
 //! A seller registers an application, in the panel or through the marketplace.
 
+use accounts::AccountStore;
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{
-    AccountStore, Application, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType,
-    Registrar, Registration,
+    Application, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType, Registrar,
+    Registration,
 };
 
 use crate::{Failure, failure::refuse};

@@ -1,11 +1,9 @@
 //! The marketplace registers a seller.
 
+use accounts::{AccountStore, Action, Email, LinkKind, NewSeller, PasswordHash, Seller, SellerName};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, StoreError};
-use oauth::{
-    AccountStore, Action, Application, ApplicationStore, ClientId, Email, LinkKind, NewSeller, PasswordHash,
-    Seller, SellerName,
-};
+use oauth::{Application, ApplicationStore, ClientId};
 
 use crate::{ActingOperator, Failure, account_links::send_link};
 

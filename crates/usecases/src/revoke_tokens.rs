@@ -1,8 +1,8 @@
 //! An operator revokes tokens: one that was found somewhere, or all of an application or a seller.
 
+use accounts::{AccountStore, Action};
 use oauth::{
-    AccountStore, Action, BearerToken, Credential, CredentialKind, FamiliesOf, Family, FamilyId, GrantStore,
-    TokenKey, TokenKind,
+    BearerToken, Credential, CredentialKind, FamiliesOf, Family, FamilyId, GrantStore, TokenKey, TokenKind,
 };
 
 use crate::{ActingOperator, Failure, failure::refuse};

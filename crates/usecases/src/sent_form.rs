@@ -3,7 +3,8 @@
 //! The same form sent again, by a double click or a reload, has done what it does. One that says something else under a number
 //! that was used, as it comes about by the browser's way back, must not be answered by what the first one did.
 
-use oauth::{AccountStore, SecretHash};
+use accounts::AccountStore;
+use oauth::SecretHash;
 use uuid::Uuid;
 
 use crate::Failure;

@@ -3,8 +3,9 @@
 //! They wait under the one-time number of the form that asked for them, so that both answers to a form sent twice lead to the
 //! same page.
 
+use accounts::AccountStore;
 use kernel::{Purpose, Randomness, Sealer, StoreError};
-use oauth::{AccountStore, ClientId, FamilyId, SecretHash};
+use oauth::{ClientId, FamilyId, SecretHash};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

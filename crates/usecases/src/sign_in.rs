@@ -6,11 +6,9 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use accounts::{AccountStore, Action, PanelReader, PasswordHash, PasswordHasher, Seller, Session};
 use kernel::{SellerId, StoreError};
-use oauth::{
-    AccountStore, Action, Limiter, PanelReader, PasswordHash, PasswordHasher, Quota, RateCounter, SecretHash,
-    Seller, Session, Subject,
-};
+use oauth::{Limiter, Quota, RateCounter, SecretHash, Subject};
 
 use crate::{ActingSeller, Failure, failure::refuse};
 

@@ -4,11 +4,10 @@ use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
+use accounts::{Action, Actor, Seller};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{MockRandomness, MockSealer, OfferId, SellerId};
-use oauth::{
-    Action, Actor, Application, ApplicationStatus, ClientType, Family, Scope, SecretHash, Seller, Standing,
-};
+use oauth::{Application, ApplicationStatus, ClientType, Family, Scope, SecretHash, Standing};
 use offers::{Offer, OfferStatus};
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;

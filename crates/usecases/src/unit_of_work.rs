@@ -1,9 +1,10 @@
 //! The unit of work: everything that a request or a worker changes, in one transaction.
 
+use accounts::AccountStore;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Claim, CommitError, Remembered, StoreError};
-use oauth::{AccountStore, ApplicationStore, GrantStore};
+use oauth::{ApplicationStore, GrantStore};
 use offers::OfferStore;
 use orders::OrderStore;
 use webhooks::SubscriptionStore;

@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
 
+use accounts::Action;
 use actix_web::http::Method;
 use kernel::SellerId;
 use oauth::{
-    Action, Application, ClientId, RateLimit, RawRegistration, Registrar, Registration, Scope, ScopeSet,
-    Secret,
+    Application, ClientId, RateLimit, RawRegistration, Registrar, Registration, Scope, ScopeSet, Secret,
 };
 use serde::Serialize;
 use serde_json::json;

@@ -5,9 +5,9 @@ mod view;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
+use accounts::Email;
 use actix_web::http::Method;
 use kernel::{Invalid, SellerId};
-use oauth::Email;
 use orders::{Buyer, Carrier, OrderNumber, OrderRef, Reason, ShippingAddress, Sighting, TrackingNumber};
 use serde_json::json;
 use usecases::Transaction;

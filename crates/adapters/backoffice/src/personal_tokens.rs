@@ -1,9 +1,10 @@
 //! Personal tokens: issued and revoked as the panel does.
 
+use accounts::{Action, PersonalTokenRequest};
 use actix_web::http::Method;
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
-use oauth::{Action, FamilyId, PersonalTokenRequest};
+use oauth::FamilyId;
 use serde_json::json;
 use usecases::Transaction;
 use usecases::personal_tokens::{self, issue_personal_token, revoke_personal_token};

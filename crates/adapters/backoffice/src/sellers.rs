@@ -1,8 +1,8 @@
 //! Sellers: registered, listed, read, closed, let into the panel.
 
+use accounts::{Email, NewPassword, PasswordHash, Seller, SellerName};
 use actix_web::http::{Method, StatusCode};
 use kernel::{SellerId, Violations as Broken};
-use oauth::{Email, NewPassword, PasswordHash, Seller, SellerName};
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use accounts::UsageKey;
 use actix_web::HttpResponse;
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, USER_AGENT};
 use kernel::{KeySpace, SellerId};
-use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope, UsageKey};
+use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope};
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::listener::{Listener, Ports};

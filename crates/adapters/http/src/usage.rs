@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use oauth::{UsageCount, UsageKey};
+use accounts::{UsageCount, UsageKey};
 
 /// Counts of calls that nobody has kept yet. Clones share them; so do all server threads.
 ///

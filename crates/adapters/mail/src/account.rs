@@ -1,7 +1,7 @@
 //! A one-time link to a seller's account, in Polish and in English: nobody knows yet which the seller prefers.
 
+use accounts::{AccountMail, LinkKind};
 use askama::Template;
-use oauth::{AccountMail, LinkKind};
 
 use crate::message::{Content, Text};
 

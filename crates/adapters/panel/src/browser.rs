@@ -4,12 +4,13 @@
 //! One cookie carries the browser's secret, before signing in as after it: its forms prove by it where they come from, and
 //! while the store has a session under its hash, somebody is signed in. Signing in gives the browser another one.
 
+use accounts::SESSION_LIFETIME;
 use actix_web::HttpResponse;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
     SET_COOKIE, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use oauth::{BrowserSecret, SESSION_LIFETIME};
+use oauth::BrowserSecret;
 use url::{Host, Url};
 use web::TraceId;
 use web::trace_id::X_TRACE_ID;

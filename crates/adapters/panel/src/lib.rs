@@ -24,11 +24,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use accounts::{PanelReader, PasswordHasher, SellerReader};
 use actix_web::web::{ServiceConfig, scope};
 use chrono::TimeDelta;
 use ipnet::IpNet;
 use kernel::{Randomness, Sealer};
-use oauth::{ApplicationReader, GrantReader, PanelReader, PasswordHasher, RateCounter, SellerReader};
+use oauth::{ApplicationReader, GrantReader, RateCounter};
 use usecases::UnitOfWork;
 use usecases::sign_in::AttemptLimits;
 use web::front::Front;

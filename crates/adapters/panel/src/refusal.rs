@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use accounts::Overcrowded;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, RETRY_AFTER};
 use askama::Template;
 use kernel::StoreError;
-use oauth::{ConsentRefusal, Overcrowded, Quota};
+use oauth::{ConsentRefusal, Quota};
 use usecases::{Repeatable, UnitOfWorkError};
 use web::error::{Cause, log_failure};
 use web::{TaskPanicked, TraceId, meters, response};

@@ -7,10 +7,11 @@ use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use accounts::{Seller, SignedIn};
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
-use oauth::{BrowserSecret, SecretHash, Seller, SignedIn, Viewer};
+use oauth::{BrowserSecret, SecretHash, Viewer};
 use usecases::sent_form::SentForm;
 use usecases::{ActingSeller, Failure, Transaction, Work, transact};
 use web::TraceId;

@@ -6,14 +6,14 @@ pub(crate) mod usage;
 
 use std::net::IpAddr;
 
+use accounts::{
+    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewSeller, OperatorTokenRow, OperatorTokens,
+    PasswordHash, Seller, SellerReader, Session,
+};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
-use oauth::{
-    AccountMail, AccountStore, Action, Actor, Count, FamilyId, FamilyKind, Limiter, Link, LinkKind,
-    NewSeller, OperatorTokenRow, OperatorTokens, PasswordHash, SecretHash, Seller, SellerReader, Session,
-    Subject,
-};
+use oauth::{Count, FamilyId, FamilyKind, Limiter, SecretHash, Subject};
 use uuid::Uuid;
 
 use crate::{

@@ -2,6 +2,7 @@
 
 use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
+use accounts::{AccountMail, AuditReader, OperatorTokens, PanelReader, SellerReader, UsageLog};
 use changes::ChangeReader;
 use chrono::TimeDelta;
 use diesel_async::{
@@ -10,10 +11,7 @@ use diesel_async::{
 };
 use futures_util::FutureExt;
 use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
-use oauth::{
-    AccountMail, ApplicationDirectory, ApplicationReader, AuditReader, ClientTokens, Gate, GrantReader,
-    OperatorTokens, PanelReader, RateCounter, SellerReader, UsageLog,
-};
+use oauth::{ApplicationDirectory, ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter};
 use offers::OfferReader;
 use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;

@@ -1,9 +1,9 @@
 //! Mails to buyers and to sellers: queued in a transaction, leased and settled by workers.
 
+use accounts::{AccountMail, LinkKind};
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
-use oauth::{AccountMail, LinkKind};
 use orders::ShipmentMail;
 use uuid::Uuid;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use accounts::{Overcrowded, PasswordHash, PasswordHasher};
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _, password_hash::phc};
 use async_trait::async_trait;
 use kernel::StoreError;
-use oauth::{Overcrowded, PasswordHash, PasswordHasher};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use accounts::Action;
 use adapter_postgres::{Resealed, SealedValues, WEBHOOK_SECRETS};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use anyhow::bail;
 use async_trait::async_trait;
 use clap::Subcommand;
-use oauth::Action;
 use serde_json::{Value, json};
 use usecases::{ActingOperator, Transaction, UnitOfWorkError, Work, transact};
 

@@ -5,16 +5,14 @@
 
 use std::fmt::Display;
 
+use accounts::{Email, PasswordHash, PasswordHasher as _, PersonalTokenRequest, SellerName};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{OfferId, Randomness as _, SellerId};
-use oauth::{
-    Email, PasswordHash, PasswordHasher as _, PersonalTokenRequest, RawRegistration, Registrar, Scope,
-    SellerName,
-};
+use oauth::{RawRegistration, Registrar, Scope};
 use orders::{Carrier, OrderId, OrderNumber, OrderRef, Sighting, TrackingNumber, TrackingStatus};
 use usecases::{
     ActingOperator, Failure, Transaction, Work,

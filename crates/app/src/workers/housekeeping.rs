@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use accounts::UsageLog;
 use adapter_http::UsageMeter;
 use adapter_postgres::Database;
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use kernel::StoreError;
-use oauth::UsageLog;
 use usecases::UnitOfWorkError;
 
 use super::routine::Routine;
@@ -79,7 +79,7 @@ impl Routine for Usage {
 
 #[cfg(test)]
 mod tests {
-    use oauth::{MockUsageLog, UsageKey};
+    use accounts::{MockUsageLog, UsageKey};
     use uuid::Uuid;
 
     use super::*;

@@ -8,9 +8,9 @@ use std::{
     time::Duration,
 };
 
+use accounts::AccountMail;
 use async_trait::async_trait;
 use kernel::{Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SendError};
-use oauth::AccountMail;
 use orders::ShipmentMail;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::{

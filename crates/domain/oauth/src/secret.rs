@@ -4,6 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use kernel::Invalid;
+use ring::hmac;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
@@ -114,6 +115,41 @@ impl<K> Secret<K> {
 impl<K> fmt::Debug for Secret<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
+    }
+}
+
+/// Marks the secret of a browser: of a session, or of one that is yet to sign in.
+#[derive(Debug)]
+pub struct BrowserKind;
+
+impl SecretKind for BrowserKind {
+    const PREFIX: &'static str = "ps_se_";
+}
+
+/// What a browser's cookie holds. The store has its hash alone.
+pub type BrowserSecret = Secret<BrowserKind>;
+
+impl BrowserSecret {
+    /// Takes what a cookie holds; nothing where it cannot be one of ours.
+    pub fn presented(text: &str) -> Option<Self> {
+        let random = URL_SAFE_NO_PAD
+            .decode(text.strip_prefix(BrowserKind::PREFIX)?)
+            .ok()?;
+        Some(Self::from_random(
+            random.first_chunk::<32>().filter(|_| random.len() == 32)?,
+        ))
+    }
+
+    /// The CSRF token of this browser's forms: it shows that who sends a form has read the page, which only this browser
+    /// can. It tells nothing of the secret.
+    pub fn csrf_token(&self) -> String {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.reveal().as_bytes());
+        URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"panel form"))
+    }
+
+    /// True when a form carries this browser's CSRF token.
+    pub fn has_sent(&self, csrf_token: &str) -> bool {
+        self.csrf_token().as_bytes().ct_eq(csrf_token.as_bytes()).into()
     }
 }
 
@@ -240,6 +276,21 @@ mod tests {
                 prop_assert_eq!(token.reveal(), text);
             }
         }
+    }
+
+    #[test]
+    fn a_csrf_token_belongs_to_its_browser() {
+        let (one, other) = (
+            BrowserSecret::from_random(&[1; 32]),
+            BrowserSecret::from_random(&[2; 32]),
+        );
+        assert!(one.has_sent(&one.csrf_token()));
+        assert!(!one.has_sent(&other.csrf_token()) && !one.has_sent(""));
+        let again = BrowserSecret::presented(one.reveal()).unwrap();
+        assert_eq!(again.hash(), one.hash());
+        assert!(BrowserSecret::presented("ps_se_AAAA").is_none());
+        let another_kind = ClientSecret::from_random(&[1; 32]);
+        assert!(BrowserSecret::presented(another_kind.reveal()).is_none());
     }
 
     #[test]

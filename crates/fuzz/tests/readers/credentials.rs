@@ -1,10 +1,11 @@
 //! The small words of the protocol: tokens, codes, secrets, ids, scopes, numbers. Each has one spelling, and reads as what was sent.
 
+use accounts::Email;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use kernel::OfferId;
 use oauth::{
-    BearerToken, BrowserSecret, ClientId, CodeChallenge, CodeVerifier, Credential, CredentialKind, Email,
-    Scope, ScopeSet, TokenKind,
+    BearerToken, BrowserSecret, ClientId, CodeChallenge, CodeVerifier, Credential, CredentialKind, Scope,
+    ScopeSet, TokenKind,
 };
 use orders::{Carrier, OrderRef, TrackingNumber};
 use url::Url;

@@ -1,6 +1,7 @@
 //! Attempts to sign in, over mocks.
 
-use oauth::{Account, Count, MockPanelReader, MockPasswordHasher, MockRateCounter};
+use accounts::{Account, MockPanelReader, MockPasswordHasher};
+use oauth::{Count, MockRateCounter};
 
 use super::*;
 use crate::MockTransaction;

@@ -1,8 +1,8 @@
 //! What a seller reads of a link to the account.
 
+use accounts::{AccountMail, LinkKind};
 use adapter_mail::SmtpMailer;
 use kernel::Mailer as _;
-use oauth::{AccountMail, LinkKind};
 
 use crate::{
     stub::{Act, Script, Stub},

@@ -1,6 +1,6 @@
 //! What a buyer reads.
 
-use oauth::LinkKind;
+use accounts::LinkKind;
 use orders::{Carrier, ShipmentMail};
 
 use crate::support::{account_mail, mail, read, rendered, sender};

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use accounts::{AccountMail, LinkKind};
 use adapter_mail::{FolderMailer, Security, SenderSettings, SmtpMailer, SmtpSettings};
 use chrono::{DateTime, TimeZone as _, Utc};
 use kernel::{Clock, Mail, MailId, Mailer, SendError};
 use mail_parser::{Message, MessageParser, MimeHeaders as _};
-use oauth::{AccountMail, LinkKind};
 use orders::{Carrier, OrderNumber, ShipmentMail, TrackingNumber};
 use uuid::Uuid;
 

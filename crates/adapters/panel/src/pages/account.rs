@@ -1,9 +1,9 @@
 //! `/panel/account`: the password, and signing out everywhere.
 
+use accounts::{NewPassword, PasswordHash, Seller};
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::Violations;
-use oauth::{NewPassword, PasswordHash, Seller};
 use usecases::account_links;
 
 use super::sign_in::keep_pace;

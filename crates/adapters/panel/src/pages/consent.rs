@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use accounts::Seller;
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::StoreError;
-use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, Seller, Viewer};
+use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, Viewer};
 use url::Url;
 use usecases::consent::{Made, Outcome, Shown, decide as decide_consent, release, show, stands};
 use usecases::{ActingSeller, Failure, Transaction, consent_ticket};

@@ -1,10 +1,11 @@
 //! One-time links: invitation, new password, signing in. GET shows a form and uses nothing up, so that a mail scanner does no
 //! harm (D131).
 
+use accounts::{LinkKind, NewPassword, Seller};
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::Violations;
-use oauth::{BrowserSecret, LinkKind, NewPassword, SecretHash, Seller};
+use oauth::{BrowserSecret, SecretHash};
 use usecases::account_links::{set_password, sign_in_by_link};
 
 use super::sign_in::into_panel;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use accounts::{PasswordHash, Seller};
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::SellerId;
-use oauth::{BrowserSecret, PasswordHash, Seller};
+use oauth::BrowserSecret;
 use usecases::consent_ticket;
 use usecases::sign_in::{Checked, Opening, Pace, check, is_still_right, note_failure, open_session, pace};
 use web::meters;

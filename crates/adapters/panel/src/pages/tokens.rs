@@ -1,9 +1,10 @@
 //! `/panel/tokens`: personal tokens.
 
+use accounts::{PersonalToken, PersonalTokenRequest};
 use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
-use oauth::{FamilyId, PersonalToken, PersonalTokenRequest};
+use oauth::FamilyId;
 use usecases::own_tokens::{self, Refusal as Refused};
 use usecases::sent_form::NumberUsed;
 use uuid::Uuid;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use accounts::HourlyUsage;
 use chrono::{DateTime, TimeDelta, Utc};
-use oauth::{Application, HourlyUsage};
+use oauth::Application;
 
 use crate::refusal::Refusal;
 use crate::visit::Member;

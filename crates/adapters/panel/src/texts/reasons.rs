@@ -100,9 +100,10 @@ fn beginning(table: &[(&str, &'static str)], reason: &str) -> Option<&'static st
 
 #[cfg(test)]
 mod tests {
+    use accounts::{NewPassword, PersonalTokenRequest};
     use chrono::{DateTime, Utc};
     use kernel::Violations;
-    use oauth::{NewPassword, PersonalTokenRequest, RawRegistration};
+    use oauth::RawRegistration;
 
     use super::*;
 

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
+use accounts::{Action, Actor, AuditEntry, AuditReader};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::StoreError;
-use oauth::{Action, Actor, AuditEntry, AuditReader};
 use uuid::Uuid;
 
 use crate::{

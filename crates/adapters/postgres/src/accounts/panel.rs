@@ -1,12 +1,13 @@
 //! What the panel shows: who is signed in, passwords, one-time links, personal tokens.
 
+use accounts::{
+    Account, HourlyUsage, Link, LinkKind, PanelReader, PasswordHash, PersonalToken, SESSION_IDLE,
+    SESSION_LIFETIME, Seller, Session, SignedIn,
+};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
-use oauth::{
-    Account, ClientId, FamilyId, HourlyUsage, Link, LinkKind, PanelReader, PasswordHash, PersonalToken,
-    SESSION_IDLE, SESSION_LIFETIME, ScopeSet, SecretHash, Seller, Session, SignedIn,
-};
+use oauth::{ClientId, FamilyId, ScopeSet, SecretHash};
 use uuid::Uuid;
 
 use super::{SellerRow, usage};
@@ -63,7 +64,7 @@ impl PanelReader for Panel {
             return Ok(None);
         };
         let seller = Seller::try_from(seller)?;
-        if !oauth::is_same_address(&seller.email, email) {
+        if !accounts::is_same_address(&seller.email, email) {
             return Ok(None);
         }
         Ok(Some(Account {

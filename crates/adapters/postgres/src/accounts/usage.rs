@@ -1,9 +1,10 @@
 //! How often applications have called the API.
 
+use accounts::{HourlyUsage, UsageCount, UsageLog};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::StoreError;
-use oauth::{ClientId, HourlyUsage, Limiter, Subject, UsageCount, UsageLog};
+use oauth::{ClientId, Limiter, Subject};
 
 use crate::{
     connection::pool::Autocommit,

@@ -2,11 +2,10 @@
 
 use std::net::IpAddr;
 
+use accounts::{Action, Actor, PasswordHash, UsageCount, UsageKey};
 use chrono::TimeDelta;
 use kernel::Change;
-use oauth::{
-    Action, Actor, Application, FamilyKind, OperatorToken, PasswordHash, Subject, UsageCount, UsageKey,
-};
+use oauth::{Application, FamilyKind, OperatorToken, Subject};
 
 use crate::support::{Fixture, application, id, instant, is_unexpected, new_seller, new_token};
 
@@ -200,7 +199,7 @@ async fn calls_add_up_by_hour_and_status_over_all_sellers() {
     let panel = fixture.database.panel();
     let hours = async |since| {
         let (hours, _) = panel.usage(client_id, since).await.unwrap();
-        let told = |hour: &oauth::HourlyUsage| (hour.hour.to_rfc3339(), hour.status, hour.calls);
+        let told = |hour: &accounts::HourlyUsage| (hour.hour.to_rfc3339(), hour.status, hour.calls);
         hours.iter().map(told).collect::<Vec<_>>()
     };
     let hour = |hour: u8, status, calls| (format!("2026-03-01T{hour}:00:00+00:00"), status, calls);

@@ -1,9 +1,10 @@
 //! Rows that cannot be: whoever reads one is told the table and the row, and nothing of a buyer; the other rows are read.
 
+use accounts::{Link, LinkKind, Session};
 use changes::ChangesError;
 use futures_util::join;
 use kernel::{Row, StoreError};
-use oauth::{Application, FamilyKind, Link, LinkKind, Session};
+use oauth::{Application, FamilyKind};
 use orders::{Carrier, OrderRef};
 use usecases::Work as _;
 

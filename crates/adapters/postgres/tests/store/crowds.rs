@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use accounts::{UsageCount, UsageKey};
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::{Change, SellerId};
-use oauth::{Limiter, Subject, UsageCount, UsageKey};
+use oauth::{Limiter, Subject};
 use offers::Decision;
 use orders::OrderRef;
 use usecases::{Failure, settle_order, settle_order::Settlement, ship_order, transact};

@@ -1,12 +1,10 @@
 //! Grants under concurrency: transactions held open while others want the same rows; and what a connection is.
 
+use accounts::{UsageCount, UsageKey};
 use chrono::TimeDelta;
 use futures_util::join;
 use kernel::Change;
-use oauth::{
-    Application, Consent, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, UsageCount,
-    UsageKey, Viewer,
-};
+use oauth::{Application, Consent, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, Viewer};
 use usecases::Transaction;
 
 use crate::support::{Fixture, Parties, hash, id, instant, is_unexpected, keys, new_pair, new_token, only};

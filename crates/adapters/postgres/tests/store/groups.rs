@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use accounts::Session;
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::StoreError;
-use oauth::{Application, ClientTokens, Limiter, NewClientToken, Session, Subject, TokenKey};
+use oauth::{Application, ClientTokens, Limiter, NewClientToken, Subject, TokenKey};
 
 use crate::support::{Fixture, answer, claim, grant, hash, id, instant};
 

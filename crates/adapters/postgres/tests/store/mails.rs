@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use accounts::{AccountMail, Link, LinkKind};
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, SellerId};
-use oauth::{AccountMail, Link, LinkKind};
 use orders::{OrderId, ShipmentMail};
 
 use crate::support::{Fixture, hash, id, instant, mail, number};

@@ -2,10 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use accounts::{Link, LinkKind, PasswordHash, Session};
 use chrono::TimeDelta;
 use futures_util::join;
 use kernel::SellerId;
-use oauth::{Link, LinkKind, PasswordHash, SecretHash, Session};
+use oauth::SecretHash;
 use usecases::account_links::{Refusal, change_password, set_password, sign_in_by_link};
 use usecases::{ActingSeller, Failure, Transaction};
 
@@ -234,13 +235,13 @@ async fn a_session_ends_when_idle_and_in_any_case_as_the_domain_says() {
     let (fixture, clock) = Fixture::frozen().await;
     let ((_, idle), (_, busy)) = (member(&fixture).await, member(&fixture).await);
     let micro = TimeDelta::microseconds(1);
-    clock.freeze(instant() + oauth::SESSION_IDLE - micro).await;
+    clock.freeze(instant() + accounts::SESSION_IDLE - micro).await;
     assert!(signed_in(&fixture, busy).await);
-    clock.freeze(instant() + oauth::SESSION_IDLE).await;
+    clock.freeze(instant() + accounts::SESSION_IDLE).await;
     assert!(!signed_in(&fixture, idle).await);
     let (mut at, end) = (
-        instant() + oauth::SESSION_IDLE,
-        instant() + oauth::SESSION_LIFETIME,
+        instant() + accounts::SESSION_IDLE,
+        instant() + accounts::SESSION_LIFETIME,
     );
     while at < end {
         clock.freeze(at).await;

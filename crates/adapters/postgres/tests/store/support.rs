@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use accounts::{Email, NewSeller, Seller, SellerName};
 use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
@@ -21,9 +22,8 @@ use kernel::{
     StoreError,
 };
 use oauth::{
-    Application, ApplicationStatus, BearerToken, ClientId, ClientSecret, ClientType, Email, FamilyId,
-    FamilyKind, Grant, NewSeller, NewToken, Purpose, Scope, ScopeSet, SecretHash, Seller, SellerName,
-    TokenKey, TokenKind,
+    Application, ApplicationStatus, BearerToken, ClientId, ClientSecret, ClientType, FamilyId, FamilyKind,
+    Grant, NewToken, Purpose, Scope, ScopeSet, SecretHash, TokenKey, TokenKind,
 };
 use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
 use orders::PollSchedule;

@@ -2,8 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use kernel::{Invalid, Violations};
-
-use crate::{Scope, ScopeSet};
+use oauth::{Scope, ScopeSet};
 
 /// How many personal tokens of one seller can be alive at a time.
 pub const PERSONAL_TOKENS_MAX: usize = 20;

@@ -6,12 +6,10 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Mail, MailId, SellerId, StoreError};
+use oauth::{ClientId, Count, FamilyId, Limiter, ScopeSet, SecretHash, Subject};
 use uuid::Uuid;
 
-use crate::{
-    Action, Actor, AuditEntry, ClientId, Count, FamilyId, HourlyUsage, Limiter, Link, LinkKind, NewSeller,
-    PasswordHash, ScopeSet, SecretHash, Seller, Session, Subject, UsageCount,
-};
+use crate::{Action, Actor, AuditEntry, Link, LinkKind, NewSeller, PasswordHash, Seller, Session};
 
 /// Reads accounts outside a transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
@@ -268,6 +266,37 @@ pub trait AuditReader: Send + Sync {
         before: Option<Uuid>,
         limit: u16,
     ) -> Result<Vec<AuditEntry>, StoreError>;
+}
+
+/// Calls of one application for one seller with one status, since the last time they were noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct UsageKey {
+    /// For whom.
+    pub seller: SellerId,
+    /// By whom.
+    pub client_id: ClientId,
+    /// The HTTP status of the answers.
+    pub status: u16,
+}
+
+/// How often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsageCount {
+    /// Who and with what success.
+    pub key: UsageKey,
+    /// How many.
+    pub calls: u32,
+}
+
+/// An hour's calls of one application with one status, over all sellers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HourlyUsage {
+    /// When the hour began.
+    pub hour: DateTime<Utc>,
+    /// The HTTP status.
+    pub status: u16,
+    /// How many.
+    pub calls: u64,
 }
 
 /// Takes the counts of calls that a process gathers. They tell a seller roughly what goes on: a process that is killed loses

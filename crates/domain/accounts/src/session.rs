@@ -1,51 +1,13 @@
 //! Sessions of the panel, and the links by which somebody gets in without a password.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::SellerId;
-use ring::hmac;
-use subtle::ConstantTimeEq;
-
-use crate::{Secret, SecretHash, SecretKind};
+use oauth::{Secret, SecretHash, SecretKind};
 
 /// A session ends after this long without a request (D91).
 pub const SESSION_IDLE: TimeDelta = TimeDelta::hours(8);
 /// A session ends after this long in all (D91).
 pub const SESSION_LIFETIME: TimeDelta = TimeDelta::days(7);
-
-#[derive(Debug)]
-/// Marks the secret of a browser: of a session, or of one that is yet to sign in.
-pub struct BrowserKind;
-impl SecretKind for BrowserKind {
-    const PREFIX: &'static str = "ps_se_";
-}
-
-/// What a browser's cookie holds. The store has its hash alone.
-pub type BrowserSecret = Secret<BrowserKind>;
-
-impl BrowserSecret {
-    /// Takes what a cookie holds; nothing where it cannot be one of ours.
-    pub fn presented(text: &str) -> Option<Self> {
-        let random = URL_SAFE_NO_PAD
-            .decode(text.strip_prefix(BrowserKind::PREFIX)?)
-            .ok()?;
-        Some(Self::from_random(
-            random.first_chunk::<32>().filter(|_| random.len() == 32)?,
-        ))
-    }
-
-    /// The CSRF token of this browser's forms: it shows that who sends a form has read the page, which only this browser
-    /// can. It tells nothing of the secret.
-    pub fn csrf_token(&self) -> String {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, self.reveal().as_bytes());
-        URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"panel form"))
-    }
-
-    /// True when a form carries this browser's CSRF token.
-    pub fn has_sent(&self, csrf_token: &str) -> bool {
-        self.csrf_token().as_bytes().ct_eq(csrf_token.as_bytes()).into()
-    }
-}
 
 /// A session as it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,29 +115,10 @@ mod tests {
     }
 
     #[test]
-    fn a_csrf_token_belongs_to_its_browser() {
-        let (one, other) = (
-            BrowserSecret::from_random(&[1; 32]),
-            BrowserSecret::from_random(&[2; 32]),
-        );
-        assert!(one.has_sent(&one.csrf_token()));
-        assert!(!one.has_sent(&other.csrf_token()) && !one.has_sent(""));
-        let again = BrowserSecret::presented(one.reveal()).unwrap();
-        assert_eq!(again.hash(), one.hash());
-        assert!(BrowserSecret::presented("ps_se_AAAA").is_none());
-        assert!(BrowserSecret::presented(ClientLike::TEXT).is_none());
-    }
-
-    #[test]
     fn kinds_of_links_go_by_the_words_in_rows_and_paths() {
         let words = ["invitation", "password-reset", "sign-in"];
         assert_eq!(LinkKind::ALL.map(LinkKind::as_str), words);
         assert_eq!(words.map(LinkKind::parse), LinkKind::ALL.map(Some));
         assert_eq!(LinkKind::parse("sign_in"), None);
-    }
-
-    struct ClientLike;
-    impl ClientLike {
-        const TEXT: &'static str = "pss_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE";
     }
 }

@@ -69,7 +69,7 @@ impl Email {
 
 /// Whether somebody who gives this address to sign in means the account with that one. The case of ASCII letters does not
 /// matter. That of others does: what they are folded to is no two programs' common knowledge, and an address that a database
-/// finds must be counted as the same one wherever attempts are counted ([`crate::Subject::account`]).
+/// finds must be counted as the same one wherever attempts are counted ([`oauth::Subject::account`]).
 pub fn is_same_address(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
@@ -141,5 +141,25 @@ mod tests {
         let hash = PasswordHash::new("$argon2id$v=19$x".to_owned());
         assert_eq!(hash.as_str(), "$argon2id$v=19$x");
         assert_eq!(format!("{hash:?}"), "PasswordHash(…)");
+    }
+
+    #[test]
+    fn whatever_finds_an_account_is_counted_for_it() {
+        let spellings = [
+            "Ikea@Shop.example",
+            "iKEA@shop.EXAMPLE",
+            "İkea@shop.example",
+            "i\u{212a}ea@shop.example",
+        ];
+        for (one, other) in spellings
+            .iter()
+            .flat_map(|one| spellings.map(|other| (*one, other)))
+        {
+            let counted_as_one = oauth::Subject::account(one) == oauth::Subject::account(other);
+            assert_eq!(is_same_address(one, other), counted_as_one, "{one} {other}");
+        }
+        assert!(is_same_address(spellings[0], spellings[1]));
+        assert!(!is_same_address(spellings[0], spellings[2]));
+        assert!(!is_same_address(spellings[0], spellings[3]));
     }
 }

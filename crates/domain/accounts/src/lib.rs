@@ -1,0 +1,24 @@
+//! Accounts: sellers, their sessions, links, passwords and personal tokens, operators' tokens, the audit log, mails about accounts.
+
+mod account;
+mod audit;
+mod password;
+mod personal_token;
+mod ports;
+mod session;
+
+pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName, is_same_address};
+pub use audit::{Action, Actor, AuditEntry};
+pub use password::NewPassword;
+pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalTokenRules};
+pub use ports::{
+    Account, AccountMail, AccountStore, AuditReader, HourlyUsage, OperatorTokenRow, OperatorTokens,
+    Overcrowded, PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn, UsageCount, UsageKey,
+    UsageLog,
+};
+pub use session::{Link, LinkKind, LinkSecret, SESSION_IDLE, SESSION_LIFETIME, Session};
+
+#[cfg(any(test, feature = "mocks"))]
+pub use ports::{
+    MockAuditReader, MockOperatorTokens, MockPanelReader, MockPasswordHasher, MockSellerReader, MockUsageLog,
+};
