@@ -28,6 +28,9 @@ mod units;
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+use yaml_rust2::{Yaml, YamlLoader};
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
 /// The top of the repository.
@@ -45,4 +48,34 @@ fn operations(path: &str) -> PathBuf {
 /// The text of a file of `docs/operations`.
 fn text(path: &str) -> String {
     std::fs::read_to_string(operations(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The documents of a file of `docs/operations`, as JSON.
+fn yaml(path: &str) -> Vec<Value> {
+    let documents = YamlLoader::load_from_str(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    documents.iter().map(json).collect()
+}
+
+fn json(yaml: &Yaml) -> Value {
+    match yaml {
+        Yaml::Integer(number) => (*number).into(),
+        Yaml::Boolean(is_so) => (*is_so).into(),
+        Yaml::Array(list) => list.iter().map(json).collect(),
+        Yaml::Hash(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| (name.as_str().unwrap().to_owned(), json(value)));
+            fields.collect()
+        }
+        other => other.as_str().into(),
+    }
+}
+
+/// The words of a list.
+fn words(list: &Value) -> Vec<String> {
+    let words = list
+        .as_array()
+        .unwrap_or_else(|| panic!("{list} is no list"))
+        .iter();
+    words.map(|word| word.as_str().unwrap().to_owned()).collect()
 }

@@ -77,10 +77,8 @@ impl Ledger {
         done
     }
 
-    /// Repeats what is open, until each is done or its key is still taken by what has failed. Gives how many were done anew, had
-    /// been done before, and are taken.
-    pub(crate) async fn repeat(&mut self, world: &World) -> [usize; 3] {
-        let mut came_to = [0; 3];
+    /// Repeats what is open, until each is done or its key is still taken by what has failed.
+    pub(crate) async fn repeat(&mut self, world: &World) {
         for stock in std::mem::take(&mut self.open) {
             let answer = loop {
                 let answer = self.request(world, stock).send().await;
@@ -90,16 +88,12 @@ impl Ledger {
                 world.server.ready().await;
             };
             if answer.status == 200 {
-                let was_done = answer.header("idempotent-replayed").is_some();
-                came_to[usize::from(was_done)] += 1;
                 self.acknowledged.push((stock, answer));
             } else {
                 answer.refused(409, "idempotency_in_progress");
-                came_to[2] += 1;
                 self.open.push(stock);
             }
         }
-        came_to
     }
 
     /// Holds the offer to having what the last good answer said.

@@ -1,11 +1,10 @@
-//! The log: one line for each request, and never a secret.
+//! The log: one line for each request.
 
-use blackbox::{Expect, assert_no_secret, requests, tells_of};
+use blackbox::{events, eventually, requests, tells_of};
 use reqwest::Method;
 use serde_json::json;
-use testkit::ServerOptions;
 
-use crate::{PROGRAM, world};
+use crate::world;
 
 #[tokio::test]
 async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
@@ -76,100 +75,35 @@ async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
 }
 
 #[tokio::test]
-async fn no_secret_is_logged_even_at_the_finest_level() {
-    let settings = |options: ServerOptions| options.set("SELLER_API__LOG__LEVEL", "trace");
-    let world = blackbox::World::with(PROGRAM, settings).await;
-    let body = json!({"name": "K", "email": "trace@shop.example", "password": "hunter2-hunter2"});
-    world.office_post("/sellers", &body).await.expect(201);
-    let seller = world.seller().await;
-    let application = world.application(&seller, &["offers:read"]).await;
-    let personal = world.personal_token(&seller, &["offers:read"]).await.token;
-    let access = world.token(&application).await;
-    let mut secrets = vec![
-        "hunter2-hunter2".to_owned(),
-        application.client_secret.clone(),
-        personal.clone(),
-        access.clone(),
-        world.server.operator_token.clone(),
-    ];
-    for token in [&personal, &access] {
-        world.get(token, "/v1/offers").await.expect(200);
-        world
-            .get(token, &format!("/v1/offers?after={token}"))
-            .await
-            .expect(400);
-        world.get(token, &format!("/v1/{token}")).await.expect(404);
-        world
-            .client
-            .get(&world.url(&format!("/v1/me?access_token={token}")))
-            .send()
-            .await
-            .expect(401);
-        world
-            .client
-            .get(&world.url("/v1/me"))
-            .header("authorization", &format!("Basic {token}"))
-            .send()
-            .await
-            .expect(401);
-        world
-            .office(Method::GET, "/sellers")
-            .bearer(token)
-            .send()
-            .await
-            .expect(401);
-        world
-            .office(Method::GET, &format!("/sellers/{token}"))
-            .send()
-            .await
-            .expect(404);
-    }
-    let secret = &application.client_secret;
-    let form =
-        format!("grant_type=client_credentials&client_id={secret}&client_secret={access}&scope={personal}");
-    world
-        .client
-        .post(&world.url(&format!("/oauth/token?client_secret={secret}")))
-        .form(&form)
-        .send()
+async fn a_failure_that_nobody_waits_for_is_logged_once() {
+    let world = world().await;
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    let holder = world.database.connect().await;
+    holder
+        .batch_execute("begin; select from offers for update")
         .await
-        .expect(401);
-    world
-        .client
-        .post(&world.url("/oauth/token"))
-        .form(&form.replace("client_id", "grant_type"))
-        .send()
-        .await
-        .expect(400);
+        .unwrap();
+    let patching = world.patching(&trader.token, &offer, &json!({"stock": 1}));
+    let patching = patching
+        .header("idempotency-key", "k")
+        .header("x-request-id", "nobody-waits");
+    let asking = tokio::spawn(patching.try_send());
+    eventually("it waits for the row", async || {
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and $1 = ''";
+        (world.count(waiting, "").await == 1).then_some(())
+    })
+    .await;
+    asking.abort();
     world.database.go_away().await;
-    world.get(&access, "/v1/me").await.refused(500, "internal_error");
-    world
-        .token_answer(&application)
-        .await
-        .oauth_error(500, "server_error");
-    let last = world
-        .client
-        .get(&world.url("/v1/me"))
-        .header("x-request-id", "the-last-one");
-    last.send().await.expect(401);
-    let log = world.server.log_with(|log| tells_of(log, "the-last-one")).await;
-    assert!(
-        log.contains("\"TRACE\"") || log.contains("\"DEBUG\""),
-        "the finest level is on"
-    );
-    secrets.extend(
-        secrets
-            .clone()
-            .iter()
-            .filter_map(|secret| secret.split_once('_')?.1.split_once('_'))
-            .map(|(_, tail)| tail.to_owned()),
-    );
-    for secret in secrets {
-        assert!(
-            !log.contains(&secret),
-            "a secret is in the log: {}…",
-            &secret[..6]
-        );
-    }
-    assert_no_secret(&log);
+    let of_it = |log: &str| -> Vec<_> {
+        let events = events(log).into_iter();
+        events
+            .filter(|event| event["target"] != "access" && event.to_string().contains("nobody-waits"))
+            .collect()
+    };
+    let log = world.server.log_with(|log| !of_it(log).is_empty()).await;
+    assert_eq!(of_it(&log).len(), 1, "{:#?}", of_it(&log));
+    let server = world.server.log_with(|log| log.contains("not ready")).await;
+    assert_eq!(of_it(&server).len(), 1);
 }

@@ -52,7 +52,6 @@ mod tls_clock;
 mod trace_collectors;
 mod traces;
 mod webhook_guide;
-mod worker;
 mod workers;
 
 use blackbox::{Finished, World, run};

@@ -1,13 +1,13 @@
 //! Name servers that know a name no more, fail or are silent, when receivers and carriers are looked up.
 
 use std::{
-    net::{Ipv4Addr, SocketAddr},
+    net::Ipv4Addr,
     time::{Duration, Instant},
 };
 
 use blackbox::{
     CarrierStub, EVENTS, Expect as _, MachineNames, NameServer, Receiver, Says, World, eventually,
-    local_receivers, own_loopback, threads_of,
+    local_receivers, threads_of,
 };
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -109,39 +109,6 @@ async fn receivers_whose_names_fail_are_tried_again_and_hold_up_nobody() {
     ids.sort();
     ids.dedup();
     assert_eq!((ids.len(), lost.count()), (6, 6), "each once");
-}
-
-#[tokio::test]
-async fn what_one_name_server_does_not_tell_another_one_does() {
-    let sound = NameServer::start(&[(SOUND, HERE)]).await;
-    let (failing, silent) = (NameServer::start(&[]).await, NameServer::start(&[]).await);
-    failing.fails_at(SOUND);
-    silent.is_silent_about(SOUND);
-    // Nobody listens there.
-    let dead = SocketAddr::from((own_loopback(), 53));
-    for lame in [failing.address, silent.address, dead] {
-        let world = World::with(PROGRAM, |options| {
-            let servers = format!("{lame},{}", sound.address);
-            local_receivers(options).set("SELLER_API__WEBHOOKS__NAME_SERVERS", servers)
-        })
-        .await;
-        let (own, receiver) = (world.integration().await, Receiver::start().await);
-        let url = by_name(&receiver, SOUND);
-        let made = world.subscribe_to(&own.token, &url, &EVENTS).await.expect(201);
-        for n in 1..=5 {
-            world.any_order(&own.seller).await;
-            receiver.has(n).await;
-        }
-        let first =
-            "select count(*) from deliveries where subscription_id::text = $1 and delivered_at is not null
-            and attempt = 1";
-        let id = made.json()["id"].as_str().unwrap().to_owned();
-        eventually("the notes of it", async || {
-            (world.count(first, &id).await == 5).then_some(())
-        })
-        .await;
-        assert_eq!(receiver.count(), 5);
-    }
 }
 
 #[tokio::test]

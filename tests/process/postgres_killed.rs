@@ -13,16 +13,19 @@ use std::{
 use blackbox::{World, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::OwnPostgres;
+use tokio::task::JoinHandle;
 
 use crate::{
     PROGRAM,
-    failover::{BACK_WITHIN, kill_postmaster},
+    failover::kill_postmaster,
     ledger::{Ledger, in_time_but_for},
     paused::OUTCOME_WITHIN,
 };
 
 /// How many writes are answered before a kill, at most.
 const MOST_ANSWERS: u64 = 120;
+/// How soon the service answers again.
+pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(10);
 const CLIENTS: i32 = 6;
 const KILLS: usize = 3;
 /// How long a writer has for its last write, once all is well.
@@ -32,14 +35,47 @@ const ENDS_WITHIN: Duration = Duration::from_secs(20);
 const DURABLE: &str = "select count(*) from pg_settings
     where name in ('fsync', 'synchronous_commit') and setting = 'on' and $1 = ''";
 
-/// Writes one change after the other until it is told to end, and repeats what failed once the service is ready again.
+/// Several who write until they are told to end.
+pub(crate) struct Writers {
+    running: Vec<JoinHandle<Writer>>,
+    pub(crate) answers: Arc<AtomicUsize>,
+    ends: Arc<AtomicBool>,
+}
+
+/// Writes one change after the other, and repeats what failed once the service is ready again.
 struct Writer {
     world: Arc<World>,
     ledger: Ledger,
     answers: Arc<AtomicUsize>,
     ends: Arc<AtomicBool>,
-    /// What repeats came to: done anew, done before, still taken.
-    repeats: [usize; 3],
+}
+
+impl Writers {
+    pub(crate) fn start(world: &Arc<World>, ledgers: Vec<Ledger>) -> Self {
+        let (answers, ends) = (Arc::default(), Arc::default());
+        let writers = ledgers.into_iter().map(|ledger| Writer {
+            world: Arc::clone(world),
+            ledger,
+            answers: Arc::clone(&answers),
+            ends: Arc::clone(&ends),
+        });
+        Self {
+            running: writers.map(|writer| tokio::spawn(writer.run())).collect(),
+            answers,
+            ends,
+        }
+    }
+
+    /// Waits until each has ended with a good answer, and holds all to what they were answered.
+    pub(crate) async fn end(self, world: &World) {
+        self.ends.store(true, Ordering::Relaxed);
+        for writer in self.running {
+            let writer = tokio::time::timeout(ENDS_WITHIN, writer).await;
+            let Writer { ledger, .. } = writer.unwrap().unwrap();
+            ledger.ends_with_the_last(world).await;
+            ledger.holds(world).await;
+        }
+    }
 }
 
 impl Writer {
@@ -52,20 +88,16 @@ impl Writer {
                 }
             } else {
                 self.world.server.ready().await;
-                let came_to = self.ledger.repeat(&self.world).await;
-                self.repeats
-                    .iter_mut()
-                    .zip(came_to)
-                    .for_each(|(all, more)| *all += more);
+                self.ledger.repeat(&self.world).await;
             }
         }
     }
 }
 
 /// A point in time that nobody chose: after some answers, and a little while.
-async fn moment(answers: &AtomicUsize) {
+pub(crate) async fn moment(answers: &AtomicUsize) {
     let chance = RandomState::new().build_hasher().finish();
-    let enough = usize::try_from(chance % MOST_ANSWERS).unwrap();
+    let enough = answers.load(Ordering::Relaxed) + usize::try_from(chance % MOST_ANSWERS).unwrap();
     eventually("answers to writes", async || {
         (answers.load(Ordering::Relaxed) >= enough).then_some(())
     })
@@ -107,7 +139,6 @@ async fn kill_all(postgres: &OwnPostgres) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stderr, reason = "a run tells what it has seen")]
 async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answered() {
     // Its data are to be there when it has died.
     let postgres = OwnPostgres::start(|options| options.throw_away(false)).await;
@@ -120,19 +151,10 @@ async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answer
     assert_eq!(world.count(DURABLE, "").await, 2);
     let mut ledgers = Ledger::several(&world, CLIENTS + 1).await;
     let mut probe = ledgers.remove(0);
-    let (answers, ends) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
-    let writers = ledgers.into_iter().map(|ledger| Writer {
-        world: Arc::clone(&world),
-        ledger,
-        answers: Arc::clone(&answers),
-        ends: Arc::clone(&ends),
-        repeats: [0; 3],
-    });
-    let running: Vec<_> = writers.map(|writer| tokio::spawn(writer.run())).collect();
+    let writers = Writers::start(&world, ledgers);
     let mut slowest = Duration::ZERO;
     for kill in 0..KILLS {
-        answers.store(0, Ordering::Relaxed);
-        moment(&answers).await;
+        moment(&writers.answers).await;
         kill_all(&postgres).await;
         // For the first time the outage is noticed, then the server is back sooner than that.
         if kill == 0 {
@@ -149,15 +171,7 @@ async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answer
         world.server.ready().await;
     }
     assert!(slowest <= BACK_WITHIN, "answers came only after {slowest:?}");
-    ends.store(true, Ordering::Relaxed);
-    for writer in running {
-        let writer = tokio::time::timeout(ENDS_WITHIN, writer).await;
-        let Writer { ledger, repeats, .. } = writer.unwrap().unwrap();
-        eprintln!("answered, open: {:?}; repeats: {repeats:?}", ledger.counts());
-        ledger.ends_with_the_last(&world).await;
-        ledger.holds(&world).await;
-    }
-    eprintln!("answers came {slowest:?} after a recovery at the latest");
+    writers.end(&world).await;
     probe.holds(&world).await;
     fed_once(&world).await;
     // Whoever waits for the outcome of a COMMIT waits for as long as that may come.

@@ -125,52 +125,6 @@ async fn an_import_may_take_longer_than_other_bodies() {
     assert_eq!(wire.answer().await.unwrap().expect(200).json()["created"], 8);
 }
 
-/// A connection that has been used once; `more` is sent along with that first request.
-async fn used(base: &str, more: &str) -> Wire {
-    let mut wire = Wire::connect(base).await;
-    wire.send(request("GET", "/healthz", &[]) + more).await;
-    wire.answer().await.expect("the first request is answered");
-    wire
-}
-
-/// Waits for the end of a connection, before which it may be told that it was too slow.
-async fn ends(wire: &mut Wire) -> Duration {
-    let began = Instant::now();
-    if let Some(answer) = wire.answer().await {
-        assert_eq!(answer.status, 408);
-        assert_eq!(answer.must("connection").to_lowercase(), "close");
-    }
-    assert!(wire.is_closed().await);
-    began.elapsed()
-}
-
-#[tokio::test]
-async fn a_later_head_that_came_with_the_request_before_it_is_cut_off() {
-    let world = hasty_world().await;
-    for base in [&world.server.base_url, &world.server.backoffice_url] {
-        let mut wire = used(base, "GET /").await;
-        let took = ends(&mut wire).await;
-        assert!(took < Duration::from_secs(6), "{base}: {took:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_later_head_is_cut_off_after_a_request_that_took_long() {
-    let world = hasty_world().await;
-    let seller = world.seller().await;
-    let mut wire = Wire::importing(&world.server, &seller.id).await;
-    // Longer than head and pause may take together.
-    for n in 1..=25 {
-        let line = offer_line(n, json!({})) + "\n";
-        assert!(wire.send_chunk(&line).await);
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    wire.send("0\r\n\r\nGET /").await;
-    wire.answer().await.unwrap().expect(200);
-    let took = ends(&mut wire).await;
-    assert!(took < Duration::from_secs(6), "{took:?}");
-}
-
 #[tokio::test]
 async fn who_is_in_time_is_not_cut_off() {
     let world = World::with(PROGRAM, |options| {
@@ -178,7 +132,9 @@ async fn who_is_in_time_is_not_cut_off() {
     })
     .await;
     for base in [&world.server.base_url, &world.server.backoffice_url] {
-        let mut wire = used(base, "").await;
+        let mut wire = Wire::connect(base).await;
+        wire.send(request("GET", "/healthz", &[])).await;
+        wire.answer().await.expect("the first request is answered");
         // Idling is not slow.
         tokio::time::sleep(Duration::from_millis(2_500)).await;
         for _ in 0..3 {

@@ -27,7 +27,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use crate::PROGRAM;
 
 /// A folder with a certificate and its key.
-pub(crate) struct Files(TempDir);
+struct Files(TempDir);
 
 impl Files {
     fn new() -> (Self, CertificateDer<'static>) {
@@ -84,13 +84,13 @@ async fn shaken(base_url: &str, connector: TlsConnector) -> std::io::Result<TlsS
     connector.connect(name, tcp(base_url).await).await
 }
 
-pub(crate) async fn connected(base_url: &str, trusted: &CertificateDer<'static>) -> TlsStream<TcpStream> {
+async fn connected(base_url: &str, trusted: &CertificateDer<'static>) -> TlsStream<TcpStream> {
     let connector = connector(trusted, &[&TLS13, &TLS12], &["h2", "http/1.1"]);
     shaken(base_url, connector).await.expect("a handshake")
 }
 
 /// Asks for a path; answers the status, once the whole head has come. The answers asked for here are short.
-pub(crate) async fn status(stream: &mut TlsStream<TcpStream>, path: &str) -> u16 {
+async fn status(stream: &mut TlsStream<TcpStream>, path: &str) -> u16 {
     stream
         .write_all(request("GET", path, &[("user-agent", "Tests/1.0")]).as_bytes())
         .await
@@ -120,7 +120,7 @@ async fn closed(stream: &mut TcpStream) -> Duration {
     began.elapsed()
 }
 
-pub(crate) async fn secured(
+async fn secured(
     settings: impl FnOnce(ServerOptions) -> ServerOptions,
 ) -> (World, Files, CertificateDer<'static>) {
     let (files, certificate) = Files::new();

@@ -87,6 +87,17 @@ impl TestWorker {
         kill_process(id.expect("a process id"), signal).expect("the signal is sent");
     }
 
+    /// Asks the process to end (SIGTERM), and gives its exit code.
+    pub async fn terminate(mut self) -> Option<i32> {
+        self.signal(Signal::TERM);
+        let waited = tokio::task::spawn_blocking(move || self.child.wait());
+        waited
+            .await
+            .expect("the thread ended")
+            .expect("the process ended")
+            .code()
+    }
+
     /// Kills the process (SIGKILL) and waits until it is gone.
     pub fn kill(&mut self) {
         self.child.kill().expect("the signal is sent");

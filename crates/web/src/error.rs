@@ -248,6 +248,9 @@ pub async fn catch_panic<F: Future>(trace_id: &TraceId, handler: F) -> Result<F:
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+    use std::sync::Arc;
+
     use super::*;
 
     #[derive(Debug, Error)]
@@ -264,7 +267,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_becomes_a_value() {
+    async fn a_panic_becomes_a_value_and_is_logged_once() {
+        let (mut log, writer) = std::io::pipe().unwrap();
+        let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(writer));
+        let listening = tracing::subscriber::set_default(subscriber.finish());
         let trace_id = TraceId::from_random([0; 16]);
         let panicking = async { panic!("no {}", "way") };
         assert_eq!(
@@ -272,5 +278,10 @@ mod tests {
             Err::<(), _>(Panicked)
         );
         assert_eq!(catch_panic(&trace_id, async { 1 }).await, Ok(1));
+        drop(listening);
+        let mut lines = String::new();
+        log.read_to_string(&mut lines).unwrap();
+        let is_told = lines.contains("no way") && lines.contains(trace_id.as_str());
+        assert!(is_told && lines.lines().count() == 1, "{lines}");
     }
 }
