@@ -175,6 +175,21 @@ async fn send(base_url: &str, good: Vec<String>, end: Instant, check: impl Fn(&A
             None => answered.not += 1,
             Some(answer) => {
                 assert!(answer.status < 500, "{answer:?} to b\"{shown}\"");
+                // JSON need not escape DEL: it comes back only in what quotes a request.
+                let del = [&b"\x7f"[..], b"%7f", b"\\u007f"];
+                let sent_del = del.iter().any(|del| {
+                    bytes
+                        .windows(del.len())
+                        .any(|part| part.eq_ignore_ascii_case(del))
+                });
+                assert!(
+                    sent_del || !answer.bytes.contains(&0x7f),
+                    "{answer:?} to b\"{shown}\""
+                );
+                assert!(
+                    answer.bytes.len() <= 256 * 1024 + 16 * bytes.len(),
+                    "{answer:?} to b\"{shown}\""
+                );
                 check(&answer);
                 answered.all += 1;
                 answered.well += usize::from(answer.status < 400);

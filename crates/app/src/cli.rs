@@ -150,32 +150,25 @@ pub(crate) fn run() -> ExitCode {
     })
 }
 
-/// Each command's examples, below a line with its name.
-const EXAMPLES: &str = include_str!("cli/examples.txt");
+/// Each command's examples, below a line with its name; the first also tells the exit codes.
+const HELP: &str = include_str!("cli/help.txt");
 
 /// The commands and their flags.
 fn definition() -> clap::Command {
-    let command = with_examples(Cli::command(), "seller-api");
-    let examples = examples("seller-api").unwrap_or_default();
-    command.after_long_help(format!("{examples}\n\n{}", command::exit_codes()))
+    with_examples(Cli::command(), "seller-api")
 }
 
-/// The command `name` with its examples at the end of its help, and so those below it.
+/// The command `name` and those below it, with their examples at the end of their help.
 fn with_examples(command: clap::Command, name: &str) -> clap::Command {
     let command = command.mut_subcommands(|inner| {
         let name = format!("{name} {}", inner.get_name());
         with_examples(inner, &name)
     });
-    match examples(name) {
-        Some(examples) => command.after_long_help(examples),
-        None => command,
-    }
-}
-
-fn examples(name: &str) -> Option<String> {
-    let (_, text) = EXAMPLES.split_once(&format!("# {name}\n"))?;
+    let Some((_, text)) = HELP.split_once(&format!("# {name}\n")) else {
+        return command;
+    };
     let text = text.split_once("\n# ").map_or(text, |(text, _)| text);
-    Some(format!("Examples:\n{}", text.trim_end()))
+    command.after_long_help(format!("Examples:\n{}", text.trim_end()))
 }
 
 impl Cli {
@@ -187,9 +180,7 @@ impl Cli {
                 webhook_addresses,
             } => {
                 let flags = [("--webhook-addresses", "webhooks.addresses", webhook_addresses)];
-                let loaded = with_flags(sources, flags).load()?;
-                logging::start_traced(&loaded.config)?;
-                return block_on(sandbox::run(loaded, options));
+                return block_on(sandbox::run(traced(sources, flags)?, options));
             }
             Command::Serve {
                 bind,
@@ -201,14 +192,10 @@ impl Cli {
                     ("--backoffice-bind", "server.backoffice_bind", backoffice_bind),
                     ("--workers", "server.workers", workers),
                 ];
-                let loaded = with_flags(sources, flags).load()?;
-                logging::start_traced(&loaded.config)?;
-                return block_on(serve::serve(&loaded));
+                return block_on(serve::serve(&traced(sources, flags)?));
             }
             Command::Worker { bind } => {
-                let loaded = with_flags(sources, [("--bind", "worker.bind", bind)]).load()?;
-                logging::start_traced(&loaded.config)?;
-                return block_on(serve::work(&loaded));
+                return block_on(serve::work(&traced(sources, [("--bind", "worker.bind", bind)])?));
             }
             Command::Import(command) => return command.run(&started(sources)?),
             Command::Migrate => migrate(&started(sources)?)?,
@@ -234,10 +221,17 @@ impl Cli {
     }
 }
 
-/// Flags that set configuration keys.
-fn with_flags<const N: usize>(sources: Sources, flags: [(&str, &str, Option<String>); N]) -> Sources {
-    let layers = flags.map(|(flag, key, value)| value.map(|value| Layer::flag(flag, key, value)));
-    layers.into_iter().fold(sources, Sources::with)
+/// Loads the configuration of a command that stays, with flags that set keys, and begins to log and to trace.
+fn traced<const N: usize>(
+    mut sources: Sources,
+    flags: [(&str, &str, Option<String>); N],
+) -> anyhow::Result<Loaded> {
+    for (flag, key, value) in flags {
+        sources = sources.with(value.map(|value| Layer::flag(flag, key, value)));
+    }
+    let loaded = sources.load()?;
+    logging::start_traced(&loaded.config)?;
+    Ok(loaded)
 }
 
 /// Within the time of one question, so that a host which says nothing is named.

@@ -1,4 +1,4 @@
-//! What every command shares: its start, what it prints (results on stdout, the rest on stderr), and the table of exit codes.
+//! What every command shares: its start, what it prints (results on stdout, the rest on stderr), and exit codes.
 
 use std::{
     fmt::Display,
@@ -59,39 +59,12 @@ pub(crate) enum Failure {
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    Done,
     Failed,
     Usage,
     NotFound,
     Unavailable,
     Unknown,
 }
-
-/// The exit codes with their meanings.
-const EXITS: [(Exit, u8, &str); 6] = [
-    (Exit::Done, 0, "done"),
-    (
-        Exit::Failed,
-        1,
-        "failed or refused, also by a wrong configuration; a command that makes one change has made none",
-    ),
-    (
-        Exit::Usage,
-        2,
-        "the command line is wrong, or --yes is missing without a terminal",
-    ),
-    (Exit::NotFound, 3, "the subject of the command does not exist"),
-    (
-        Exit::Unavailable,
-        4,
-        "the database cannot be reached, takes no writes, refuses the role, or does not fit this program",
-    ),
-    (
-        Exit::Unknown,
-        5,
-        "the database was lost at the very end: look whether it was done before repeating it",
-    ),
-];
 
 impl Exit {
     /// How a command with this error ends.
@@ -126,19 +99,16 @@ impl Exit {
 }
 
 impl From<Exit> for ExitCode {
+    /// The codes are explained in `cli/help.txt`.
     fn from(exit: Exit) -> Self {
-        let row = EXITS.iter().find(|(of, ..)| *of == exit);
-        row.map_or(Self::FAILURE, |(_, code, _)| (*code).into())
+        Self::from(match exit {
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::NotFound => 3,
+            Exit::Unavailable => 4,
+            Exit::Unknown => 5,
+        })
     }
-}
-
-/// The exit codes as the help shows them.
-pub(crate) fn exit_codes() -> String {
-    let codes = EXITS.map(|(_, code, meaning)| format!("  {code:<3}  {meaning}\n"));
-    format!(
-        "Exit codes:\n{}  128 and more: ended by the signal of that number less 128, such as 130 by Ctrl-C",
-        codes.concat()
-    )
 }
 
 /// Runs a command that waits, on a runtime of its own. What it leaves behind when it is done is dropped.

@@ -7,9 +7,8 @@ use adapter_carriers::{Carriers, DEADLINE, SimulatedCarriers};
 use adapter_sealing::SystemClock;
 use adapter_webhook_sender::HttpSender;
 use anyhow::{Context as _, anyhow};
-use async_trait::async_trait;
 use kernel::{Clock, Mailer};
-use orders::{Carrier, CarrierLookup, Lookup, ShipmentMail, TrackingNumber};
+use orders::{Carrier, CarrierLookup, ShipmentMail};
 
 use crate::config::{AddressesMode, Config};
 
@@ -37,12 +36,17 @@ impl ExternalServices {
     /// The carriers and the mail server that the configuration names.
     pub(crate) fn real(config: &Config, public_url: &str) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let clients = config
-            .carriers
-            .clients(user_agent(config, public_url), Arc::clone(&clock))
-            .context("the clients of the carriers")?;
+        let settings = config.carriers.settings(user_agent(config, public_url));
+        let carriers = Carriers::new(&settings, Arc::clone(&clock)).context("the clients of the carriers")?;
+        if !settings.accounts.is_empty() {
+            let configured = carriers.configured().map(Carrier::as_str).collect::<Vec<_>>();
+            tracing::info!(
+                carriers = configured.join(", "),
+                "carriers are asked about parcels"
+            );
+        }
         Ok(Self {
-            carriers: clients.map_or_else(|| -> Arc<dyn CarrierLookup> { Arc::new(Nobody) }, announced),
+            carriers: Arc::new(carriers),
             mailer: mailer(config)?,
             receivers: receivers(config, public_url)?,
             clock,
@@ -67,25 +71,6 @@ impl ExternalServices {
             clock,
             are_simulated: true,
         })
-    }
-}
-
-fn announced(clients: Carriers) -> Arc<dyn CarrierLookup> {
-    let configured = clients.configured().map(Carrier::as_str).collect::<Vec<_>>();
-    tracing::info!(
-        carriers = configured.join(", "),
-        "carriers are asked about parcels"
-    );
-    Arc::new(clients)
-}
-
-/// What is asked where no carrier is configured.
-struct Nobody;
-
-#[async_trait]
-impl CarrierLookup for Nobody {
-    async fn look_up(&self, _: Carrier, _: &TrackingNumber) -> Lookup {
-        Lookup::Unavailable("not asked: no carrier is configured".to_owned())
     }
 }
 

@@ -14,11 +14,12 @@ use self::{
 };
 use crate::{
     command::print,
-    config::{AddressesMode, Config, List, Loaded, Period, TlsConfig},
+    config::{Config, List, Loaded, Period},
     external_services::ExternalServices,
     http_server::BoundSocket,
     process::Signals,
     serve::Service,
+    tls::Tls,
     wiring,
 };
 
@@ -38,39 +39,20 @@ pub(crate) struct Options {
     fresh: bool,
 }
 
-/// A sandbox that is ready to serve.
-struct Prepared {
-    data_dir: DataDir,
-    home: Home,
-    service: Service,
-    credentials: Credentials,
-    addresses: AddressesMode,
-}
-
 /// Runs `sandbox`. Whatever ends this process ends the private PostgreSQL too.
 pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
-    let prepared = tokio::select! {
+    let (service, home, guide, _in_use) = tokio::select! {
         prepared = prepare(loaded, options) => prepared?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
-    let Prepared {
-        data_dir,
-        home,
-        service,
-        credentials,
-        addresses,
-    } = prepared;
-    let outcome = service
-        .run(signals, || {
-            Ok(print(guide::text(&credentials, data_dir.folder(), addresses))?)
-        })
-        .await;
+    let outcome = service.run(signals, || Ok(print(guide)?)).await;
     home.stop().await?;
     outcome
 }
 
-async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
+/// The service, its database, what to print once it serves, and the folder, which is in use until this is dropped.
+async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<(Service, Home, String, DataDir)> {
     let data_dir = DataDir::open(&options.data_dir)?;
     let mut config = loaded.config.clone();
     let (public, backoffice) = bind(&mut config, &options)?;
@@ -79,8 +61,7 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
         config.server.drain = Period::default();
     }
     // It is for this machine alone, and hands out plain addresses.
-    config.server.tls = TlsConfig::default();
-    config.server.backoffice_tls = TlsConfig::default();
+    config.server.tls = crate::config::TlsConfig::default();
     if options.fresh {
         database::refuse_fresh(&loaded)?;
         data_dir.clear()?;
@@ -89,26 +70,21 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<Prepared> {
         config.keys.sealing = List(vec![data_dir.sealing_key()?]);
     }
     let home = Home::open(&loaded, &data_dir, options.fresh).await?;
-    config.database.url = Some(home.url().to_owned().into());
+    config.database.url = Some(home.url.clone().into());
     let database = wiring::database(&config)?;
     home.make_ready(&database, &data_dir).await?;
     let known = seed::seed_once(&database, &data_dir).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),
         backoffice_url: format!("http://{}", crate::config::reachable(backoffice.address())),
-        database_url: home.url().to_owned(),
+        database_url: home.url.clone(),
         ..known
     };
     data_dir.keep(&credentials)?;
     let external = ExternalServices::simulated(&config, &credentials.base_url, data_dir.mails())?;
-    let service = Service::new(&config, public, backoffice, external)?;
-    Ok(Prepared {
-        data_dir,
-        home,
-        service,
-        credentials,
-        addresses: config.webhooks.addresses,
-    })
+    let service = Service::new(&config, public, backoffice, external, Tls::default())?;
+    let guide = guide::text(&credentials, data_dir.folder(), config.webhooks.addresses);
+    Ok((service, home, guide, data_dir))
 }
 
 /// Binds both addresses, with the ports that the options name.

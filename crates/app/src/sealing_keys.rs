@@ -4,7 +4,7 @@
 //! have the right one go on opening them, and so does this one once it has it. But where such a key is the first one, it harms with
 //! everything that it seals, since nobody can tell any more which of the two a value needs: nothing is begun with it.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
 use adapter_postgres::{SealedSample, SealedValues};
 use adapter_sealing::KeyRing;
@@ -60,27 +60,16 @@ impl Comparison {
     pub(crate) fn tell(&self) {
         if !self.missing.is_empty() {
             tracing::error!(
-                keys = listed(&self.missing),
+                keys = ?self.missing,
                 "values are stored under keys that are not in `keys.sealing`, and cannot be read: put these keys there; \
                  `seller-api admin keys status` counts what each key seals"
             );
         }
         if !self.others.is_empty() {
             tracing::error!(
-                keys = listed(&self.others),
+                keys = ?self.others,
                 "keys in `keys.sealing` do not open what is stored under their ids: put the right ones in their place"
             );
         }
     }
-}
-
-/// Ids as they stand in the configuration. One that no configuration could have is shown with its odd characters escaped.
-fn listed(ids: &[String]) -> String {
-    let mut text = String::new();
-    for id in ids {
-        let separator = if text.is_empty() { "" } else { ", " };
-        // Writing into a text does not fail.
-        let _ = write!(text, "{separator}{id:?}");
-    }
-    text
 }

@@ -41,8 +41,7 @@ pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let backoffice = BoundSocket::bind(config.server.backoffice_bind, "--backoffice-bind")?;
     let external = ExternalServices::real(config, &config.server.public_url_at(public.address()))?;
     let tls = Tls::load(&config.server, &external.clock).await?;
-    Service::new(config, public, backoffice, external)?
-        .secured(tls)
+    Service::new(config, public, backoffice, external, tls)?
         .run(signals, || Ok(()))
         .await
 }
@@ -73,6 +72,7 @@ impl Service {
         public: BoundSocket,
         backoffice: BoundSocket,
         external: ExternalServices,
+        tls: Tls,
     ) -> anyhow::Result<Self> {
         let public_url = config.server.public_url_at(public.address());
         for network in trusted_everybody(&config.server) {
@@ -85,15 +85,8 @@ impl Service {
             shared: Shared::new(config, public_url, external)?,
             public,
             backoffice,
-            tls: Tls::default(),
+            tls,
         })
-    }
-
-    /// The same with TLS on its listeners.
-    #[must_use]
-    pub(crate) fn secured(mut self, tls: Tls) -> Self {
-        self.tls = tls;
-        self
     }
 
     /// Serves until a signal comes and requests in flight have ended. Calls `listening` once both listeners answer.

@@ -21,7 +21,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
+    signal::unix::{SignalKind, signal},
     time::{MissedTickBehavior, interval},
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -68,54 +68,45 @@ impl Tls {
 
     /// How the public listener and the marketplace's speak TLS.
     pub(crate) fn server_configs(&self) -> anyhow::Result<[Option<ServerConfig>; 2]> {
-        let config = |certificate: &Option<Certificate>| {
-            let certificate = certificate.as_ref();
-            certificate
-                .map(|certificate| server_config(&certificate.served))
-                .transpose()
-        };
+        let config = |of: &Option<Certificate>| of.as_ref().map(server_config).transpose();
         Ok([config(&self.public)?, config(&self.backoffice)?])
     }
 
     /// Reads the certificates again for as long as the handle is kept; without any, SIGHUP still ends the process. Needs a runtime.
     pub(crate) fn keep_current(self) -> io::Result<Option<AbortOnDropHandle<()>>> {
-        let certificates = [self.public, self.backoffice]
+        let mut certificates = [self.public, self.backoffice]
             .into_iter()
             .flatten()
             .collect::<Vec<_>>();
         if certificates.is_empty() {
             return Ok(None);
         }
-        let hangup = signal(SignalKind::hangup())?;
-        Ok(Some(AbortOnDropHandle::new(tokio::spawn(keep_current(
-            certificates,
-            hangup,
-        )))))
+        let mut hangup = signal(SignalKind::hangup())?;
+        let reading = async move {
+            let mut due = interval(READ_EVERY);
+            due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                let asked = tokio::select! {
+                    _ = hangup.recv() => true,
+                    _ = due.tick() => false,
+                };
+                for certificate in &mut certificates {
+                    certificate.read_again(asked).await;
+                }
+            }
+        };
+        Ok(Some(AbortOnDropHandle::new(tokio::spawn(reading))))
     }
 }
 
-fn server_config(served: &Arc<Served>) -> anyhow::Result<ServerConfig> {
+fn server_config(certificate: &Certificate) -> anyhow::Result<ServerConfig> {
     Ok(
         ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .context("TLS cannot be used")?
             .with_no_client_auth()
-            .with_cert_resolver(served.clone()),
+            .with_cert_resolver(certificate.served.clone()),
     )
-}
-
-async fn keep_current(mut certificates: Vec<Certificate>, mut hangup: Signal) {
-    let mut due = interval(READ_EVERY);
-    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        let asked = tokio::select! {
-            _ = hangup.recv() => true,
-            _ = due.tick() => false,
-        };
-        for certificate in &mut certificates {
-            certificate.read_again(asked).await;
-        }
-    }
 }
 
 /// The files of a listener's certificate.

@@ -15,6 +15,7 @@ use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
+use ipnet::IpNet;
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
@@ -36,6 +37,7 @@ const BACKOFFICE_THREADS: usize = 2;
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) public_url: String,
+    docs_url: String,
     pub(crate) database: Database,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
@@ -84,6 +86,7 @@ impl Shared {
         let metrics = Metrics::install()?;
         let database = database(config)?.with_sealer(sealer.clone());
         Ok(Self {
+            docs_url: docs_url(config, &public_url),
             public_url,
             readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
@@ -212,7 +215,7 @@ impl Shared {
             public_url: self.public_url.clone(),
             service_name: self.config.server.service_name.clone(),
         };
-        let openapi = adapter_http::openapi(&self.public_url, &docs_url(&self.config, &self.public_url));
+        let openapi = adapter_http::openapi(&self.public_url, &self.docs_url);
         Ok(Docs::new(&settings, &openapi, self.randomness.clone())?)
     }
 
@@ -238,6 +241,10 @@ impl Shared {
         }
     }
 
+    fn trusted_proxies(&self) -> impl Iterator<Item = IpNet> + '_ {
+        self.config.server.trusted_proxies.0.iter().map(|proxy| proxy.0)
+    }
+
     fn http_settings(&self) -> ApiSettings {
         let Config {
             server,
@@ -254,8 +261,8 @@ impl Shared {
             token_limit_per_ip: oauth.token_limit_per_ip,
             token_limit_per_client: oauth.token_limit_per_client,
             authorize_limit_per_ip: oauth.authorize_limit_per_ip,
-            docs_url: docs_url(&self.config, &self.public_url),
-            trusted_proxies: server.trusted_proxies.0.iter().map(|proxy| proxy.0).collect(),
+            docs_url: self.docs_url.clone(),
+            trusted_proxies: self.trusted_proxies().collect(),
             addresses: self.config.webhooks.addresses.into(),
             body_timeout: server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,
@@ -268,22 +275,21 @@ impl Shared {
         PanelSettings {
             public_url: self.public_url.clone(),
             service_name: server.service_name.clone(),
-            docs_url: docs_url(&self.config, &self.public_url),
+            docs_url: self.docs_url.clone(),
             code_ttl: self.config.oauth.code_ttl.time_delta(),
             attempts: self.config.panel.attempts(),
             default_rate_limit: self.config.rate_limit.default,
-            trusted_proxies: server.trusted_proxies.0.iter().map(|proxy| proxy.0).collect(),
+            trusted_proxies: self.trusted_proxies().collect(),
             body_timeout: server.body_timeout.0,
         }
     }
 
     fn backoffice_settings(&self) -> BackOfficeSettings {
         let server = &self.config.server;
-        let trusted = server.trusted_proxies.0.iter().map(|proxy| proxy.0);
         BackOfficeSettings {
             realm: server.service_name.clone(),
             public_url: self.public_url.clone(),
-            trusted_proxies: TrustedProxies::new(trusted),
+            trusted_proxies: TrustedProxies::new(self.trusted_proxies()),
             default_rate_limit: self.config.rate_limit.default,
             body_timeout: server.body_timeout.0,
             idempotency_lease: self.config.idempotency.lease.0,

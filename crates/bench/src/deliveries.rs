@@ -148,22 +148,3 @@ pub(crate) async fn drain<M>(
     let rate = cluster.value(database, &rate).await?;
     Ok((rate.parse().context("nothing was delivered")?, [before, after]))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn receivers_count_whole_deliveries() {
-        let receivers = Receivers::open(2).await.unwrap();
-        for address in &receivers.addresses {
-            let mut connection = Connection::open(*address).await.unwrap();
-            let mut delivery = Vec::new();
-            compose(&mut delivery, format_args!("POST /hooks HTTP/1.1"), "{\"id\":1}").unwrap();
-            for _ in 0..2 {
-                connection.exchange(&delivery).await.unwrap().expect(204).unwrap();
-            }
-        }
-        assert_eq!(receivers.received(), 4);
-    }
-}

@@ -159,28 +159,3 @@ fn content_length(headers: &[httparse::Header<'_>]) -> anyhow::Result<usize> {
     let value = std::str::from_utf8(value).context("Content-Length is not text")?;
     value.parse().context("Content-Length is not a number")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_head_counts_once_it_is_whole() {
-        let whole = b"HTTP/1.1 200 OK\r\nX-A: 1\r\ncontent-length: 5\r\n\r\nhel";
-        let body = whole.len() - 3;
-        assert_eq!(Head::of_response(&whole[..body - 1]).unwrap(), None);
-        let head = Head {
-            status: 200,
-            body,
-            end: body + 5,
-        };
-        assert_eq!(Head::of_response(whole).unwrap(), Some(head));
-    }
-
-    #[test]
-    fn a_body_of_unknown_length_is_refused() {
-        assert!(Head::of_response(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").is_err());
-        let empty = Head::of_response(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
-        assert!(empty.is_some_and(|head| head.body == head.end));
-    }
-}

@@ -250,39 +250,4 @@ pub(crate) mod tests {
             .unwrap();
         (cluster, seed)
     }
-
-    #[test]
-    fn an_id_is_canonical() {
-        assert_eq!(id(OFFER, 123), "01970000-0000-7000-8000-000000000123");
-    }
-
-    #[tokio::test]
-    async fn a_database_is_filled_as_the_numbers_tell() {
-        let catalogue = Catalogue::new(103, 7);
-        let (cluster, seed) = filled(catalogue).await;
-        let value = async |sql: String| cluster.value(DATABASE, &sql).await.unwrap();
-        for offer in [0, 19, 20, 21, 102] {
-            let (offer, seller) = (id(OFFER, offer), id(SELLER, catalogue.seller_of(offer)));
-            let found =
-                format!("select count(*) from offers where id = '{offer}' and seller_id = '{seller}'");
-            assert_eq!(value(found).await, "1", "{offer}");
-        }
-        assert_eq!(value("select count(*) from offers".to_owned()).await, "103");
-        let owner = format!(
-            "select f.seller_id from access_tokens t join families f on f.id = t.family_id \
-             where t.hash = sha256(convert_to('{}', 'UTF8'))",
-            seed.tokens[6]
-        );
-        assert_eq!(value(owner).await, id(SELLER, 6));
-        let live = format!(
-            "select count(*) from refresh_tokens where hash = sha256(convert_to('{}', 'UTF8'))",
-            seed.refresh_tokens[3].lock().unwrap()
-        );
-        assert_eq!(value(live).await, "1");
-        let secret = format!(
-            "select client_id from applications where secret_hash = sha256(convert_to('{}', 'UTF8'))",
-            client_secret(5)
-        );
-        assert_eq!(value(secret).await, id(APPLICATION, 5));
-    }
 }

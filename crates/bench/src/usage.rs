@@ -88,16 +88,3 @@ pub(crate) fn allow_connections(count: u64) -> anyhow::Result<()> {
     };
     setrlimit(Resource::Nofile, raised).with_context(|| format!("{needed} open files are not allowed here"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_process_has_used_something() {
-        let own = std::process::id();
-        assert!(of_postgres(own).unwrap() >= of_process(own).unwrap() / 2);
-        let memory = Memory::of(own).unwrap();
-        assert!(memory.resident > 0.0 && memory.peak >= memory.resident);
-    }
-}

@@ -349,16 +349,6 @@ mod tests {
     }
 
     #[test]
-    fn only_short_and_plain_paths_hold_a_socket() {
-        assert!(is_for_a_socket(Path::new("/home/some one/ż/socket")));
-        assert!(!is_for_a_socket(Path::new("/home/a,b/socket")));
-        assert!(!is_for_a_socket(Path::new("/home/a\"b/socket")));
-        let longest = format!("/{}", "x".repeat(LONGEST_SOCKET - "//.s.PGSQL.5432".len()));
-        assert!(is_for_a_socket(Path::new(&longest)));
-        assert!(!is_for_a_socket(Path::new(&format!("{longest}x"))));
-    }
-
-    #[test]
     fn a_url_is_understood_by_tokio_postgres() {
         let folder = "/tmp/an odd@place/50%/ż";
         let connection = Connection {

@@ -261,23 +261,3 @@ fn tail(file: &Path, start: u64) -> String {
     let last = lines.len().saturating_sub(LINES);
     lines.get(last..).unwrap_or_default().join("\n")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tail_is_the_end_behind_the_offset() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let lines: Vec<_> = (0..5_000).map(|number| format!("line {number}\n")).collect();
-        let text = lines.concat();
-        fs::write(&file, &text).unwrap();
-        let all = tail(file.path(), 0);
-        assert!(
-            all.starts_with("line 4988\n") && all.ends_with("line 4999"),
-            "{all}"
-        );
-        let offset = u64::try_from(text.len() - "line 4999\n".len()).unwrap();
-        assert_eq!(tail(file.path(), offset), "line 4999");
-    }
-}

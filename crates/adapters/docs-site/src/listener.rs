@@ -82,12 +82,8 @@ struct Listener {
     meters: RequestMeters,
 }
 
-/// A response, before it has the headers that all have.
-struct Answer {
-    response: HttpResponse,
-    /// The route's template, for logs and metrics.
-    route: &'static str,
-}
+/// A response, before it has the headers that all have, and the route's template for logs and metrics.
+type Answer = (HttpResponse, &'static str);
 
 impl Listener {
     fn serve(&self, request: &HttpRequest, payload: actix_web::web::Payload) -> HttpResponse {
@@ -99,7 +95,7 @@ impl Listener {
         // Pages are public: no caller decides whether they are recorded.
         let span = RequestSpan::begin(LISTENER, request.headers(), &trace_id, || false);
         let is_too_large = head::check(request.head()).is_err();
-        let Answer { mut response, route } = span.within(|| {
+        let (mut response, route) = span.within(|| {
             if is_too_large {
                 return page(StatusCode::BAD_REQUEST, self.docs.site.too_large.clone(), "-");
             }
@@ -134,7 +130,7 @@ impl Listener {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut answer = page(StatusCode::NOT_FOUND, site.missing.clone(), "-");
             if document.is_some() || path == SEARCH_PAGE {
-                let headers = answer.response.headers_mut();
+                let headers = answer.0.headers_mut();
                 headers.insert(ALLOW, HeaderValue::from_static("GET"));
             }
             answer
@@ -144,17 +140,12 @@ impl Listener {
                 _ if path.starts_with("/docs/assets/") => ("/docs/assets/{name}", FOR_EVER),
                 _ => ("/docs/{page}", FIVE_MINUTES),
             };
-            Answer {
-                response: of_document(request, document, cached),
-                route,
-            }
+            (of_document(request, document, cached), route)
         } else if let Some(location) = site.moved.get(path) {
             let mut response = HttpResponse::PermanentRedirect();
             response.insert_header((LOCATION, location.as_str()));
-            Answer {
-                response: response.insert_header((CACHE_CONTROL, FIVE_MINUTES)).finish(),
-                route: "/docs/{page}",
-            }
+            let response = response.insert_header((CACHE_CONTROL, FIVE_MINUTES)).finish();
+            (response, "/docs/{page}")
         } else if path == SEARCH_PAGE {
             let query = Form::parse(request.query_string().as_bytes()).unwrap_or_default();
             let html = site.search(query.get("q").unwrap_or_default());
@@ -217,8 +208,5 @@ fn page(status: StatusCode, html: String, route: &'static str) -> Answer {
     let mut response = HttpResponse::build(status);
     response.insert_header((CONTENT_TYPE, "text/html; charset=utf-8"));
     response.insert_header((CACHE_CONTROL, "no-store"));
-    Answer {
-        response: response.body(html),
-        route,
-    }
+    (response.body(html), route)
 }

@@ -175,7 +175,11 @@ impl Site {
             };
             documents.insert(address, Document::new(text, media_type));
         }
-        let feed = changelog::feed(public_url, service_name, &sources::changelog())?;
+        let feed = changelog::feed(
+            public_url,
+            service_name,
+            &sources::text_of(sources::CHANGELOG_FILE),
+        )?;
         let feed = Document::new(feed, "application/atom+xml; charset=utf-8");
         documents.insert(changelog::FEED.to_owned(), feed);
         for asset in assets::ASSETS.iter() {

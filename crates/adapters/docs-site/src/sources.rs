@@ -112,11 +112,6 @@ pub(crate) fn plain_files() -> impl Iterator<Item = (String, &'static str, Strin
     })
 }
 
-/// The changelog, as it is written.
-pub(crate) fn changelog() -> String {
-    text_of(CHANGELOG_FILE)
-}
-
 /// Where a link in a file leads on the site; nothing where it leads to a file that the site does not show.
 pub(crate) fn follow(from: &str, link: &str) -> Option<String> {
     if link.starts_with('#') || link.starts_with("https://") || link.starts_with("http://") {
@@ -164,7 +159,8 @@ fn files() -> impl Iterator<Item = String> {
     DocsFolder::iter().map(|name| format!("docs/{name}"))
 }
 
-fn text_of(file: &str) -> String {
+/// A file of the repository as it is written.
+pub(crate) fn text_of(file: &str) -> String {
     match file {
         README => include_str!("../../../../README.md").to_owned(),
         SECURITY => include_str!("../../../../SECURITY.md").to_owned(),

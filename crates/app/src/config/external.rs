@@ -12,7 +12,6 @@ use adapter_sealing::SystemClock;
 use adapter_telemetry::{Header, NoHeader, Settings as TelemetrySettings};
 use adapter_webhook_sender::SenderSettings;
 use chrono::TimeDelta;
-use kernel::Clock;
 use orders::Carrier;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -396,7 +395,7 @@ impl CarriersConfig {
             ));
         }
         if faults.is_empty()
-            && let Err(error) = self.clients(String::new(), Arc::new(SystemClock))
+            && let Err(error) = Carriers::new(&self.settings(String::new()), Arc::new(SystemClock))
         {
             let key = match &error {
                 SetupError::Credentials(carrier) => format!("carriers.{}", carrier.as_str()),
@@ -413,14 +412,6 @@ impl CarriersConfig {
         let sections = self.sections();
         let section = sections.iter().find(|section| section.carrier == carrier);
         section?.daily_limit
-    }
-
-    /// The clients of the configured carriers; `None` without any.
-    pub fn clients(&self, user_agent: String, clock: Arc<dyn Clock>) -> Result<Option<Carriers>, SetupError> {
-        let settings = self.settings(user_agent);
-        (!settings.accounts.is_empty())
-            .then(|| Carriers::new(&settings, clock))
-            .transpose()
     }
 
     /// What the adapter needs.

@@ -171,17 +171,7 @@ pub(super) fn out_of_range(config: &Config) -> Vec<(String, String)> {
     keys().filter_map(fault).collect()
 }
 
-const HEAD: &str = "\
-# Configuration
-
-<!-- Generated: `seller-api config reference > docs/operations/configuration.md`. -->
-
-Later sources win: defaults, the TOML file of `--config`, environment variables, flags. The key `server.bind` is `bind` in the section
-`[server]` of the file, and `SELLER_API__SERVER__BIND` in the environment; `DATABASE_URL` sets `database.url`. Lists
-are arrays in the file and separated by commas in the environment; durations read `500ms`, `10s`, `1h 30m`, `90d`. An unknown key
-or an impossible value stops the start with a line that names the key, its source, and the key that was probably meant.
-`seller-api config` prints the effective values, secrets hidden. A dash means unset.
-";
+const HEAD: &str = include_str!("reference.md");
 
 /// The page, in Markdown.
 pub fn markdown() -> Result<String, std::fmt::Error> {

@@ -56,71 +56,59 @@ fn load_file(text: &str) -> Result<Loaded, ConfigError> {
     .load()
 }
 
-/// Ranges are tried in `reference`, each at both bounds.
+/// Keys, values that they refuse, and what is said of it. Ranges are tried in `reference`, each at both bounds.
+const IMPOSSIBLE: &str = "\
+server.bind | localhost | such as 127.0.0.1:8080, not `localhost`
+server.public_url | api.example | not `api.example`
+server.public_url | https://u:hush@api.example | must be
+server.public_url | https://api.example.com/?x | must be
+server.public_url | https://api.example.com/#x | must be
+server.public_url | https://api.example.com/sellers | must be an origin
+server.public_url | https://api.example.com//sellers/ | must be an origin
+server.trusted_proxies | 10.0.0.0/8,proxy | `proxy` must be
+server.service_name | two words | must be
+server.workers | some | must be one of all, none
+server.drain | 5 | not `5`
+server.drain | 2h | from 0s to 1h, not `2h`
+server.threads | 0 | must be from 1 to 512, not 0
+server.tls.key |  | must be the path of a file
+server.tls.certificate |  | must be the path of a file
+oauth.code_ttl | ten | must be a duration
+oauth.token_limit_per_ip | -1 | must be from 1 to 10000000, not -1
+rate_limit.default | many | must be from 1 to 10000000
+database.pool_size | many | must be from 1 to 1000, not `many`
+database.pool_size |  | not an empty text
+database.direct_url | hush | is no URL of the form
+worker.bind | 8082 | must be
+mail.security | ssl | must be one of
+carriers.gls.token_url | gls-group.net | must be
+carriers.dhl.daily_limit | -1 | must be
+carriers.inpost.enabled |  | must be true or false, not an empty text
+log.format | xml | must be one of
+log.level | loud=shout | must be error, warn
+log.level | verbose | must be error, warn
+log.level | info,usecases | must be error, warn
+webhooks.addresses | all | must be one of
+webhooks.retry_delays | 1s,1s | must be five durations
+webhooks.retry_delays | 1,1,1,1,1 | must be a duration
+webhooks.deny_networks | 10.0.0.0/33 | must be
+webhooks.name_servers | dns.example | must be
+webhooks.root_certificates | /nowhere.pem | /nowhere.pem
+keys.sealing | k1:hush | cannot be used
+tracing.headers | hush | cannot be used
+tracing.attributes | a | must be attributes";
+
+fn columns<const N: usize>(line: &str) -> [&str; N] {
+    line.split('|')
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap()
+}
+
 #[test]
 fn an_impossible_value_is_named_with_its_key_and_source_and_with_what_it_must_be() {
-    for (key, value, told) in [
-        (
-            "server.bind",
-            "localhost",
-            "such as 127.0.0.1:8080, not `localhost`",
-        ),
-        ("server.public_url", "api.example", "not `api.example`"),
-        ("server.public_url", "https://u:hush@api.example", "must be"),
-        ("server.public_url", "https://api.example.com/?x", "must be"),
-        ("server.public_url", "https://api.example.com/#x", "must be"),
-        (
-            "server.public_url",
-            "https://api.example.com/sellers",
-            "must be an origin",
-        ),
-        (
-            "server.public_url",
-            "https://api.example.com//sellers/",
-            "must be an origin",
-        ),
-        ("server.trusted_proxies", "10.0.0.0/8,proxy", "`proxy` must be"),
-        ("server.service_name", "two words", "must be"),
-        ("server.workers", "some", "must be one of all, none"),
-        ("server.drain", "5", "not `5`"),
-        ("server.drain", "2h", "from 0s to 1h, not `2h`"),
-        ("server.threads", "0", "must be from 1 to 512, not 0"),
-        ("server.tls.key", "", "must be the path of a file"),
-        ("server.tls.certificate", "", "must be the path of a file"),
-        ("oauth.code_ttl", "ten", "must be a duration"),
-        (
-            "oauth.token_limit_per_ip",
-            "-1",
-            "must be from 1 to 10000000, not -1",
-        ),
-        ("rate_limit.default", "many", "must be from 1 to 10000000"),
-        ("database.pool_size", "many", "must be from 1 to 1000, not `many`"),
-        ("database.pool_size", "", "not an empty text"),
-        ("database.direct_url", "hush", ""),
-        ("worker.bind", "8082", "must be"),
-        ("mail.security", "ssl", "must be one of"),
-        ("carriers.gls.token_url", "gls-group.net", "must be"),
-        ("carriers.dhl.daily_limit", "-1", "must be"),
-        (
-            "carriers.inpost.enabled",
-            "",
-            "must be true or false, not an empty text",
-        ),
-        ("log.format", "xml", "must be one of"),
-        ("log.level", "loud=shout", "must be error, warn"),
-        ("log.level", "verbose", "must be error, warn"),
-        ("log.level", "info,usecases", "must be error, warn"),
-        ("webhooks.addresses", "all", "must be one of"),
-        ("webhooks.retry_delays", "1s,1s", "must be five durations"),
-        ("webhooks.retry_delays", "1,1,1,1,1", "must be a duration"),
-        ("webhooks.deny_networks", "10.0.0.0/33", "must be"),
-        ("webhooks.name_servers", "dns.example", "must be"),
-        ("webhooks.root_certificates", "/nowhere.pem", "/nowhere.pem"),
-        ("keys.sealing", "k1:hush", "cannot be used"),
-        ("tracing.headers", "hush", "cannot be used"),
-        ("tracing.attributes", "a", "must be attributes"),
-        ("tracing.service_name", " ", "must not be empty"),
-    ] {
+    for [key, value, told] in IMPOSSIBLE.lines().map(columns) {
         let variable = format!("SELLER_API__{}", key.replace('.', "__").to_uppercase());
         let message = refused(&variable, value);
         let expected = format!("`{key}` ");
@@ -129,10 +117,20 @@ fn an_impossible_value_is_named_with_its_key_and_source_and_with_what_it_must_be
             "{variable}={value}: {message}"
         );
     }
+    assert!(refused("SELLER_API__TRACING__SERVICE_NAME", " ").contains("must not be empty"));
     for level in ["WARN", "off", "info,usecases=debug", "warn,[request]=trace"] {
         assert!(load(&[("SELLER_API__LOG__LEVEL", level)]).is_ok(), "{level}");
     }
 }
+
+const WRONG_URLS: &str = "\
+mysql://u:hush@db/x | is no URL of the form
+'postgres://u:hush@db/x' | stands in quotes
+postgres://u:hush@db:port/x | cannot be for `port`
+postgres://u:no@hush@db:5432/x | have to be percent-encoded
+postgres://u:hush@db/x?sslmod=require | unknown parameter
+postgres://u:hush@db/x?sslmode=allow | has an sslmode that
+postgres://u:hush@db/x?sslmode=verify-ca&sslrootcert=/nowhere.pem | /nowhere.pem";
 
 #[test]
 fn a_url_of_the_database_is_checked_wherever_it_is_set() {
@@ -140,18 +138,7 @@ fn a_url_of_the_database_is_checked_wherever_it_is_set() {
         ("DATABASE_URL", "`database.url` "),
         ("SELLER_API__DATABASE__DIRECT_URL", "`database.direct_url` "),
     ] {
-        for (url, told) in [
-            ("mysql://u:hush@db/x", "is no URL of the form"),
-            ("'postgres://u:hush@db/x'", "stands in quotes"),
-            ("postgres://u:hush@db:port/x", "cannot be for `port`"),
-            ("postgres://u:no@hush@db:5432/x", "have to be percent-encoded"),
-            ("postgres://u:hush@db/x?sslmod=require", "unknown parameter"),
-            ("postgres://u:hush@db/x?sslmode=allow", "has an sslmode that"),
-            (
-                "postgres://u:hush@db/x?sslmode=verify-ca&sslrootcert=/nowhere.pem",
-                "/nowhere.pem",
-            ),
-        ] {
+        for [url, told] in WRONG_URLS.lines().map(columns) {
             let message = refused(name, url);
             assert!(
                 message.contains(key) && message.contains(told),
@@ -161,36 +148,22 @@ fn a_url_of_the_database_is_checked_wherever_it_is_set() {
     }
 }
 
+/// Variables of no key, and what is said of it. Of `POOL_SIZE` the name is right, and the section is not.
+const UNKNOWN: &str = "\
+SERVER__BINT | did you mean `server.bind`?
+DATABASE__POOLSIZE | did you mean `database.pool_size`?
+WEBHOOK__ADDRESSES | did you mean `webhooks`?
+CARRIERS__DLH__API_KEY | did you mean `carriers.dhl`?
+CARRIERS__DHL__APIKEY | did you mean `carriers.dhl.api_key`?
+SERVER__POOL_SIZE | did you mean `database.pool_size`?
+SERVER__COLOUR | `server.colour` is unknown; known here are bind,
+SERVER | `server` must be a section with keys in it
+SERVER__BIND__PORT | `server.bind`";
+
 #[test]
 fn an_unknown_key_is_named_with_the_one_that_was_probably_meant() {
-    for (name, told) in [
-        ("SELLER_API__SERVER__BINT", "did you mean `server.bind`?"),
-        (
-            "SELLER_API__DATABASE__POOLSIZE",
-            "did you mean `database.pool_size`?",
-        ),
-        ("SELLER_API__WEBHOOK__ADDRESSES", "did you mean `webhooks`?"),
-        (
-            "SELLER_API__CARRIERS__DLH__API_KEY",
-            "did you mean `carriers.dhl`?",
-        ),
-        (
-            "SELLER_API__CARRIERS__DHL__APIKEY",
-            "did you mean `carriers.dhl.api_key`?",
-        ),
-        // The name is right, the section is not.
-        (
-            "SELLER_API__SERVER__POOL_SIZE",
-            "did you mean `database.pool_size`?",
-        ),
-        (
-            "SELLER_API__SERVER__COLOUR",
-            "`server.colour` is unknown; known here are bind, ",
-        ),
-        ("SELLER_API__SERVER", "`server` must be a section with keys in it"),
-        ("SELLER_API__SERVER__BIND__PORT", "`server.bind` "),
-    ] {
-        let message = refused(name, "1");
+    for [name, told] in UNKNOWN.lines().map(columns) {
+        let message = refused(&format!("SELLER_API__{name}"), "1");
         assert!(message.contains(told), "{name}: {message}");
     }
     // Meant for a key, but spelled otherwise.

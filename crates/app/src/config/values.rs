@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error, IntoDeserializer, SeqAccess, Visitor},
+    de::{Error, IntoDeserializer, SeqAccess, Visitor, value::SeqAccessDeserializer},
 };
 use url::Url;
 
@@ -249,12 +249,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         items.collect::<Result<_, _>>().map(List)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(List(list))
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<List<T>, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(items)).map(List)
     }
 }
 

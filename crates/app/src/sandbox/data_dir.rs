@@ -20,6 +20,7 @@ use std::{
 use adapter_sealing::{KeyRing, SystemRandomness};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 use crate::config::Secret;
 
@@ -79,7 +80,7 @@ impl DataDir {
     /// Deletes what earlier sandboxes left beside the cluster.
     pub(super) fn clear(&self) -> anyhow::Result<()> {
         let mails = self.mails();
-        remove_folder_if_there(&mails).with_context(|| format!("cannot delete {}", mails.display()))?;
+        removed(fs::remove_dir_all(&mails)).with_context(|| format!("cannot delete {}", mails.display()))?;
         [CREDENTIALS, PENDING, KEY, CLAIM]
             .iter()
             .try_for_each(|name| self.remove(name))
@@ -151,24 +152,20 @@ impl DataDir {
 
     /// Replaces a file by one that is whole and readable by its owner alone.
     fn write(&self, name: &str, contents: &[u8]) -> anyhow::Result<()> {
-        let (path, new) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
+        let path = self.folder.join(name);
         let replace = || {
-            remove_if_there(&new)?;
-            let mut file = File::options()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&new)?;
+            let mut file = NamedTempFile::new_in(&self.folder)?;
             file.write_all(contents)?;
-            file.sync_all()?;
-            fs::rename(&new, &path)
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
+            io::Result::Ok(())
         };
         replace().with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn remove(&self, name: &str) -> anyhow::Result<()> {
         let path = self.folder.join(name);
-        remove_if_there(&path).with_context(|| format!("cannot delete {}", path.display()))
+        removed(fs::remove_file(&path)).with_context(|| format!("cannot delete {}", path.display()))
     }
 }
 
@@ -251,15 +248,9 @@ fn owner(folder: &Path) -> String {
         .unwrap_or_default()
 }
 
-fn remove_folder_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
+/// That there was nothing to remove is no failure.
+fn removed(outcome: io::Result<()>) -> io::Result<()> {
+    match outcome {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -296,7 +287,6 @@ mod tests {
     fn files_are_replaced_whole_and_are_the_owners_alone() {
         let root = tempfile::tempdir().unwrap();
         let directory = DataDir::open(root.path()).unwrap();
-        fs::write(root.path().join("claim.new"), "left over").unwrap();
         directory.set_claim("one").unwrap();
         directory.set_claim("two").unwrap();
         assert_eq!(directory.claim().unwrap().as_deref(), Some("two"));

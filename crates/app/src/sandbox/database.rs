@@ -16,23 +16,14 @@ const MARK: &str = "kind";
 const SANDBOX: &str = "sandbox";
 
 /// Where the data live.
-pub(super) enum Home {
-    /// A PostgreSQL of the sandbox's own, started again when it dies.
-    Private {
-        /// The cluster.
-        cluster: Arc<Cluster>,
-        /// Its database.
-        url: String,
-    },
-    /// A database that the configuration names.
-    Named {
-        /// As configured.
-        url: String,
-        /// Where migrations go.
-        direct_url: String,
-        /// What named it.
-        source: String,
-    },
+pub(super) struct Home {
+    pub(super) url: String,
+    /// Where migrations go.
+    direct_url: String,
+    /// What in the configuration names the database; `None` for a PostgreSQL of the sandbox's own.
+    named_in: Option<String>,
+    /// The private PostgreSQL, started again when it dies.
+    cluster: Option<Arc<Cluster>>,
 }
 
 /// `--fresh` deletes what a sandbox has made, and a named database may hold other things.
@@ -51,38 +42,30 @@ impl Home {
         let config = &loaded.config.database;
         if let Some(url) = &config.url {
             let direct = config.direct_url.as_ref().unwrap_or(url);
-            return Ok(Self::Named {
+            return Ok(Self {
                 url: url.expose().to_owned(),
                 direct_url: direct.expose().to_owned(),
-                source: loaded.source("database.url").unwrap_or_default(),
+                named_in: loaded.source("database.url"),
+                cluster: None,
             });
         }
         let options = private_postgres::Options::new(data_dir.cluster()).fresh(fresh);
         let cluster = spawn_blocking(|| Cluster::start_supervised(options)).await??;
         let url = cluster.url("postgres");
-        Ok(Self::Private { cluster, url })
-    }
-
-    /// How the program connects.
-    pub(super) fn url(&self) -> &str {
-        match self {
-            Self::Private { url, .. } | Self::Named { url, .. } => url,
-        }
+        Ok(Self {
+            direct_url: url.clone(),
+            url,
+            named_in: None,
+            cluster: Some(cluster),
+        })
     }
 
     /// Migrates the database and marks it as a sandbox; refuses one that holds anything else.
     pub(super) async fn make_ready(&self, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
-        let direct_url = match self {
-            Self::Private { url, .. } => url.clone(),
-            Self::Named {
-                url,
-                direct_url,
-                source,
-            } => {
-                claim(url, source, database, data_dir).await?;
-                direct_url.clone()
-            }
-        };
+        if let Some(source) = &self.named_in {
+            claim(&self.url, source, database, data_dir).await?;
+        }
+        let direct_url = self.direct_url.clone();
         spawn_blocking(move || migrate(&direct_url, &mut |_| {}))
             .await?
             .context("cannot migrate the database")?;
@@ -95,7 +78,7 @@ impl Home {
 
     /// Ends the private cluster.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
-        if let Self::Private { cluster, .. } = self {
+        if let Some(cluster) = self.cluster {
             spawn_blocking(move || cluster.stop())
                 .await?
                 .context("PostgreSQL was not ended properly")?;

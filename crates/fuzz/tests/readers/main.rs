@@ -12,6 +12,7 @@
 mod addresses;
 mod carriers;
 mod credentials;
+mod feeds;
 mod headers;
 mod receivers;
 mod values;

@@ -51,17 +51,6 @@ fn a_second_owner_is_refused() {
 }
 
 #[test]
-fn a_dead_server_is_started_again() {
-    let folder = folder();
-    let cluster = start(folder.path());
-    sql(&cluster, "create table kept ()");
-    assert!(!cluster.restart_if_dead().unwrap());
-    kill(cluster.server_process().unwrap());
-    eventually("the restart", || cluster.restart_if_dead().unwrap());
-    sql(&cluster, "select from kept");
-}
-
-#[test]
 fn a_supervised_server_comes_back_by_itself() {
     let folder = folder();
     let cluster = Cluster::start_supervised(Options::new(folder.path())).unwrap();

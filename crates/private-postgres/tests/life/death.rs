@@ -82,33 +82,20 @@ fn a_server_ends_with_its_killed_owner() {
 }
 
 #[test]
-fn a_start_right_after_a_kill_waits_for_the_old_server() {
-    let folder = folder();
-    let mut owner = Owner::start(folder.path(), false);
-    owner.kill();
-    starts_with_its_data(folder.path());
-    assert!(!lives(owner.server));
-}
-
-#[test]
-fn an_orphaned_server_is_ended_by_the_next_start() {
-    let folder = folder();
-    let mut owner = Owner::start(folder.path(), false);
-    kill_guard(owner.server);
-    owner.kill();
-    assert!(lives(owner.server));
-    starts_with_its_data(folder.path());
-    assert!(!lives(owner.server));
-}
-
-#[test]
-fn all_killed_at_once_stops_nothing() {
-    let folder = folder();
-    let mut owner = Owner::start(folder.path(), false);
-    kill_guard(owner.server);
-    kill(owner.server);
-    owner.kill();
-    starts_with_its_data(folder.path());
+fn a_start_after_a_kill_ends_what_is_left_of_the_old_server() {
+    for (guard, server) in [(false, false), (true, false), (true, true)] {
+        let folder = folder();
+        let mut owner = Owner::start(folder.path(), false);
+        if guard {
+            kill_guard(owner.server);
+        }
+        if server {
+            kill(owner.server);
+        }
+        owner.kill();
+        starts_with_its_data(folder.path());
+        assert!(!lives(owner.server), "{guard} {server}");
+    }
 }
 
 #[test]

@@ -30,21 +30,7 @@ async fn is_left_alone(world: &World, seconds: i64) {
 }
 
 #[tokio::test]
-async fn five_failures_open_it_and_a_probe_closes_it() {
-    world::each(&CARRIERS, DEADLINE, async |world| {
-        for _ in 0..5 {
-            assert_eq!(world.fails(Reply::new(500, "")).await, "HTTP status 500");
-        }
-        is_left_alone(world, 30).await;
-        is_left_alone(world, 60).await;
-        world.clock.forward(120);
-        world.recovers().await;
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn three_timeouts_open_it() {
+async fn three_timeouts_or_five_failures_open_it_and_a_probe_closes_it() {
     let deadline = Duration::from_millis(400);
     world::each(&CARRIERS, deadline, async |world| {
         for _ in 0..3 {
@@ -53,8 +39,14 @@ async fn three_timeouts_open_it() {
             let took = began.elapsed();
             assert!((deadline..Duration::from_secs(2)).contains(&took), "{took:?}");
         }
-        assert_eq!(world.asked(), 3);
         is_left_alone(world, 30).await;
+        world.clock.forward(60);
+        world.recovers().await;
+        for _ in 0..5 {
+            assert_eq!(world.fails(Reply::new(500, "")).await, "HTTP status 500");
+        }
+        is_left_alone(world, 30).await;
+        is_left_alone(world, 60).await;
     })
     .await;
 }

@@ -22,63 +22,34 @@ async fn requests(carrier: Carrier) -> (Seen, Option<Seen>) {
     (asked.remove(0), tokens.pop())
 }
 
+/// Carrier, method, target, and the header with its key.
+const REQUESTS: &str = "\
+inpost GET /v1/tracking/{number} authorization: Bearer {secret}
+dhl GET /track/shipments?trackingNumber={number}&language=en&service=parcel-pl dhl-api-key: {secret}
+poczta_polska GET /uss/v2.0/tracking/checkmailex?number={number}&language=PL&states=true api_key: {token}
+dpd POST /DPDInfoServicesObjEventsService/DPDInfoServicesObjEvents soapaction: \"\"
+gls GET /track-and-trace-v1/tracking/simple/trackids/{number}?showEvents=true authorization: Bearer {token}
+ups GET /api/track/v1/details/{number}?locale=pl_PL authorization: Bearer {token}
+fedex POST /track/v1/trackingnumbers authorization: Bearer {token}";
+
 #[tokio::test]
 async fn each_carrier_gets_its_method_target_and_key() {
-    let bearer = format!("Bearer {TOKEN}");
-    for (carrier, method, target, header, key) in [
-        (
-            Carrier::Inpost,
-            "GET",
-            format!("/v1/tracking/{NUMBER}"),
-            "authorization",
-            format!("Bearer {SECRET}"),
-        ),
-        (
-            Carrier::Dhl,
-            "GET",
-            format!("/track/shipments?trackingNumber={NUMBER}&language=en&service=parcel-pl"),
-            "dhl-api-key",
-            SECRET.to_owned(),
-        ),
-        (
-            Carrier::PocztaPolska,
-            "GET",
-            format!("/uss/v2.0/tracking/checkmailex?number={NUMBER}&language=PL&states=true"),
-            "api_key",
-            TOKEN.to_owned(),
-        ),
-        (
-            Carrier::Dpd,
-            "POST",
-            "/DPDInfoServicesObjEventsService/DPDInfoServicesObjEvents".to_owned(),
-            "soapaction",
-            "\"\"".to_owned(),
-        ),
-        (
-            Carrier::Gls,
-            "GET",
-            format!("/track-and-trace-v1/tracking/simple/trackids/{NUMBER}?showEvents=true"),
-            "authorization",
-            bearer.clone(),
-        ),
-        (
-            Carrier::Ups,
-            "GET",
-            format!("/api/track/v1/details/{NUMBER}?locale=pl_PL"),
-            "authorization",
-            bearer.clone(),
-        ),
-        (
-            Carrier::Fedex,
-            "POST",
-            "/track/v1/trackingnumbers".to_owned(),
-            "authorization",
-            bearer.clone(),
-        ),
-    ] {
+    for (line, carrier) in REQUESTS.lines().zip(CARRIERS) {
+        let line = line
+            .replace("{number}", NUMBER)
+            .replace("{secret}", SECRET)
+            .replace("{token}", TOKEN);
         let (seen, _) = requests(carrier).await;
-        assert_eq!((&*seen.method, seen.target), (method, target));
-        assert_eq!(seen.headers[header], key, "{carrier:?}");
+        let (_, header) = line.split_once(": ").unwrap();
+        let name = line.split(' ').nth(3).unwrap().trim_end_matches(':');
+        let expected = format!(
+            "{} {} {} {name}: {header}",
+            carrier.as_str(),
+            seen.method,
+            seen.target
+        );
+        assert_eq!(line, expected);
+        assert_eq!(seen.headers[name], header, "{carrier:?}");
         assert_eq!(seen.headers["user-agent"], "Tests/1.0 (+https://tests.example)");
     }
 }

@@ -102,7 +102,7 @@ fn usual(point: &str) -> &'static str {
 /// What the server has heard.
 #[derive(Default)]
 struct Heard {
-    commands: Vec<(usize, String)>,
+    commands: Vec<String>,
     contents: Vec<String>,
     connections: usize,
 }
@@ -131,13 +131,8 @@ impl Stub {
         let ears = Arc::clone(&heard);
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let number = {
-                    let mut heard = ears.lock().unwrap();
-                    heard.connections += 1;
-                    heard.connections
-                };
+                ears.lock().unwrap().connections += 1;
                 let guest = Guest {
-                    number,
                     script: Arc::clone(&shared),
                     heard: Arc::clone(&ears),
                     tell: tell.clone(),
@@ -160,12 +155,7 @@ impl Stub {
 
     /// All commands, in the order of their coming.
     pub(crate) fn commands(&self) -> Vec<String> {
-        let heard = self.heard.lock().unwrap();
-        heard
-            .commands
-            .iter()
-            .map(|(_, command)| command.clone())
-            .collect()
+        self.heard.lock().unwrap().commands.clone()
     }
 
     /// The contents that came whole, dots unstuffed.
@@ -189,7 +179,6 @@ type Wire = BufReader<Box<dyn Duplex>>;
 
 /// One connection.
 struct Guest {
-    number: usize,
     script: Arc<Mutex<Script>>,
     heard: Arc<Mutex<Heard>>,
     tell: mpsc::UnboundedSender<String>,
@@ -208,11 +197,7 @@ impl Guest {
         self.act(&mut wire, "CONNECT").await?;
         loop {
             let line = line(&mut wire).await?;
-            self.heard
-                .lock()
-                .unwrap()
-                .commands
-                .push((self.number, line.clone()));
+            self.heard.lock().unwrap().commands.push(line.clone());
             let verb = line.split(' ').next().unwrap_or_default().to_owned();
             self.act(&mut wire, &verb).await?;
             match (verb.as_str(), &tls) {

@@ -24,41 +24,24 @@ const FOR: Purpose = Purpose::Cursor;
 
 proptest! {
     #[test]
-    fn what_was_sealed_opens_for_the_same_binding(bound_to: Vec<u8>, plain: Vec<u8>) {
-        let ring = ring(&[("a", 1)]);
-        let sealed = ring.seal(FOR, &bound_to, &plain);
-        prop_assert_eq!(ring.open(FOR, &bound_to, &sealed), Ok(plain));
-    }
-
-    #[test]
-    fn another_binding_opens_nothing(bound_to: Vec<u8>, other: Vec<u8>, plain: Vec<u8>) {
+    fn what_was_sealed_opens_for_its_binding_alone(bound_to: Vec<u8>, other: Vec<u8>, plain: Vec<u8>) {
         prop_assume!(bound_to != other);
         let ring = ring(&[("a", 1)]);
         let sealed = ring.seal(FOR, &bound_to, &plain);
+        prop_assert_eq!(ring.open(FOR, &bound_to, &sealed), Ok(plain));
         prop_assert_eq!(ring.open(FOR, &other, &sealed), Err(SealError));
     }
 
     #[test]
-    fn a_changed_bit_anywhere_is_refused(plain: Vec<u8>, place: Index, bit in 0..8) {
+    fn a_changed_bit_another_length_and_noise_are_refused(plain: Vec<u8>, place: Index, bit in 0..8, noise in prop::collection::vec(any::<u8>(), 1..20)) {
         let ring = ring(&[("a", 1), ("c", 2)]);
-        let mut sealed = ring.seal(FOR, b"seller", &plain);
+        let sealed = ring.seal(FOR, b"seller", &plain);
         let place = place.index(sealed.len());
-        sealed[place] ^= 1_u8 << bit;
-        prop_assert_eq!(ring.open(FOR, b"seller", &sealed), Err(SealError));
-    }
-
-    #[test]
-    fn a_shortened_or_lengthened_value_is_refused(plain: Vec<u8>, cut: Index, more in prop::collection::vec(any::<u8>(), 1..20)) {
-        let ring = ring(&[("a", 1)]);
-        let sealed = ring.seal(FOR, b"", &plain);
-        let cut = &sealed[..cut.index(sealed.len())];
-        prop_assert_eq!(ring.open(FOR, b"", cut), Err(SealError));
-        prop_assert_eq!(ring.open(FOR, b"", &[sealed, more].concat()), Err(SealError));
-    }
-
-    #[test]
-    fn noise_is_refused_and_nothing_panics(noise: Vec<u8>) {
-        prop_assert_eq!(ring(&[("a", 1)]).open(FOR, b"", &noise), Err(SealError));
+        let mut changed = sealed.clone();
+        changed[place] ^= 1_u8 << bit;
+        for other in [changed, sealed[..place].to_vec(), [sealed, noise.clone()].concat(), noise] {
+            prop_assert_eq!(ring.open(FOR, b"seller", &other), Err(SealError));
+        }
     }
 }
 
