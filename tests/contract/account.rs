@@ -10,17 +10,17 @@ async fn an_access_token_shows_seller_application_scopes_and_its_end() {
     let world = world().await;
     world.stop_clock("2040-01-01T12:00:30.000001Z").await;
     let seller = world.seller().await;
-    let application = world.application(&seller, &["offers:write", "messaging"]).await;
-    let me = world.read(&world.token(&application).await, "/v1/me").await;
+    let app = world.application(&seller, &["offers:write", "messaging"]).await;
+    let me = world.read(&world.token(&app).await, "/v1/me").await;
     assert_eq!(sorted(&me["scopes"]), ["messaging", "offers:write"]);
     let expected = json!({
         "seller": {"id": seller.id, "seller_no": seller.seller_no},
-        "app": {"client_id": application.client_id, "name": application.name},
+        "app": {"client_id": app.client_id, "name": app.name},
         "scopes": me["scopes"],
         "token": {"kind": "access", "expires_at": "2040-01-02T00:00:30.000001Z"},
     });
     assert_eq!(me, expected);
-    assert!(application.client_id.starts_with("psa_") && application.client_secret.starts_with("pss_"));
+    assert!(app.client_id.starts_with("psa_") && app.client_secret.starts_with("pss_"));
 }
 
 #[tokio::test]
@@ -52,8 +52,8 @@ async fn a_personal_token_has_a_built_in_application_and_may_last_for_ever() {
 async fn scopes_are_those_of_the_token_that_the_application_still_has() {
     let world = world().await;
     let of_token = ["offers:read", "orders:read", "messaging"];
-    let application = world.application(&world.seller().await, &of_token).await;
-    let token = world.token(&application).await;
+    let app = world.application(&world.seller().await, &of_token).await;
+    let token = world.token(&app).await;
     for (now, effective) in [
         ("offers:read messaging", "messaging offers:read"),
         ("billing:read", ""),
@@ -64,7 +64,7 @@ async fn scopes_are_those_of_the_token_that_the_application_still_has() {
         ("orders:read", "orders:read"),
     ] {
         let now: Vec<_> = now.split(' ').collect();
-        world.set_scopes(&application, &now).await;
+        world.set_scopes(&app, &now).await;
         let me = world.read(&token, "/v1/me").await;
         assert_eq!(sorted(&me["scopes"]).join(" "), effective);
         let status = if effective.contains("offers:read") {

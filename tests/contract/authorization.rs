@@ -8,8 +8,8 @@ use crate::world;
 #[tokio::test]
 async fn whatever_is_no_living_token_is_401_with_a_challenge() {
     let world = world().await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let token = world.token(&application).await;
+    let app = world.application(&world.seller().await, &["offers:read"]).await;
+    let token = world.token(&app).await;
     let with = |value: &str| world.at("GET", "/v1/me").header("authorization", value).send();
     for scheme in ["Bearer", "bearer", "BEARER", "bEaReR"] {
         with(&format!("{scheme} {token}")).await.expect(200);
@@ -20,7 +20,7 @@ async fn whatever_is_no_living_token_is_401_with_a_challenge() {
         "Bearer ".to_owned(),
         token.clone(),
         format!("Basic {token}"),
-        format!("Bearer {}", application.client_secret),
+        format!("Bearer {}", app.client_secret),
         format!("Bearer {}", world.server.operator_token),
         format!("Bearer {}", token.to_uppercase()),
         format!("Token {token}"),

@@ -7,8 +7,8 @@ use testkit::Answer;
 use crate::{instant, with_partner, world};
 
 async fn prepared() -> (World, Application) {
-    let (world, _, application) = with_partner(&["offers:read", "orders:read"]).await;
-    (world, application)
+    let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
+    (world, app)
 }
 
 async fn ask(world: &World, asking: &Asking) -> Answer {
@@ -51,8 +51,8 @@ async fn to_consent(world: &World, asking: &Asking) -> String {
 
 #[tokio::test]
 async fn a_proper_request_leads_to_the_screen_by_a_handle_that_tells_nothing() {
-    let (world, application) = prepared().await;
-    let proper = world.asking(&application, "offers:read");
+    let (world, app) = prepared().await;
+    let proper = world.asking(&app, "offers:read");
     let location = to_consent(&world, &proper).await;
     assert_ne!(
         location,
@@ -80,9 +80,9 @@ async fn a_proper_request_leads_to_the_screen_by_a_handle_that_tells_nothing() {
 
 #[tokio::test]
 async fn where_nobody_knows_whom_to_trust_the_browser_is_told() {
-    let (world, application) = prepared().await;
-    let proper = || world.asking(&application, "offers:read");
-    let id = application.client_id.as_str();
+    let (world, app) = prepared().await;
+    let proper = || world.asking(&app, "offers:read");
+    let id = app.client_id.as_str();
     for (asking, error) in [
         (proper().without("client_id"), "invalid_request"),
         (proper().with("client_id", ""), "invalid_request"),
@@ -108,18 +108,18 @@ async fn where_nobody_knows_whom_to_trust_the_browser_is_told() {
     let me = world.read(&personal, "/v1/me").await;
     let built_in = text(&me["app"], "client_id");
     refused(&world, &proper().with("client_id", &built_in), "invalid_client").await;
-    world.moved(&application, "suspension").await;
+    world.moved(&app, "suspension").await;
     refused(&world, &proper(), "invalid_client").await;
-    world.moved(&application, "reinstatement").await;
+    world.moved(&app, "reinstatement").await;
     to_consent(&world, &proper()).await;
-    world.delete_application(&application).await;
+    world.delete_application(&app).await;
     refused(&world, &proper(), "invalid_client").await;
 }
 
 #[tokio::test]
 async fn every_other_breach_goes_back_to_the_client() {
-    let (world, application) = prepared().await;
-    let proper = world.asking(&application, "offers:read");
+    let (world, app) = prepared().await;
+    let proper = world.asking(&app, "offers:read");
     let state = proper.get("state").to_owned();
     for name in ["response_type", "code_challenge", "code_challenge_method"] {
         let missing = proper.clone().without(name);
@@ -166,9 +166,9 @@ async fn every_other_breach_goes_back_to_the_client() {
 
 #[tokio::test]
 async fn checks_come_in_their_order() {
-    let (world, application) = prepared().await;
+    let (world, app) = prepared().await;
     // From the last check to the first: each breach hides those behind it.
-    let mut asking = world.asking(&application, "nothing");
+    let mut asking = world.asking(&app, "nothing");
     let state = asking.get("state").to_owned();
     sent_back(&world, &asking, "invalid_scope", Some(&state)).await;
     asking = asking.with("code_challenge", "short");
@@ -191,10 +191,8 @@ async fn a_redirect_address_keeps_its_query() {
     let owner = world.seller().await;
     let address = "https://app.example/callback?shop=%C5%BC%C3%B3%C5%82w&x=1";
     let with_query = json!({"purpose": "for_other_sellers", "redirect_uris": [CALLBACK, address]});
-    let application = world.register(&owner, with_query).await;
-    let asking = world
-        .asking(&application, "nothing")
-        .with("redirect_uri", address);
+    let app = world.register(&owner, with_query).await;
+    let asking = world.asking(&app, "nothing").with("redirect_uri", address);
     let back = Callback::of(&ask(&world, &asking).await);
     let prefix = format!("{address}&error=invalid_scope&");
     assert!(back.address.starts_with(&prefix), "{back:?}");
@@ -207,8 +205,8 @@ async fn an_address_has_60_requests_a_minute_over_all_processes_and_apart_from_t
     let clock = world.stop_clock("2040-01-01T12:00:15Z").await;
     let second = world.another().await;
     let bases = [&world.server.base_url, &second.base_url];
-    let application = world.partner(&world.seller().await, &["offers:read"]).await;
-    let proper = world.asking(&application, "offers:read").path();
+    let app = world.partner(&world.seller().await, &["offers:read"]).await;
+    let proper = world.asking(&app, "offers:read").path();
     let ask = async |n: usize, path: &str| -> Answer {
         world.client.get(&format!("{}{path}", bases[n % 2])).send().await
     };
@@ -226,7 +224,7 @@ async fn an_address_has_60_requests_a_minute_over_all_processes_and_apart_from_t
             ("45", None)
         );
     }
-    world.token_answer(&application).await.expect(200);
+    world.token_answer(&app).await.expect(200);
     clock.freeze(instant("2040-01-01T12:01:00Z")).await;
     ask(0, &proper).await.expect(302);
 }

@@ -12,11 +12,11 @@ use crate::{
 
 #[tokio::test]
 async fn a_code_gives_a_pair_for_the_seller_who_consented() {
-    let (world, mut member, application) = with_partner(&["offers:read", "orders:read", "messaging"]).await;
-    let asking = world.asking(&application, "orders:read offers:read");
+    let (world, mut member, app) = with_partner(&["offers:read", "orders:read", "messaging"]).await;
+    let asking = world.asking(&app, "orders:read offers:read");
     let code = world.code(&mut member.browser, &asking).await;
     assert!(code.starts_with("ps_ac_"), "{code}");
-    let answer = world.exchange(&application, &asking, &code).await.expect(200);
+    let answer = world.exchange(&app, &asking, &code).await.expect(200);
     assert_eq!(answer.must("cache-control"), "no-store");
     assert_eq!(answer.must("pragma"), "no-cache");
     answer.must("x-trace-id");
@@ -31,23 +31,23 @@ async fn a_code_gives_a_pair_for_the_seller_who_consented() {
     assert!(pair.access.starts_with("ps_at_") && pair.refresh.starts_with("ps_rt_"));
     let me = world.read(&pair.access, "/v1/me").await;
     assert_eq!(me["seller"]["id"], json!(member.seller.id));
-    assert_eq!(me["app"]["client_id"], json!(application.client_id));
+    assert_eq!(me["app"]["client_id"], json!(app.client_id));
     assert_eq!(me["scopes"], json!(["offers:read", "orders:read"]));
     assert_eq!(me["token"]["kind"], "access");
     world.refuses(&pair.refresh, "/v1/me", 401, "unauthorized").await;
     world.refuses(&code, "/v1/me", 401, "unauthorized").await;
     // Each consent gives an independent pair.
-    let other = world.pair(&mut member.browser, &application, "orders:read").await;
-    world.revoke(&application, &pair.refresh).await.expect(200);
+    let other = world.pair(&mut member.browser, &app, "orders:read").await;
+    world.revoke(&app, &pair.refresh).await.expect(200);
     assert!(!world.works(&pair.access).await && world.works(&other.access).await);
-    let next = world.refreshed(&application, &other.refresh).await;
+    let next = world.refreshed(&app, &other.refresh).await;
     assert_eq!(next.scope, "orders:read");
 }
 
 #[tokio::test]
 async fn a_failed_exchange_uses_nothing_up() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
-    let asking = world.asking(&application, "offers:read");
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let asking = world.asking(&app, "offers:read");
     let code = world.code(&mut member.browser, &asking).await;
     let v43 = "v".repeat(43);
     for (name, value, error) in [
@@ -69,116 +69,100 @@ async fn a_failed_exchange_uses_nothing_up() {
     ] {
         let mut fields = asking.exchanging(&code);
         fields.iter_mut().find(|(other, _)| *other == name).unwrap().1 = value;
-        let answer = world.oauth(&application, "token", &fields).await;
+        let answer = world.oauth(&app, "token", &fields).await;
         assert_eq!(answer.json()["error"], error, "{fields:?}: {answer:?}");
         answer.oauth_error(400, error);
     }
-    let mut wrong = application.clone();
+    let mut wrong = app.clone();
     wrong.client_secret.push('x');
-    world
-        .exchange_fails(&wrong, &asking, &code, "invalid_client")
-        .await;
+    world.no_exchange(&wrong, &asking, &code, "invalid_client").await;
     wrong.client_secret.clear();
-    world
-        .exchange_fails(&wrong, &asking, &code, "invalid_client")
-        .await;
-    Pair::of(world.exchange(&application, &asking, &code).await);
+    world.no_exchange(&wrong, &asking, &code, "invalid_client").await;
+    Pair::of(world.exchange(&app, &asking, &code).await);
 }
 
 #[tokio::test]
 async fn another_client_gets_nothing_and_harms_nobody() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let other = world.partner(&world.seller().await, &["offers:read"]).await;
-    let asking = world.asking(&application, "offers:read");
+    let asking = world.asking(&app, "offers:read");
     let code = world.code(&mut member.browser, &asking).await;
-    world
-        .exchange_fails(&other, &asking, &code, "invalid_grant")
-        .await;
-    let pair = Pair::of(world.exchange(&application, &asking, &code).await);
+    world.no_exchange(&other, &asking, &code, "invalid_grant").await;
+    let pair = Pair::of(world.exchange(&app, &asking, &code).await);
     // A used code in another client's hand is no replay.
-    world
-        .exchange_fails(&other, &asking, &code, "invalid_grant")
-        .await;
+    world.no_exchange(&other, &asking, &code, "invalid_grant").await;
     assert!(world.works(&pair.access).await);
-    world
-        .refresh_fails(&other, &pair.refresh, 400, "invalid_grant")
-        .await;
+    world.no_refresh(&other, &pair.refresh, "invalid_grant").await;
     assert!(world.works(&pair.access).await);
-    world.refreshed(&application, &pair.refresh).await;
+    world.refreshed(&app, &pair.refresh).await;
 }
 
 #[tokio::test]
 async fn a_replay_revokes_what_the_code_gave_and_a_wrong_one_does_not() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
-    let asking = world.asking(&application, "offers:read");
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let asking = world.asking(&app, "offers:read");
     let code = world.code(&mut member.browser, &asking).await;
-    let first = Pair::of(world.exchange(&application, &asking, &code).await);
-    let second = world.refreshed(&application, &first.refresh).await;
+    let first = Pair::of(world.exchange(&app, &asking, &code).await);
+    let second = world.refreshed(&app, &first.refresh).await;
     let (mut forged, mut elsewhere) = (asking.clone(), asking.exchanging(&code));
     forged.verifier = "v".repeat(43);
-    world
-        .exchange_fails(&application, &forged, &code, "invalid_grant")
-        .await;
+    world.no_exchange(&app, &forged, &code, "invalid_grant").await;
     elsewhere[2].1 = "https://app.example/other";
-    let answer = world.oauth(&application, "token", &elsewhere).await;
+    let answer = world.oauth(&app, "token", &elsewhere).await;
     answer.oauth_error(400, "invalid_grant");
     assert!(world.works(&first.access).await && world.works(&second.access).await);
-    world
-        .exchange_fails(&application, &asking, &code, "invalid_grant")
-        .await;
-    world.has_ended(&application, &first).await;
-    world.has_ended(&application, &second).await;
+    world.no_exchange(&app, &asking, &code, "invalid_grant").await;
+    world.has_ended(&app, &first).await;
+    world.has_ended(&app, &second).await;
 }
 
 #[tokio::test]
 async fn a_code_ends_after_ten_minutes_and_its_handle_too() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     // The browser's session began before the clock was stopped.
     member.browser = world.browser_of(&member.seller).await;
-    let asking = world.asking(&application, "offers:read");
+    let asking = world.asking(&app, "offers:read");
     let late = world.code(&mut member.browser, &asking).await;
     clock.freeze(instant("2040-01-01T12:10:00Z")).await;
-    world
-        .exchange_fails(&application, &asking, &late, "invalid_grant")
-        .await;
+    world.no_exchange(&app, &asking, &late, "invalid_grant").await;
     let code = world.code(&mut member.browser, &asking).await;
     clock.freeze(instant("2040-01-01T12:19:59.999Z")).await;
-    Pair::of(world.exchange(&application, &asking, &code).await);
+    Pair::of(world.exchange(&app, &asking, &code).await);
 }
 
 #[tokio::test]
 async fn public_clients_need_no_secret_and_a_wrong_one_is_refused() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let application = world
+    let app = world
         .public_partner(&world.seller().await, &["offers:read"])
         .await;
-    assert_eq!(application.client_secret, "");
-    let asking = world.asking(&application, "offers:read");
+    assert_eq!(app.client_secret, "");
+    let asking = world.asking(&app, "offers:read");
     let code = world.code(&mut member.browser, &asking).await;
-    let mut with_secret = application.clone();
+    let mut with_secret = app.clone();
     with_secret.client_secret = "pss_invented".to_owned();
     world
-        .exchange_fails(&with_secret, &asking, &code, "invalid_client")
+        .no_exchange(&with_secret, &asking, &code, "invalid_client")
         .await;
-    let pair = Pair::of(world.exchange(&application, &asking, &code).await);
+    let pair = Pair::of(world.exchange(&app, &asking, &code).await);
     world
-        .refresh_fails(&with_secret, &pair.refresh, 401, "invalid_client")
+        .no_refresh(&with_secret, &pair.refresh, "invalid_client")
         .await;
-    let pair = world.refreshed(&application, &pair.refresh).await;
+    let pair = world.refreshed(&app, &pair.refresh).await;
     // Basic with an empty password is no secret either.
     let body = format!("grant_type=refresh_token&refresh_token={}", pair.refresh);
-    let basic_alone = form_with_basic(&world, &format!("{}:", application.client_id), &body).await;
+    let basic_alone = form_with_basic(&world, &format!("{}:", app.client_id), &body).await;
     let pair = Pair::of(basic_alone);
-    world.revoke(&application, &pair.refresh).await.expect(200);
+    world.revoke(&app, &pair.refresh).await.expect(200);
     assert!(!world.works(&pair.access).await);
 }
 
 #[tokio::test]
 async fn json_and_basic_work_for_codes_and_narrowed_scopes_are_not_given() {
-    let (world, mut member, application) = with_partner(&["offers:read", "orders:read"]).await;
-    let asking = world.asking(&application, "offers:read orders:read");
+    let (world, mut member, app) = with_partner(&["offers:read", "orders:read"]).await;
+    let asking = world.asking(&app, "offers:read orders:read");
     let exchange = async |world: &World, code: String| -> Answer {
         let body = json!({
             "grant_type": "authorization_code", "code": code, "redirect_uri": CALLBACK,
@@ -186,7 +170,7 @@ async fn json_and_basic_work_for_codes_and_narrowed_scopes_are_not_given() {
         });
         let request = world.at("POST", "/oauth/token").json(&body);
         request
-            .header("authorization", &basic(&credentials(&application)))
+            .header("authorization", &basic(&credentials(&app)))
             .send()
             .await
     };
@@ -196,12 +180,10 @@ async fn json_and_basic_work_for_codes_and_narrowed_scopes_are_not_given() {
     }
     let whole = Pair::of(exchange(&world, codes.remove(0)).await);
     assert_eq!(whole.scope, "offers:read orders:read");
-    world.set_scopes(&application, &["messaging"]).await;
+    world.set_scopes(&app, &["messaging"]).await;
     let nothing_left = exchange(&world, codes.remove(0)).await;
     nothing_left.oauth_error(400, "invalid_grant");
-    world
-        .set_scopes(&application, &["orders:read", "messaging"])
-        .await;
+    world.set_scopes(&app, &["orders:read", "messaging"]).await;
     assert_eq!(
         Pair::of(exchange(&world, codes.remove(0)).await).scope,
         "orders:read"

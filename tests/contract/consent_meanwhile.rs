@@ -9,7 +9,7 @@ struct Shown {
     world: World,
     owner: Member,
     browser: Visitor,
-    application: Application,
+    app: Application,
     asking: Asking,
 }
 
@@ -17,15 +17,15 @@ impl Shown {
     async fn prepare() -> Self {
         let world = world_of_consent().await;
         let (owner, member) = (world.member().await, world.member().await);
-        let application = world
+        let app = world
             .partner(&owner.seller, &["offers:read", "orders:read"])
             .await;
         Self {
-            asking: world.asking(&application, "offers:read orders:read"),
+            asking: world.asking(&app, "offers:read orders:read"),
             browser: member.browser,
             world,
             owner,
-            application,
+            app,
         }
     }
 
@@ -38,20 +38,20 @@ impl Shown {
     /// Presses the button after this has happened.
     async fn approved_after(&mut self, change: &str) -> Callback {
         let approval = self.approval().await;
-        let (world, application) = (&self.world, &self.application);
+        let (world, app) = (&self.world, &self.app);
         match change {
-            "deletion" => world.delete_application(application).await,
+            "deletion" => world.delete_application(app).await,
             "closure" => world.close(&self.owner.seller.id).await,
-            "narrowing" => world.set_scopes(application, &["orders:read", "messaging"]).await,
-            "emptying" => world.set_scopes(application, &["messaging"]).await,
-            step => world.moved(application, step).await,
+            "narrowing" => world.set_scopes(app, &["orders:read", "messaging"]).await,
+            "emptying" => world.set_scopes(app, &["messaging"]).await,
+            step => world.moved(app, step).await,
         }
         Callback::of(&self.browser.post(&approval).await)
     }
 
     /// The owner writes the redirect addresses anew, in the panel.
     async fn redirect_to(&mut self, addresses: &str) {
-        let path = format!("/panel/applications/{}", self.application.client_id);
+        let path = format!("/panel/applications/{}", self.app.client_id);
         let form = self
             .owner
             .browser
@@ -64,7 +64,7 @@ impl Shown {
     async fn codes(&self) -> i64 {
         let of_it = "select count(*) from authorization_codes c join families f on f.id = c.family_id \
              join applications a on a.client_id = f.client_id where a.name = $1";
-        self.world.count(of_it, &self.application.name).await
+        self.world.count(of_it, &self.app.name).await
     }
 }
 
@@ -87,10 +87,7 @@ async fn an_address_that_was_taken_away_gets_no_code_and_no_browser() {
     // The refusal has decided nothing: with the address back, the seller can still do so.
     shown.redirect_to(CALLBACK).await;
     let code = Callback::of(&shown.browser.post(&approval).await).code();
-    let exchanged = shown
-        .world
-        .exchange(&shown.application, &shown.asking, &code)
-        .await;
+    let exchanged = shown.world.exchange(&shown.app, &shown.asking, &code).await;
     exchanged.expect(200);
 }
 
@@ -107,28 +104,25 @@ async fn what_becomes_of_the_application_counts_at_approval() {
         );
     };
     refused(&mut shown, "suspension", "access_denied").await;
-    shown.world.moved(&shown.application, "reinstatement").await;
+    shown.world.moved(&shown.app, "reinstatement").await;
     refused(&mut shown, "emptying", "invalid_scope").await;
     assert_eq!(shown.codes().await, 0);
     shown
         .world
-        .set_scopes(&shown.application, &["offers:read", "orders:read"])
+        .set_scopes(&shown.app, &["offers:read", "orders:read"])
         .await;
     let code = shown.approved_after("narrowing").await.code();
-    let answer = shown
-        .world
-        .exchange(&shown.application, &shown.asking, &code)
-        .await;
+    let answer = shown.world.exchange(&shown.app, &shown.asking, &code).await;
     assert_eq!(Pair::of(answer).scope, "orders:read");
     shown
         .world
-        .set_scopes(&shown.application, &["offers:read", "orders:read"])
+        .set_scopes(&shown.app, &["offers:read", "orders:read"])
         .await;
     refused(&mut shown, "deletion", "access_denied").await;
     let changes = json!({"purpose": "for_other_sellers", "redirect_uris": [CALLBACK]});
-    shown.application = shown.world.register(&shown.owner.seller, changes).await;
-    shown.world.moved(&shown.application, "acceptance").await;
-    shown.asking = shown.world.asking(&shown.application, "offers:read");
+    shown.app = shown.world.register(&shown.owner.seller, changes).await;
+    shown.world.moved(&shown.app, "acceptance").await;
+    shown.asking = shown.world.asking(&shown.app, "offers:read");
     refused(&mut shown, "closure", "access_denied").await;
     assert_eq!(shown.codes().await, 0);
 }

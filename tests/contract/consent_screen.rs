@@ -9,10 +9,10 @@ const SCREEN: &str = "/panel/consent";
 
 #[tokio::test]
 async fn approval_and_refusal_go_back_with_the_state_and_the_issuer() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let state = "żółw & \"<state>\" +%20";
     for (decision, error) in [("approve", None), ("deny", Some("access_denied"))] {
-        let asking = world.asking(&application, "offers:read").with("state", state);
+        let asking = world.asking(&app, "offers:read").with("state", state);
         let page = world.screen(&mut member.browser, &asking).await;
         let form = page.form(SCREEN).press("decision", decision);
         let answer = member.browser.post(&form).await.expect(303);
@@ -36,13 +36,13 @@ async fn it_names_who_asks_for_what_of_whom_and_is_not_framed() {
         seller_no: 0,
         email: String::new(),
     };
-    let application = world
+    let app = world
         .partner(&owner, &["offers:read", "orders:read", "messaging"])
         .await;
-    let asking = world.asking(&application, "orders:read offers:read");
+    let asking = world.asking(&app, "orders:read offers:read");
     let page = world.screen(&mut member.browser, &asking).await;
     for told in [
-        application.name.as_str(),
+        app.name.as_str(),
         "Owner &#60;&#38;&#62; &#34;Sons&#34;",
         "https://docs.example/sync",
         &member.seller.email,
@@ -75,8 +75,8 @@ async fn it_names_who_asks_for_what_of_whom_and_is_not_framed() {
 
 #[tokio::test]
 async fn a_decided_unknown_or_tampered_request_is_a_page_of_its_own() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
-    let asking = world.asking(&application, "offers:read");
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let asking = world.asking(&app, "offers:read");
     for decision in ["approve", "deny"] {
         let page = world.screen(&mut member.browser, &asking).await;
         let form = |decision: &str| page.form(SCREEN).press("decision", decision);
@@ -115,11 +115,9 @@ async fn a_decided_unknown_or_tampered_request_is_a_page_of_its_own() {
 
 #[tokio::test]
 async fn it_belongs_to_the_session_that_saw_it_first() {
-    let (world, mut one, application) = with_partner(&["offers:read"]).await;
+    let (world, mut one, app) = with_partner(&["offers:read"]).await;
     let mut other = world.member().await;
-    let path = world
-        .unseen_screen(&world.asking(&application, "offers:read"))
-        .await;
+    let path = world.unseen_screen(&world.asking(&app, "offers:read")).await;
     let shown = one.browser.open(&path).await.expect(200);
     other.browser.open(&path).await.expect(403);
     let approval = shown.form(SCREEN).press("decision", "approve");
@@ -138,9 +136,9 @@ async fn it_belongs_to_the_session_that_saw_it_first() {
 
 #[tokio::test]
 async fn signing_in_leads_to_it_and_another_account_can_take_over() {
-    let (world, one, application) = with_partner(&["offers:read"]).await;
+    let (world, one, app) = with_partner(&["offers:read"]).await;
     let other = world.member().await;
-    let asking = world.asking(&application, "offers:read");
+    let asking = world.asking(&app, "offers:read");
     let mut browser = world.visitor();
     let page = browser.open(&asking.path()).await.expect(200);
     assert!(page.path.starts_with("/panel/sign-in?request="), "{}", page.path);
@@ -157,7 +155,7 @@ async fn signing_in_leads_to_it_and_another_account_can_take_over() {
     page.hides(&one.seller.email);
     let form = page.form(SCREEN).press("decision", "approve");
     let code = Callback::of(&browser.post(&form).await).code();
-    let pair = Pair::of(world.exchange(&application, &asking, &code).await);
+    let pair = Pair::of(world.exchange(&app, &asking, &code).await);
     let me = world.read(&pair.access, "/v1/me").await;
     assert_eq!(me["seller"]["id"], json!(other.seller.id));
 }
@@ -169,8 +167,8 @@ async fn own_use_and_pending_applications_ask_nobody_but_their_owner() {
     for purpose in ["own_use", "for_other_sellers", "other"] {
         let redirect = json!({"redirect_uris": [CALLBACK]});
         let changes = merged(redirect, json!({"purpose": purpose}));
-        let application = world.register(&owner.seller, changes).await;
-        let asking = world.asking(&application, "offers:read");
+        let app = world.register(&owner.seller, changes).await;
+        let asking = world.asking(&app, "offers:read");
         // Our own redirects lead up to the one that leaves the site, and no form is shown.
         let page = stranger.browser.open(&asking.path()).await;
         assert!(
@@ -181,16 +179,16 @@ async fn own_use_and_pending_applications_ask_nobody_but_their_owner() {
         assert_eq!(back.get("error"), Some("access_denied"), "{purpose}: {back:?}");
         assert!(back.get("state").is_some() && back.get("iss").is_some());
         let code = world.code(&mut owner.browser, &asking).await;
-        world.exchange(&application, &asking, &code).await.expect(200);
+        world.exchange(&app, &asking, &code).await.expect(200);
     }
 }
 
 #[tokio::test]
 async fn a_request_can_be_answered_for_ten_minutes() {
-    let (world, member, application) = with_partner(&["offers:read"]).await;
+    let (world, member, app) = with_partner(&["offers:read"]).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let mut browser = world.browser_of(&member.seller).await;
-    let asking = world.asking(&application, "offers:read");
+    let asking = world.asking(&app, "offers:read");
     let mut approvals = Vec::new();
     for _ in 0..2 {
         let page = world.screen(&mut browser, &asking).await;

@@ -60,8 +60,8 @@ async fn every_operation_refuses_what_all_refuse() {
 async fn every_operation_counts_against_one_limit() {
     let world = world().await;
     world.stop_clock("2026-03-01T12:00:30Z").await;
-    let application = world.application(&world.seller().await, &["messaging"]).await;
-    let token = world.token(&application).await;
+    let app = world.application(&world.seller().await, &["messaging"]).await;
+    let token = world.token(&app).await;
     world.set_limit(&token, 1).await;
     for operation in operations() {
         let answer = asking(&world, operation, NOBODYS, "").bearer(&token).send().await;

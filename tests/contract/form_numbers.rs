@@ -75,7 +75,7 @@ async fn a_number_rotates_the_secret_of_its_own_application_alone() {
     let mut member = world.member().await;
     let one = world.register(&member.seller, json!({})).await;
     let other = world.register(&member.seller, json!({})).await;
-    let path = |application: &Application| format!("/panel/applications/{}", application.client_id);
+    let path = |app: &Application| format!("/panel/applications/{}", app.client_id);
     let page = member.browser.open(&path(&one)).await.expect(200);
     let mut form = page.form(&format!("{}/secret", path(&one)));
     member.browser.post(&form).await.expect(303);

@@ -9,12 +9,12 @@ use crate::with_partner;
 async fn the_only_pair(
     world: &World,
     second: &TestServer,
-    application: &Application,
+    app: &Application,
     times: usize,
     grant: &[(&str, &str)],
 ) -> Pair {
     let bases = [&world.server.base_url, &second.base_url];
-    let sent = (0..times).map(|n| world.oauth_request_at(bases[n % 2], application, "token", grant));
+    let sent = (0..times).map(|n| world.oauth_request_at(bases[n % 2], app, "token", grant));
     let mut won = Vec::new();
     for answer in at_once(sent).await {
         match answer.status {
@@ -27,60 +27,60 @@ async fn the_only_pair(
 }
 
 /// Whatever was issued in the race is dead.
-async fn nothing_lives(world: &World, application: &Application, answer: Answer) {
+async fn nothing_lives(world: &World, app: &Application, answer: Answer) {
     match answer.status {
-        200 => world.has_ended(application, &Pair::of(answer)).await,
+        200 => world.has_ended(app, &Pair::of(answer)).await,
         _ => answer.oauth_error(400, "invalid_grant"),
     }
 }
 
 #[tokio::test]
 async fn of_many_refreshes_or_exchanges_exactly_one_succeeds_and_what_it_gave_ends() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let second = world.another().await;
     for _ in 0..3 {
-        let first = world.pair(&mut member.browser, &application, "offers:read").await;
+        let first = world.pair(&mut member.browser, &app, "offers:read").await;
         let refresh = refreshing(&first.refresh);
-        let won = the_only_pair(&world, &second, &application, 50, &refresh).await;
-        world.has_ended(&application, &first).await;
-        world.has_ended(&application, &won).await;
-        let asking = world.asking(&application, "offers:read");
+        let won = the_only_pair(&world, &second, &app, 50, &refresh).await;
+        world.has_ended(&app, &first).await;
+        world.has_ended(&app, &won).await;
+        let asking = world.asking(&app, "offers:read");
         let code = world.code(&mut member.browser, &asking).await;
         let exchange = asking.exchanging(&code);
-        let won = the_only_pair(&world, &second, &application, 30, &exchange).await;
-        world.has_ended(&application, &won).await;
+        let won = the_only_pair(&world, &second, &app, 30, &exchange).await;
+        world.has_ended(&app, &won).await;
     }
 }
 
 #[tokio::test]
 async fn rotation_against_a_replay_of_its_code_leaves_nothing_alive() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let second = world.another().await;
     for _ in 0..10 {
-        let asking = world.asking(&application, "offers:read");
+        let asking = world.asking(&app, "offers:read");
         let code = world.code(&mut member.browser, &asking).await;
-        let first = Pair::of(world.exchange(&application, &asking, &code).await);
+        let first = Pair::of(world.exchange(&app, &asking, &code).await);
         let fields = refreshing(&first.refresh);
-        let rotation = world.oauth_request_at(&second.base_url, &application, "token", &fields);
-        let (replayed, rotated) = tokio::join!(world.exchange(&application, &asking, &code), rotation.send());
+        let rotation = world.oauth_request_at(&second.base_url, &app, "token", &fields);
+        let (replayed, rotated) = tokio::join!(world.exchange(&app, &asking, &code), rotation.send());
         replayed.oauth_error(400, "invalid_grant");
         assert!(!world.works(&first.access).await);
-        nothing_lives(&world, &application, rotated).await;
+        nothing_lives(&world, &app, rotated).await;
     }
 }
 
 #[tokio::test]
 async fn an_exchange_against_a_disconnection_leaves_nothing_alive() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
-    let action = format!("/panel/connections/{}/disconnect", application.client_id);
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let action = format!("/panel/connections/{}/disconnect", app.client_id);
     for _ in 0..10 {
-        let asking = world.asking(&application, "offers:read");
+        let asking = world.asking(&app, "offers:read");
         let code = world.code(&mut member.browser, &asking).await;
         let page = member.browser.open("/panel/connections").await.expect(200);
         let disconnection = member.browser.posting(&page.form(&action));
         let (exchanged, disconnected) =
-            tokio::join!(world.exchange(&application, &asking, &code), disconnection.send());
+            tokio::join!(world.exchange(&app, &asking, &code), disconnection.send());
         disconnected.expect(303);
-        nothing_lives(&world, &application, exchanged).await;
+        nothing_lives(&world, &app, exchanged).await;
     }
 }

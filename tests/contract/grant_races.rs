@@ -10,15 +10,15 @@ const DELETE: &str = "update applications set deleted_at = api_now() where not b
 
 #[tokio::test]
 async fn a_rotation_sees_what_it_waited_for() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
     for (change, how) in [
         (REVOKE_FAMILY, "rollback"),
         (REVOKE_FAMILY, "commit"),
         (DISCONNECT, "commit"),
     ] {
-        let pair = world.pair(&mut member.browser, &application, "offers:read").await;
+        let pair = world.pair(&mut member.browser, &app, "offers:read").await;
         let held = world.hold(change).await;
-        let refresh = world.oauth_request(&application, "token", &refreshing(&pair.refresh));
+        let refresh = world.oauth_request(&app, "token", &refreshing(&pair.refresh));
         let asked = tokio::spawn(refresh.send());
         world.waiters(1).await;
         held.end(how).await;
@@ -35,12 +35,12 @@ async fn a_rotation_sees_what_it_waited_for() {
 /// A deletion ends what its application holds at look-up, so issuing need not wait for it.
 #[tokio::test]
 async fn what_is_issued_while_the_application_is_deleted_is_dead_with_it() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
-    let pair = world.pair(&mut member.browser, &application, "offers:read").await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let pair = world.pair(&mut member.browser, &app, "offers:read").await;
     let held = world.hold(DELETE).await;
-    let refresh = world.oauth_request(&application, "token", &refreshing(&pair.refresh));
+    let refresh = world.oauth_request(&app, "token", &refreshing(&pair.refresh));
     let refreshed = tokio::spawn(refresh.send());
-    let own = world.token_answer(&application).await;
+    let own = world.token_answer(&app).await;
     held.end("commit").await;
     for answer in [refreshed.await.unwrap(), own] {
         if answer.status == 200 {
@@ -49,14 +49,14 @@ async fn what_is_issued_while_the_application_is_deleted_is_dead_with_it() {
         }
     }
     assert!(!world.works(&pair.access).await);
-    let after = world.token_answer(&application).await;
+    let after = world.token_answer(&app).await;
     after.oauth_error(401, "invalid_client");
 }
 
 #[tokio::test]
 async fn an_approval_sees_the_deletion_that_it_waited_for() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
-    let asking = world.asking(&application, "offers:read");
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let asking = world.asking(&app, "offers:read");
     let page = world.screen(&mut member.browser, &asking).await;
     let form = page.form("/panel/consent").press("decision", "approve");
     let held = world.hold(DELETE).await;

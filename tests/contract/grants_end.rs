@@ -12,7 +12,7 @@ struct Granted {
     world: World,
     second: TestServer,
     member: Member,
-    application: Application,
+    app: Application,
     pair: Pair,
     /// A code that was not exchanged.
     code: (Asking, String),
@@ -20,18 +20,16 @@ struct Granted {
 
 impl Granted {
     async fn start() -> Self {
-        let (world, mut member, application) = with_partner(&SCOPES).await;
+        let (world, mut member, app) = with_partner(&SCOPES).await;
         let second = world.another().await;
-        let pair = world
-            .pair(&mut member.browser, &application, &SCOPES.join(" "))
-            .await;
-        let asking = world.asking(&application, "offers:read");
+        let pair = world.pair(&mut member.browser, &app, &SCOPES.join(" ")).await;
+        let asking = world.asking(&app, "offers:read");
         let code = world.code(&mut member.browser, &asking).await;
         let granted = Self {
             world,
             second,
             member,
-            application,
+            app,
             pair,
             code: (asking, code),
         };
@@ -42,8 +40,8 @@ impl Granted {
     /// A new consent.
     async fn renew(&mut self) {
         let (world, browser) = (&self.world, &mut self.member.browser);
-        self.pair = world.pair(browser, &self.application, &SCOPES.join(" ")).await;
-        self.code.0 = world.asking(&self.application, "offers:read");
+        self.pair = world.pair(browser, &self.app, &SCOPES.join(" ")).await;
+        self.code.0 = world.asking(&self.app, "offers:read");
         self.code.1 = world.code(browser, &self.code.0).await;
         self.expect(200).await;
     }
@@ -62,9 +60,7 @@ impl Granted {
     async fn exchange(&self) -> Answer {
         let (asking, code) = &self.code;
         let (base, fields) = (&self.second.base_url, asking.exchanging(code));
-        let request = self
-            .world
-            .oauth_request_at(base, &self.application, "token", &fields);
+        let request = self.world.oauth_request_at(base, &self.app, "token", &fields);
         request.send().await
     }
 
@@ -72,9 +68,7 @@ impl Granted {
     async fn has_ended(&self, status: u16, error: &str) {
         self.expect(401).await;
         let (base, fields) = (&self.second.base_url, refreshing(&self.pair.refresh));
-        let refresh = self
-            .world
-            .oauth_request_at(base, &self.application, "token", &fields);
+        let refresh = self.world.oauth_request_at(base, &self.app, "token", &fields);
         refresh.send().await.oauth_error(status, error);
         self.exchange().await.oauth_error(status, error);
     }
@@ -84,24 +78,21 @@ impl Granted {
 async fn what_ends_a_grant_and_what_holds_it() {
     let mut granted = Granted::start().await;
     for (scopes, status) in [(["orders:read", "messaging"], 403), (SCOPES, 200)] {
-        granted.world.set_scopes(&granted.application, &scopes).await;
+        granted.world.set_scopes(&granted.app, &scopes).await;
         granted.expect(status).await;
     }
-    granted.world.moved(&granted.application, "suspension").await;
+    granted.world.moved(&granted.app, "suspension").await;
     granted.has_ended(401, "invalid_client").await;
-    granted.world.moved(&granted.application, "reinstatement").await;
+    granted.world.moved(&granted.app, "reinstatement").await;
     granted.expect(200).await;
     Pair::of(granted.exchange().await);
-    granted.pair = granted
-        .world
-        .refreshed(&granted.application, &granted.pair.refresh)
-        .await;
+    granted.pair = granted.world.refreshed(&granted.app, &granted.pair.refresh).await;
     // Revocation, by the other process.
     let token = [("token", granted.pair.refresh.as_str())];
     let base = &granted.second.base_url;
     let revocation = granted
         .world
-        .oauth_request_at(base, &granted.application, "revoke", &token);
+        .oauth_request_at(base, &granted.app, "revoke", &token);
     revocation.send().await.expect(200);
     granted.has_ended(400, "invalid_grant").await;
     // Disconnection, after which a new consent begins anew.
@@ -112,17 +103,17 @@ async fn what_ends_a_grant_and_what_holds_it() {
         .open("/panel/connections")
         .await
         .expect(200);
-    page.shows(&granted.application.name);
-    let action = format!("/panel/connections/{}/disconnect", granted.application.client_id);
+    page.shows(&granted.app.name);
+    let action = format!("/panel/connections/{}/disconnect", granted.app.client_id);
     let page = granted
         .member
         .browser
         .submit(&page.form(&action))
         .await
         .expect(200);
-    page.hides(&granted.application.name);
+    page.hides(&granted.app.name);
     granted.has_ended(400, "invalid_grant").await;
-    let own = granted.world.token(&granted.application).await;
+    let own = granted.world.token(&granted.app).await;
     assert!(
         granted.world.works(&own).await,
         "the application's own tokens hang on no connection"
@@ -130,7 +121,7 @@ async fn what_ends_a_grant_and_what_holds_it() {
     let ended = granted.pair.access.clone();
     granted.renew().await;
     assert!(!granted.world.works(&ended).await);
-    granted.world.delete_application(&granted.application).await;
+    granted.world.delete_application(&granted.app).await;
     granted.has_ended(401, "invalid_client").await;
     let page = granted
         .member
@@ -138,7 +129,7 @@ async fn what_ends_a_grant_and_what_holds_it() {
         .open("/panel/connections")
         .await
         .expect(200);
-    page.hides(&granted.application.name);
+    page.hides(&granted.app.name);
 }
 
 #[tokio::test]
@@ -159,21 +150,19 @@ async fn a_closed_seller_has_granted_nothing() {
 #[tokio::test]
 async fn a_closed_owner_takes_its_applications_along() {
     let granted = Granted::start().await;
-    let (world, application) = (&granted.world, &granted.application);
-    let own = world.token(application).await;
+    let (world, app) = (&granted.world, &granted.app);
+    let own = world.token(app).await;
     assert!(world.works(&own).await);
     let owner = world
-        .office_read(&format!("/applications/{}", application.client_id))
+        .office_read(&format!("/applications/{}", app.client_id))
         .await;
     world.close(&text(&owner, "seller_id")).await;
     // What others consented to ends at the very next request as well, on every process.
     granted.has_ended(401, "invalid_client").await;
     assert!(!world.works(&own).await);
-    let token = world.token_answer(application).await;
+    let token = world.token_answer(app).await;
     token.oauth_error(401, "invalid_client");
-    let asked = world
-        .visit(&world.asking(application, "offers:read").path())
-        .await;
+    let asked = world.visit(&world.asking(app, "offers:read").path()).await;
     asked.oauth_error(400, "invalid_client");
     // The seller who consented is none the worse for it.
     let page = granted.member.browser.clone().open("/panel/connections").await;

@@ -112,8 +112,8 @@ async fn keys_belong_to_the_seller_and_not_to_the_application_or_to_anybody_else
     let (world, trader, offer) = world_of_trade().await;
     let patch = |token, offer| patch(&world, token, offer, json!({"stock": 3}), "shared");
     let first = patch(&trader.token, &offer).await.expect(200);
-    let application = world.application(&trader.seller, &TRADE_SCOPES).await;
-    let token = world.token(&application).await;
+    let app = world.application(&trader.seller, &TRADE_SCOPES).await;
+    let token = world.token(&app).await;
     replays(&first, &patch(&token, &offer).await);
     let stranger = world.trader().await;
     let theirs = world.any_offer(&stranger.seller, json!({})).await;

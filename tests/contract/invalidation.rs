@@ -11,7 +11,7 @@ struct Pair {
     world: World,
     second: TestServer,
     seller: Seller,
-    application: Application,
+    app: Application,
     token: String,
 }
 
@@ -20,13 +20,13 @@ impl Pair {
         let world = world().await;
         let second = world.another().await;
         let seller = world.seller().await;
-        let application = world.application(&seller, &["offers:read", "offers:write"]).await;
-        let token = world.token(&application).await;
+        let app = world.application(&seller, &["offers:read", "offers:write"]).await;
+        let token = world.token(&app).await;
         let pair = Self {
             world,
             second,
             seller,
-            application,
+            app,
             token,
         };
         for _ in 0..3 {
@@ -55,15 +55,15 @@ impl Pair {
 #[tokio::test]
 async fn whatever_becomes_of_a_token_is_seen_at_once_by_every_process() {
     let pair = Pair::start().await;
-    let (world, application) = (&pair.world, &pair.application);
+    let (world, app) = (&pair.world, &pair.app);
     for _ in 0..3 {
-        world.moved(application, "suspension").await;
+        world.moved(app, "suspension").await;
         pair.expect(&pair.token, 401).await;
-        world.moved(application, "reinstatement").await;
+        world.moved(app, "reinstatement").await;
         pair.expect(&pair.token, 200).await;
     }
     for (scopes, status) in [("offers:write", 403), ("offers:read", 200)] {
-        world.set_scopes(application, &[scopes, "messaging"]).await;
+        world.set_scopes(app, &[scopes, "messaging"]).await;
         pair.expect(&pair.token, status).await;
     }
     for limit in [1000, 5000, 600] {
@@ -84,11 +84,11 @@ async fn whatever_becomes_of_a_token_is_seen_at_once_by_every_process() {
     // Deletion revokes the application alone, and for good.
     let sister = world.application(&pair.seller, &["offers:read"]).await;
     let sister = world.token(&sister).await;
-    world.delete_application(application).await;
+    world.delete_application(app).await;
     pair.expect(&pair.token, 401).await;
     pair.expect(&sister, 200).await;
     world
-        .move_application(&application.client_id, "reinstatement")
+        .move_application(&app.client_id, "reinstatement")
         .await
         .expect(404);
     pair.expect(&pair.token, 401).await;
@@ -105,8 +105,8 @@ async fn tokens_end_at_their_instant_by_the_databases_clock() {
     let world = world().await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let seller = world.seller().await;
-    let application = world.application(&seller, &["offers:read"]).await;
-    let access = world.token(&application).await;
+    let app = world.application(&seller, &["offers:read"]).await;
+    let access = world.token(&app).await;
     let body = json!({"name": "ends", "scopes": ["offers:read"], "expires_at": "2040-01-01T12:00:10Z"});
     let path = format!("/sellers/{}/personal-tokens", seller.id);
     let personal = text(&world.office_made(&path, &body).await, "token");

@@ -122,8 +122,8 @@ async fn world_of_consent() -> World {
 async fn with_partner(scopes: &[&str]) -> (World, Member, Application) {
     let world = world_of_consent().await;
     let member = world.member().await;
-    let application = world.partner(&world.seller().await, scopes).await;
-    (world, member, application)
+    let app = world.partner(&world.seller().await, scopes).await;
+    (world, member, app)
 }
 
 /// A world without a limit of requests.

@@ -12,8 +12,8 @@ const UNKNOWN: &str = "01900000-0000-7000-8000-000000000099";
 async fn only_an_operator_token_opens_it() {
     let world = world().await;
     let seller = world.seller().await;
-    let application = world.application(&seller, &["offers:read"]).await;
-    let access = world.token(&application).await;
+    let app = world.application(&seller, &["offers:read"]).await;
+    let access = world.token(&app).await;
     let personal = world.personal_token(&seller, &["offers:read"]).await.token;
     let (url, good) = (
         format!("{}/sellers", world.server.backoffice_url),

@@ -125,10 +125,10 @@ async fn every_field_has_its_rule() {
 async fn a_name_is_unique_without_regard_to_case_and_stays_taken() {
     let world = world().await;
     let (one, other) = (world.seller().await, world.seller().await);
-    let application = world.register(&one, json!({"name": "Stock Sync"})).await;
+    let app = world.register(&one, json!({"name": "Stock Sync"})).await;
     for deleted in [false, true] {
         if deleted {
-            world.delete_application(&application).await;
+            world.delete_application(&app).await;
         }
         for (seller, name) in [(&one, "Stock Sync"), (&one, "STOCK sync"), (&other, "stock sync")] {
             let path = format!("/sellers/{}/applications", seller.id);
@@ -142,8 +142,8 @@ async fn a_name_is_unique_without_regard_to_case_and_stays_taken() {
 #[tokio::test]
 async fn limit_and_scopes_are_changed_within_their_ranges() {
     let world = world().await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let id = &application.client_id;
+    let app = world.application(&world.seller().await, &["offers:read"]).await;
+    let id = &app.client_id;
     let bad = ["0", "-1", "10000001", "1.5", "\"5\"", "[]"].map(|bad| bad.parse::<Value>().unwrap());
     let mut cases: Vec<_> = bad
         .into_iter()
@@ -163,7 +163,7 @@ async fn limit_and_scopes_are_changed_within_their_ranges() {
         let answer = world.adjust(id, &changes).await;
         answer.invalid(&paths.split(' ').collect::<Vec<_>>());
     }
-    let token = world.token(&application).await;
+    let token = world.token(&app).await;
     let limit = async |path: &str| {
         let answer = world.get(&token, path).await.expect(200);
         answer.number("x-ratelimit-limit")
@@ -186,18 +186,14 @@ async fn limit_and_scopes_are_changed_within_their_ranges() {
 #[tokio::test]
 async fn a_deleted_application_is_gone_for_every_call() {
     let world = world().await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let path = format!("/applications/{}", application.client_id);
+    let app = world.application(&world.seller().await, &["offers:read"]).await;
+    let path = format!("/applications/{}", app.client_id);
     let answer = world.office_delete(&path).await.expect(204);
     assert!(answer.bytes.is_empty());
     let mut answers = vec![world.office_delete(&path).await];
-    answers.push(
-        world
-            .adjust(&application.client_id, &json!({"rate_limit": 5}))
-            .await,
-    );
+    answers.push(world.adjust(&app.client_id, &json!({"rate_limit": 5})).await);
     for step in ["acceptance", "suspension", "reinstatement"] {
-        answers.push(world.move_application(&application.client_id, step).await);
+        answers.push(world.move_application(&app.client_id, step).await);
     }
     for answer in answers {
         answer.refused(404, "not_found");
@@ -206,11 +202,11 @@ async fn a_deleted_application_is_gone_for_every_call() {
 
 async fn application_in(world: &World, seller: &Seller, status: &str) -> Application {
     let purpose = if status == "pending" { "other" } else { "own_use" };
-    let application = world.register(seller, json!({"purpose": purpose})).await;
+    let app = world.register(seller, json!({"purpose": purpose})).await;
     if status == "suspended" {
-        world.moved(&application, "suspension").await;
+        world.moved(&app, "suspension").await;
     }
-    application
+    app
 }
 
 #[tokio::test]
@@ -228,21 +224,21 @@ async fn the_table_of_moves() {
         ("suspended", "suspension", Some("suspended")),
         ("suspended", "reinstatement", Some("active")),
     ] {
-        let application = application_in(&world, &seller, from).await;
-        let answer = world.move_application(&application.client_id, step).await;
+        let app = application_in(&world, &seller, from).await;
+        let answer = world.move_application(&app.client_id, step).await;
         match to {
             Some(to) => assert_eq!(answer.expect(200).json()["status"], to),
             None => answer.refused(409, "conflict"),
         }
         let now = to.unwrap_or(from);
-        let token = world.token_answer(&application).await;
+        let token = world.token_answer(&app).await;
         assert_eq!(
             token.status,
             if now == "suspended" { 401 } else { 200 },
             "{from} {step}"
         );
         // Only a pending application cannot be suspended.
-        let suspended = world.move_application(&application.client_id, "suspension").await;
+        let suspended = world.move_application(&app.client_id, "suspension").await;
         assert_eq!(suspended.status == 409, now == "pending", "{from} {step}");
     }
     let path = format!(

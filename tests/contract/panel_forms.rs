@@ -11,15 +11,15 @@ use crate::{form_numbers::registration, world_of_consent};
 /// A seller with one of everything that the panel shows.
 async fn furnished(world: &World) -> (Member, Application) {
     let mut member = world.member().await;
-    let application = world.partner(&member.seller, &["offers:read"]).await;
+    let app = world.partner(&member.seller, &["offers:read"]).await;
     world.personal_token(&member.seller, &["offers:read"]).await;
-    world.pair(&mut member.browser, &application, "offers:read").await;
-    (member, application)
+    world.pair(&mut member.browser, &app, "offers:read").await;
+    (member, app)
 }
 
 /// Every form that the panel shows to a member.
-async fn all_forms(member: &mut Member, application: &Application) -> Vec<Form> {
-    let of_it = format!("/panel/applications/{}", application.client_id);
+async fn all_forms(member: &mut Member, app: &Application) -> Vec<Form> {
+    let of_it = format!("/panel/applications/{}", app.client_id);
     let mut found: Vec<Form> = Vec::new();
     for path in [
         "/panel/applications",
@@ -44,10 +44,10 @@ async fn all_forms(member: &mut Member, application: &Application) -> Vec<Form> 
 #[tokio::test]
 async fn no_form_works_without_its_browsers_own_token() {
     let world = world_of_consent().await;
-    let (mut member, application) = furnished(&world).await;
+    let (mut member, app) = furnished(&world).await;
     let foreign = world.member().await.browser.form("/panel/account").await;
     let foreign = foreign.value("csrf").unwrap();
-    let forms = all_forms(&mut member, &application).await;
+    let forms = all_forms(&mut member, &app).await;
     assert!(forms.len() >= 9, "{forms:?}");
     for form in &forms {
         for forged in [
@@ -71,7 +71,7 @@ async fn no_form_works_without_its_browsers_own_token() {
         assert!((400..500).contains(&answer.status), "{}: {answer:?}", form.action);
     }
     let page = member.browser.open("/panel/connections").await.expect(200);
-    page.shows(&application.name);
+    page.shows(&app.name);
     let sign_in = world.visitor().form("/panel/sign-in").await;
     world.visitor().post(&sign_in).await.expect(403);
 }
@@ -79,10 +79,10 @@ async fn no_form_works_without_its_browsers_own_token() {
 #[tokio::test]
 async fn what_is_another_sellers_does_not_exist() {
     let world = world_of_consent().await;
-    let (mut member, application) = furnished(&world).await;
+    let (mut member, app) = furnished(&world).await;
     let mut stranger = world.member().await;
     let own = stranger.browser.form("/panel/account").await;
-    let of_it = format!("/panel/applications/{}", application.client_id);
+    let of_it = format!("/panel/applications/{}", app.client_id);
     for path in [
         &of_it,
         &format!("{of_it}/delete"),
@@ -91,7 +91,7 @@ async fn what_is_another_sellers_does_not_exist() {
         stranger.browser.open(path).await.expect(404);
     }
     let owned = [&of_it, "/panel/tokens/", "/panel/connections/"];
-    for form in all_forms(&mut member, &application).await {
+    for form in all_forms(&mut member, &app).await {
         if owned.iter().any(|path| form.action.starts_with(*path)) {
             let stolen = form.clone().with("csrf", own.value("csrf").unwrap());
             let answer = stranger.browser.post(&stolen).await;
@@ -99,18 +99,18 @@ async fn what_is_another_sellers_does_not_exist() {
         }
     }
     member.browser.open(&of_it).await.expect(200);
-    world.token(&application).await;
+    world.token(&app).await;
     let page = member.browser.open("/panel/connections").await.expect(200);
-    page.shows(&application.name);
+    page.shows(&app.name);
 }
 
 #[tokio::test]
 async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let mut application = world.partner(&member.seller, &["offers:read"]).await;
-    let pair = world.pair(&mut member.browser, &application, "offers:read").await;
-    let path = format!("/panel/applications/{}", application.client_id);
+    let mut app = world.partner(&member.seller, &["offers:read"]).await;
+    let pair = world.pair(&mut member.browser, &app, "offers:read").await;
+    let path = format!("/panel/applications/{}", app.client_id);
     let page = member.browser.open(&path).await.expect(200);
     let form = page.form(&format!("{path}/secret"));
     let mut places = HashSet::new();
@@ -129,15 +129,13 @@ async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     assert!(secret.starts_with("pss_"), "{secret}");
     member.browser.open(place).await.expect(410).hides("pss_");
     // Rotation ends the old secret, and revokes nothing.
-    let old = world.token_answer(&application).await;
+    let old = world.token_answer(&app).await;
     old.oauth_error(401, "invalid_client");
     assert!(world.works(&pair.access).await);
-    world
-        .refresh_fails(&application, &pair.refresh, 401, "invalid_client")
-        .await;
-    application.client_secret = secret;
-    world.token(&application).await;
-    world.refreshed(&application, &pair.refresh).await;
+    world.no_refresh(&app, &pair.refresh, "invalid_client").await;
+    app.client_secret = secret;
+    world.token(&app).await;
+    world.refreshed(&app, &pair.refresh).await;
 }
 
 #[tokio::test]
@@ -198,17 +196,17 @@ async fn registration_has_its_rules_beside_the_fields() {
 async fn editing_narrows_at_once_and_deleting_is_confirmed() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let application = world
+    let app = world
         .partner(&member.seller, &["offers:read", "orders:read"])
         .await;
-    let token = world.token(&application).await;
-    let path = format!("/panel/applications/{}", application.client_id);
+    let token = world.token(&app).await;
+    let path = format!("/panel/applications/{}", app.client_id);
     let form = member.browser.form(&path).await.with("scopes", "orders:read");
     let form = form.with("redirect_uris", "https://app.example/new");
     member.browser.submit(&form).await.expect(200);
     let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["scopes"], json!(["orders:read"]));
-    let asking = world.asking(&application, "orders:read");
+    let asking = world.asking(&app, "orders:read");
     let old = world.visit(&asking.path()).await;
     old.oauth_error(400, "invalid_request");
     let new = asking.with("redirect_uri", "https://app.example/new");

@@ -9,11 +9,9 @@ use crate::{world, world_of_consent};
 /// Pages of every kind, with their statuses, for a member with one application.
 async fn pages(world: &World) -> (Visitor, Vec<(String, u16)>) {
     let member = world.member().await;
-    let application = world.partner(&member.seller, &["offers:read"]).await;
-    let of_it = format!("/panel/applications/{}", application.client_id);
-    let screen = world
-        .unseen_screen(&world.asking(&application, "offers:read"))
-        .await;
+    let app = world.partner(&member.seller, &["offers:read"]).await;
+    let of_it = format!("/panel/applications/{}", app.client_id);
+    let screen = world.unseen_screen(&world.asking(&app, "offers:read")).await;
     let paths = [
         ("/panel", 303),
         ("/panel/sign-in", 303),

@@ -11,10 +11,10 @@ use crate::{instant, world};
 async fn limited(limit: i64, at: &str) -> (World, TestClock, String) {
     let world = world().await;
     let clock = world.stop_clock(at).await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
+    let app = world.application(&world.seller().await, &["offers:read"]).await;
     let changes = json!({"rate_limit": limit});
-    world.adjust(&application.client_id, &changes).await.expect(200);
-    let token = world.token(&application).await;
+    world.adjust(&app.client_id, &changes).await.expect(200);
+    let token = world.token(&app).await;
     (world, clock, token)
 }
 
@@ -175,8 +175,8 @@ async fn a_changed_limit_holds_within_the_window_in_which_refused_requests_count
     for n in 1..=4 {
         assert_eq!(figures(&me(&world, &token).await), (10, 10 - n));
     }
-    let application = me(&world, &token).await.json();
-    let client_id = application["app"]["client_id"].as_str().unwrap();
+    let app = me(&world, &token).await.json();
+    let client_id = app["app"]["client_id"].as_str().unwrap();
     for (limit, status, remaining) in [(7, 200, 1), (3, 429, 0), (1, 429, 0), (20, 200, 11)] {
         let changes = json!({"rate_limit": limit});
         world.adjust(client_id, &changes).await.expect(200);

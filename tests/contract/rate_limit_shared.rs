@@ -36,8 +36,8 @@ async fn forty_clients_over_two_processes_get_exactly_600_through() {
     world.stop_clock("2040-01-01T12:00:30.25Z").await;
     let second = world.another().await;
     let bases = [&world.server.base_url, &second.base_url];
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let tokens = [world.token(&application).await, world.token(&application).await];
+    let app = world.application(&world.seller().await, &["offers:read"]).await;
+    let tokens = [world.token(&app).await, world.token(&app).await];
     let clients = (0..40).map(|n| {
         let (url, token) = (format!("{}/v1/me", bases[n % 2]), tokens[n / 2 % 2].clone());
         tokio::spawn(async move {

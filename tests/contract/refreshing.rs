@@ -9,11 +9,11 @@ use crate::{instant, with_partner};
 
 #[tokio::test]
 async fn each_refresh_gives_a_new_pair_and_reuse_ends_the_whole_family_and_no_other() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
-    let mut pairs = vec![world.pair(&mut member.browser, &application, "offers:read").await];
-    let other = world.pair(&mut member.browser, &application, "offers:read").await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let mut pairs = vec![world.pair(&mut member.browser, &app, "offers:read").await];
+    let other = world.pair(&mut member.browser, &app, "offers:read").await;
     for n in 0..3 {
-        let next = world.refreshed(&application, &pairs[n].refresh).await;
+        let next = world.refreshed(&app, &pairs[n].refresh).await;
         pairs.push(next);
     }
     // Earlier access tokens live on.
@@ -26,22 +26,20 @@ async fn each_refresh_gives_a_new_pair_and_reuse_ends_the_whole_family_and_no_ot
         .flat_map(|pair| [&pair.access, &pair.refresh])
         .collect();
     assert_eq!(distinct.len(), 8);
-    world
-        .refresh_fails(&application, &pairs[0].refresh, 400, "invalid_grant")
-        .await;
+    world.no_refresh(&app, &pairs[0].refresh, "invalid_grant").await;
     for pair in &pairs {
-        world.has_ended(&application, pair).await;
+        world.has_ended(&app, pair).await;
     }
     assert!(world.works(&other.access).await);
-    world.refreshed(&application, &other.refresh).await;
+    world.refreshed(&app, &other.refresh).await;
 }
 
 #[tokio::test]
 async fn what_is_no_refresh_token_of_the_client_is_refused_without_harm() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let other = world.partner(&world.seller().await, &["offers:read"]).await;
-    let used = world.pair(&mut member.browser, &application, "offers:read").await;
-    let pair = world.refreshed(&application, &used.refresh).await;
+    let used = world.pair(&mut member.browser, &app, "offers:read").await;
+    let pair = world.refreshed(&app, &used.refresh).await;
     let shorter = &pair.refresh[..pair.refresh.len() - 1];
     for token in [
         &pair.access,
@@ -50,73 +48,59 @@ async fn what_is_no_refresh_token_of_the_client_is_refused_without_harm() {
         shorter,
         &pair.refresh.to_uppercase(),
     ] {
-        world
-            .refresh_fails(&application, token, 400, "invalid_grant")
-            .await;
+        world.no_refresh(&app, token, "invalid_grant").await;
     }
-    world
-        .refresh_fails(&application, "", 400, "invalid_request")
-        .await;
+    world.no_refresh(&app, "", "invalid_request").await;
     // Neither a living nor a used token tells another client anything, and nothing happens to it.
     for token in [&pair.refresh, &used.refresh] {
-        world.refresh_fails(&other, token, 400, "invalid_grant").await;
+        world.no_refresh(&other, token, "invalid_grant").await;
     }
-    let mut stranger = application.clone();
+    let mut stranger = app.clone();
     stranger.client_secret = other.client_secret;
-    world
-        .refresh_fails(&stranger, &used.refresh, 401, "invalid_client")
-        .await;
+    world.no_refresh(&stranger, &used.refresh, "invalid_client").await;
     assert!(world.works(&pair.access).await);
-    world.refreshed(&application, &pair.refresh).await;
+    world.refreshed(&app, &pair.refresh).await;
 }
 
 #[tokio::test]
 async fn a_refresh_token_lives_90_days_from_its_own_issue() {
-    let (world, member, application) = with_partner(&["offers:read"]).await;
+    let (world, member, app) = with_partner(&["offers:read"]).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let mut browser = world.browser_of(&member.seller).await;
-    let first = world.pair(&mut browser, &application, "offers:read").await;
-    let late = world.pair(&mut browser, &application, "offers:read").await;
+    let first = world.pair(&mut browser, &app, "offers:read").await;
+    let late = world.pair(&mut browser, &app, "offers:read").await;
     let end = instant("2040-01-01T12:00:00Z") + TimeDelta::days(90);
     clock.freeze(end - TimeDelta::milliseconds(1)).await;
     assert!(!world.works(&first.access).await);
-    let second = world.refreshed(&application, &first.refresh).await;
+    let second = world.refreshed(&app, &first.refresh).await;
     assert!(world.works(&second.access).await);
     clock.freeze(end).await;
     // Expired, not reused: the family of a token that nobody used has not been harmed, but it is of no use any more.
-    world
-        .refresh_fails(&application, &late.refresh, 400, "invalid_grant")
-        .await;
+    world.no_refresh(&app, &late.refresh, "invalid_grant").await;
     clock.freeze(end + TimeDelta::days(60)).await;
-    world.refreshed(&application, &second.refresh).await;
+    world.refreshed(&app, &second.refresh).await;
 }
 
 #[tokio::test]
 async fn scopes_never_grow_and_a_pair_refreshed_while_narrow_stays_narrow() {
     let all = ["offers:read", "orders:read"];
-    let (world, mut member, application) = with_partner(&all).await;
-    let wide = world
-        .pair(&mut member.browser, &application, &all.join(" "))
-        .await;
+    let (world, mut member, app) = with_partner(&all).await;
+    let wide = world.pair(&mut member.browser, &app, &all.join(" ")).await;
     let scopes = async |token: &str| world.read(token, "/v1/me").await["scopes"].take();
-    world
-        .set_scopes(&application, &["orders:read", "messaging"])
-        .await;
+    world.set_scopes(&app, &["orders:read", "messaging"]).await;
     assert_eq!(scopes(&wide.access).await, json!(["orders:read"]));
-    let narrow = world.refreshed(&application, &wide.refresh).await;
+    let narrow = world.refreshed(&app, &wide.refresh).await;
     assert_eq!(narrow.scope, "orders:read");
-    world.set_scopes(&application, &all).await;
+    world.set_scopes(&app, &all).await;
     assert_eq!(scopes(&wide.access).await, json!(all));
     assert_eq!(scopes(&narrow.access).await, json!(["orders:read"]));
-    world.set_scopes(&application, &["messaging"]).await;
+    world.set_scopes(&app, &["messaging"]).await;
     assert_eq!(scopes(&narrow.access).await, json!([]));
-    world
-        .refresh_fails(&application, &narrow.refresh, 400, "invalid_grant")
-        .await;
+    world.no_refresh(&app, &narrow.refresh, "invalid_grant").await;
     // The token was not touched by the refusal.
     world
-        .set_scopes(&application, &["offers:read", "orders:read", "messaging"])
+        .set_scopes(&app, &["offers:read", "orders:read", "messaging"])
         .await;
-    let next = world.refreshed(&application, &narrow.refresh).await;
+    let next = world.refreshed(&app, &narrow.refresh).await;
     assert_eq!(next.scope, "orders:read");
 }

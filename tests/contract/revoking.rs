@@ -9,9 +9,9 @@ use crate::{
 
 #[tokio::test]
 async fn a_refresh_token_ends_its_family_and_an_access_token_itself_alone() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
-    let first = world.pair(&mut member.browser, &application, "offers:read").await;
-    let second = world.refreshed(&application, &first.refresh).await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let first = world.pair(&mut member.browser, &app, "offers:read").await;
+    let second = world.refreshed(&app, &first.refresh).await;
     // What is not the client's is left alone, and answered 200.
     let other = world.partner(&world.seller().await, &["offers:read"]).await;
     let personal = world.personal_token(&member.seller, &["offers:read"]).await.token;
@@ -26,34 +26,34 @@ async fn a_refresh_token_ends_its_family_and_an_access_token_itself_alone() {
         world.revoke(&other, token).await.expect(200);
     }
     assert!(world.works(&first.access).await && world.works(&personal).await);
-    let answer = world.revoke(&application, &first.access).await.expect(200);
+    let answer = world.revoke(&app, &first.access).await.expect(200);
     assert!(answer.bytes.is_empty(), "{answer:?}");
     assert_eq!(answer.must("cache-control"), "no-store");
     answer.must("x-trace-id");
     assert!(!world.works(&first.access).await && world.works(&second.access).await);
     // A used refresh token names its family as well as a living one.
-    world.revoke(&application, &first.refresh).await.expect(200);
-    world.has_ended(&application, &second).await;
+    world.revoke(&app, &first.refresh).await.expect(200);
+    world.has_ended(&app, &second).await;
     // Saying it again is fine.
     for token in [&first.access, &first.refresh, &second.refresh] {
-        world.revoke(&application, token).await.expect(200);
+        world.revoke(&app, token).await.expect(200);
     }
     // So it is with the application's own tokens.
-    let (one, sister) = (world.token(&application).await, world.token(&application).await);
-    world.revoke(&application, &one).await.expect(200);
+    let (one, sister) = (world.token(&app).await, world.token(&app).await);
+    world.revoke(&app, &one).await.expect(200);
     assert!(!world.works(&one).await && world.works(&sister).await);
 }
 
 #[tokio::test]
 async fn it_has_its_rules_too() {
-    let (world, mut member, application) = with_partner(&["offers:read"]).await;
-    let pair = world.pair(&mut member.browser, &application, "offers:read").await;
+    let (world, mut member, app) = with_partner(&["offers:read"]).await;
+    let pair = world.pair(&mut member.browser, &app, "offers:read").await;
     let token = ("token", pair.access.as_str());
     for fields in [&[("token", "")][..], &[], &[token, token]] {
-        let answer = world.oauth(&application, "revoke", fields).await;
+        let answer = world.oauth(&app, "revoke", fields).await;
         answer.oauth_error(400, "invalid_request");
     }
-    let mut wrong = application.clone();
+    let mut wrong = app.clone();
     wrong.client_secret.push('x');
     let nobody = world.at("POST", "/oauth/revoke").form(&encoded(&[token]));
     let by_basic = world.at("POST", "/oauth/revoke").form(&encoded(&[token]));
@@ -69,7 +69,7 @@ async fn it_has_its_rules_too() {
     );
     assert!(world.works(&pair.access).await);
     let wrong_hint = [token, ("token_type_hint", "refresh_token")];
-    world.oauth(&application, "revoke", &wrong_hint).await.expect(200);
+    world.oauth(&app, "revoke", &wrong_hint).await.expect(200);
     assert!(!world.works(&pair.access).await);
 }
 
@@ -77,11 +77,11 @@ async fn it_has_its_rules_too() {
 async fn its_calls_count_with_those_of_the_token_endpoint() {
     let world = world().await;
     world.stop_clock("2040-01-01T12:00:30Z").await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
+    let app = world.application(&world.seller().await, &["offers:read"]).await;
     for n in 0..32 {
         let answer = match n % 2 {
-            0 => world.revoke(&application, "nonsense").await,
-            _ => world.token_answer(&application).await,
+            0 => world.revoke(&app, "nonsense").await,
+            _ => world.token_answer(&app).await,
         };
         if n < 30 {
             answer.expect(200);

@@ -10,8 +10,8 @@ use crate::{
 
 const GRANT: &str = "grant_type=client_credentials";
 
-async fn refused(world: &World, application: &Application) {
-    let answer = form(world, &proper(application)).await;
+async fn refused(world: &World, app: &Application) {
+    let answer = form(world, &proper(app)).await;
     answer.oauth_error(401, "invalid_client");
 }
 
@@ -131,15 +131,15 @@ async fn a_pending_application_works_for_its_owner_and_one_that_has_ended_for_no
         assert_eq!(text(&me["seller"], "id"), seller.id);
         assert_eq!(text(&me["app"], "client_id"), pending.client_id);
     }
-    let application = world.application(&seller, &["offers:read"]).await;
-    world.moved(&application, "suspension").await;
-    refused(&world, &application).await;
-    world.moved(&application, "reinstatement").await;
-    world.token(&application).await;
-    world.delete_application(&application).await;
-    refused(&world, &application).await;
-    let application = world.application(&seller, &["offers:read"]).await;
-    world.token(&application).await;
+    let app = world.application(&seller, &["offers:read"]).await;
+    world.moved(&app, "suspension").await;
+    refused(&world, &app).await;
+    world.moved(&app, "reinstatement").await;
+    world.token(&app).await;
+    world.delete_application(&app).await;
+    refused(&world, &app).await;
+    let app = world.application(&seller, &["offers:read"]).await;
+    world.token(&app).await;
     world.close(&seller.id).await;
-    refused(&world, &application).await;
+    refused(&world, &app).await;
 }

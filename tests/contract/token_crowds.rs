@@ -17,10 +17,10 @@ fn forms(world: &World, second: &TestServer, forms: impl IntoIterator<Item = Str
 }
 
 /// The token is the application's own.
-async fn is_of(world: &World, answer: Answer, application: &Application) {
+async fn is_of(world: &World, answer: Answer, app: &Application) {
     let token = text(&answer.expect(200).json(), "access_token");
     let me = world.read(&token, "/v1/me").await;
-    assert_eq!(me["app"]["client_id"], json!(application.client_id));
+    assert_eq!(me["app"]["client_id"], json!(app.client_id));
 }
 
 async fn application(world: &World) -> Application {

@@ -26,14 +26,14 @@ pub(crate) fn basic(credentials: &str) -> String {
 }
 
 /// `id:secret` of an application.
-pub(crate) fn credentials(application: &Application) -> String {
-    format!("{}:{}", application.client_id, application.client_secret)
+pub(crate) fn credentials(app: &Application) -> String {
+    format!("{}:{}", app.client_id, app.client_secret)
 }
 
 /// The form of a proper request, to which a test may add.
-pub(crate) fn proper(application: &Application) -> String {
+pub(crate) fn proper(app: &Application) -> String {
     format!(
         "grant_type=client_credentials&client_id={}&client_secret={}",
-        application.client_id, application.client_secret
+        app.client_id, app.client_secret
     )
 }

@@ -37,8 +37,8 @@ async fn an_address_has_30_requests_a_minute_over_all_processes_whatever_they_ar
     let clock = frozen(&world).await;
     let second = world.another().await;
     let urls = [&world.server.base_url, &second.base_url].map(|base| format!("{base}/oauth/token"));
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let proper = proper(&application);
+    let app = world.application(&world.seller().await, &["offers:read"]).await;
+    let proper = proper(&app);
     for n in 0..30 {
         let nobody = "grant_type=client_credentials&client_id=nobody&client_secret=x";
         let body = [&proper, ODD, nobody][n % 3];
@@ -97,8 +97,8 @@ async fn a_client_has_60_authenticated_requests_a_minute_from_anywhere() {
     let second = world.another().await;
     let urls = [&world.server.base_url, &second.base_url].map(|base| format!("{base}/oauth/token"));
     let seller = world.seller().await;
-    let application = world.application(&seller, &["offers:read"]).await;
-    let body = proper(&application);
+    let app = world.application(&seller, &["offers:read"]).await;
+    let body = proper(&app);
     // Nobody can lock a client out by failing in its name.
     let wrong = body.replace("client_secret=pss_", "client_secret=pss_x");
     for n in 0..70 {
@@ -134,8 +134,8 @@ async fn the_limits_are_settings_and_a_client_over_its_limit_still_has_to_prove_
     ])
     .await;
     frozen(&world).await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let body = proper(&application);
+    let app = world.application(&world.seller().await, &["offers:read"]).await;
+    let body = proper(&app);
     for status in [200, 200, 429, 429, 429] {
         form(&world, &body).await.expect(status);
     }

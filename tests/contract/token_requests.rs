@@ -28,8 +28,8 @@ async fn a_token_comes_with_type_lifetime_and_scope_but_no_refresh_token() {
         90
     );
     let world = crate::world().await;
-    let application = application(&world).await;
-    let answer = form(&world, &proper(&application)).await.expect(200);
+    let app = application(&world).await;
+    let answer = form(&world, &proper(&app)).await.expect(200);
     assert_eq!(answer.must("cache-control"), "no-store");
     assert_eq!(answer.must("content-type"), "application/json");
     assert!(answer.must("x-trace-id").len() >= 8);
@@ -43,18 +43,18 @@ async fn a_token_comes_with_type_lifetime_and_scope_but_no_refresh_token() {
         json!({"access_token": token, "token_type": "Bearer", "expires_in": 43_200, "scope": "offers:read"});
     assert_eq!(json, expected);
     world.get(&token, "/v1/me").await.expect(200);
-    assert_ne!(world.token(&application).await, token);
+    assert_ne!(world.token(&app).await, token);
     // What the grant has no use for is ignored.
     let more = "&code=x&redirect_uri=y&code_verifier=z&refresh_token=r&resource=https://x&foo=bar&empty=";
-    form(&world, &(proper(&application) + more)).await.expect(200);
+    form(&world, &(proper(&app) + more)).await.expect(200);
 }
 
 #[tokio::test]
 async fn forms_and_json_are_read_with_any_case_and_charset_of_their_type() {
     let world = world_of_consent().await;
-    let application = application(&world).await;
-    let (id, secret) = (&application.client_id, &application.client_secret);
-    let form = proper(&application);
+    let app = application(&world).await;
+    let (id, secret) = (&app.client_id, &app.client_secret);
+    let form = proper(&app);
     let with = |more: &str| {
         format!(
             r#"{{"grant_type":"client_credentials","client_id":"{id}","client_secret":"{secret}"{more}}}"#
@@ -177,13 +177,13 @@ fn scopes(answer: &Answer) -> String {
 async fn a_token_gets_the_scopes_it_asks_for_or_all_of_the_application() {
     let world = world_of_consent().await;
     let all: Vec<_> = SCOPES.split(' ').collect();
-    let application = world.application(&world.seller().await, &all).await;
+    let app = world.application(&world.seller().await, &all).await;
     let ask = async |scope: &str| {
         let scope = scope.replace(' ', "+");
-        form(&world, &format!("{}&scope={scope}", proper(&application))).await
+        form(&world, &format!("{}&scope={scope}", proper(&app))).await
     };
     let all_sorted = sorted(&json!(all)).join(" ");
-    for answer in [world.token_answer(&application).await, ask("").await] {
+    for answer in [world.token_answer(&app).await, ask("").await] {
         assert_eq!(scopes(&answer.expect(200)), all_sorted);
     }
     for scope in &all {
@@ -195,15 +195,13 @@ async fn a_token_gets_the_scopes_it_asks_for_or_all_of_the_application() {
     let repeated = ask("messaging offers:read messaging").await.expect(200);
     assert_eq!(scopes(&repeated), "messaging offers:read");
     // What is no scope, or not the application's, is invalid.
-    world
-        .set_scopes(&application, &["offers:read", "messaging"])
-        .await;
+    world.set_scopes(&app, &["offers:read", "messaging"]).await;
     let bad =
         "nothing|Offers:Read|offers:write|offers:read offers:write|offers:read nothing|offers:read,messaging";
     for scope in bad.split('|') {
         ask(scope).await.oauth_error(400, "invalid_scope");
     }
-    world.set_scopes(&application, &["messaging"]).await;
+    world.set_scopes(&app, &["messaging"]).await;
     ask("offers:read").await.oauth_error(400, "invalid_scope");
-    assert_eq!(scopes(&world.token_answer(&application).await), "messaging");
+    assert_eq!(scopes(&world.token_answer(&app).await), "messaging");
 }

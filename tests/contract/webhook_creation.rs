@@ -172,8 +172,8 @@ async fn where_anything_goes_loopback_and_http_do() {
     assert_eq!(items(&world.read(&own.token, "/v1/webhooks").await).len(), 4);
     // A program without webhooks trades as ever.
     let seller = world.seller().await;
-    let application = world.application(&seller, &HOOK_SCOPES[..4]).await;
-    let token = world.token(&application).await;
+    let app = world.application(&seller, &HOOK_SCOPES[..4]).await;
+    let token = world.token(&app).await;
     world
         .refuses(&token, "/v1/webhooks", 403, "insufficient_scope")
         .await;

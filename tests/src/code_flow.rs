@@ -324,16 +324,15 @@ impl World {
     }
 
     /// Asserts that a refresh is refused.
-    pub async fn refresh_fails(&self, application: &Application, token: &str, status: u16, error: &str) {
+    pub async fn no_refresh(&self, application: &Application, token: &str, error: &str) {
         let answer = self.refresh(application, token).await;
-        answer.oauth_error(status, error);
+        answer.oauth_error(if error == "invalid_client" { 401 } else { 400 }, error);
     }
 
     /// Asserts that an exchange is refused.
-    pub async fn exchange_fails(&self, application: &Application, asking: &Asking, code: &str, error: &str) {
+    pub async fn no_exchange(&self, application: &Application, asking: &Asking, code: &str, error: &str) {
         let answer = self.exchange(application, asking, code).await;
-        let status = if error == "invalid_client" { 401 } else { 400 };
-        answer.oauth_error(status, error);
+        answer.oauth_error(if error == "invalid_client" { 401 } else { 400 }, error);
     }
 
     /// Revokes a token.
@@ -359,7 +358,6 @@ impl World {
     /// Asserts that neither token of a pair is worth anything.
     pub async fn has_ended(&self, application: &Application, pair: &Pair) {
         self.refuses(&pair.access, "/v1/me", 401, "unauthorized").await;
-        self.refresh_fails(application, &pair.refresh, 400, "invalid_grant")
-            .await;
+        self.no_refresh(application, &pair.refresh, "invalid_grant").await;
     }
 }

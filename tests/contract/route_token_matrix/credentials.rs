@@ -67,8 +67,8 @@ async fn of_each_scope(world: &World, seller: &Seller) -> Vec<Living> {
     for scope in Scope::ALL {
         let name = [scope.as_str()];
         let personal = world.personal_token(seller, &name).await.token;
-        let application = world.application(seller, &name).await;
-        let token = world.token(&application).await;
+        let app = world.application(seller, &name).await;
+        let token = world.token(&app).await;
         living.push((format!("a personal token for {scope}"), personal, vec![*scope]));
         living.push((format!("a client's token for {scope}"), token, vec![*scope]));
     }

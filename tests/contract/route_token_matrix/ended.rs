@@ -30,19 +30,19 @@ pub(super) async fn ageing(world: &World) -> Vec<(&'static str, Shown)> {
 pub(super) async fn ended(world: &World) -> Vec<(&'static str, Shown)> {
     let seller = world.seller().await;
     let token_of = async |seller: &Seller| {
-        let application = world.application(seller, &["offers:read"]).await;
-        let token = world.token(&application).await;
-        (application, token)
+        let app = world.application(seller, &["offers:read"]).await;
+        let token = world.token(&app).await;
+        (app, token)
     };
-    let (application, revoked) = token_of(&seller).await;
-    world.revoke(&application, &revoked).await.expect(200);
-    let (application, suspended) = token_of(&seller).await;
+    let (app, revoked) = token_of(&seller).await;
+    world.revoke(&app, &revoked).await.expect(200);
+    let (app, suspended) = token_of(&seller).await;
     world
-        .move_application(&application.client_id, "suspension")
+        .move_application(&app.client_id, "suspension")
         .await
         .expect(200);
-    let (application, deleted) = token_of(&seller).await;
-    let gone = format!("/applications/{}", application.client_id);
+    let (app, deleted) = token_of(&seller).await;
+    let gone = format!("/applications/{}", app.client_id);
     world.office(Method::DELETE, &gone).send().await.expect(204);
     let personal = world.personal_token(&seller, &["offers:read"]).await;
     let gone = format!("/sellers/{}/personal-tokens/{}", seller.id, personal.id);
