@@ -74,7 +74,6 @@ mod token_limits;
 mod token_metadata;
 mod token_requests;
 mod trace_ids;
-mod undisturbed;
 mod user_agents;
 mod webhook_addresses;
 mod webhook_creation;

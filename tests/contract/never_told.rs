@@ -9,7 +9,7 @@ use testkit::{OwnPostgres, TestWorker, sealing_key};
 
 use crate::{
     PROGRAM,
-    at_rest::{busy, holds_none, the},
+    at_rest::{busy, holds_none, is_kept, the},
     office_links::links,
     set,
 };
@@ -193,6 +193,7 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
     let log = eventually("all that serve tells", async || tells_all(world.server.log())).await;
     let working = eventually("all that a worker tells", async || tells_all(worker.log())).await;
     let dump = world.database.dump().await;
+    is_kept(&world, &dump, &secrets).await;
     let of_postgres = std::fs::read(postgres.cluster().log_file()).unwrap();
     let of_postgres = String::from_utf8_lossy(&of_postgres).into_owned();
     assert!(of_postgres.contains("database system is ready"), "{of_postgres}");

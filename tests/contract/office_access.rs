@@ -11,10 +11,6 @@ const UNKNOWN: &str = "01900000-0000-7000-8000-000000000099";
 #[tokio::test]
 async fn only_an_operator_token_opens_it() {
     let world = world().await;
-    let seller = world.seller().await;
-    let app = world.application(&seller, &["offers:read"]).await;
-    let access = world.token(&app).await;
-    let personal = world.personal_token(&seller, &["offers:read"]).await.token;
     let (url, good) = (
         format!("{}/sellers", world.server.backoffice_url),
         &world.server.operator_token,
@@ -24,26 +20,14 @@ async fn only_an_operator_token_opens_it() {
     for header in [format!("Bearer {good}"), format!("bearer {good}")] {
         with(&header).without("user-agent").send().await.expect(200);
     }
+    // What else is none, and every other call, is in the matrix of routes and credentials.
+    let shorter = &good[..good.len() - 1];
     for header in [
-        "",
-        "Bearer",
-        good,
-        &format!("Basic {good}"),
-        &format!("Bearer {good}A"),
-        &format!("Bearer {}", &good[..good.len() - 1]),
-        &format!("Bearer {access}"),
-        &format!("Bearer {personal}"),
-        "Bearer ps_op_x",
+        format!("Basic {good}"),
+        format!("Bearer {good}A"),
+        format!("Bearer {shorter}"),
     ] {
-        let answer = with(header).send().await;
-        assert_eq!(answer.status, 401, "{header}");
-        answer.refused(401, "unauthorized");
-    }
-    for request in [
-        world.client.get(&url),
-        world.client.get(&url).bearer(good).bearer(good),
-    ] {
-        request.send().await.refused(401, "unauthorized");
+        with(&header).send().await.refused(401, "unauthorized");
     }
 }
 

@@ -68,6 +68,8 @@ async fn every_bad_value_is_told_by_its_path_and_changes_nothing() {
         {"price":{"amount":"5","currency":"PLN"}}                      => price.amount
         {"price":{"amount":null,"currency":"PLN"}}                     => price.amount
         {"price":{"amount":true,"currency":"PLN"}}                     => price.amount
+        {"price":{"amount":[1],"currency":"PLN"}}                      => price.amount
+        {"price":{"amount":{},"currency":"PLN"}}                       => price.amount
         {"price":{"amount":-1,"currency":"PLN"}}                       => price.amount
         {"price":{"amount":9007199254740992,"currency":"PLN"}}         => price.amount
         {"price":{"amount":99999999999999999999999,"currency":"PLN"}}  => price.amount
@@ -77,6 +79,9 @@ async fn every_bad_value_is_told_by_its_path_and_changes_nothing() {
         {"price":{"amount":1,"currency":"PLN","net":2}}                => price.net
         {"stock":null}                              => stock
         {"stock":-1}                                => stock
+        {"stock":false}                             => stock
+        {"stock":[]}                                => stock
+        {"stock":99999999999999999999}              => stock
         {"stock":2147483648}                        => stock
         {"stock":"7"}                               => stock
         {"stock":7.0}                               => stock
@@ -113,6 +118,9 @@ async fn every_bad_value_is_told_by_its_path_and_changes_nothing() {
         "\u{feff}{\"stock\":8}",
         r#"{"stock":8,"stock":9}"#,
         r#"{"stock":8,"\u0073tock":9}"#,
+        r#"{"stock":8,"x":{"y":1,"y":1}}"#,
+        r#"{"stock":8,"x\u0000":1}"#,
+        r#"{"status":"\ud800"}"#,
         "{\"status\":\"dra\\u0000ft\"}",
         &deep,
     ] {

@@ -188,3 +188,23 @@ async fn a_changed_limit_holds_within_the_window_in_which_refused_requests_count
     world.adjust(client_id, &changes).await.expect(200);
     assert_eq!(figures(&me(&world, &token).await), (10_000_000, 9_999_990));
 }
+
+#[tokio::test]
+async fn a_request_that_cannot_be_counted_is_not_let_through() {
+    let world = world().await;
+    let (_, token) = world.reader().await;
+    world.read(&token, "/v1/me").await;
+    world
+        .execute("alter table rate_windows rename to elsewhere")
+        .await;
+    for path in ["/v1/me", "/v1/offers", "/v1/nothing"] {
+        world.refuses(&token, path, 500, "internal_error").await;
+    }
+    let form = "grant_type=client_credentials&client_id=psa_x&client_secret=pss_x";
+    let answer = world.at("POST", "/oauth/token").form(form).send().await;
+    answer.oauth_error(500, "server_error");
+    world
+        .execute("alter table elsewhere rename to rate_windows")
+        .await;
+    world.read(&token, "/v1/me").await;
+}

@@ -114,37 +114,6 @@ async fn what_is_wrong_with_a_body_is_named() {
 }
 
 #[tokio::test]
-async fn each_scope_opens_its_own_door() {
-    let world = world().await;
-    let seller = world.seller().await;
-    let reading = world.personal_token(&seller, &["settings:read"]).await.token;
-    let writing = world.personal_token(&seller, &["settings:write"]).await.token;
-    let made = world
-        .subscribe_to(&writing, PUBLIC, &EVENTS)
-        .await
-        .expect(201)
-        .json();
-    let id = text(&made, "id");
-    // The scope is looked at before the body, and before the address is.
-    for answer in [
-        world.subscribe_to(&reading, PUBLIC, &EVENTS).await,
-        world
-            .subscribing(&reading, &json!({"url": "http://127.0.0.1/"}))
-            .send()
-            .await,
-        world.unsubscribe(&reading, &id).await,
-        world.get(&writing, "/v1/webhooks").await,
-        world
-            .get(&writing, &format!("/v1/webhooks/{id}/deliveries"))
-            .await,
-    ] {
-        answer.refused(403, "insufficient_scope");
-    }
-    world.visit("/v1/webhooks").await.refused(401, "unauthorized");
-    world.unsubscribe(&writing, &id).await.expect(204);
-}
-
-#[tokio::test]
 async fn where_anything_goes_loopback_and_http_do() {
     let world = World::with(PROGRAM, local_receivers).await;
     let own = world.integration().await;

@@ -5,7 +5,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
 
-use crate::{Application, Expect, Page, Seller, Visitor, World, forms::encoded, returned, text};
+use crate::{Application, Expect, Page, Seller, Visitor, World, documented, forms::encoded, text};
 
 /// The redirect address of [`World::partner`].
 pub const CALLBACK: &str = "https://app.example/callback";
@@ -117,7 +117,7 @@ impl Callback {
             address,
         };
         if let Some(error) = callback.get("error") {
-            returned::note(error);
+            documented::returned(error);
         }
         callback
     }

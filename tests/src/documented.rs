@@ -10,7 +10,7 @@ mod schemas;
 mod seen;
 
 pub use document::{Document, Operation};
-pub use promised::promised;
+pub use promised::{documented_returns, promised};
 pub use seen::answered;
 
 use std::{
@@ -58,6 +58,12 @@ pub(crate) fn sent_raw(base_url: &str, request: &[u8], answer: &Answer) {
 pub(crate) fn received(delivery: &Received) {
     stand(judge::judge_delivery(Document::current(), delivery));
     seen::note(&promised::of_delivery(delivery));
+}
+
+/// Notes the error with which a browser came back to an application: it has to be in the document.
+#[track_caller]
+pub(crate) fn returned(error: &str) {
+    seen::note(&promised::of_return(error));
 }
 
 fn public() -> MutexGuard<'static, BTreeSet<String>> {

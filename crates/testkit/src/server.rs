@@ -197,28 +197,22 @@ impl TestServer {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        let (lines, addresses) = mpsc::channel();
-        let log = Arc::new(Mutex::new(String::new()));
-        follow(
-            child.stdout.take().expect("stdout is piped"),
-            Arc::clone(&log),
-            lines.clone(),
-        );
-        follow(
-            child.stderr.take().expect("stderr is piped"),
-            Arc::clone(&log),
-            lines,
-        );
+        let (said, addresses) = mpsc::channel();
+        let log = Arc::default();
+        follow(&mut child, &log, move |line| {
+            if let Some(addresses) = listening_addresses(line) {
+                // Whoever waited may have given up.
+                drop(said.send(addresses));
+            }
+        });
         let wait = move || addresses.recv_timeout(START_TIMEOUT);
         let addresses = tokio::task::spawn_blocking(wait)
             .await
             .expect("the log's thread ended");
         let Ok((public, backoffice)) = addresses else {
             drop(child.kill());
-            panic!(
-                "the server does not listen:\n{}",
-                log.lock().expect("the log is whole")
-            );
+            let log = log.lock().expect("the log is whole");
+            panic!("the server does not listen:\n{log}");
         };
         Self {
             child,
@@ -263,8 +257,7 @@ impl TestServer {
 
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
-        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        kill_process(id.expect("a process id"), signal).expect("the signal is sent");
+        send(&self.child, signal);
     }
 
     /// Kills the process (SIGKILL), of several servers each, and waits until it is gone.
@@ -295,37 +288,44 @@ impl Drop for TestServer {
     }
 }
 
-/// Collects a stream of log lines, and hands over the two addresses once the program says that it listens.
-fn follow(
-    stream: impl Read + Send + 'static,
-    log: Arc<Mutex<String>>,
-    listening: mpsc::Sender<(String, String)>,
+/// Collects both streams of a process into a log, and shows each line to `look`.
+pub(crate) fn follow(
+    child: &mut Child,
+    log: &Arc<Mutex<String>>,
+    look: impl Fn(&str) + Clone + Send + 'static,
 ) {
-    std::thread::spawn(move || {
-        for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            if let Some(addresses) = listening_addresses(&line) {
-                drop(listening.send(addresses));
+    let streams: [Box<dyn Read + Send>; 2] = [
+        Box::new(child.stdout.take().expect("stdout is piped")),
+        Box::new(child.stderr.take().expect("stderr is piped")),
+    ];
+    for stream in streams {
+        let (log, look) = (Arc::clone(log), look.clone());
+        std::thread::spawn(move || {
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                look(&line);
+                let mut log = log.lock().expect("the log is whole");
+                log.push_str(&line);
+                log.push('\n');
             }
-            let mut log = log.lock().expect("the log is whole");
-            log.push_str(&line);
-            log.push('\n');
-        }
-    });
+        });
+    }
+}
+
+/// A text field of a line of the log.
+pub(crate) fn field(line: &str, name: &str) -> Option<String> {
+    let event = serde_json::from_str::<serde_json::Value>(line).ok()?;
+    event.get("fields")?.get(name)?.as_str().map(str::to_owned)
 }
 
 fn listening_addresses(line: &str) -> Option<(String, String)> {
-    let event = serde_json::from_str::<serde_json::Value>(line).ok()?;
-    let fields = event.get("fields")?;
-    if fields.get("message")? != "listening" {
-        return None;
-    }
-    let address = |name| {
-        fields
-            .get(name)
-            .and_then(|value| value.as_str())
-            .map(str::to_owned)
-    };
-    Some((address("public")?, address("backoffice")?))
+    let is_it = field(line, "message")? == "listening";
+    is_it.then_some((field(line, "public")?, field(line, "backoffice")?))
+}
+
+/// Sends a signal to a process.
+pub(crate) fn send(process: &Child, signal: Signal) {
+    let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
+    kill_process(id.expect("a process id"), signal).expect("the signal is sent");
 }
 
 async fn operator_token(database: &TestDatabase) -> String {

@@ -1,14 +1,16 @@
 //! The real program, `worker`, as a process of its own over a test's database.
 
 use std::{
-    io::{BufRead, BufReader},
     process::{Child, Stdio},
     sync::{Arc, Mutex},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::{ServerOptions, TestDatabase};
+use crate::{
+    ServerOptions, TestDatabase,
+    server::{field, follow, send},
+};
 
 /// A running worker. It is killed with the value.
 #[derive(Debug)]
@@ -25,50 +27,31 @@ impl TestWorker {
 
     /// Starts the program over the database at `url`.
     pub(crate) fn over(options: &ServerOptions, url: &str) -> Self {
+        Self::spawn(options, url, Stdio::null)
+    }
+
+    fn spawn(options: &ServerOptions, url: &str, output: fn() -> Stdio) -> Self {
         let mut command = options.command("worker", url);
-        command
-            .env("SELLER_API__WORKER__BIND", "127.0.0.1:0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let child = command.spawn().expect("the program starts");
-        let log = Arc::default();
-        Self { child, log }
+        command.env("SELLER_API__WORKER__BIND", "127.0.0.1:0");
+        command.stdin(Stdio::null()).stdout(output()).stderr(output());
+        Self {
+            child: command.spawn().expect("the program starts"),
+            log: Arc::default(),
+        }
     }
 
     /// Starts the program and waits until it listens; the address is that of its probes, as a URL.
     pub async fn listening(options: &ServerOptions, database: &TestDatabase) -> (Self, String) {
-        let mut command = options.command("worker", database.url());
-        command
-            .env("SELLER_API__WORKER__BIND", "127.0.0.1:0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the program starts");
-        let log = Arc::<Mutex<String>>::default();
+        let mut worker = Self::spawn(options, database.url(), Stdio::piped);
         let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
-        let streams: [Box<dyn std::io::Read + Send>; 2] = [
-            Box::new(child.stdout.take().expect("stdout is piped")),
-            Box::new(child.stderr.take().expect("stderr is piped")),
-        ];
-        for stream in streams {
-            let (said, log) = (said.clone(), Arc::clone(&log));
-            std::thread::spawn(move || {
-                for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                    let event = serde_json::from_str::<serde_json::Value>(&line).unwrap_or_default();
-                    let probes = event.pointer("/fields/probes");
-                    if let Some(address) = probes.and_then(serde_json::Value::as_str) {
-                        drop(said.send(address.to_owned()));
-                    }
-                    let mut log = log.lock().expect("the log is whole");
-                    log.push_str(&line);
-                    log.push('\n');
-                }
-            });
-        }
-        drop(said);
+        follow(&mut worker.child, &worker.log, move |line| {
+            if let Some(address) = field(line, "probes") {
+                // Whoever waited has the first one.
+                drop(said.send(address));
+            }
+        });
         let address = heard.recv().await.expect("the worker says where it listens");
-        (Self { child, log }, format!("http://{address}"))
+        (worker, format!("http://{address}"))
     }
 
     /// All that a worker has logged so far that was started by [`Self::listening`].
@@ -83,8 +66,7 @@ impl TestWorker {
 
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
-        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        kill_process(id.expect("a process id"), signal).expect("the signal is sent");
+        send(&self.child, signal);
     }
 
     /// Asks the process to end (SIGTERM), and gives its exit code.

@@ -1,42 +1,108 @@
-//! A credential of every kind: living, dead, and secrets that are no tokens.
+//! A credential of every kind, living, dead, or a secret that is no token, and the ways to show it, good ones and others.
 
-use blackbox::{Member, Seller, World, run};
+use blackbox::{Application, Member, Seller, World, run};
+use chrono::TimeDelta;
 use oauth::Scope;
+use reqwest::Method;
 use serde_json::json;
+use testkit::Request;
 
-use super::ended::{LATER, ageing, ended};
-use super::shown::Shown;
 use crate::PROGRAM;
 
-/// Headers that carry no token of anybody's.
+/// A way to show a credential.
+#[derive(Debug, Clone)]
+pub(super) enum Shown {
+    Nothing,
+    Bearer(String),
+    TwoHeaders(String),
+    Query(String),
+    FormBody(String),
+    JsonBody(String),
+    Cookie(String),
+    Header(&'static str, String),
+}
+
+impl Shown {
+    /// The request for a path with the credential in its place.
+    pub(super) fn at(&self, world: &World, method: &str, url: &str) -> Request {
+        let method: Method = method.parse().unwrap();
+        let asking = |url: &str| world.client.request(method.clone(), url);
+        match self {
+            Self::Nothing => asking(url),
+            Self::Bearer(token) => asking(url).bearer(token),
+            Self::TwoHeaders(token) => asking(url).bearer(token).bearer(token),
+            Self::Query(token) => asking(&format!("{url}?access_token={token}&token={token}")),
+            Self::FormBody(token) => asking(url).form(&format!("access_token={token}&token={token}")),
+            Self::JsonBody(token) => asking(url).json(&json!({"access_token": token})),
+            Self::Cookie(token) => {
+                let cookies =
+                    format!("seller_panel={token}; access_token={token}; authorization=Bearer {token}");
+                asking(url).header("cookie", &cookies)
+            }
+            Self::Header(name, value) => asking(url).header(name, value),
+        }
+    }
+}
+
+fn authorization(value: impl Into<String>) -> Shown {
+    Shown::Header("authorization", value.into())
+}
+
+/// The ways of a good token that are no ways.
+pub(super) fn misplaced(token: &str) -> Vec<(&'static str, Shown)> {
+    let own = || token.to_owned();
+    let bearer = || format!("Bearer {token}");
+    let mut ways = vec![
+        ("no scheme", authorization(token)),
+        ("two headers", Shown::TwoHeaders(own())),
+        ("two tokens", authorization(format!("Bearer {token} {token}"))),
+        ("a comma", authorization(format!("Bearer {token},Bearer {token}"))),
+        ("the query", Shown::Query(own())),
+        ("a form", Shown::FormBody(own())),
+        ("a JSON body", Shown::JsonBody(own())),
+        ("a cookie", Shown::Cookie(own())),
+        ("another header", Shown::Header("x-api-key", own())),
+        (
+            "the proxy's header",
+            Shown::Header("proxy-authorization", bearer()),
+        ),
+        (
+            "the original header",
+            Shown::Header("x-original-authorization", bearer()),
+        ),
+    ];
+    for scheme in ["Basic", "Token", "DPoP", "MAC", "Bearer:", "BearerX"] {
+        ways.push(("another scheme", authorization(format!("{scheme} {token}"))));
+    }
+    ways
+}
+
+/// Values of the header that carry no token of anybody's.
 const MALFORMED: [(&str, &str); 7] = [
     ("an empty header", ""),
     ("a scheme alone", "Bearer"),
     ("garbage", "Bearer nonsense"),
     (
-        "a token of the right form",
+        "an access token's form",
         "Bearer ps_at_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
     ),
     (
-        "a personal token of the right form",
+        "a personal token's form",
         "Bearer ps_pt_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
     ),
     (
-        "an operator's token of the right form",
+        "an operator token's form",
         "Bearer ps_op_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
     ),
     ("an unsigned JWT", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0."),
 ];
 
-/// A living token: what it is, itself, and the scopes that it has.
-type Living = (String, String, Vec<Scope>);
-
 /// Everything that lets somebody in somewhere, or did.
 pub(super) struct Credentials {
     /// What opens nothing on either listener, or not any more.
     pub(super) dead: Vec<(&'static str, Shown)>,
-    /// A living token of each kind.
-    pub(super) living: Vec<Living>,
+    /// A living token of each kind: what it is, itself, and the scopes that it has.
+    pub(super) living: Vec<(String, String, Vec<Scope>)>,
     /// A living operator's token, and one that was revoked.
     pub(super) operator: String,
     pub(super) revoked_operator: String,
@@ -45,95 +111,127 @@ pub(super) struct Credentials {
     pub(super) member: Member,
 }
 
-async fn operator_token(world: &World, name: &str) -> (String, String) {
+/// Runs a command of the program, and gives what it prints.
+async fn command(world: &World, arguments: &[&str]) -> String {
     let environment = [("DATABASE_URL", world.database.url())];
-    let made = ["admin", "operator-tokens", "create", name];
-    let printed = run(PROGRAM, &made, &environment).await.success().output();
-    let token = printed.split_whitespace().find(|word| word.starts_with("ps_op_"));
-    let id = printed
-        .split_whitespace()
-        .map(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()))
-        .find(|word| word.parse::<uuid::Uuid>().is_ok());
-    (token.unwrap().to_owned(), id.unwrap().to_owned())
+    run(PROGRAM, arguments, &environment).await.success().output()
 }
 
-pub(super) fn session(member: &Member) -> String {
-    let mut values = member.browser.cookies.values();
-    values.find(|value| value.starts_with("ps_se_")).unwrap().clone()
+/// A new operator's token and its id.
+async fn operator_token(world: &World, name: &str) -> (String, String) {
+    let printed = command(world, &["admin", "operator-tokens", "create", name]).await;
+    let words = || printed.split_whitespace();
+    let bare = |word: &'_ str| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
+    let token = words().find(|word| word.starts_with("ps_op_")).unwrap();
+    let id = words().map(bare).find(|word| word.parse::<uuid::Uuid>().is_ok());
+    (token.to_owned(), id.unwrap())
 }
 
-async fn of_each_scope(world: &World, seller: &Seller) -> Vec<Living> {
-    let mut living = Vec::new();
-    for scope in Scope::ALL {
-        let name = [scope.as_str()];
-        let personal = world.personal_token(seller, &name).await.token;
-        let app = world.application(seller, &name).await;
-        let token = world.token(&app).await;
-        living.push((format!("a personal token for {scope}"), personal, vec![*scope]));
-        living.push((format!("a client's token for {scope}"), token, vec![*scope]));
-    }
-    let all: Vec<_> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
-    let every = world.personal_token(seller, &all).await.token;
-    living.push(("a personal token for all".to_owned(), every, Scope::ALL.to_vec()));
-    living
+async fn token_of(world: &World, seller: &Seller, scopes: &[&str]) -> (Application, String) {
+    let app = world.application(seller, scopes).await;
+    let token = world.token(&app).await;
+    (app, token)
 }
 
-/// What an application may no longer do its tokens may not either.
-async fn narrowed(world: &World, seller: &Seller) -> Living {
-    let narrowed = world.application(seller, &["offers:read", "offers:write"]).await;
-    let token = world.token(&narrowed).await;
-    let fewer = json!({"scopes": ["offers:read"]});
-    world.adjust(&narrowed.client_id, &fewer).await.expect(200);
-    (
-        "a narrowed application's token".to_owned(),
-        token,
-        vec![Scope::OffersRead],
-    )
+/// Tokens and a session that work now, and will have expired.
+async fn ageing(world: &World) -> Vec<(&'static str, Shown)> {
+    let mut member = world.member().await;
+    let (_, own) = token_of(world, &member.seller, &["offers:read"]).await;
+    let partner = world.partner(&member.seller, &["offers:read"]).await;
+    let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
+    vec![
+        ("an expired client's token", Shown::Bearer(own)),
+        ("an expired consented token", Shown::Bearer(pair.access)),
+        ("an expired session", Shown::Bearer(member.session())),
+    ]
+}
+
+/// Tokens that were taken their force, one way each.
+async fn ended(world: &World) -> Vec<(&'static str, Shown)> {
+    let (seller, closing) = (world.seller().await, world.seller().await);
+    let (app, revoked) = token_of(world, &seller, &["offers:read"]).await;
+    world.revoke(&app, &revoked).await.expect(200);
+    let (app, suspended) = token_of(world, &seller, &["offers:read"]).await;
+    world.moved(&app, "suspension").await;
+    let (app, deleted) = token_of(world, &seller, &["offers:read"]).await;
+    world.delete_application(&app).await;
+    let personal = world.personal_token(&seller, &["offers:read"]).await;
+    world.revoke_personal(&seller, &personal).await;
+    let (_, of_closed) = token_of(world, &closing, &["offers:read"]).await;
+    let personal_of_closed = world.personal_token(&closing, &["offers:read"]).await.token;
+    world.close(&closing.id).await;
+    let partner = world.partner(&seller, &["offers:read"]).await;
+    let mut member = world.member().await;
+    let disconnected = world.pair(&mut member.browser, &partner, "offers:read").await;
+    world.revoke(&partner, &disconnected.refresh).await.expect(200);
+    vec![
+        ("a revoked token", Shown::Bearer(revoked)),
+        ("a suspended application's token", Shown::Bearer(suspended)),
+        ("a deleted application's token", Shown::Bearer(deleted)),
+        ("a revoked personal token", Shown::Bearer(personal.token)),
+        ("a closed seller's token", Shown::Bearer(of_closed)),
+        (
+            "a closed seller's personal token",
+            Shown::Bearer(personal_of_closed),
+        ),
+        (
+            "a token whose connection was ended",
+            Shown::Bearer(disconnected.access),
+        ),
+    ]
 }
 
 impl Credentials {
     pub(super) async fn issue(world: &World) -> Self {
         let clock = world.database.control_clock().await;
         let mut dead = ageing(world).await;
-        clock.advance(LATER).await;
+        clock.advance(TimeDelta::hours(13)).await;
         dead.extend(ended(world).await);
-
         let mut member = world.member().await;
-        let mut living = of_each_scope(world, &member.seller).await;
+        let mut living = Vec::new();
+        for scope in Scope::ALL {
+            let name = [scope.as_str()];
+            let personal = world.personal_token(&member.seller, &name).await.token;
+            let (_, own) = token_of(world, &member.seller, &name).await;
+            living.push((format!("a personal token for {scope}"), personal, vec![*scope]));
+            living.push((format!("a client's token for {scope}"), own, vec![*scope]));
+        }
+        let all: Vec<_> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
+        let every = world.personal_token(&member.seller, &all).await.token;
+        living.push(("a personal token for all".to_owned(), every, Scope::ALL.to_vec()));
+        // What an application may no longer do its tokens may not either.
+        let (app, narrowed) = token_of(world, &member.seller, &["offers:read", "offers:write"]).await;
+        world.set_scopes(&app, &["offers:read"]).await;
         let partner = world
             .partner(&member.seller, &["offers:read", "orders:read"])
             .await;
         let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
-        living.push((
-            "a consented token".to_owned(),
-            pair.access,
-            vec![Scope::OffersRead],
-        ));
-        living.push(narrowed(world, &member.seller).await);
-
+        for (what, token) in [
+            ("a narrowed application's token", narrowed),
+            ("a consented token", pair.access),
+        ] {
+            living.push((what.to_owned(), token, vec![Scope::OffersRead]));
+        }
         let asking = world.asking(&partner, "offers:read");
         let others = vec![
             ("a refresh token", pair.refresh),
             ("a code", world.code(&mut member.browser, &asking).await),
-            ("a client secret", partner.client_secret.clone()),
-            ("a client id", partner.client_id.clone()),
-            ("a session", session(&member)),
+            ("a client secret", partner.client_secret),
+            ("a client id", partner.client_id),
+            ("a session", member.session()),
             ("a password", blackbox::PASSWORD.to_owned()),
         ];
         let (operator, _) = operator_token(world, "alive").await;
         let (revoked_operator, id) = operator_token(world, "revoked").await;
-        let environment = [("DATABASE_URL", world.database.url())];
-        let revoke = ["admin", "operator-tokens", "revoke", &id];
-        run(PROGRAM, &revoke, &environment).await.success();
-
+        command(world, &["admin", "operator-tokens", "revoke", &id]).await;
         dead.push(("nothing", Shown::Nothing));
-        for (what, header) in MALFORMED {
-            dead.push((what, Shown::Header(header.to_owned())));
-        }
-        for (what, secret) in &others {
-            dead.push((*what, Shown::Bearer(secret.clone())));
-        }
-        dead.push(("a session in its cookie", Shown::Cookie(session(&member))));
+        dead.extend(MALFORMED.map(|(what, header)| (what, authorization(header))));
+        dead.extend(
+            others
+                .iter()
+                .map(|(what, secret)| (*what, Shown::Bearer(secret.clone()))),
+        );
+        dead.push(("a session in its cookie", Shown::Cookie(member.session())));
         Self {
             dead,
             living,
@@ -146,11 +244,8 @@ impl Credentials {
 
     /// A living token with every scope.
     pub(super) fn token_for_everything(&self) -> &str {
-        let (_, token, _) = self
-            .living
-            .iter()
-            .find(|(_, _, scopes)| scopes.len() > 1)
-            .unwrap();
+        let mut living = self.living.iter();
+        let (_, token, _) = living.find(|(_, _, scopes)| scopes.len() > 1).unwrap();
         token
     }
 }

@@ -25,7 +25,30 @@ pub fn promised(document: &Document) -> BTreeSet<String> {
     }
     let events = document.json["webhooks"].as_object().expect("events");
     promised.extend(events.keys().map(|event| of_event(event)));
+    promised.extend(documented_returns().iter().map(|error| of_return(error)));
     promised
+}
+
+/// The errors with which a browser may be sent back to an application.
+pub fn documented_returns() -> BTreeSet<String> {
+    let document = Document::current();
+    let operation = document
+        .operation("GET", "/oauth/authorize")
+        .expect("it is there");
+    let mut responses = operation.responses(document);
+    let redirect = responses.find(|(status, _)| *status == "302");
+    let (_, redirect) = redirect.expect("it redirects");
+    texts(&document.resolved(&redirect["x-redirect-error"])["enum"]).collect()
+}
+
+/// What an error makes good with which a browser came back to an application.
+#[track_caller]
+pub(super) fn of_return(error: &str) -> String {
+    assert!(
+        documented_returns().contains(error),
+        "`{error}` comes back and is not documented"
+    );
+    format!("returned {error}")
 }
 
 /// What an answer that was judged makes good.
@@ -73,9 +96,12 @@ fn documented_codes(document: &Document, status: &str, response: &Value) -> Vec<
         Some(code) => document.resolved(code),
         None => document.resolved(&schema["properties"]["error"]),
     };
-    let codes = code["enum"].as_array().expect("an error has codes");
-    let text = |code: &Value| code.as_str().expect("a code").to_owned();
-    codes.iter().map(text).collect()
+    texts(&code["enum"]).collect()
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = String> {
+    let list = list.as_array().expect("a list").iter();
+    list.map(|text| text.as_str().expect("a text").to_owned())
 }
 
 /// The codes of an answer: those of its errors, or `-` where it is a good one.
@@ -111,6 +137,7 @@ mod tests {
             "POST /oauth/token 401 invalid_client",
             "POST /oauth/token 401 with WWW-Authenticate",
             "event order.paid",
+            "returned access_denied",
         ] {
             assert!(promised.contains(line), "{line}: {promised:#?}");
         }
@@ -121,7 +148,7 @@ mod tests {
         assert!(promised.len() > statuses, "{} {statuses}", promised.len());
     }
 
-    /// Answers are counted in the words of the promises: an example of every answer makes good everything but events.
+    /// Answers are counted in the words of the promises: an example of every answer makes good everything but events and returns.
     #[test]
     fn the_examples_of_the_document_keep_its_promises() {
         let document = Document::current();
@@ -132,7 +159,7 @@ mod tests {
         let promised = promised(document);
         let broken = promised
             .difference(&kept)
-            .filter(|line| !line.starts_with("event "));
+            .filter(|line| !line.starts_with("event ") && !line.starts_with("returned "));
         assert_eq!(broken.collect::<Vec<_>>(), Vec::<&String>::new());
         assert!(kept.is_subset(&promised), "{kept:#?}");
     }
