@@ -84,19 +84,13 @@ pub(crate) async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String
     let personal = world.personal_token(&member.seller, &["offers:read"]).await.token;
     let form = member
         .browser
-        .form("/panel/tokens")
-        .await
-        .with("scopes", "offers:read");
-    let shown = member
-        .browser
-        .submit(&form.with("name", "shown"))
-        .await
-        .expect(200);
+        .filled("/panel/tokens", "scopes", "offers:read")
+        .await;
+    let shown = member.browser.sent(&form.with("name", "shown")).await;
     let form = member
         .browser
-        .form("/panel/tokens")
-        .await
-        .with("scopes", "offers:read");
+        .filled("/panel/tokens", "scopes", "offers:read")
+        .await;
     member.browser.post(&form.with("name", "waits")).await.expect(303);
     let link = world.sign_in_link(&member.seller).await;
     // Their mails wait: there is nobody who takes them.

@@ -52,13 +52,8 @@ impl Shown {
     /// The owner writes the redirect addresses anew, in the panel.
     async fn redirect_to(&mut self, addresses: &str) {
         let path = format!("/panel/applications/{}", self.app.client_id);
-        let form = self
-            .owner
-            .browser
-            .form(&path)
-            .await
-            .with("redirect_uris", addresses);
-        self.owner.browser.submit(&form).await.expect(200);
+        let form = self.owner.browser.filled(&path, "redirect_uris", addresses).await;
+        self.owner.browser.sent(&form).await;
     }
 
     async fn codes(&self) -> i64 {

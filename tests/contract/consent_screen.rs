@@ -56,7 +56,7 @@ async fn it_names_who_asks_for_what_of_whom_and_is_not_framed() {
     page.hides("messaging");
     let polish = "pl-PL,pl;q=0.9,en;q=0.5";
     let mut browser = member.browser.clone().with_header("accept-language", polish);
-    let polish = browser.open(&page.path).await.expect(200);
+    let polish = browser.page(&page.path).await;
     polish.shows("lang=\"pl\"");
     polish.hides("read your offers");
     // It may lead to the redirect address; anything else stays with us.
@@ -68,7 +68,7 @@ async fn it_names_who_asks_for_what_of_whom_and_is_not_framed() {
         assert!(policy.contains(rule) && !policy.contains("unsafe"), "{policy}");
     }
     assert_eq!(page.answer.must("x-frame-options"), "DENY");
-    let other = member.browser.open("/panel/applications").await.expect(200);
+    let other = member.browser.page("/panel/applications").await;
     let policy = other.answer.must("content-security-policy");
     assert!(policy.contains("form-action 'self';"), "{policy}");
 }
@@ -118,7 +118,7 @@ async fn it_belongs_to_the_session_that_saw_it_first() {
     let (world, mut one, app) = with_partner(&["offers:read"]).await;
     let mut other = world.member().await;
     let path = world.unseen_screen(&world.asking(&app, "offers:read")).await;
-    let shown = one.browser.open(&path).await.expect(200);
+    let shown = one.browser.page(&path).await;
     other.browser.open(&path).await.expect(403);
     let approval = shown.form(SCREEN).press("decision", "approve");
     let own = other
@@ -130,7 +130,7 @@ async fn it_belongs_to_the_session_that_saw_it_first() {
     other.browser.post(&stolen).await.expect(403);
     let mut elsewhere = world.browser_of(&one.seller).await;
     elsewhere.open(&path).await.expect(403);
-    one.browser.open(&path).await.expect(200);
+    one.browser.page(&path).await;
     Callback::of(&one.browser.post(&approval).await).code();
 }
 
@@ -140,17 +140,17 @@ async fn signing_in_leads_to_it_and_another_account_can_take_over() {
     let other = world.member().await;
     let asking = world.asking(&app, "offers:read");
     let mut browser = world.visitor();
-    let page = browser.open(&asking.path()).await.expect(200);
+    let page = browser.page(&asking.path()).await;
     assert!(page.path.starts_with("/panel/sign-in?request="), "{}", page.path);
     let form = sign_in_form(&page, &one.seller.email, PASSWORD);
-    let page = browser.submit(&form).await.expect(200);
+    let page = browser.sent(&form).await;
     assert!(page.path.starts_with("/panel/consent?"), "{page:?}");
     page.shows(&one.seller.email);
     let form = page.form("/panel/consent/another-account");
-    let page = browser.submit(&form).await.expect(200);
+    let page = browser.sent(&form).await;
     assert!(page.path.starts_with("/panel/sign-in?request="), "{}", page.path);
     let form = sign_in_form(&page, &other.seller.email, PASSWORD);
-    let page = browser.submit(&form).await.expect(200);
+    let page = browser.sent(&form).await;
     page.shows(&other.seller.email);
     page.hides(&one.seller.email);
     let form = page.form(SCREEN).press("decision", "approve");

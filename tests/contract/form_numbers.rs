@@ -47,7 +47,7 @@ async fn a_registration_acts_once_and_can_be_sent_mended() {
     // Neither refusal has used up what waits for the first one, and the same form again leads to it.
     let again = member.browser.post(&form).await.expect(303);
     assert_eq!(again.must("location"), first.must("location"));
-    let shown = member.browser.open(first.must("location")).await.expect(200);
+    let shown = member.browser.page(first.must("location")).await;
     assert!(shown.text_of("secret").starts_with("pss_"), "{}", shown.html);
     // Also once it was looked at.
     is_used(&mut member, &other, NEW).await;
@@ -76,7 +76,7 @@ async fn a_number_rotates_the_secret_of_its_own_application_alone() {
     let one = world.register(&member.seller, json!({})).await;
     let other = world.register(&member.seller, json!({})).await;
     let path = |app: &Application| format!("/panel/applications/{}", app.client_id);
-    let page = member.browser.open(&path(&one)).await.expect(200);
+    let page = member.browser.page(&path(&one)).await;
     let mut form = page.form(&format!("{}/secret", path(&one)));
     member.browser.post(&form).await.expect(303);
     form.action = format!("{}/secret", path(&other));
@@ -90,17 +90,11 @@ async fn a_personal_token_is_not_made_under_a_number_that_made_another() {
     let mut member = world.member().await;
     let form = member
         .browser
-        .form("/panel/tokens")
-        .await
-        .with("scopes", "offers:read");
+        .filled("/panel/tokens", "scopes", "offers:read")
+        .await;
     let form = form.with("name", "night script");
-    let token = member.browser.submit(&form).await.expect(200).text_of("secret");
+    let token = member.browser.sent(&form).await.text_of("secret");
     is_used(&mut member, &form.with("name", "day script"), "/panel/tokens").await;
-    member
-        .browser
-        .open("/panel/tokens")
-        .await
-        .expect(200)
-        .hides("day script");
+    member.browser.page("/panel/tokens").await.hides("day script");
     assert!(world.works(&token).await);
 }

@@ -76,7 +76,7 @@ async fn an_exchange_against_a_disconnection_leaves_nothing_alive() {
     for _ in 0..10 {
         let asking = world.asking(&app, "offers:read");
         let code = world.code(&mut member.browser, &asking).await;
-        let page = member.browser.open("/panel/connections").await.expect(200);
+        let page = member.browser.page("/panel/connections").await;
         let disconnection = member.browser.posting(&page.form(&action));
         let (exchanged, disconnected) =
             tokio::join!(world.exchange(&app, &asking, &code), disconnection.send());

@@ -97,20 +97,10 @@ async fn what_ends_a_grant_and_what_holds_it() {
     granted.has_ended(400, "invalid_grant").await;
     // Disconnection, after which a new consent begins anew.
     granted.renew().await;
-    let page = granted
-        .member
-        .browser
-        .open("/panel/connections")
-        .await
-        .expect(200);
+    let page = granted.member.browser.page("/panel/connections").await;
     page.shows(&granted.app.name);
     let action = format!("/panel/connections/{}/disconnect", granted.app.client_id);
-    let page = granted
-        .member
-        .browser
-        .submit(&page.form(&action))
-        .await
-        .expect(200);
+    let page = granted.member.browser.sent(&page.form(&action)).await;
     page.hides(&granted.app.name);
     granted.has_ended(400, "invalid_grant").await;
     let own = granted.world.token(&granted.app).await;
@@ -123,12 +113,7 @@ async fn what_ends_a_grant_and_what_holds_it() {
     assert!(!granted.world.works(&ended).await);
     granted.world.delete_application(&granted.app).await;
     granted.has_ended(401, "invalid_client").await;
-    let page = granted
-        .member
-        .browser
-        .open("/panel/connections")
-        .await
-        .expect(200);
+    let page = granted.member.browser.page("/panel/connections").await;
     page.hides(&granted.app.name);
 }
 

@@ -74,7 +74,7 @@ async fn written_ahead(world: &World, from: &str) -> String {
 async fn open(world: &World, mailed: &[String], secrets: &mut Secrets) {
     let mut browser = world.visitor();
     for link in mailed {
-        let page = browser.open(link).await.expect(200);
+        let page = browser.page(link).await;
         let secret = link.rsplit_once('/').unwrap().1.to_owned();
         if link.starts_with("/panel/invitation/") {
             let password = "an invited one's password";

@@ -14,10 +14,7 @@ async fn reset_link(world: &World, member: &Member, folder: &Path) -> String {
     let before = links(folder).len();
     let mut browser = world.visitor();
     let form = browser.form("/panel/forgotten-password").await;
-    browser
-        .submit(&form.with("email", &member.seller.email))
-        .await
-        .expect(200);
+    browser.sent(&form.with("email", &member.seller.email)).await;
     let all = async || Some(links(folder)).filter(|links| links.len() > before);
     let mut all = eventually("the mail", all).await.into_iter();
     all.find(|link| link.starts_with("/panel/password-reset/"))
@@ -49,11 +46,7 @@ async fn a_change_ends_every_link_into_the_account_and_nobody_elses() {
     let reset = reset_link(&world, &member, folder.path()).await;
     let sign_in = world.sign_in_link(&member.seller).await;
     let others = world.sign_in_link(&stranger.seller).await;
-    let form = member
-        .browser
-        .form("/panel/account")
-        .await
-        .with("new_password", NEW);
+    let form = member.browser.filled("/panel/account", "new_password", NEW).await;
     let form = form.with("current_password", PASSWORD);
     // Neither a wrong password nor the present one in the place of the new one changes anything.
     let wrong = form.clone().with("current_password", "wrong");
@@ -64,22 +57,14 @@ async fn a_change_ends_every_link_into_the_account_and_nobody_elses() {
     refused.hides("id=\"current_password-error\"");
     refused.hides(PASSWORD);
     assert!(other.is_in().await);
-    member.browser.submit(&form).await.expect(200);
+    member.browser.sent(&form).await;
     is_dead(&world, &reset).await;
     is_dead(&world, &sign_in).await;
     assert!(member.browser.is_in().await, "who changed it stays in");
     assert!(!other.is_in().await, "the other sessions have ended");
     world.visitor().open(&others).await.expect(200);
-    world
-        .visitor()
-        .sign_in(&member.seller.email, PASSWORD)
-        .await
-        .expect(422);
-    world
-        .visitor()
-        .sign_in(&member.seller.email, NEW)
-        .await
-        .expect(200);
+    world.sign_in(&member.seller.email, PASSWORD, 422).await;
+    world.sign_in(&member.seller.email, NEW, 200).await;
 }
 
 #[tokio::test]
@@ -90,20 +75,12 @@ async fn a_reset_ends_every_session_and_every_other_link() {
     let sign_in = world.sign_in_link(&member.seller).await;
     let reset = reset_link(&world, &member, folder.path()).await;
     let mut browser = world.visitor();
-    let form = browser.form(&reset).await.with("password", NEW);
-    browser.submit(&form).await.expect(200);
+    let form = browser.filled(&reset, "password", NEW).await;
+    browser.sent(&form).await;
     assert!(!member.browser.is_in().await, "its sessions have ended");
     assert!(stranger.browser.is_in().await, "another's has not");
     is_dead(&world, &sign_in).await;
     is_dead(&world, &reset).await;
-    world
-        .visitor()
-        .sign_in(&member.seller.email, PASSWORD)
-        .await
-        .expect(422);
-    world
-        .visitor()
-        .sign_in(&member.seller.email, NEW)
-        .await
-        .expect(200);
+    world.sign_in(&member.seller.email, PASSWORD, 422).await;
+    world.sign_in(&member.seller.email, NEW, 200).await;
 }

@@ -49,7 +49,7 @@ async fn used(browser: &mut Visitor, link: &str, password: Option<&str>) -> Page
     if let Some(password) = password {
         form = form.with("password", password);
     }
-    browser.submit(&form).await.expect(200)
+    browser.sent(&form).await
 }
 
 /// Asserts that there is nothing to be done by a link any more.

@@ -31,7 +31,7 @@ async fn all_forms(member: &mut Member, app: &Application) -> Vec<Form> {
         "/panel/account",
         "/panel/sign-out",
     ] {
-        let page = member.browser.open(path).await.expect(200);
+        let page = member.browser.page(path).await;
         for form in page.forms().into_iter().filter(|form| form.method == "post") {
             if found.iter().all(|known| known.action != form.action) {
                 found.push(form);
@@ -70,7 +70,7 @@ async fn no_form_works_without_its_browsers_own_token() {
         let answer = as_json.json(&json!({"csrf": form.value("csrf")})).send().await;
         assert!((400..500).contains(&answer.status), "{}: {answer:?}", form.action);
     }
-    let page = member.browser.open("/panel/connections").await.expect(200);
+    let page = member.browser.page("/panel/connections").await;
     page.shows(&app.name);
     let sign_in = world.visitor().form("/panel/sign-in").await;
     world.visitor().post(&sign_in).await.expect(403);
@@ -98,9 +98,9 @@ async fn what_is_another_sellers_does_not_exist() {
             assert_eq!(answer.status, 404, "{}: {answer:?}", form.action);
         }
     }
-    member.browser.open(&of_it).await.expect(200);
+    member.browser.page(&of_it).await;
     world.token(&app).await;
-    let page = member.browser.open("/panel/connections").await.expect(200);
+    let page = member.browser.page("/panel/connections").await;
     page.shows(&app.name);
 }
 
@@ -111,7 +111,7 @@ async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     let mut app = world.partner(&member.seller, &["offers:read"]).await;
     let pair = world.pair(&mut member.browser, &app, "offers:read").await;
     let path = format!("/panel/applications/{}", app.client_id);
-    let page = member.browser.open(&path).await.expect(200);
+    let page = member.browser.page(&path).await;
     let form = page.form(&format!("{path}/secret"));
     let mut places = HashSet::new();
     for answer in at_once((0..5).map(|_| member.browser.posting(&form))).await {
@@ -125,7 +125,7 @@ async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     let others = world.member().await.browser.open(place).await;
     assert!((400..500).contains(&others.answer.status), "{others:?}");
     others.hides("pss_");
-    let secret = member.browser.open(place).await.expect(200).text_of("secret");
+    let secret = member.browser.page(place).await.text_of("secret");
     assert!(secret.starts_with("pss_"), "{secret}");
     member.browser.open(place).await.expect(410).hides("pss_");
     // Rotation ends the old secret, and revokes nothing.
@@ -173,7 +173,7 @@ async fn registration_has_its_rules_beside_the_fields() {
         let kept = refused.form(new);
         assert_eq!(kept.value("description"), Some("Prints <labels> & more"));
     }
-    let done = member.browser.submit(&proper).await.expect(200);
+    let done = member.browser.sent(&proper).await;
     let registered = Application {
         client_id: done.text_of("client_id"),
         client_secret: done.text_of("secret"),
@@ -201,9 +201,9 @@ async fn editing_narrows_at_once_and_deleting_is_confirmed() {
         .await;
     let token = world.token(&app).await;
     let path = format!("/panel/applications/{}", app.client_id);
-    let form = member.browser.form(&path).await.with("scopes", "orders:read");
+    let form = member.browser.filled(&path, "scopes", "orders:read").await;
     let form = form.with("redirect_uris", "https://app.example/new");
-    member.browser.submit(&form).await.expect(200);
+    member.browser.sent(&form).await;
     let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["scopes"], json!(["orders:read"]));
     let asking = world.asking(&app, "orders:read");
@@ -214,7 +214,7 @@ async fn editing_narrows_at_once_and_deleting_is_confirmed() {
     member.browser.submit(&form.without("scopes")).await.expect(422);
     let deletion = member.browser.form(&format!("{path}/delete")).await;
     assert!(world.works(&token).await);
-    member.browser.submit(&deletion).await.expect(200);
+    member.browser.sent(&deletion).await;
     assert!(!world.works(&token).await);
     member.browser.open(&path).await.expect(404);
 }
@@ -225,23 +225,22 @@ async fn personal_tokens_are_issued_shown_once_and_revoked() {
     let mut member = world.member().await;
     let form = member
         .browser
-        .form("/panel/tokens")
-        .await
-        .with("scopes", "offers:read");
+        .filled("/panel/tokens", "scopes", "offers:read")
+        .await;
     let form = form.with("name", "<b onmouseover=\"x\">&amp;");
     let without = form.clone().without("scopes");
     member.browser.submit(&without).await.expect(422);
-    let shown = member.browser.submit(&form).await.expect(200);
+    let shown = member.browser.sent(&form).await;
     let token = shown.text_of("secret");
     let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["token"], json!({"kind": "personal", "expires_at": null}));
     // Its name is shown as text, and itself not again.
-    let page = member.browser.open("/panel/tokens").await.expect(200);
+    let page = member.browser.page("/panel/tokens").await;
     page.shows("&#60;b onmouseover");
     page.hides("<b onmouseover");
     page.hides(&token[..20]);
     let mut forms = page.forms().into_iter();
     let revoke = forms.find(|form| form.action.ends_with("/revoke")).unwrap();
-    member.browser.submit(&revoke).await.expect(200);
+    member.browser.sent(&revoke).await;
     assert!(!world.works(&token).await);
 }

@@ -44,7 +44,7 @@ async fn who_finds_the_queue_of_passwords_full_is_told_to_come_again() {
     let mut crowd = Vec::new();
     for n in 0..12 {
         let mut browser = world.visitor();
-        let page = browser.open("/panel/sign-in").await.expect(200);
+        let page = browser.page("/panel/sign-in").await;
         let email = format!("nobody-{n}@shop.example");
         crowd.push(browser.posting(&sign_in_form(&page, &email, "wrong horse battery")));
     }

@@ -109,13 +109,13 @@ async fn assets_are_cached_and_pages_speak_polish_and_english() {
     ] {
         for preference in preferences.split('|') {
             let mut browser = world.visitor().with_header("accept-language", preference);
-            let page = browser.open("/panel/sign-in").await.expect(200);
+            let page = browser.page("/panel/sign-in").await;
             page.shows(&format!("<html lang=\"{language}\">"));
         }
     }
     // The page offers the other language, and which was chosen is remembered.
     let mut browser = world.visitor();
-    browser.open("/panel/sign-in").await.expect(200).shows("lang=pl");
+    browser.page("/panel/sign-in").await.shows("lang=pl");
     for path in ["/panel/sign-in?lang=pl", "/panel/forgotten-password"] {
         browser.open(path).await.shows("<html lang=\"pl\">");
     }

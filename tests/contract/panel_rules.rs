@@ -12,7 +12,7 @@ async fn a_form_is_urlencoded_and_says_each_thing_once() {
     let world = world().await;
     let member = world.member().await;
     let mut browser = world.visitor();
-    let page = browser.open("/panel/sign-in").await.expect(200);
+    let page = browser.page("/panel/sign-in").await;
     let form = sign_in_form(&page, &member.seller.email, PASSWORD).body();
     let urlencoded = "application/x-www-form-urlencoded";
     for (body, content_type) in [
@@ -46,7 +46,7 @@ async fn a_form_is_urlencoded_and_says_each_thing_once() {
 async fn a_browser_has_one_session_and_signing_in_anew_ends_the_one_before() {
     let world = world().await;
     let (mut one, other) = (world.member().await, world.member().await);
-    let page = one.browser.open("/panel/account").await.expect(200);
+    let page = one.browser.page("/panel/account").await;
     let csrf = page.form("/panel/account").value("csrf").unwrap().to_owned();
     let mut before = one.browser.clone();
     let form = Form {
@@ -58,7 +58,7 @@ async fn a_browser_has_one_session_and_signing_in_anew_ends_the_one_before() {
         .post(&form.and("password", PASSWORD))
         .await
         .expect(303);
-    let page = one.browser.open("/panel/account").await.expect(200);
+    let page = one.browser.page("/panel/account").await;
     assert!(page.html.contains(&other.seller.email), "{}", page.html);
     assert!(
         page.html
@@ -75,9 +75,9 @@ async fn a_forgotten_password_is_answered_alike_and_mailed_to_the_owner_alone() 
     let member = world.member().await;
     let forget = async |email: &str| {
         let mut browser = world.visitor();
-        let page = browser.open("/panel/forgotten-password").await.expect(200);
+        let page = browser.page("/panel/forgotten-password").await;
         let form = page.form("/panel/forgotten-password").with("email", email);
-        browser.submit(&form).await.expect(200).html
+        browser.sent(&form).await.html
     };
     let unknown = forget("nobody@shop.example").await;
     assert_eq!(unknown, forget(&member.seller.email).await);
@@ -105,9 +105,9 @@ async fn a_link_does_only_what_it_is_for_and_an_account_may_have_no_password() {
             page.html
         );
     }
-    let form = browser.open(link).await.expect(200).form(link);
-    browser.submit(&form).await.expect(200);
-    let page = browser.open("/panel/account").await.expect(200);
+    let form = browser.page(link).await.form(link);
+    browser.sent(&form).await;
+    let page = browser.page("/panel/account").await;
     assert!(page.html.contains("has no password yet"), "{}", page.html);
     let form = Form {
         action: "/panel/account".to_owned(),
@@ -115,7 +115,7 @@ async fn a_link_does_only_what_it_is_for_and_an_account_may_have_no_password() {
     };
     let form = form.and("current_password", "").and("new_password", PASSWORD);
     browser.post(&form).await.expect(422);
-    world.visitor().sign_in(&seller.email, PASSWORD).await.expect(422);
+    world.sign_in(&seller.email, PASSWORD, 422).await;
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn an_application_says_what_it_may_and_the_built_in_one_is_nobodys() {
     let changes = json!({"purpose": "for_other_sellers", "client_type": "public"});
     let pending = world.register(&member.seller, changes).await;
     let page = format!("/panel/applications/{}", pending.client_id);
-    let page = member.browser.open(&page).await.expect(200);
+    let page = member.browser.page(&page).await;
     for text in ["Waiting to be accepted", "A public application has no secret"] {
         assert!(page.html.contains(text), "{text} is not in {}", page.html);
     }
@@ -147,7 +147,7 @@ async fn a_stopped_subscription_gets_nothing_and_anothers_is_not_found() {
     let pair = world.pair(&mut member.browser, &partner, "settings:write").await;
     let hook = world.hook(&pair.access, &receiver).await.id;
     let action = format!("/panel/deliveries/{hook}/test");
-    let page = member.browser.open("/panel/deliveries").await.expect(200);
+    let page = member.browser.page("/panel/deliveries").await;
     assert!(page.html.contains("Nothing has been sent yet."), "{}", page.html);
     let form = page.form(&action);
     let own = stranger
@@ -158,12 +158,12 @@ async fn a_stopped_subscription_gets_nothing_and_anothers_is_not_found() {
     let theirs = form.clone().with("csrf", own.value("csrf").unwrap());
     stranger.browser.post(&theirs).await.expect(404);
     let filtered = format!("/panel/deliveries?subscription={hook}");
-    member.browser.open(&filtered).await.expect(200);
+    member.browser.page(&filtered).await;
     stranger.browser.open(&filtered).await.expect(404);
     let ending = format!("/panel/connections/{}/disconnect", partner.client_id);
-    let page = member.browser.open("/panel/connections").await.expect(200);
-    member.browser.submit(&page.form(&ending)).await.expect(200);
-    let told = member.browser.submit(&form).await.expect(200);
+    let page = member.browser.page("/panel/connections").await;
+    member.browser.sent(&page.form(&ending)).await;
+    let told = member.browser.sent(&form).await;
     assert!(
         told.html
             .contains("<p class=\"warning\" role=\"status\">Nothing was sent")

@@ -50,7 +50,7 @@ async fn every_process_knows_it_and_its_end() {
         elsewhere.cookies = member.browser.cookies.clone();
         assert!(elsewhere.is_in().await);
         // A link signs nobody out.
-        member.browser.open("/panel/sign-out").await.expect(200);
+        member.browser.page("/panel/sign-out").await;
         assert!(member.browser.is_in().await);
         let form = member.browser.open("/panel/account").await.form(action);
         let answer = member.browser.post(&form).await.expect(303);

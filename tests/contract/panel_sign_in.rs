@@ -13,7 +13,7 @@ async fn the_right_password_opens_a_session_under_a_new_secret() {
     let world = world().await;
     let member = world.member().await;
     let mut browser = world.visitor();
-    let page = browser.open("/panel/sign-in").await.expect(200);
+    let page = browser.page("/panel/sign-in").await;
     let before = browser.cookies.clone();
     assert_eq!(before.len(), 1, "{before:?}");
     let form = sign_in_form(&page, &member.seller.email.to_uppercase(), PASSWORD);
@@ -25,7 +25,7 @@ async fn the_right_password_opens_a_session_under_a_new_secret() {
     let by_http = !cookie.contains("Secure") && !cookie.contains("Domain");
     assert!(by_http, "on a loopback address: {cookie}");
     assert_ne!(browser.cookies, before);
-    browser.open("/panel/applications").await.expect(200);
+    browser.page("/panel/applications").await;
     // The secret of before is worth nothing.
     let mut planted = world.visitor();
     planted.cookies = before;
@@ -59,7 +59,7 @@ async fn unknown_wrong_closed_and_passwordless_read_the_same_and_take_the_same_w
         (&passwordless.email, ""),
         (&passwordless.email, PASSWORD),
     ] {
-        let page = world.visitor().sign_in(email, password).await.expect(422);
+        let page = world.sign_in(email, password, 422).await;
         let form = page.form("/panel/sign-in");
         page.hides(PASSWORD);
         seen.push(
@@ -113,10 +113,10 @@ async fn an_attacked_account_is_slow_and_its_owner_gets_in() {
     let email = world.member().await.seller.email;
     world.stop_clock("2040-01-01T12:00:00Z").await;
     for _ in 0..5 {
-        world.visitor().sign_in(&email, WRONG).await.expect(422);
+        world.sign_in(&email, WRONG, 422).await;
     }
     let began = Instant::now();
-    world.visitor().sign_in(&email, PASSWORD).await.expect(200);
+    world.sign_in(&email, PASSWORD, 200).await;
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
 }
 
@@ -132,7 +132,7 @@ async fn it_leads_nowhere_else() {
         "/panel/account",
     ] {
         let mut browser = world.visitor();
-        let page = browser.open(path).await.expect(200);
+        let page = browser.page(path).await;
         assert!(page.path.starts_with("/panel/sign-in"), "{}", page.path);
         let page = browser.submit(&sign_in_form(&page, &email, PASSWORD)).await;
         assert_eq!(page.expect(200).path, path);
@@ -145,7 +145,7 @@ async fn it_leads_nowhere_else() {
         "request=%0d%0aLocation:%20https://evil.example",
     ] {
         let mut browser = world.visitor();
-        let page = browser.open(&format!("/panel/sign-in?{evil}")).await.expect(200);
+        let page = browser.page(&format!("/panel/sign-in?{evil}")).await;
         let mut form = sign_in_form(&page, &email, PASSWORD);
         let (name, value) = evil.split_once('=').unwrap();
         if form.value(name).is_none() {

@@ -21,7 +21,7 @@ async fn a_days_calls_are_told_by_status_with_how_much_of_the_limit_is_used() {
     let mut member = world.member().await;
     let own = world.partner(&member.seller, &["offers:read"]).await;
     let path = format!("/panel/applications/{}", own.client_id);
-    let page = member.browser.open(&path).await.expect(200);
+    let page = member.browser.page(&path).await;
     assert_eq!(rows(&page), "", "{}", page.html);
     // By its own token and by that of somebody who has consented.
     let token = world.token(&own).await;

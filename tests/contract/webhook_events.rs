@@ -91,10 +91,7 @@ async fn everybody_hears_what_is_theirs_and_asked_for() {
     let (other, others, _) = world.subscribed().await;
     let second = world.hook(&own.token, &receiver).await;
     let few = Receiver::start().await;
-    world
-        .subscribe_to(&own.token, &few.url, &["order.shipped"])
-        .await
-        .expect(201);
+    world.subscription(&own.token, &few.url, &["order.shipped"]).await;
     // One order of both sellers, paid: each hears of its own part.
     let mut lines = Vec::new();
     for seller in [&own.seller, &other.seller] {
@@ -159,9 +156,8 @@ async fn the_last_hundred_are_kept_in_view_newest_first() {
     let world = World::with(PROGRAM, local_receivers).await;
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     world
-        .subscribe_to(&own.token, &receiver.url, &["order.created"])
-        .await
-        .expect(201);
+        .subscription(&own.token, &receiver.url, &["order.created"])
+        .await;
     let hook = ids(&world.read(&own.token, "/v1/webhooks").await).remove(0);
     let offer = world.any_offer(&own.seller, json!({"stock": 1_000})).await;
     for _ in 0..103 {

@@ -99,9 +99,9 @@ impl Subscribed {
             "application" => world.delete_application(&own.application).await,
             "account" => world.close(&own.seller.id).await,
             _ => {
-                let page = self.browser.open("/panel/connections").await.expect(200);
+                let page = self.browser.page("/panel/connections").await;
                 let action = format!("/panel/connections/{}/disconnect", own.application.client_id);
-                self.browser.submit(&page.form(&action)).await.expect(200);
+                self.browser.sent(&page.form(&action)).await;
             }
         }
     }

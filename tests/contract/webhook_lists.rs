@@ -18,10 +18,9 @@ async fn the_list_is_whole_and_an_end_is_an_end() {
     let mut made = Vec::new();
     for _ in 0..3 {
         let hook = world
-            .subscribe_to(&own.token, "http://127.0.0.1:9/", &EVENTS)
-            .await
-            .expect(201);
-        made.push(text(&hook.json(), "id"));
+            .subscription(&own.token, "http://127.0.0.1:9/", &EVENTS)
+            .await;
+        made.push(text(&hook, "id"));
     }
     assert_eq!(listed(&world, &own.token).await, made, "oldest first");
     let some = world.read(&own.token, "/v1/webhooks?fields=url,url").await;

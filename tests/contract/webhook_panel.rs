@@ -69,8 +69,8 @@ async fn failed_deliveries_are_found_and_each_failure_is_explained() {
         &without_tls,
         "https://moved.example/",
     ] {
-        let made = world.subscribe_to(&own.token, url, &EVENTS).await.expect(201);
-        hooks.push(id(&made.json()));
+        let made = world.subscription(&own.token, url, &EVENTS).await;
+        hooks.push(id(&made));
     }
     names.forgets("moved.example");
     world.any_order(&own.seller).await;
@@ -81,8 +81,8 @@ async fn failed_deliveries_are_found_and_each_failure_is_explained() {
     let (delivered, failed) = deliveries.split_first().unwrap();
     assert_eq!(delivered["response_status"], 204);
 
-    let all = member.browser.open(PAGE).await.expect(200);
-    let only = member.browser.open(&format!("{PAGE}?failed=1")).await.expect(200);
+    let all = member.browser.page(PAGE).await;
+    let only = member.browser.page(&format!("{PAGE}?failed=1")).await;
     for delivery in &deliveries {
         all.shows(&id(delivery));
     }
@@ -97,7 +97,7 @@ async fn failed_deliveries_are_found_and_each_failure_is_explained() {
     for ((hook, delivery), words) in hooks[1..].iter().zip(failed).zip(explained) {
         only.shows(&id(delivery));
         let one = format!("{PAGE}?failed=1&subscription={hook}");
-        let one = member.browser.open(&one).await.expect(200);
+        let one = member.browser.page(&one).await;
         for told in [words, &id(delivery), "1 of 6"] {
             one.shows(told);
         }
@@ -116,10 +116,10 @@ async fn a_delivery_made_again_is_one_of_its_own() {
     receiver.answers_first(&[Reply::Status(500)]);
     world.any_order(&own.seller).await;
     let first = world.attempted(&own.token, &hook, 1).await;
-    let page = member.browser.open(&format!("{PAGE}?failed=1")).await.expect(200);
+    let page = member.browser.page(&format!("{PAGE}?failed=1")).await;
     page.hides(&secret);
     let form = page.form(&format!("{PAGE}/{}/again", id(&first)));
-    let told = member.browser.submit(&form).await.expect(200);
+    let told = member.browser.sent(&form).await;
     assert!(
         told.path.starts_with(&format!("{PAGE}?failed=1")),
         "{}",
@@ -144,7 +144,7 @@ async fn a_delivery_made_again_is_one_of_its_own() {
     assert_eq!(history[0]["id"], two.delivery());
     assert_eq!(history[1], first, "the earlier one goes its own way");
     // The form sent once more does nothing more.
-    member.browser.submit(&form).await.expect(200);
+    member.browser.sent(&form).await;
     assert_eq!(world.history(&own.token, &hook).await.len(), 2);
 }
 
@@ -154,8 +154,8 @@ async fn press_until(member: &mut Member, action: &str, words: [&str; 2], most: 
     let [done, told] = words;
     let mut last = None;
     for sent in 0..=2 * most {
-        let form = member.browser.open(PAGE).await.expect(200).form(action);
-        let page = member.browser.submit(&form).await.expect(200);
+        let form = member.browser.page(PAGE).await.form(action);
+        let page = member.browser.sent(&form).await;
         if page.html.contains(told) {
             assert!(sent >= most, "{sent}");
             return (last.unwrap(), sent);
@@ -179,7 +179,7 @@ async fn test_events_are_sent_and_signed_and_not_without_end() {
     assert_eq!(arrived[0].event(), EVENTS[0]);
     arrived[0].is_signed_by(&secret).await;
     // What the form did it has done, however many were sent since.
-    let told = member.browser.submit(&last).await.expect(200);
+    let told = member.browser.sent(&last).await;
     told.shows(words[0]);
     tokio::time::timeout(Duration::from_millis(300), receiver.has(sent + 1))
         .await
@@ -195,7 +195,7 @@ async fn deliveries_are_not_repeated_without_end_and_only_what_is_sent_counts() 
     world.any_order(&own.seller).await;
     let first = world.attempted(&own.token, &hook, 1).await;
     let action = format!("{PAGE}/{}/again", id(&first));
-    let mut unknown = member.browser.open(PAGE).await.expect(200).form(&action);
+    let mut unknown = member.browser.page(PAGE).await.form(&action);
     unknown.action = format!("{PAGE}/{}/again", Uuid::nil());
     for _ in 0..40 {
         member.browser.submit(&unknown).await.expect(404);

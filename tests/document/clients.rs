@@ -25,9 +25,8 @@ struct Market {
 impl Market {
     async fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let arguments = ["--webhook-addresses", "any"];
-        let sandbox = Sandbox::start(PROGRAM, &folder.path().join("sandbox"), &arguments, &[]).await;
-        let base = sandbox.credentials["base_url"].as_str().unwrap();
+        let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
+        let base = sandbox.text("base_url");
         let served = Client::new().get(&format!("{base}/openapi.json")).send().await;
         let document = folder.path().join("openapi.json");
         std::fs::write(&document, &served.bytes).unwrap();

@@ -1,6 +1,6 @@
 //! A sandbox with the marketplace's side of it, and what stands between it and an example, in both directions.
 
-use blackbox::{Between, Sandbox, eventually};
+use blackbox::{Between, Sandbox, text, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -31,20 +31,11 @@ pub(crate) struct Shop {
 impl Shop {
     pub(crate) async fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let sandbox = Sandbox::start(
-            PROGRAM,
-            &folder.path().join("sandbox"),
-            &["--webhook-addresses", "any"],
-            &[],
-        )
-        .await;
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
         Self {
-            calls: Between::start(sandbox.credentials["base_url"].as_str().unwrap()).await,
+            calls: Between::start(&sandbox.text("base_url")).await,
             events: Between::start(&format!("http://127.0.0.1:{port}")).await,
             port,
             client: Client::new(),
@@ -98,10 +89,9 @@ impl Shop {
 
     /// A request to the marketplace's own side, which has no rate limit.
     fn at_the_office(&self, method: Method, path: &str) -> Request {
-        let url = self.sandbox.credentials["backoffice_url"].as_str().unwrap();
-        let operator = self.sandbox.credentials["backoffice_token"].as_str().unwrap();
-        let request = self.client.request(method, &format!("{url}{path}"));
-        request.bearer(operator)
+        let url = format!("{}{path}", self.sandbox.text("backoffice_url"));
+        let request = self.client.request(method, &url);
+        request.bearer(&self.sandbox.text("backoffice_token"))
     }
 
     /// Something that the marketplace does.
@@ -115,7 +105,7 @@ impl Shop {
             "seller_id": self.seller()["id"], "offer_id": self.seller()["examples"]["offer"], "quantity": 1,
         }]);
         let placed = self.office("/orders", &json!({"items": items})).await.expect(201);
-        let order = placed.json()["order_id"].as_str().unwrap().to_owned();
+        let order = text(&placed.json(), "order_id");
         let paid = format!("/orders/{order}/payment");
         self.office(&paid, &json!({})).await.expect(200);
         order
@@ -124,15 +114,12 @@ impl Shop {
     /// The status of an order as a whole.
     pub(crate) async fn status(&self, order: &str) -> String {
         let request = self.at_the_office(Method::GET, &format!("/orders/{order}"));
-        let read = request.send().await.expect(200).json();
-        read["status"].as_str().unwrap().to_owned()
+        text(&request.send().await.expect(200).json(), "status")
     }
 
     /// Waits until an order is shipped.
     pub(crate) async fn is_shipped(&self, order: &str) {
-        eventually(&format!("the shipment of {order}"), async || {
-            (self.status(order).await == "shipped").then_some(())
-        })
-        .await;
+        let is_so = async || self.status(order).await == "shipped";
+        until(&format!("the shipment of {order}"), is_so).await;
     }
 }

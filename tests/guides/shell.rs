@@ -3,6 +3,7 @@
 use std::{
     fmt::Write as _,
     fs,
+    net::TcpListener,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Stdio,
@@ -33,13 +34,7 @@ pub(crate) struct Ran {
 /// whether the last command succeeded.
 pub(crate) async fn run(root: &Path, page: &Page) -> (Vec<Ran>, bool) {
     let folder = tempfile::tempdir().unwrap();
-    let sandbox = Sandbox::start(
-        PROGRAM,
-        &folder.path().join(".sandbox"),
-        &["--webhook-addresses", "any"],
-        &[],
-    )
-    .await;
+    let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
     for name in ["README.md", "docs"] {
         symlink(root.join(name), folder.path().join(name)).unwrap();
     }
@@ -47,29 +42,21 @@ pub(crate) async fn run(root: &Path, page: &Page) -> (Vec<Ran>, bool) {
     let script = notes.path().join("page.sh");
     fs::write(&script, script_of(page, &sandbox, notes.path())).unwrap();
     let succeeded = bash(&script, folder.path(), &watched_curl(&notes)).await;
-    assert_eq!(
-        sandbox.end(Signal::INT).await,
-        Some(0),
-        "the sandbox of {}",
-        page.name
-    );
+    let ended = sandbox.end(Signal::INT).await;
+    assert_eq!(ended, Some(0), "the sandbox of {}", page.name);
     let begun = (0..page.blocks.len()).take_while(|block| notes.path().join(format!("{block}.out")).exists());
     (begun.map(|block| ran(notes.path(), block)).collect(), succeeded)
 }
 
 /// The commands as they are, but for the ports: the pages name the default ones.
 fn script_of(page: &Page, sandbox: &Sandbox, notes: &Path) -> String {
-    let url = |name: &str| sandbox.credentials[name].as_str().unwrap().to_owned();
-    let own = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut script = "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n".to_owned();
     for (number, block) in page.blocks.iter().enumerate() {
         let commands = block
             .commands
-            .replace("http://127.0.0.1:8080", &url("base_url"))
-            .replace("http://127.0.0.1:8081", &url("backoffice_url"))
+            .replace("http://127.0.0.1:8080", &sandbox.text("base_url"))
+            .replace("http://127.0.0.1:8081", &sandbox.text("backoffice_url"))
             .replace(OWN_RECEIVER, &own.port().to_string());
         let note = notes.join(number.to_string());
         let note = note.display();

@@ -169,6 +169,11 @@ impl World {
         Visitor::new(&self.client, &self.server.base_url)
     }
 
+    /// Signs in from a fresh browser, which is answered so.
+    pub async fn sign_in(&self, email: &str, password: &str, status: u16) -> Page {
+        self.visitor().sign_in(email, password).await.expect(status)
+    }
+
     /// A registered seller with a password, signed in.
     pub async fn member(&self) -> Member {
         let email = format!("member-{}@shop.example", self.next_number());

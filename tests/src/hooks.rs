@@ -114,10 +114,14 @@ impl World {
             .await
     }
 
+    /// Subscribes, and gives what was made.
+    pub async fn subscription(&self, token: &str, url: &str, events: &[&str]) -> Value {
+        self.subscribe_to(token, url, events).await.expect(201).json()
+    }
+
     /// Subscribes a receiver to every event.
     pub async fn hook(&self, token: &str, receiver: &Receiver) -> Hook {
-        let made = self.subscribe_to(token, &receiver.url, &EVENTS).await;
-        let made = made.expect(201).json();
+        let made = self.subscription(token, &receiver.url, &EVENTS).await;
         Hook {
             id: text(&made, "id"),
             secret: text(&made, "secret"),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use testkit::{Answer, Client};
 use tokio::process::{Child, Command};
 
-use crate::{Finished, documented, run};
+use crate::{Finished, documented, run, text};
 
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -45,6 +45,18 @@ impl Sandbox {
         let [.., folder] = arguments;
         assert!(refused.stderr.contains(folder), "{}", refused.output());
         refused
+    }
+
+    /// Starts one in a folder, which delivers to receivers on the loopback.
+    pub async fn open(program: &str, folder: &Path) -> Self {
+        let arguments = ["--webhook-addresses", "any"];
+        Self::start(program, &folder.join(".sandbox"), &arguments, &[]).await
+    }
+
+    /// A text of the credentials.
+    #[track_caller]
+    pub fn text(&self, name: &str) -> String {
+        text(&self.credentials, name)
     }
 
     /// Starts the sandbox on free ports and waits until it is ready.
@@ -91,9 +103,9 @@ impl Sandbox {
                 self.output()
             );
             if let Some(credentials) = read(file).filter(|credentials| Some(credentials) != before) {
-                documented::watch(credentials["base_url"].as_str().expect("a URL"));
-                let url = credentials["backoffice_url"].as_str().expect("a URL");
-                let answer = client.get(&format!("{url}/readyz")).try_send().await;
+                documented::watch(&text(&credentials, "base_url"));
+                let url = format!("{}/readyz", text(&credentials, "backoffice_url"));
+                let answer = client.get(&url).try_send().await;
                 if answer.is_ok_and(|answer| answer.status == 200) {
                     return credentials;
                 }
@@ -114,12 +126,8 @@ impl Sandbox {
 
     /// Reads something of the API.
     pub async fn get(&self, token: &str, path: &str) -> Answer {
-        let base = self.credentials["base_url"].as_str().expect("a URL");
-        Client::new()
-            .get(&format!("{base}{path}"))
-            .bearer(token)
-            .send()
-            .await
+        let url = format!("{}{path}", self.text("base_url"));
+        Client::new().get(&url).bearer(token).send().await
     }
 
     /// Sends a signal and waits for the end; gives the exit code, none where the signal itself ended it.

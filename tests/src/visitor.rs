@@ -163,9 +163,24 @@ impl Visitor {
         self.follow(path, answer).await
     }
 
+    /// A page that is there, wherever the redirects on this site lead to it.
+    pub async fn page(&mut self, path: &str) -> Page {
+        self.open(path).await.expect(200)
+    }
+
+    /// Sends a form, and comes to a page that is there.
+    pub async fn sent(&mut self, form: &Form) -> Page {
+        self.submit(form).await.expect(200)
+    }
+
+    /// [`Self::form`] with a field filled in.
+    pub async fn filled(&mut self, path: &str, name: &str, value: &str) -> Form {
+        self.form(path).await.with(name, value)
+    }
+
     /// The form on a page of this path that goes to the page itself.
     pub async fn form(&mut self, path: &str) -> Form {
-        self.open(path).await.expect(200).form(path)
+        self.page(path).await.form(path)
     }
 
     /// Sends a form and goes where that leads on this site.
