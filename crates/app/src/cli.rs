@@ -13,7 +13,7 @@ use kernel::Clock;
 
 use crate::{
     admin,
-    command::{self, Exit, Unread, block_on, note, print, started},
+    command::{self, Exit, PrintError, block_on, note, print, started},
     config::{Layer, Loaded, Sources, reference},
     external_services::docs_url,
     logging, prometheus,
@@ -138,7 +138,10 @@ enum ConfigCommand {
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::from_arg_matches(&definition().get_matches()).unwrap_or_else(|error| error.exit());
     cli.run().unwrap_or_else(|error| {
-        if error.downcast_ref::<Unread>().is_some_and(Unread::is_broken_pipe) {
+        if error
+            .downcast_ref::<PrintError>()
+            .is_some_and(PrintError::is_broken_pipe)
+        {
             return ExitCode::SUCCESS;
         }
         command::complain(&error);

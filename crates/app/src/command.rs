@@ -19,9 +19,9 @@ use crate::{
 /// The result could not be printed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot print the result")]
-pub(crate) struct Unread(#[source] io::Error);
+pub(crate) struct PrintError(#[source] io::Error);
 
-impl Unread {
+impl PrintError {
     /// Whether the reader went away, as `head` does. That is no failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
@@ -29,12 +29,14 @@ impl Unread {
 }
 
 /// Prints a line, or several, on stdout.
-pub(crate) fn print(text: impl Display) -> Result<(), Unread> {
+pub(crate) fn print(text: impl Display) -> Result<(), PrintError> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(Unread)
+    writeln!(out, "{text}")
+        .and_then(|()| out.flush())
+        .map_err(PrintError)
 }
 
-/// Prints on stderr. That nobody reads it is no failure.
+/// Prints on stderr. A closed stderr is no failure.
 pub(crate) fn note(text: impl Display) {
     drop(writeln!(io::stderr(), "{text}"));
 }

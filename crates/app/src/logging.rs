@@ -33,7 +33,7 @@ const QUIET: [(&str, &str); 2] = [
 
 /// What a pipe takes as a whole (`PIPE_BUF`): with no more at a time, lines of processes that share a pipe are never torn.
 const PIPE_BUF: usize = 4096;
-/// Lines that wait to be written; beyond, whoever logs waits.
+/// Lines in the queue of the writer. When it is full, logging blocks.
 const WAITING_LINES: usize = 1024;
 
 /// Writes the last lines when it is dropped.

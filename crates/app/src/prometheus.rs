@@ -1,4 +1,4 @@
-//! What `/metrics` shows: the table of metrics, the recorder, and the gauges that are read when somebody asks.
+//! What `/metrics` shows: the table of metrics, the recorder, and the gauges that are read at each scrape.
 //!
 //! The table is `docs/operations/metrics.md`. The program reads it at the start: it describes each metric, and names the counters that
 //! begin at 0.
@@ -112,7 +112,7 @@ impl Label {
     }
 }
 
-/// How often samples of histograms move to where they are rendered from. Without it they pile up while nobody asks.
+/// How often samples of histograms move to where they are rendered from. Without it they pile up between scrapes.
 const UPKEEP: Duration = Duration::from_secs(5);
 /// Bounds of the histograms, in seconds.
 const BUCKETS: [f64; 12] = [
@@ -206,7 +206,7 @@ pub(crate) fn set_ready(ready: bool) {
 const QUEUES_EVERY: Duration = Duration::from_secs(10);
 
 /// Measures the queues of work beside requests, once the schema is there; never ends. Every process does so, also one without
-/// workers: somebody has to see that nobody works. An unreadable queue is NaN.
+/// workers: it shows that no worker runs. An unreadable queue is NaN.
 pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
     readiness.reached().await;
     loop {

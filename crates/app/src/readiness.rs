@@ -21,7 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{command::Failure, logging::error_chain, process, prometheus::set_ready, sealing_keys};
 
-/// Longest wait for the database's answer: whoever asks is to be answered within 2 s.
+/// Longest wait for the database's answer: a probe is answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_900);
 /// How much of that comparing the keys may take. It is a handful of short statements, and done once.
 const PATIENCE_WITH_KEYS: Duration = Duration::from_millis(900);
@@ -117,7 +117,7 @@ impl Readiness {
         set_ready(false);
     }
 
-    /// Waits until the database was found ready for the first time, by whoever looked.
+    /// Waits until any check has found the database ready.
     pub(crate) async fn reached(&self) {
         // The sender lives as long as this value, so the wait ends only so.
         let _ = self.reached.subscribe().wait_for(|reached| *reached).await;
@@ -127,7 +127,7 @@ impl Readiness {
     /// that it found at its start.
     pub(crate) async fn watch(&self) -> TooOld {
         loop {
-            // A task of its own: a panic is logged, and takes nothing else along. It ends with whoever waits for it.
+            // A task of its own: a panic is logged and stops nothing else. It ends when its caller stops waiting.
             let watching = self.clone();
             match AbortOnDropHandle::new(tokio::spawn(async move { watching.watch_once().await })).await {
                 Ok(too_old) => return too_old,
@@ -178,8 +178,8 @@ impl Readiness {
         Ok(state)
     }
 
-    /// Holds the keys against a few of the values that are stored, at the start and never again: what others seal later, with
-    /// keys that this process lacks, is told where it does not open.
+    /// Holds the keys against a few of the values that are stored, at the start and never again: what mismatched seal later, with
+    /// keys that this process lacks, is logged where it does not open.
     async fn compare_keys(&self) -> Result<(), State> {
         let values = self.database.sealed_values();
         let Ok(compared) = timeout(PATIENCE_WITH_KEYS, sealing_keys::compare(&values, &self.sealer)).await
@@ -191,8 +191,8 @@ impl Readiness {
         };
         let compared = compared.map_err(|error| self.unreachable(error_chain(&error)))?;
         let refused = compared.refuse_sealing(&self.sealer);
-        refused.map_err(|other| State::OtherKey(other.to_string()))?;
-        compared.tell();
+        refused.map_err(|other| State::MismatchedKey(other.to_string()))?;
+        compared.log();
         Ok(())
     }
 
@@ -223,7 +223,7 @@ const READY: State = State::Schema(SchemaState::Ready);
 #[derive(Debug, PartialEq, Eq)]
 enum State {
     Schema(SchemaState),
-    OtherKey(String),
+    MismatchedKey(String),
     Unreachable {
         cause: String,
         advice: Option<&'static str>,
@@ -235,7 +235,7 @@ impl State {
     fn not_ready(&self) -> Option<String> {
         match self {
             Self::Schema(state) => unfit(state),
-            Self::OtherKey(reason) => Some(reason.clone()),
+            Self::MismatchedKey(reason) => Some(reason.clone()),
             Self::Unreachable { advice: None, .. } => Some("the database cannot be reached".to_owned()),
             Self::Unreachable {
                 advice: Some(advice), ..

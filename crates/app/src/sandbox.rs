@@ -10,7 +10,7 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use self::{
     data_dir::{Credentials, DataDir},
-    database::Home,
+    database::SandboxDatabase,
 };
 use crate::{
     command::print,
@@ -52,7 +52,10 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
 }
 
 /// The service, its database, what to print once it serves, and the folder, which is in use until this is dropped.
-async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<(Service, Home, String, DataDir)> {
+async fn prepare(
+    loaded: Loaded,
+    options: Options,
+) -> anyhow::Result<(Service, SandboxDatabase, String, DataDir)> {
     let data_dir = DataDir::open(&options.data_dir)?;
     let mut config = loaded.config.clone();
     let (public, backoffice) = bind(&mut config, &options)?;
@@ -69,10 +72,10 @@ async fn prepare(loaded: Loaded, options: Options) -> anyhow::Result<(Service, H
     if config.keys.sealing.0.is_empty() {
         config.keys.sealing = List(vec![data_dir.sealing_key()?]);
     }
-    let home = Home::open(&loaded, &data_dir, options.fresh).await?;
+    let home = SandboxDatabase::open(&loaded, &data_dir, options.fresh).await?;
     config.database.url = Some(home.url.clone().into());
     let database = wiring::database(&config)?;
-    home.make_ready(&database, &data_dir).await?;
+    home.migrate_and_mark(&database, &data_dir).await?;
     let known = seed::seed_once(&database, &data_dir).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),

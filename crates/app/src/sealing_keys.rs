@@ -2,11 +2,9 @@
 //!
 //! A key that is not configured, or is another one than its id says, leaves values unreadable and harms nothing: processes that
 //! have the right one go on opening them, and so does this one once it has it. But where such a key is the first one, it harms with
-//! everything that it seals, since nobody can tell any more which of the two a value needs: nothing is begun with it.
+//! everything that it seals, since a value no longer shows which of the two it needs: the service does not become ready.
 
-use std::collections::BTreeMap;
-
-use adapter_postgres::{SealedSample, SealedValues};
+use adapter_postgres::SealedValues;
 use adapter_sealing::KeyRing;
 use kernel::StoreError;
 
@@ -14,10 +12,10 @@ use kernel::StoreError;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
     /// Ids under which another key is configured than the one that has sealed what is stored.
-    pub(crate) others: Vec<String>,
+    pub(crate) mismatched: Vec<String>,
     /// Ids of keys that have sealed what is stored and are not configured.
     pub(crate) missing: Vec<String>,
-    /// Whether the key that seals is among the others.
+    /// Whether the key that seals is among the mismatched.
     seals: bool,
 }
 
@@ -27,37 +25,33 @@ pub(crate) struct Comparison {
     "`keys.sealing` begins with another key than the one that has sealed what is stored under its id {0:?}: put that one in its \
      place, or give this one an id of its own"
 )]
-pub(crate) struct OtherKey(String);
+pub(crate) struct MismatchedKey(String);
 
 /// Opens a few values of each key.
 pub(crate) async fn compare(values: &SealedValues, ring: &KeyRing) -> Result<Comparison, StoreError> {
-    Ok(judge(ring, &values.sample().await?))
-}
-
-fn judge(ring: &KeyRing, sample: &BTreeMap<String, SealedSample>) -> Comparison {
     let mut comparison = Comparison::default();
-    for (id, found) in sample {
-        if !ring.ids().any(|configured| configured == id) {
-            comparison.missing.push(id.clone());
+    for (id, found) in values.sample().await? {
+        if !ring.ids().any(|configured| *configured == *id) {
+            comparison.missing.push(id);
         } else if found.opened == 0 {
             comparison.seals |= id == ring.first_id();
-            comparison.others.push(id.clone());
+            comparison.mismatched.push(id);
         }
     }
-    comparison
+    Ok(comparison)
 }
 
 impl Comparison {
     /// Fails where the key that seals is another one than its id says.
-    pub(crate) fn refuse_sealing(&self, ring: &KeyRing) -> Result<(), OtherKey> {
+    pub(crate) fn refuse_sealing(&self, ring: &KeyRing) -> Result<(), MismatchedKey> {
         if self.seals {
-            return Err(OtherKey(ring.first_id().to_owned()));
+            return Err(MismatchedKey(ring.first_id().to_owned()));
         }
         Ok(())
     }
 
-    /// Tells the log what cannot be read.
-    pub(crate) fn tell(&self) {
+    /// Logs what cannot be read.
+    pub(crate) fn log(&self) {
         if !self.missing.is_empty() {
             tracing::error!(
                 keys = ?self.missing,
@@ -65,9 +59,9 @@ impl Comparison {
                  `seller-api admin keys status` counts what each key seals"
             );
         }
-        if !self.others.is_empty() {
+        if !self.mismatched.is_empty() {
             tracing::error!(
-                keys = ?self.others,
+                keys = ?self.mismatched,
                 "keys in `keys.sealing` do not open what is stored under their ids: put the right ones in their place"
             );
         }

@@ -91,7 +91,7 @@ impl Tls {
                     _ = due.tick() => false,
                 };
                 for certificate in &mut certificates {
-                    certificate.read_again(asked).await;
+                    certificate.reload(asked).await;
                 }
             }
         };
@@ -213,7 +213,7 @@ impl Certificate {
     }
 
     /// Serves what the files hold now, if it changed or if it was asked for.
-    async fn read_again(&mut self, asked: bool) {
+    async fn reload(&mut self, asked: bool) {
         let section = self.files.section;
         match self.files.read().await {
             Ok(pair) => {
@@ -250,7 +250,7 @@ impl Certificate {
         }
         let now = self.clock.now();
         let validity = validity(from, to, now);
-        if !is_to_be_warned_of(validity, now, &mut self.warned) {
+        if !should_warn(validity, now, &mut self.warned) {
             return;
         }
         let (section, certificate) = (self.files.section, self.files.certificate.display());
@@ -274,11 +274,7 @@ fn validity(from: DateTime<Utc>, to: Option<DateTime<Utc>>, now: DateTime<Utc>) 
 }
 
 /// True once a day for each trouble.
-fn is_to_be_warned_of(
-    validity: Validity,
-    now: DateTime<Utc>,
-    warned: &mut Option<(Validity, NaiveDate)>,
-) -> bool {
+fn should_warn(validity: Validity, now: DateTime<Utc>, warned: &mut Option<(Validity, NaiveDate)>) -> bool {
     let today = Some((validity, now.date_naive()));
     validity != Validity::Valid && std::mem::replace(warned, today) != today
 }

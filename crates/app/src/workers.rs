@@ -19,9 +19,9 @@ use tokio::select;
 use self::{
     deliveries::{Deliveries, Reconciliation},
     housekeeping::{Cleaning, Usage},
-    mails::{Mails, Watched},
+    mails::{LoggingMailer, Mails},
     parcels::{Parcels, QuotaLimitedCarriers},
-    routine::{Routine, keep_doing},
+    routine::{Routine, run_routine},
 };
 use crate::{
     config::Period,
@@ -47,7 +47,7 @@ pub(crate) fn start(shared: &Shared) {
 
 /// Starts what every process that serves does, with workers or without: the calls that it counts are kept.
 pub(crate) fn start_counting(shared: &Shared) {
-    shared.keep_doing(shared.usage_counts());
+    shared.run_routine(shared.usage_counts());
 }
 
 /// Keeps the last calls of a process that serves no more.
@@ -87,7 +87,7 @@ impl Shared {
             Arc::new(QuotaLimitedCarriers::new(Arc::clone(carriers), clock, limit))
         };
         for _ in 0..PARCEL_LANES {
-            self.keep_doing(Parcels {
+            self.run_routine(Parcels {
                 queue: self.database.tracking_queue(),
                 carriers: Arc::clone(&carriers),
                 units: self.database.units(),
@@ -96,7 +96,7 @@ impl Shared {
             });
         }
         self.deliver_webhooks();
-        self.keep_doing(Cleaning {
+        self.run_routine(Cleaning {
             database: self.database.clone(),
             buyers_after: self.config.retention.buyer_data.map(Period::time_delta),
         });
@@ -104,21 +104,21 @@ impl Shared {
     }
 
     fn send_mails(&self, mailer: &Arc<dyn Mailers>) {
-        self.keep_doing(Mails::<ShipmentMail> {
+        self.run_routine(Mails::<ShipmentMail> {
             queue: self.database.mail_queue(),
-            mailer: Watched::new(mailer.clone()),
+            mailer: LoggingMailer::new(mailer.clone()),
             randomness: self.randomness.clone(),
         });
-        self.keep_doing(Mails::<AccountMail> {
+        self.run_routine(Mails::<AccountMail> {
             queue: self.database.account_mail_queue(),
-            mailer: Watched::new(mailer.clone()),
+            mailer: LoggingMailer::new(mailer.clone()),
             randomness: self.randomness.clone(),
         });
     }
 
     fn deliver_webhooks(&self) {
         let (config, external) = (&self.config.webhooks, &self.external);
-        self.keep_doing(Deliveries {
+        self.run_routine(Deliveries {
             queues: self.database.subscription_queues(),
             sender: external.receivers.clone(),
             randomness: self.randomness.clone(),
@@ -128,16 +128,16 @@ impl Shared {
             slots: config.slots(),
             tasks: self.tasks.clone(),
         });
-        self.keep_doing(Reconciliation {
+        self.run_routine(Reconciliation {
             queues: self.database.subscription_queues(),
         });
     }
 
-    fn keep_doing<R: Routine>(&self, routine: R) {
+    fn run_routine<R: Routine>(&self, routine: R) {
         let randomness: Arc<dyn Randomness> = self.randomness.clone();
         drop(
             self.tasks
-                .run(keep_doing(Arc::new(routine), self.tasks.clone(), randomness)),
+                .run(run_routine(Arc::new(routine), self.tasks.clone(), randomness)),
         );
     }
 }

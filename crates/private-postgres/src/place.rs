@@ -29,7 +29,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Oneself. For root: the owner of the files that there are, else the account `postgres`, else `nobody`.
+    /// The process's own account. For root: the owner of existing files, else the account `postgres`, else `nobody`.
     fn choose(existing: Option<&PathBuf>) -> Result<Self, Error> {
         if !geteuid().is_root() {
             return Ok(Self {

@@ -156,7 +156,7 @@ impl Listener {
     }
 }
 
-/// Sets what every response tells the browser.
+/// Sets the security headers of every response.
 fn secure(headers: &mut HeaderMap, path: &str, is_https: bool) {
     let policy = if path == REFERENCE_PAGE {
         REFERENCE_POLICY

@@ -31,12 +31,7 @@ const PAGES: [(&str, &str, &str, &str); 12] = [
     (BACKGROUND, "docs/development/decisions.md", "decisions", ""),
     (BACKGROUND, "docs/development/architecture.md", "architecture", ""),
     (BACKGROUND, "docs/development/reliability.md", "reliability", ""),
-    (
-        BACKGROUND,
-        "docs/development/security.md",
-        "security-measures",
-        "",
-    ),
+    (BACKGROUND, MEASURES, "security-measures", ""),
     (BACKGROUND, SECURITY, "security", "Reporting a weakness"),
 ];
 /// Every other Markdown file below these folders is a page among the guides; the address is the path.
@@ -47,6 +42,7 @@ const GUIDE_LIST: &str = "docs/guide/README.md";
 
 const README: &str = "README.md";
 const SECURITY: &str = "SECURITY.md";
+const MEASURES: &str = "docs/development/security.md";
 
 /// `docs/` of the repository. What a run of the examples leaves behind may hold secrets, and stays out.
 #[derive(Embed)]

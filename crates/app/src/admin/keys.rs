@@ -85,7 +85,7 @@ async fn status(loaded: &Loaded, format: Format) -> anyhow::Result<()> {
     }
     let mut rows = Vec::new();
     for (key, by_column) in counts {
-        let state = if compared.others.contains(&key) {
+        let state = if compared.mismatched.contains(&key) {
             "wrong"
         } else {
             state(&ring, &key)
@@ -140,12 +140,12 @@ async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
         transact(database.units().as_ref(), &Begin(ring.first_id().to_owned())).await?;
     }
     let outcome = values.reseal(ring.first_id(), dry).await?;
-    print(told(&outcome, ring.first_id(), dry, json))?;
-    refuse_rest(&ring, &outcome)
+    print(summary(&outcome, ring.first_id(), dry, json))?;
+    fail_if_incomplete(&ring, &outcome)
 }
 
 /// What became of the secrets: an object for programs, a sentence for people.
-fn told(outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
+fn summary(outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
     let (column, resealed, current) = (WEBHOOK_SECRETS, outcome.resealed, outcome.current);
     if json {
         let object = json!({
@@ -173,7 +173,7 @@ impl Work for Begin {
 }
 
 /// Fails where something was left under another key.
-fn refuse_rest(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> {
+fn fail_if_incomplete(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> {
     let (mut reasons, busy) = (Vec::new(), outcome.busy);
     for (key, count) in &outcome.unopened {
         let why = if state(ring, key) == "missing" {
@@ -185,7 +185,7 @@ fn refuse_rest(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> {
     }
     if busy > 0 {
         reasons.push(format!(
-            "{busy} values were in the hands of others: run this again"
+            "{busy} values were in the hands of mismatched: run this again"
         ));
     }
     if reasons.is_empty() {

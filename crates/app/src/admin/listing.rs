@@ -5,7 +5,7 @@ use std::{fmt::Display, iter};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
-use crate::command::{Unread, note, print};
+use crate::command::{PrintError, note, print};
 
 /// A row of a list.
 pub(super) trait Listed {
@@ -39,7 +39,7 @@ pub(crate) struct Limit {
 
 impl Format {
     /// Prints a list.
-    pub(super) fn list<T: Listed>(self, rows: &[T]) -> Result<(), Unread> {
+    pub(super) fn list<T: Listed>(self, rows: &[T]) -> Result<(), PrintError> {
         if self.json {
             return rows.iter().try_for_each(|row| print(row.object()));
         }
@@ -57,7 +57,7 @@ impl Format {
         rows: &[T],
         limit: Limit,
         next: impl FnOnce(&T) -> String,
-    ) -> Result<(), Unread> {
+    ) -> Result<(), PrintError> {
         self.list(rows)?;
         let last = rows.last().filter(|_| rows.len() == usize::from(limit.limit));
         if let Some(last) = last.filter(|_| !self.json) {
@@ -67,7 +67,7 @@ impl Format {
     }
 
     /// Prints what was changed: the object for programs, a sentence for people.
-    pub(super) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), Unread> {
+    pub(super) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
         if self.json { print(object) } else { print(sentence) }
     }
 }

@@ -15,7 +15,7 @@ use usecases::{
 };
 
 use super::{Confirmation, Format, SellerName, find_application, find_seller};
-use crate::command::{self, Unread, note};
+use crate::command::{self, PrintError, note};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -137,7 +137,7 @@ struct Report {
     /// Lines whose token is not in the database.
     unknown: u64,
     /// Why a line could not be printed. The others are revoked nevertheless.
-    unread: Option<Unread>,
+    print_error: Option<PrintError>,
 }
 
 impl Report {
@@ -147,21 +147,23 @@ impl Report {
         let object = json!({ "line": line, "family": family.to_string(), "revoked": true });
         let sentence = format_args!("line {line}: revoked; the token's family is {family}");
         let printed = format.changed(&object, sentence);
-        self.unread = self.unread.take().or(printed.err());
+        self.print_error = self.print_error.take().or(printed.err());
     }
 
     fn not_revoked(&mut self, format: Format, reason: &str) {
         let line = self.lines;
         let object = json!({ "line": line, "family": Value::Null, "revoked": false, "error": reason });
         let printed = format.changed(&object, format_args!("line {line}: not revoked; {reason}"));
-        self.unread = self.unread.take().or(printed.err());
+        self.print_error = self.print_error.take().or(printed.err());
     }
 
     /// A line without a token weighs more than a token that is not there, which does no harm any more.
     fn end(self) -> anyhow::Result<()> {
         let left = self.malformed + self.unknown;
         if left == 0 && self.revoked > 0 {
-            return self.unread.map_or(Ok(()), |unread| Err(unread.into()));
+            return self
+                .print_error
+                .map_or(Ok(()), |print_error| Err(print_error.into()));
         }
         if left == 0 {
             let none = "stdin holds no token: one begins with ps_at_, ps_rt_ or ps_pt_";
@@ -254,7 +256,7 @@ mod tests {
                 revoked,
                 malformed,
                 unknown,
-                unread: None,
+                print_error: None,
             };
             let ended = report.end().err().as_ref().map(Exit::of);
             assert_eq!(ended, exit, "{revoked} {malformed} {unknown}");

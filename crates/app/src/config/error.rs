@@ -64,14 +64,14 @@ fn problem(error: figment::Error, layers: &Figment) -> Problem {
         Kind::UnknownField(_, known) => unknown(&name, known),
         Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
         Kind::InvalidType(found, _) | Kind::InvalidValue(found, _) if !secret => {
-            format!("must be {wanted}, not {}", given(&found))
+            format!("must be {wanted}, not {}", shown(&found))
         }
         Kind::InvalidType(..) | Kind::InvalidValue(..) => format!("must be {wanted}"),
         _ if secret => "cannot be used".to_owned(),
         other => format!("cannot be used: {other}"),
     };
     Problem {
-        reason: with_given(layers, &name, reason),
+        reason: with_value(layers, &name, reason),
         key: name,
         source: error.metadata.map(|metadata| metadata.name.into_owned()),
     }
@@ -85,7 +85,7 @@ fn key_at(name: &str) -> Option<Key> {
     })
 }
 
-fn given(found: &Actual) -> String {
+fn shown(found: &Actual) -> String {
     match found {
         Actual::Unsigned(number) => number.to_string(),
         Actual::Signed(number) => number.to_string(),
@@ -101,7 +101,7 @@ const LONGEST_SHOWN: usize = 80;
 
 /// The reason with the value that was given, where it says what there must be and not what there is. Never a secret, nor what
 /// may hold one, as addresses of services do before their `@`.
-pub(super) fn with_given(layers: &Figment, key: &str, reason: String) -> String {
+pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String {
     let asks =
         reason.starts_with("must be ") && !reason.starts_with("must be set") && !reason.contains(", not ");
     if !asks || key_at(key).is_some_and(|key| key.is_secret()) {
@@ -122,14 +122,14 @@ const ALIKE: f64 = 0.6;
 /// What is said of an unknown key: the one that was probably meant, and all that are known in its section.
 fn unknown(key: &str, known: &[&str]) -> String {
     let known_here = known.join(", ");
-    match meant(key, known) {
+    match suggestion(key, known) {
         Some(meant) => format!("is unknown; did you mean `{meant}`? Known here are {known_here}"),
         None => format!("is unknown; known here are {known_here}"),
     }
 }
 
 /// The known key that resembles an unknown one the most: a name of the same section, or the same name in another one.
-fn meant(key: &str, known: &[&str]) -> Option<String> {
+fn suggestion(key: &str, known: &[&str]) -> Option<String> {
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let likeness = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
     let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;

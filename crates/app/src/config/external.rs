@@ -558,7 +558,7 @@ impl TracingConfig {
         faults
     }
 
-    /// Refuses the variables of OpenTelemetry beside an endpoint: this program reads none of them, and nobody is to believe otherwise.
+    /// Refuses OpenTelemetry's own variables beside an endpoint: the program ignores them, which would surprise.
     pub(super) fn foreign_variables<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Fault> {
         self.otlp_endpoint.as_ref()?;
         let foreign = names.filter(|name| name.starts_with("OTEL_")).collect::<Vec<_>>();
@@ -572,7 +572,7 @@ impl TracingConfig {
         Some(fault("tracing.otlp_endpoint", reason))
     }
 
-    /// How spans are sent; `None` where nobody traces.
+    /// How spans are exported; `None` without a collector.
     pub fn settings(&self, service_name: &str) -> Option<TelemetrySettings> {
         let ServiceUrl(mut endpoint) = self.otlp_endpoint.clone()?;
         if endpoint.path() == "/" {

@@ -13,7 +13,7 @@ use figment::{
 
 use super::{
     Config, ConfigError, Problem,
-    error::with_given,
+    error::with_value,
     reference::{Key, keys},
 };
 
@@ -143,7 +143,7 @@ impl Sources {
         let names = self.environment.iter().map(|(name, _)| name.as_str());
         faults.extend(config.tracing.foreign_variables(names));
         let problem = |(key, reason): (String, String)| Problem {
-            reason: with_given(&figment, &key, reason),
+            reason: with_value(&figment, &key, reason),
             source: source(&figment, &key),
             key,
         };

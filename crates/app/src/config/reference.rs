@@ -34,7 +34,7 @@ impl Key {
         self.kind.contains("secret")
     }
 
-    /// What a value of another type is told that it must be.
+    /// What the message about a value of the wrong type asks for.
     pub(super) fn wanted(&self) -> String {
         let range = self.range.as_deref().filter(|range| range.starts_with("from "));
         match (self.kind.as_str(), range) {

@@ -291,7 +291,7 @@ fn values_that_do_not_fit_together_are_refused() {
     assert!(both("127.0.0.1:80", "10.0.0.1:80").is_ok());
     assert!(both("127.0.0.1:0", "127.0.0.1:0").is_ok());
 
-    // Nobody reads the variables of OpenTelemetry, and nobody is to believe otherwise.
+    // The program reads no variable of OpenTelemetry.
     let traced = ("SELLER_API__TRACING__OTLP_ENDPOINT", "http://collector:4318");
     let foreign = ("OTEL_TRACES_SAMPLER", "always_on");
     assert!(load(&[foreign]).is_ok());

@@ -169,7 +169,7 @@ impl DataDir {
     }
 }
 
-/// `credentials.json`: everything that was seeded, in clear, for whoever plays with the sandbox and for tools.
+/// `credentials.json`: everything that was seeded, in clear text, for users of the sandbox and for tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Credentials {
     /// The API, without a trailing slash.

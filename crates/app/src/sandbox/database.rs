@@ -1,4 +1,4 @@
-//! The sandbox's database: a private cluster, or one that the user names and that is nobody else's.
+//! The sandbox's database: a private cluster, or a database that the configuration names and nobody else uses.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const MARK: &str = "kind";
 const SANDBOX: &str = "sandbox";
 
 /// Where the data live.
-pub(super) struct Home {
+pub(super) struct SandboxDatabase {
     pub(super) url: String,
     /// Where migrations go.
     direct_url: String,
@@ -36,7 +36,7 @@ pub(super) fn refuse_fresh(loaded: &Loaded) -> anyhow::Result<()> {
     }
 }
 
-impl Home {
+impl SandboxDatabase {
     /// The database that is configured, else a private cluster, started.
     pub(super) async fn open(loaded: &Loaded, data_dir: &DataDir, fresh: bool) -> anyhow::Result<Self> {
         let config = &loaded.config.database;
@@ -61,7 +61,11 @@ impl Home {
     }
 
     /// Migrates the database and marks it as a sandbox; refuses one that holds anything else.
-    pub(super) async fn make_ready(&self, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
+    pub(super) async fn migrate_and_mark(
+        &self,
+        database: &Database,
+        data_dir: &DataDir,
+    ) -> anyhow::Result<()> {
         if let Some(source) = &self.named_in {
             claim(&self.url, source, database, data_dir).await?;
         }
@@ -87,7 +91,7 @@ impl Home {
     }
 }
 
-/// Makes sure that a named database is nobody else's. The note that it was empty stands for a start that is killed between
+/// Fails unless a named database is empty or a sandbox's. The claim records that it was empty, for a start that is killed between
 /// the migrations and the mark.
 async fn claim(url: &str, source: &str, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
     if database

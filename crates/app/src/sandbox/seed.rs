@@ -1,7 +1,7 @@
 //! Seeding, once: all in one transaction, through the use cases.
 //!
-//! Secrets are shown only when they are made, so what is about to be committed is written down first. The database tells at the next
-//! start whether it was committed.
+//! Secrets can be read only when they are created, so the credentials are written to a file before the commit. At the next start the
+//! database shows whether it was committed.
 
 use std::fmt::Display;
 

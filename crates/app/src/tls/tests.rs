@@ -65,7 +65,7 @@ fn a_coming_end_is_warned_of_once_a_day_from_fourteen_days_before_on() {
     for hours in (-24..24 * 20).rev() {
         let now = end - TimeDelta::hours(hours);
         let validity = validity(from, Some(end), now);
-        if is_to_be_warned_of(validity, now, &mut warned) {
+        if should_warn(validity, now, &mut warned) {
             warnings.push((hours, validity));
         }
     }
@@ -82,7 +82,7 @@ async fn the_end_of_a_certificate_and_unusable_files_are_measured() {
     let folder = TempDir::new().unwrap();
     let (certificate, key) = issued(2020, 2030);
     let mut served = loaded(folder.path(), &certificate, &key).await;
-    served.read_again(false).await;
+    served.reload(false).await;
     let measured = || handle.render();
     let end = "tls_certificate_expiry_time_seconds{listener=\"api\"} 1893456000\n";
     assert!(measured().contains(end), "{}", measured());
@@ -95,14 +95,14 @@ async fn the_end_of_a_certificate_and_unusable_files_are_measured() {
     let (longer, its_key) = issued(2020, 2031);
     written(folder.path(), &longer, &key);
     for failures in 1..=3 {
-        served.read_again(false).await;
+        served.reload(false).await;
         let count = format!("tls_reload_failures_total{{listener=\"api\"}} {failures}\n");
         assert!(measured().contains(&count), "{}", measured());
         assert!(measured().contains(end), "{}", measured());
     }
     written(folder.path(), &longer, &its_key);
     for _ in 0..2 {
-        served.read_again(false).await;
+        served.reload(false).await;
         let later = "tls_certificate_expiry_time_seconds{listener=\"api\"} 1924992000\n";
         assert!(measured().contains(later), "{}", measured());
         assert!(

@@ -25,7 +25,7 @@ use webhooks::{
     Refilled, Release, RetrySchedule, Sent, SubscriptionQueues, WebhookSender,
 };
 
-use super::routine::{Routine, Trouble};
+use super::routine::{FailureStreak, Routine};
 
 /// How long a delivery that another process has queued waits at most before this one looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -54,9 +54,9 @@ impl Routine for Deliveries {
         let queues = WatchedQueues::new(Arc::clone(&self.queues), Arc::clone(&self.clock));
         let dispatch = Dispatch {
             queues: &queues,
-            sender: &SpreadSender(Arc::clone(&self.sender)),
+            sender: &SpawningSender(Arc::clone(&self.sender)),
             randomness: &*self.randomness,
-            pulse: &Hinted(&self.queued),
+            pulse: &QueueSignal(&self.queued),
             observer: &queues,
             schedule: self.schedule,
             slots: self.slots,
@@ -67,10 +67,10 @@ impl Routine for Deliveries {
 }
 
 /// Beats at an interval, and at once when this process has queued something.
-struct Hinted<'a>(&'a Notify);
+struct QueueSignal<'a>(&'a Notify);
 
 #[async_trait]
-impl Pulse for Hinted<'_> {
+impl Pulse for QueueSignal<'_> {
     async fn beat(&self) {
         // A hint or the time: either way it is the moment to look.
         let _ = timeout(LOOK_EVERY, self.0.notified()).await;
@@ -107,7 +107,7 @@ const IN_FLIGHT: &str = "webhook_attempts_in_flight";
 struct WatchedQueues {
     queues: Arc<dyn SubscriptionQueues>,
     clock: Arc<dyn Clock>,
-    trouble: Mutex<Trouble>,
+    streak: Mutex<FailureStreak>,
 }
 
 impl WatchedQueues {
@@ -115,23 +115,24 @@ impl WatchedQueues {
         Self {
             queues,
             clock,
-            trouble: Mutex::default(),
+            streak: Mutex::default(),
         }
     }
 
-    /// Failures are told by whoever hears of them as [`Observer`].
+    /// Failures are logged by [`Observer::failed`].
     fn seen<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         if answer.is_ok() {
-            self.with_trouble(|trouble| trouble.is_over(Deliveries::NAME));
+            self.with_streak(|streak| streak.log_recovery(Deliveries::NAME));
         }
         answer
     }
 
-    fn with_trouble(&self, tell: impl FnOnce(&mut Trouble)) {
-        tell(&mut self.trouble.lock().unwrap_or_else(PoisonError::into_inner));
+    fn with_streak(&self, tell: impl FnOnce(&mut FailureStreak)) {
+        tell(&mut self.streak.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// What was postponed, or lost with its worker, has its first attempt later; the end of one tells when it began.
+    /// Measures the first attempt that was made: one that was postponed or lost with its worker does not count. An attempt's end and duration give
+    /// its start.
     fn first_attempt(&self, record: &AttemptRecord) {
         let was_made = record.outcome != Outcome::Failed(Failure::WorkerLost);
         if record.attempt == 0 && was_made {
@@ -188,18 +189,18 @@ impl Observer for WatchedQueues {
 
     fn failed(&self, error: StoreError) {
         let error = error.into();
-        self.with_trouble(|trouble| {
+        self.with_streak(|streak| {
             // The worker has a pause of its own.
-            let _: Duration = trouble.is_told(Deliveries::NAME, &error);
+            let _: Duration = streak.log_failure(Deliveries::NAME, &error);
         });
     }
 }
 
 /// Sends each message in a task of its own, so that the work is spread over all cores, and a panic costs one attempt.
-struct SpreadSender(Arc<dyn WebhookSender>);
+struct SpawningSender(Arc<dyn WebhookSender>);
 
 #[async_trait]
-impl WebhookSender for SpreadSender {
+impl WebhookSender for SpawningSender {
     async fn send(&self, message: &Message) -> Sent {
         let (sender, message, begun) = (Arc::clone(&self.0), message.clone(), Instant::now());
         let span = attempt_span(&message);
@@ -298,7 +299,7 @@ mod tests {
             body: Arc::from(*b"{}"),
             signature: String::new(),
         };
-        let sent = SpreadSender(Arc::new(Clumsy)).send(&message).await;
+        let sent = SpawningSender(Arc::new(Clumsy)).send(&message).await;
         let lost = Outcome::Failed(Failure::WorkerLost);
         assert!(matches!(sent, Sent::Attempted(Attempted { outcome, .. }) if outcome == lost));
     }

@@ -22,7 +22,7 @@ use web::request_span::SPANS;
 use super::routine::Routine;
 use crate::logging::error_chain;
 
-/// How long a mail waits at most before somebody looks, on average half of it.
+/// The interval between two looks at an empty queue.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// How logs and metrics speak of a kind of mail.
@@ -46,7 +46,7 @@ impl Kind for AccountMail {
 /// The worker. A mail that the process's end interrupts is sent again, once its lease has run out.
 pub(super) struct Mails<M> {
     pub(super) queue: Arc<dyn MailQueue<M>>,
-    pub(super) mailer: Watched<M>,
+    pub(super) mailer: LoggingMailer<M>,
     pub(super) randomness: Arc<dyn Randomness>,
 }
 
@@ -85,12 +85,12 @@ const fn name(next: MailStep) -> &'static str {
 }
 
 /// A mailer whose failures are logged: each refusal for good, and the first of failures in a row that may pass.
-pub(super) struct Watched<M> {
+pub(super) struct LoggingMailer<M> {
     mailer: Arc<dyn Mailer<M>>,
     in_trouble: AtomicBool,
 }
 
-impl<M: Kind> Watched<M> {
+impl<M: Kind> LoggingMailer<M> {
     pub(super) fn new(mailer: Arc<dyn Mailer<M>>) -> Self {
         Self {
             mailer,
@@ -100,7 +100,7 @@ impl<M: Kind> Watched<M> {
 }
 
 #[async_trait]
-impl<M: Kind> Mailer<M> for Watched<M> {
+impl<M: Kind> Mailer<M> for LoggingMailer<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
         let span = mail_span(M::ABOUT, mail.id());
         let outcome = self.mailer.send(mail).instrument(span.clone()).await;

@@ -21,14 +21,14 @@ pub(super) trait Routine: Send + Sync + 'static {
     /// What the log calls it.
     const NAME: &'static str;
 
-    /// Does a batch, and tells how long to wait before the next one.
+    /// Does a batch, and returns how long to wait before the next one.
     async fn batch(&self) -> Result<Duration, UnitOfWorkError>;
 }
 
 /// Does the work until the process stops; what was begun then is finished first. Each batch is a task of its own: one that
-/// panics is logged as every panic is, and the next one comes all the same.
-pub(super) async fn keep_doing<R: Routine>(routine: Arc<R>, tasks: Tasks, randomness: Arc<dyn Randomness>) {
-    let mut trouble = Trouble::default();
+/// panics is logged, and the next one follows.
+pub(super) async fn run_routine<R: Routine>(routine: Arc<R>, tasks: Tasks, randomness: Arc<dyn Randomness>) {
+    let mut streak = FailureStreak::default();
     loop {
         let batch = {
             let routine = Arc::clone(&routine);
@@ -36,39 +36,39 @@ pub(super) async fn keep_doing<R: Routine>(routine: Arc<R>, tasks: Tasks, random
         };
         let pause = match batch {
             Ok(Ok(pause)) => {
-                trouble.is_over(R::NAME);
+                streak.log_recovery(R::NAME);
                 pause
             }
-            Ok(Err(error)) => trouble.is_told(R::NAME, &error),
-            Err(_) => trouble.grows(),
+            Ok(Err(error)) => streak.log_failure(R::NAME, &error),
+            Err(_) => streak.next_pause(),
         };
         select! {
             biased;
             () = tasks.stopping() => return,
-            () = sleep(scattered(pause, &*randomness)) => {}
+            () = sleep(with_jitter(pause, &*randomness)) => {}
         }
     }
 }
 
 /// From half the pause to one and a half, so that processes that were started together do not stay in step.
-fn scattered(pause: Duration, randomness: &dyn Randomness) -> Duration {
+fn with_jitter(pause: Duration, randomness: &dyn Randomness) -> Duration {
     let [chance, ..] = randomness.secret();
     pause / 2 + pause * u32::from(chance) / 255
 }
 
 /// Failures in a row.
 #[derive(Default)]
-pub(super) struct Trouble {
+pub(super) struct FailureStreak {
     failures: u32,
     told: bool,
 }
 
-impl Trouble {
+impl FailureStreak {
     /// Logs a failure, unless one before it was, and gives the pause after it.
-    pub(super) fn is_told(&mut self, worker: &'static str, error: &UnitOfWorkError) -> Duration {
+    pub(super) fn log_failure(&mut self, worker: &'static str, error: &UnitOfWorkError) -> Duration {
         let cause = error_chain(error);
         match error {
-            // An outage is told by whoever watches the database.
+            // The readiness check logs outages of the database.
             UnitOfWorkError::Store(StoreError::Unavailable(_)) => {
                 tracing::debug!(worker, cause, "a worker waits for the database");
             }
@@ -79,16 +79,16 @@ impl Trouble {
             }
         }
         metrics::counter!("worker_failures_total", "worker" => worker).increment(1);
-        self.grows()
+        self.next_pause()
     }
 
-    fn grows(&mut self) -> Duration {
+    fn next_pause(&mut self) -> Duration {
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(8));
         self.failures = self.failures.saturating_add(1);
         pause.min(LONGEST_PAUSE)
     }
 
-    pub(super) fn is_over(&mut self, worker: &'static str) {
+    pub(super) fn log_recovery(&mut self, worker: &'static str) {
         if std::mem::take(self).told {
             tracing::info!(worker, "a worker works again");
         }
@@ -132,7 +132,7 @@ mod tests {
         let tasks = Tasks::new(Handle::current());
         let clumsy = Arc::new(Clumsy::default());
         let randomness = Arc::new(SystemRandomness::new());
-        drop(tasks.run(keep_doing(Arc::clone(&clumsy), tasks.clone(), randomness)));
+        drop(tasks.run(run_routine(Arc::clone(&clumsy), tasks.clone(), randomness)));
         clumsy.third.notified().await;
         tasks.stop();
         let drained = timeout(Duration::from_secs(1), tasks.drained()).await;
@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_bound_and_begin_anew_after_a_success() {
-        let mut trouble = Trouble::default();
-        let pauses = [(); 7].map(|()| trouble.grows().as_secs());
+        let mut streak = FailureStreak::default();
+        let pauses = [(); 7].map(|()| streak.next_pause().as_secs());
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
-        trouble.is_over("clumsy");
-        assert_eq!(trouble.grows(), FIRST_PAUSE);
+        streak.log_recovery("clumsy");
+        assert_eq!(streak.next_pause(), FIRST_PAUSE);
     }
 
     #[test]
@@ -153,8 +153,11 @@ mod tests {
         let randomness = SystemRandomness::new();
         let pause = Duration::from_secs(10);
         for _ in 0..100 {
-            let scattered = scattered(pause, &randomness);
-            assert!((pause / 2..=pause * 3 / 2).contains(&scattered), "{scattered:?}");
+            let with_jitter = with_jitter(pause, &randomness);
+            assert!(
+                (pause / 2..=pause * 3 / 2).contains(&with_jitter),
+                "{with_jitter:?}"
+            );
         }
     }
 }
