@@ -11,7 +11,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use accounts::{Email, NewSeller, Seller, SellerName};
@@ -205,11 +205,10 @@ impl Fixture {
 
     /// Waits until somebody waits for a lock.
     pub(crate) async fn somebody_waits(&self) {
-        while self
-            .rows_of("pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
-            .await
-            == 0
-        {
+        let end = Instant::now() + Duration::from_secs(20);
+        let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        while self.rows_of(waiting).await == 0 {
+            assert!(Instant::now() < end, "nobody waits");
             tokio::task::yield_now().await;
         }
     }
