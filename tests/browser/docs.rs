@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     chromium::{Browser, Options},
     driver::Session,
-    looks::{FAULTS, SCHEMES, WIDTHS, folder},
+    looks::look,
     world_and_seller,
 };
 
@@ -179,30 +179,6 @@ async fn the_reference_fits_a_telephone() {
     }
 }
 
-/// What is wrong with the page that the browser shows, in every width and scheme; pictures of it are left beneath the target
-/// folder.
-async fn faults(browser: &Session, name: &str) -> Vec<String> {
-    let mut faults = Vec::new();
-    for width in WIDTHS {
-        let size = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
-        browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
-        for scheme in SCHEMES {
-            let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-            browser.devtools("Emulation.setEmulatedMedia", media).await;
-            let name = format!("docs-{name}-{width}-{scheme}");
-            let file = folder().join(format!("{name}.png"));
-            std::fs::write(file, browser.picture().await).unwrap();
-            // What Scalar looks like is its own.
-            if !name.contains("reference") {
-                let found = browser.call(FAULTS, json!(["en"])).await;
-                let found = found.as_array().unwrap().iter();
-                faults.extend(found.map(|fault| format!("{name}: {}", fault.as_str().unwrap())));
-            }
-        }
-    }
-    faults
-}
-
 #[tokio::test]
 async fn pages_fit_and_can_be_read() {
     let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
@@ -223,7 +199,9 @@ async fn pages_fit_and_can_be_read() {
         ("reference", "/docs/reference"),
     ] {
         browser.go(&world.url(path)).await;
-        found.extend(faults(&browser, name).await);
+        let faults = look(&browser, &format!("docs-{name}")).await;
+        // What Scalar looks like is its own.
+        found.extend(faults.into_iter().filter(|_| name != "reference"));
     }
     assert!(found.is_empty(), "{found:#?}");
 }

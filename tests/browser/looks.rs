@@ -13,9 +13,9 @@ use crate::{
     keyboard, sign_in,
 };
 
-pub(crate) const WIDTHS: [u32; 2] = [360, 1280];
-pub(crate) const SCHEMES: [&str; 2] = ["light", "dark"];
-pub(crate) const FAULTS: &str = concat!(include_str!("colours.js"), include_str!("faults.js"));
+const WIDTHS: [u32; 2] = [360, 1280];
+const SCHEMES: [&str; 2] = ["light", "dark"];
+const FAULTS: &str = concat!(include_str!("colours.js"), include_str!("faults.js"));
 const SCOPES: [&str; 5] = [
     "offers:read",
     "offers:write",
@@ -24,7 +24,7 @@ const SCOPES: [&str; 5] = [
     "settings:write",
 ];
 
-pub(crate) fn folder() -> PathBuf {
+fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
         .unwrap()

@@ -7,11 +7,11 @@ use std::{
     path::Path,
 };
 
-use blackbox::{Receiver, World, listen, local_receivers};
+use blackbox::{Receiver, World, local_receivers};
 use chrono::Utc;
 use testkit::{OwnPostgres, ServerOptions};
 
-use crate::{PROGRAM, ledger::Ledger};
+use crate::{PROGRAM, ledger::Ledger, served_by};
 
 /// Where Debian puts the library that gives one process another clock: into the folder of the machine's architecture, whose name
 /// is made like this for those that the program is built for.
@@ -65,11 +65,11 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
     set_clock(&file, "+0s");
     let postgres = OwnPostgres::start(|options| options).await;
     let mut world = World::over(PROGRAM, postgres.database(), local_receivers).await;
-    let operator_token = world.server.operator_token.clone();
-    let options = with_clock(world.options.clone(), &file);
-    world.server = listen(&options, world.database.url()).await;
-    world.server.operator_token = operator_token;
-    world.server.ready().await;
+    let (options, url) = (
+        with_clock(world.options.clone(), &file),
+        world.database.url().to_owned(),
+    );
+    served_by(&mut world, &options, &url).await;
 
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;

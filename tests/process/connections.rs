@@ -4,29 +4,24 @@
 //! times as many as of the one that is shipped, and no connection adds to them: they are not counted here. The shipped
 //! one as a whole is measured by the bench (`docs/development/performance.md`).
 
-use blackbox::{Wire, request, resident_kib};
+use blackbox::{Wire, resident_kib};
 use serde_json::json;
 
-use crate::world;
+use crate::{me, world};
 
 #[tokio::test]
 async fn two_thousand_kept_connections_add_little() {
     let world = world().await;
     let (_, token) = world.reader().await;
-    let me = world.get(&token, "/v1/me").await.json();
+    let own = world.get(&token, "/v1/me").await.json();
     world
         .adjust(
-            me["app"]["client_id"].as_str().unwrap(),
+            own["app"]["client_id"].as_str().unwrap(),
             &json!({"rate_limit": 100_000}),
         )
         .await
         .expect(200);
-    let bearer = format!("Bearer {token}");
-    let bytes = request(
-        "GET",
-        "/v1/me",
-        &[("user-agent", "App/1.0"), ("authorization", &bearer)],
-    );
+    let bytes = me(&token);
     let before = resident_kib(world.server.id(), "RssAnon");
     let mut wires = Vec::new();
     while wires.len() < 2_000 {

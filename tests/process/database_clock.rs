@@ -169,36 +169,6 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
 }
 
 #[tokio::test]
-async fn a_token_is_judged_by_the_clock_as_it_is() {
-    let world = world().await;
-    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
-    let seller = world.seller().await;
-    let application = world.application(&seller, &["offers:read"]).await;
-    let token = world.token(&application).await;
-    let at = async |hours| {
-        clock
-            .freeze(instant("2040-01-01T12:00:00Z") + TimeDelta::hours(hours))
-            .await;
-    };
-    let me = world.get(&token, "/v1/me").await.expect(200).json();
-    at(12).await;
-    world.get(&token, "/v1/me").await.refused(401, "unauthorized");
-    let late = world.token(&application).await;
-    // It lives again until its end comes again, as long as its row is kept, which is an hour.
-    at(11).await;
-    assert_eq!(world.get(&token, "/v1/me").await.expect(200).json(), me);
-    let later = world.get(&late, "/v1/me").await.expect(200).json();
-    assert_eq!(
-        instant(later["token"]["expires_at"].as_str().unwrap()),
-        instant("2040-01-02T12:00:00Z"),
-        "one that was issued in an hour to come has its own end"
-    );
-    at(12).await;
-    world.get(&token, "/v1/me").await.refused(401, "unauthorized");
-    world.get(&late, "/v1/me").await.expect(200);
-}
-
-#[tokio::test]
 async fn a_minute_that_comes_twice_has_one_window_and_others_have_theirs() {
     let world = world().await;
     let clock = world.stop_clock("2040-01-01T12:00:30Z").await;

@@ -131,32 +131,6 @@ async fn several_workers_deliver_each_event_once() {
 }
 
 #[tokio::test]
-async fn metrics_tell_of_deliveries() {
-    let world = World::with(PROGRAM, local_receivers).await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world.hook(&own.token, &receiver).await;
-    world.any_order(&own.seller).await;
-    world.attempted(&own.token, &hook, 1).await;
-    let metrics = world
-        .client
-        .get(&format!("{}/metrics", world.server.backoffice_url))
-        .send()
-        .await;
-    let metrics = String::from_utf8(metrics.expect(200).bytes).unwrap();
-    for line in [
-        "webhook_deliveries_total{fate=\"delivered\"} 1",
-        "webhook_lanes_claimed_total 1",
-        "webhook_attempts_in_flight 0",
-        "webhook_first_attempt_delay_seconds_count 1",
-    ] {
-        assert!(
-            metrics.lines().any(|other| other == line),
-            "{line} is not in:\n{metrics}"
-        );
-    }
-}
-
-#[tokio::test]
 async fn dangerous_settings_are_told_loudly_and_are_none_by_themselves() {
     let anywhere = "webhooks may go to ANY address";
     let anybody = "ANYBODY is believed";

@@ -55,6 +55,7 @@ mod webhook_guide;
 mod workers;
 
 use blackbox::{Finished, World, run};
+use testkit::ServerOptions;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
@@ -67,4 +68,19 @@ async fn world() -> World {
 async fn cli(world: &World, words: &str) -> Finished {
     let words: Vec<_> = words.split_whitespace().collect();
     run(PROGRAM, &words, &[("DATABASE_URL", world.database.url())]).await
+}
+
+/// `GET /v1/me` with a token, byte for byte.
+fn me(token: &str) -> String {
+    let bearer = format!("Bearer {token}");
+    let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
+    blackbox::request("GET", "/v1/me", &headers)
+}
+
+/// Puts a server with these settings, which reaches the database at `url`, into the place of the world's own.
+async fn served_by(world: &mut World, options: &ServerOptions, url: &str) {
+    let operator_token = world.server.operator_token.clone();
+    world.server = blackbox::listen(options, url).await;
+    world.server.operator_token = operator_token;
+    world.server.ready().await;
 }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blackbox::{Wire, World, eventually, request, requests};
+use blackbox::{Receiver, Wire, World, eventually, local_receivers, request, requests};
 use seller_api::prometheus::{Kind, Label, table};
 use serde_json::Value;
 use testkit::{Client, TestDatabase, TestServer};
 
-use crate::{PROGRAM, world};
+use crate::PROGRAM;
 
 /// One value, by name and labels.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +93,11 @@ fn value(found: &BTreeMap<Series, f64>, name: &str, labels: &[(&str, &str)]) -> 
 
 #[tokio::test]
 async fn what_is_shown_is_what_the_table_tells() {
-    let world = world().await;
+    let world = World::with(PROGRAM, local_receivers).await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    let hook = world.hook(&own.token, &receiver).await;
+    world.any_order(&own.seller).await;
+    world.attempted(&own.token, &hook, 1).await;
     let (_, token) = world.reader().await;
     for path in ["/v1/me", "/v1/offers", "/v1/offers?limit=1"] {
         world.get(&token, path).await.expect(200);
@@ -108,6 +112,16 @@ async fn what_is_shown_is_what_the_table_tells() {
     };
     let found = eventually("a look at the queues", looked).await;
     is_told(&found);
+    for (name, labels, is) in [
+        ("webhook_deliveries_total", &[("fate", "delivered")][..], 1.0),
+        ("webhook_lanes_claimed_total", &[], 1.0),
+        ("webhook_attempts_in_flight", &[], 0.0),
+        ("webhook_first_attempt_delay_seconds_count", &[], 1.0),
+        ("ready", &[], 1.0),
+    ] {
+        let found = value(&found, name, labels);
+        assert!((found - is).abs() < f64::EPSILON, "{name}: {found}");
+    }
     let answered = [
         ("listener", "api"),
         ("route", "/v1/me"),
@@ -126,7 +140,6 @@ async fn what_is_shown_is_what_the_table_tells() {
         ) >= 1.0
     );
     assert!(value(&found, "database_pool_wait_seconds_count", &[]) >= 1.0);
-    assert!((value(&found, "ready", &[]) - 1.0).abs() < f64::EPSILON);
     let given_up = BTreeMap::from([("about", "account"), ("fate", "given_up")]);
     let given_up = found.iter().find(|(series, _)| {
         let labels = series

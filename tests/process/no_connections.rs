@@ -9,6 +9,7 @@ use crate::{
     PROGRAM,
     ledger::{self, Ledger},
     outage::{connect_every_thread, holds_out, in_time},
+    served_by,
 };
 
 /// An account that is no superuser, as the program has one in production: the places that are reserved are not for it.
@@ -46,10 +47,8 @@ async fn a_server_without_free_connections_is_survived() {
     admin.batch_execute(ACCOUNT).await.unwrap();
     let url = postgres.database().url().replace("//postgres@", "//shop@");
     let mut world = World::over(PROGRAM, postgres.database(), |options| options).await;
-    let operator_token = world.server.operator_token.clone();
-    world.server = listen(&world.options, &url).await;
-    world.server.operator_token = operator_token;
-    world.server.ready().await;
+    let options = world.options.clone();
+    served_by(&mut world, &options, &url).await;
     let (seller, token) = world.reader().await;
     let mut ledger = Ledger::open(&world).await;
     assert_eq!(ledger.write(&world, 3).await, 3);

@@ -87,14 +87,14 @@ fn has_the_shape(credentials: &Value) {
 }
 
 /// A sandbox, seen by its first seller.
-struct Trade {
-    sandbox: Sandbox,
+pub(crate) struct Trade {
+    pub(crate) sandbox: Sandbox,
     first: Value,
     mail: PathBuf,
 }
 
 impl Trade {
-    async fn start(data: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub(crate) async fn start(data: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let sandbox = Sandbox::start(PROGRAM, data, flags, environment).await;
         Self {
             first: sandbox.credentials["sellers"][0].clone(),
@@ -117,6 +117,18 @@ impl Trade {
 
     async fn order(&self, order: &str) -> Value {
         self.read(&format!("/v1/orders/{order}")).await
+    }
+
+    /// A request about the example's offer.
+    pub(crate) fn offer(&self, method: Method) -> Request {
+        let base = text(&self.sandbox.credentials["base_url"]);
+        let url = format!("{base}/v1/offers/{}", self.example("offer"));
+        Client::new().request(method, &url).bearer(self.token())
+    }
+
+    pub(crate) async fn is_ready(&self) -> bool {
+        let url = format!("{}/readyz", text(&self.sandbox.credentials["backoffice_url"]));
+        Client::new().get(&url).send().await.status == 200
     }
 
     /// How many orders of each status the seller is shown, and under which numbers.
@@ -186,7 +198,7 @@ impl Trade {
     }
 
     /// Connects to its database.
-    async fn database(&self) -> Option<tokio_postgres::Client> {
+    pub(crate) async fn database(&self) -> Option<tokio_postgres::Client> {
         let url = text(&self.sandbox.credentials["database_url"]);
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.ok()?;
         tokio::spawn(async move { drop(connection.await) });
@@ -200,7 +212,7 @@ impl Trade {
         row.get::<_, String>(0).lines().next()?.trim().parse().ok()
     }
 
-    async fn end(self, signal: Signal) {
+    pub(crate) async fn end(self, signal: Signal) {
         let code = (signal != Signal::KILL).then_some(0);
         assert_eq!(self.sandbox.end(signal).await, code);
     }
@@ -519,7 +531,7 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_deaths() {
     let ready = format!("{}/readyz", text(&again.sandbox.credentials["backoffice_url"]));
     let anew = eventually("it recovers by itself", async || {
         let anew = again.postmaster().await.filter(|now| *now != postgres)?;
-        (Client::new().get(&ready).send().await.status == 200).then_some(anew)
+        again.is_ready().await.then_some(anew)
     })
     .await;
     again.read("/v1/offers").await;

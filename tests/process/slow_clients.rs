@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use blackbox::{Expect, Wire, World, offer_line, request};
 use serde_json::json;
 
-use crate::PROGRAM;
+use crate::{PROGRAM, me};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
@@ -94,14 +94,8 @@ async fn a_body_that_drips_is_answered_and_cut_off() {
 async fn a_connection_that_idles_is_closed() {
     let world = hasty_world().await;
     let (_, token) = world.reader().await;
-    let bearer = format!("Bearer {token}");
     let mut used = Wire::connect(&world.server.base_url).await;
-    used.send(request(
-        "GET",
-        "/v1/me",
-        &[("user-agent", "App/1.0"), ("authorization", &bearer)],
-    ))
-    .await;
+    used.send(me(&token)).await;
     used.answer().await.unwrap().expect(200);
     assert!(used.is_closed().await);
     let mut silent = Wire::connect(&world.server.base_url).await;

@@ -8,7 +8,7 @@ use serde_json::json;
 use testkit::TestServer;
 use tokio::net::TcpStream;
 
-use crate::{PROGRAM, world};
+use crate::{PROGRAM, me, world};
 
 /// An import whose body has begun but not ended.
 async fn begun_import(world: &World) -> Wire {
@@ -68,14 +68,8 @@ async fn idle_connections_do_not_hold_it_up() {
         let (_, token) = world.reader().await;
         let mut idle = Vec::new();
         for _ in 0..5 {
-            let bearer = format!("Bearer {token}");
             let mut wire = Wire::connect(&world.server.base_url).await;
-            wire.send(request(
-                "GET",
-                "/v1/me",
-                &[("user-agent", "App/1.0"), ("authorization", &bearer)],
-            ))
-            .await;
+            wire.send(me(&token)).await;
             wire.answer().await.unwrap().expect(200);
             idle.push((wire, Wire::connect(&world.server.base_url).await));
         }
@@ -120,12 +114,7 @@ async fn it_stops_while_the_database_is_away() {
 
 /// Asks again and again on one connection, up to the answer that says it was the last one.
 async fn busy(base_url: String, token: String) -> u32 {
-    let bearer = format!("Bearer {token}");
-    let ask = request(
-        "GET",
-        "/v1/me",
-        &[("user-agent", "App/1.0"), ("authorization", &bearer)],
-    );
+    let ask = me(&token);
     let mut wire = Wire::connect(&base_url).await;
     let mut answered = 0;
     loop {

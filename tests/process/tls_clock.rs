@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use blackbox::{World, listen, own_loopback};
+use blackbox::{World, own_loopback};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 use testkit::OwnPostgres;
@@ -15,6 +15,7 @@ use crate::{
     PROGRAM,
     clock_steps::{can_step, set_clock, with_clock},
     outage::{connect_every_thread, holds_out},
+    served_by,
     starts::reason,
 };
 
@@ -93,11 +94,8 @@ async fn a_databases_certificate_out_of_its_time_is_told_and_survived() {
         "postgres://postgres@{NAME}/postgres?hostaddr={address}&sslmode=verify-full&sslrootcert={}",
         root.display()
     );
-    let operator_token = world.server.operator_token.clone();
     let options = with_clock(world.options.clone(), &files.path("clock"));
-    world.server = listen(&options, &url).await;
-    world.server.operator_token = operator_token;
-    world.server.ready().await;
+    served_by(&mut world, &options, &url).await;
     for (step, wrong) in [
         (LATE, "the server's certificate has expired"),
         (EARLY, "the server's certificate is not valid yet"),
