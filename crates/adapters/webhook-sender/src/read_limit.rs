@@ -89,38 +89,3 @@ impl<R: AsyncRead + Unpin> AsyncRead for LimitedReader<R> {
         Poll::Ready(Ok(()))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt as _, repeat};
-
-    use super::*;
-
-    #[tokio::test]
-    async fn reading_ends_exactly_at_the_limit() {
-        let limit = Arc::new(ReadLimit::default());
-        let mut stream = LimitedReader {
-            reader: repeat(b'x'),
-            limit: Arc::clone(&limit),
-        };
-        assert!(stream.read_u8().await.is_err());
-        limit.allow_head();
-        assert!(!limit.has_read());
-        let mut read = Vec::new();
-        let refused = stream.read_to_end(&mut read).await.unwrap_err();
-        assert!(refused.get_ref().unwrap().is::<TooLong>());
-        assert_eq!((read.len(), limit.has_read()), (HEAD_MAX, true));
-    }
-
-    #[test]
-    fn the_eleventh_interim_answer_ends_the_reading() {
-        let limit = ReadLimit::default();
-        limit.allow_head();
-        for _ in 0..INTERIM_MAX {
-            limit.count_interim();
-        }
-        assert!(!limit.has_too_many_interim() && limit.remaining.load(Relaxed) == HEAD_MAX);
-        limit.count_interim();
-        assert!(limit.has_too_many_interim() && limit.remaining.load(Relaxed) == 0);
-    }
-}
