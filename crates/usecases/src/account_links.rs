@@ -1,13 +1,14 @@
 //! Getting into an account without its password: invitations, forgotten passwords, links of marketplaces that sign their
-//! sellers in elsewhere; and changing the password.
+//! sellers in elsewhere; and changing the password. The marketplace makes links for its sellers, too.
 
 use accounts::{AccountMail, AccountStore, Action, Link, LinkKind, LinkSecret, PasswordHash, Seller};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::SecretHash;
 
-use crate::sign_in::{Opening, store_session};
-use crate::{ActingSeller, Failure, failure::refuse};
+use crate::{
+    ActingOperator, ActingSeller, Failure, failure::refuse, sign_in::Opening, sign_in::store_session,
+};
 
 /// Why a link or a change of the password does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -160,6 +161,72 @@ async fn open(accounts: &dyn AccountStore, id: SellerId) -> Result<Seller, Failu
     match seller.filter(|seller| seller.closed_at.is_none()) {
         Some(seller) => Ok(seller),
         None => refuse(Refusal::SellerClosed),
+    }
+}
+
+/// Why the marketplace gets no link for a seller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoLink {
+    /// There is no such account.
+    #[error("there is no such seller")]
+    NoSuchSeller,
+    /// The account is closed.
+    #[error("the seller's account is closed")]
+    SellerClosed,
+}
+
+/// A link for the marketplace to send its seller to.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SignInLink {
+    /// Its address.
+    pub url: String,
+    /// When it can no longer be used.
+    pub expires_at: DateTime<Utc>,
+}
+
+impl std::fmt::Debug for SignInLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SignInLink")
+    }
+}
+
+/// Makes a link that signs a seller in; the one before it is useless from then on.
+pub async fn make_sign_in_link(
+    accounts: &dyn AccountStore,
+    randomness: &dyn Randomness,
+    (by, seller): (ActingOperator, SellerId),
+    public_url: &str,
+    now: DateTime<Utc>,
+) -> Result<SignInLink, Failure<NoLink>> {
+    let seller = open_for_link(accounts, seller).await?;
+    let (secret, link) = make_link(accounts, randomness, seller.id, LinkKind::SignIn, now).await?;
+    by.note(accounts, Action::SignInLinkMade, seller.id).await?;
+    Ok(SignInLink {
+        url: link_url(public_url, LinkKind::SignIn, &secret),
+        expires_at: link.expires_at,
+    })
+}
+
+/// Sends an invitation again; the one before it is useless from then on.
+pub async fn invite(
+    accounts: &dyn AccountStore,
+    randomness: &dyn Randomness,
+    (by, seller): (ActingOperator, SellerId),
+    public_url: &str,
+    now: DateTime<Utc>,
+) -> Result<Link, Failure<NoLink>> {
+    let seller = open_for_link(accounts, seller).await?;
+    let of = (&seller, LinkKind::Invitation);
+    let link = send_link(accounts, randomness, of, public_url, now).await?;
+    by.note(accounts, Action::InvitationSent, seller.id).await?;
+    Ok(link)
+}
+
+async fn open_for_link(accounts: &dyn AccountStore, id: SellerId) -> Result<Seller, Failure<NoLink>> {
+    match accounts.lock_seller(id).await? {
+        None => refuse(NoLink::NoSuchSeller),
+        Some(seller) if seller.closed_at.is_some() => refuse(NoLink::SellerClosed),
+        Some(seller) => Ok(seller),
     }
 }
 

@@ -1,11 +1,13 @@
-//! The screen of consent: shown to a seller, bound to whom it was shown to first, and decided once.
+//! The screen of consent: shown to a seller, bound to whom it was shown to first, and decided once; and the end of the connection
+//! that a consent makes.
 
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
-    Application, ApplicationStore, Consent, ConsentRefusal, ConsentTicket, Credential, CredentialKind,
-    Decision, FamilyId, GrantStore, NewConsent, RedirectError, ScopeSet, Viewer, answer_to, granted,
+    Application, ApplicationStore, ClientId, Consent, ConsentRefusal, ConsentTicket, Credential,
+    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, RedirectError, ScopeSet, Viewer, answer_to,
+    granted,
 };
 
 use crate::{ActingSeller, Failure, failure::refuse};
@@ -197,6 +199,26 @@ async fn locked(
         return refuse(ConsentRefusal::Expired);
     }
     Ok(grants.lock_consent(ticket.id, viewer, ticket.expires_at).await?)
+}
+
+/// The seller has no connection with this application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such connection")]
+pub struct NoSuchConnection;
+
+/// Disconnects: all that the application holds by this seller's consent is dead from the commit on, and what is in the making
+/// dies too.
+pub async fn disconnect(
+    grants: &dyn GrantStore,
+    accounts: &dyn AccountStore,
+    by: ActingSeller,
+    client_id: ClientId,
+) -> Result<(), Failure<NoSuchConnection>> {
+    if !grants.disconnect(by.seller, client_id).await? {
+        return refuse(NoSuchConnection);
+    }
+    by.note(accounts, Action::Disconnected, client_id).await?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -86,15 +86,6 @@ pub struct Dispatch<'a> {
     pub slots: Slots,
 }
 
-impl std::fmt::Debug for Dispatch<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Dispatch")
-            .field("schedule", &self.schedule)
-            .field("slots", &self.slots)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Delivers until `asked_to_stop`. Then it begins nothing, and returns when all running attempts have ended and are recorded.
 pub async fn deliver_webhooks<'a>(
     dispatch: Dispatch<'a>,

@@ -6,13 +6,10 @@ use orders::{OrderRef, OrderStore, SellerOrder};
 
 use crate::{ActingOperator, Failure, failure::refuse};
 
-/// Why nothing is erased.
+/// There is no such order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// There is no such order.
-    #[error("there is no such order")]
-    NoSuchOrder,
-}
+#[error("there is no such order")]
+pub struct NoSuchOrder;
 
 /// Erases the buyer of an order from every seller's part and from the mails about it, sent or not, and returns what the parts
 /// are now. Remembered answers hold no buyer. Repeating is harmless.
@@ -22,10 +19,10 @@ pub async fn erase_buyer(
     by: ActingOperator,
     order: &OrderRef,
     now: DateTime<Utc>,
-) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+) -> Result<Vec<SellerOrder>, Failure<NoSuchOrder>> {
     let parts = orders.lock_order(order).await?;
     let Some(id) = parts.first().map(|part| part.id) else {
-        return refuse(Refusal::NoSuchOrder);
+        return refuse(NoSuchOrder);
     };
     let (mut after, mut changes) = (Vec::new(), Vec::new());
     for part in parts {
@@ -62,6 +59,6 @@ mod tests {
         let after = erase(vec![part(1, 1), part(2, 1)], 1).await.unwrap();
         assert!(after.iter().all(|part| part.buyer.is_none()));
         assert_eq!(erase(after.clone(), 0).await.unwrap(), after);
-        assert_eq!(refusal(erase(Vec::new(), 0).await), Refusal::NoSuchOrder);
+        assert_eq!(refusal(erase(Vec::new(), 0).await), NoSuchOrder);
     }
 }

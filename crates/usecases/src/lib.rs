@@ -1,55 +1,41 @@
-//! What the system does, one file for each thing, over the ports alone, and the unit of work that carries it.
+//! What the system does, one file for each subject, over the ports alone, and the unit of work that carries it.
 //!
 //! A use case takes the narrowest ports that it needs. None of them can commit: that is left to whoever opened the
 //! transaction, the request pipeline or a worker.
 
 pub mod account_links;
-mod acting_operator;
-mod acting_seller;
+mod acting;
 mod announcement;
 pub mod authorize;
-pub mod close_seller;
-pub mod connections;
 pub mod consent;
-pub mod consent_ticket;
-pub mod create_subscription;
-pub mod delete_subscription;
 pub mod deliver_webhooks;
 pub mod erase_buyer;
-pub mod exchange_code;
 mod failure;
-pub mod feed_offer;
-pub mod import_offers;
+pub mod feed_offers;
 pub mod issue_client_token;
 pub mod manage_application;
 pub mod moderate_offer;
-pub mod operator_deliveries;
-pub mod operator_links;
 pub mod operator_tokens;
 pub mod own_applications;
-pub mod own_deliveries;
 pub mod own_tokens;
 pub mod patch_offer;
 pub mod personal_tokens;
 pub mod place_order;
 pub mod redeliver;
-pub mod refresh_tokens;
 pub mod register_application;
-pub mod register_seller;
-pub mod revoke_token;
 pub mod revoke_tokens;
+pub mod sellers;
 pub mod send_mails;
-pub mod sent_form;
 pub mod settle_order;
 pub mod ship_order;
 pub mod shown_once;
 pub mod sign_in;
+pub mod subscriptions;
 pub mod token_pair;
 pub mod track_parcels;
 mod unit_of_work;
 
-pub use acting_operator::ActingOperator;
-pub use acting_seller::ActingSeller;
+pub use acting::{ActingOperator, ActingSeller};
 pub use announcement::Announcement;
 pub use failure::Failure;
 pub use unit_of_work::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError, Work, transact};

@@ -54,12 +54,6 @@ pub struct OperatorTokenCreation<'a> {
     pub name: &'a str,
 }
 
-impl std::fmt::Debug for OperatorTokenCreation<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("OperatorTokenCreation")
-    }
-}
-
 #[async_trait]
 impl Work for OperatorTokenCreation<'_> {
     type Done = (Uuid, OperatorToken);

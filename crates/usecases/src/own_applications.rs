@@ -11,7 +11,7 @@ use oauth::{
 };
 
 use crate::register_application::{self, register_application};
-use crate::sent_form::NumberUsed;
+use crate::shown_once::NumberUsed;
 use crate::shown_once::{Drawn, Sent, Shown};
 use crate::{ActingSeller, Failure, failure::refuse};
 

@@ -6,7 +6,7 @@ use kernel::{Randomness, Violations};
 use oauth::{ApplicationStore, BearerToken, FamilyId, GrantStore, TokenKind};
 
 use crate::personal_tokens::{self, issue_personal_token, revoke_personal_token};
-use crate::sent_form::NumberUsed;
+use crate::shown_once::NumberUsed;
 use crate::shown_once::{Drawn, Sent, Shown};
 use crate::{ActingSeller, Failure};
 

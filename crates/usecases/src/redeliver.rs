@@ -1,12 +1,22 @@
-//! A seller has an event delivered by hand: one that was told before, or a sample.
+//! Deliveries by hand: the event of an earlier one again, or a sample; by a seller in the panel, or by an operator.
 
+use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
+use oauth::{Limiter, Subject};
 use webhooks::{DeliveryId, Event, NewDelivery, SubscriptionId, SubscriptionStore, with_delivery_id};
 
-use crate::{Failure, failure::refuse};
+use crate::{
+    ActingOperator, ActingSeller, Failure, failure::refuse, shown_once::NumberUsed, shown_once::SentForm,
+};
 
-/// Why nothing is queued.
+/// Test events to one subscription in a clock minute: it is the receiver that gets them.
+pub const MOST_TEST_EVENTS_A_MINUTE: u32 = 10;
+
+/// Repeated deliveries to one subscription in a clock minute.
+pub const MOST_REDELIVERIES_A_MINUTE: u32 = 30;
+
+/// Why nothing is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The seller has no such subscription, or it no such delivery.
@@ -15,18 +25,92 @@ pub enum Refusal {
     /// The subscription is inactive, or its application suspended.
     #[error("the subscription gets nothing at present")]
     Inactive,
+    /// The subscription has had as much as one minute allows.
+    #[error("the subscription has had enough for this minute")]
+    TooMany,
+    /// The form's number was used before.
+    #[error(transparent)]
+    Form(#[from] NumberUsed),
 }
 
-/// Queues the event of an earlier delivery anew, with an id and attempts of its own, and returns the id.
-pub async fn redeliver(
+/// Queues the event of an earlier delivery anew; returns the new delivery's id.
+pub async fn deliver_again(
+    subscriptions: &dyn SubscriptionStore,
+    accounts: &dyn AccountStore,
+    randomness: &dyn Randomness,
+    (by, form): (ActingSeller, SentForm),
+    which: (SubscriptionId, DeliveryId),
+    now: DateTime<Utc>,
+) -> Result<DeliveryId, Failure<Refusal>> {
+    form.take::<Refusal>(accounts, None).await?;
+    let id = queue_again(subscriptions, randomness, by.seller, which, now).await?;
+    let (subscription, earlier) = which;
+    let most = (Limiter::Redeliveries, MOST_REDELIVERIES_A_MINUTE);
+    count(accounts, by, subscription, most).await?;
+    by.note(accounts, Action::Redelivered, earlier).await?;
+    Ok(id)
+}
+
+/// Queues a sample of the first event that the subscription hears of; returns the delivery's id.
+pub async fn send_test_event(
+    subscriptions: &dyn SubscriptionStore,
+    accounts: &dyn AccountStore,
+    randomness: &dyn Randomness,
+    (by, form): (ActingSeller, SentForm),
+    subscription: SubscriptionId,
+    now: DateTime<Utc>,
+) -> Result<DeliveryId, Failure<Refusal>> {
+    form.take::<Refusal>(accounts, None).await?;
+    let seller = by.seller;
+    let id = queue_sample(subscriptions, randomness, seller, subscription, now).await?;
+    let most = (Limiter::TestEvents, MOST_TEST_EVENTS_A_MINUTE);
+    count(accounts, by, subscription, most).await?;
+    let note = by.note(accounts, Action::TestEventSent, subscription);
+    note.await?;
+    Ok(id)
+}
+
+/// Counts what was queued last of all: the refusal of one too many undoes both, and nothing else is counted.
+async fn count(
+    accounts: &dyn AccountStore,
+    by: ActingSeller,
+    subscription: SubscriptionId,
+    (limiter, most): (Limiter, u32),
+) -> Result<(), Failure<Refusal>> {
+    let subject = Subject::of_seller(by.seller, subscription.uuid());
+    let counted = accounts.count_deed(limiter, subject).await?;
+    if counted.against(most).admits() {
+        Ok(())
+    } else {
+        refuse(Refusal::TooMany)
+    }
+}
+
+/// The same by an operator, who is not counted.
+pub async fn deliver_again_for_operator(
+    subscriptions: &dyn SubscriptionStore,
+    accounts: &dyn AccountStore,
+    randomness: &dyn Randomness,
+    (by, seller): (ActingOperator, SellerId),
+    which: (SubscriptionId, DeliveryId),
+    now: DateTime<Utc>,
+) -> Result<DeliveryId, Failure<Refusal>> {
+    let id = queue_again(subscriptions, randomness, seller, which, now).await?;
+    let (_, earlier) = which;
+    by.note(accounts, Action::Redelivered, earlier).await?;
+    Ok(id)
+}
+
+/// The earlier event gets an id and attempts of its own.
+async fn queue_again(
     subscriptions: &dyn SubscriptionStore,
     randomness: &dyn Randomness,
     seller: SellerId,
     (subscription, delivery): (SubscriptionId, DeliveryId),
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
-    let told = subscriptions.delivery_body(seller, subscription, delivery);
-    let Some((event, body)) = told.await? else {
+    let earlier = subscriptions.delivery_body(seller, subscription, delivery);
+    let Some((event, body)) = earlier.await? else {
         return refuse(Refusal::NotFound);
     };
     let id = randomness.uuid().into();
@@ -41,8 +125,7 @@ pub async fn redeliver(
     queue(subscriptions, seller, subscription, again).await
 }
 
-/// Queues a sample of the first event that the subscription hears of, and returns the delivery's id.
-pub async fn send_test_event(
+async fn queue_sample(
     subscriptions: &dyn SubscriptionStore,
     randomness: &dyn Randomness,
     seller: SellerId,
@@ -81,78 +164,173 @@ async fn queue(
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+    use oauth::Count;
     use uuid::Uuid;
-    use webhooks::{AddressPolicy, Subscription, WebhookEvent, WebhookUrl};
+    use webhooks::{AddressPolicy, Event, Subscription, WebhookEvent, WebhookUrl};
 
     use super::*;
-    use crate::MockTransaction;
-    use crate::test_support::{chance, now, refusal};
+    use crate::{
+        MockTransaction, test_support::OPERATOR, test_support::by, test_support::chance,
+        test_support::noting, test_support::now, test_support::refusal, test_support::sent_form,
+    };
 
-    const EARLIER: u128 = 99;
-
-    fn subscription() -> Subscription {
-        Subscription {
-            id: Uuid::from_u128(3).into(),
-            client_id: Uuid::from_u128(2).into(),
-            url: WebhookUrl::parse("https://example.com", AddressPolicy::Public).unwrap(),
-            events: vec![WebhookEvent::OfferRejected, WebhookEvent::OrderPaid],
-            active: true,
-            created_at: now(),
-        }
+    /// What the stores answer.
+    #[derive(Clone, Copy)]
+    struct Answers {
+        /// The form's number is new.
+        first: bool,
+        /// The subscription is active.
+        active: bool,
+        /// The place of the deed in its minute.
+        place: u64,
     }
 
-    fn earlier_body() -> Vec<u8> {
-        let event = Event::sample(WebhookEvent::OrderPaid, Uuid::max());
-        event.body(Uuid::from_u128(EARLIER).into(), now()).unwrap()
+    const FINE: Answers = Answers {
+        first: true,
+        active: true,
+        place: 1,
+    };
+
+    fn earlier() -> DeliveryId {
+        Uuid::from_u128(99).into()
     }
 
-    /// A store that holds the subscription and the earlier delivery.
-    fn store(active: bool) -> MockTransaction {
-        let mut store = MockTransaction::new();
-        store.expect_delivery_body().returning(|_, _, id| {
-            let known = id == Uuid::from_u128(EARLIER).into();
-            Ok(known.then(|| (WebhookEvent::OrderPaid, earlier_body())))
+    fn to() -> SubscriptionId {
+        Uuid::from_u128(3).into()
+    }
+
+    /// What is queued is counted with the given limiter, and nothing else is.
+    fn store(answers: Answers, (limiter, most): (Limiter, u64), noted: Action) -> MockTransaction {
+        let queued = answers.first && answers.active;
+        let mut tx = noting(usize::from(queued && answers.place <= most), noted);
+        tx.expect_delivery_body().returning(move |_, _, id| {
+            assert!(answers.first);
+            let event = Event::sample(WebhookEvent::OrderPaid, Uuid::max());
+            let body = event.body(id, now()).unwrap();
+            Ok((id == earlier()).then_some((WebhookEvent::OrderPaid, body)))
         });
-        store
-            .expect_subscription()
-            .returning(|_, id| Ok((id == subscription().id).then(subscription)));
-        store.expect_queue_delivery().returning(move |_, _, new| {
+        tx.expect_subscription().returning(move |_, id| {
+            assert!(answers.first);
+            Ok((id == to()).then(|| Subscription {
+                id,
+                client_id: Uuid::from_u128(2).into(),
+                url: WebhookUrl::parse("https://example.com", AddressPolicy::Public).unwrap(),
+                events: vec![WebhookEvent::OfferRejected, WebhookEvent::OrderPaid],
+                active: true,
+                created_at: now(),
+            }))
+        });
+        tx.expect_queue_delivery().returning(move |_, _, new| {
             assert!(String::from_utf8(new.body).unwrap().contains(&new.id.to_string()));
-            assert_eq!(new.created_at, now());
-            Ok(active)
+            assert_eq!((new.id, new.created_at), (Uuid::from_u128(1).into(), now()));
+            Ok(answers.active)
         });
-        store
+        tx.expect_keep_flash().times(2).returning(move |_, _, sealed| {
+            assert_eq!(sealed, None);
+            Ok(answers.first)
+        });
+        tx.expect_count_deed()
+            .times(usize::from(queued))
+            .withf(move |counted, subject| {
+                *counted == limiter && *subject == Subject::of_seller(by().seller, to().uuid())
+            })
+            .returning(move |_, _| {
+                Ok(Count {
+                    place: answers.place,
+                    resets_at: now() + TimeDelta::seconds(20),
+                    counted_at: now(),
+                })
+            });
+        tx
     }
 
-    async fn again(store: &MockTransaction, delivery: u128) -> Result<DeliveryId, Failure<Refusal>> {
-        let which = (subscription().id, Uuid::from_u128(delivery).into());
-        redeliver(store, &chance(), Uuid::nil().into(), which, now()).await
+    async fn again(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
+        let tx = store(answers, (Limiter::Redeliveries, 30), Action::Redelivered);
+        let which = (to(), earlier());
+        deliver_again(&tx, &tx, &chance(), (by(), sent_form()), which, now()).await
     }
 
-    async fn sample(store: &MockTransaction, id: u128) -> Result<DeliveryId, Failure<Refusal>> {
-        let id = Uuid::from_u128(id).into();
-        send_test_event(store, &chance(), Uuid::nil().into(), id, now()).await
+    async fn sample(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
+        let tx = store(answers, (Limiter::TestEvents, 10), Action::TestEventSent);
+        send_test_event(&tx, &tx, &chance(), (by(), sent_form()), to(), now()).await
     }
 
     #[tokio::test]
-    async fn what_is_told_again_has_an_id_of_its_own() {
-        assert_eq!(
-            again(&store(true), EARLIER).await.unwrap(),
-            Uuid::from_u128(1).into()
+    async fn a_form_sends_once_and_what_is_sent_is_noted() {
+        let (used, stopped) = (
+            Answers { first: false, ..FINE },
+            Answers {
+                active: false,
+                ..FINE
+            },
         );
-        assert_eq!(sample(&store(true), 3).await.unwrap(), Uuid::from_u128(1).into());
+        let new = DeliveryId::from(Uuid::from_u128(1));
+        assert_eq!(again(FINE).await.unwrap(), new);
+        assert_eq!(sample(FINE).await.unwrap(), new);
+        for (refused, why) in [
+            (again(used).await, Refusal::Form(NumberUsed::BySame)),
+            (sample(used).await, Refusal::Form(NumberUsed::BySame)),
+            (again(stopped).await, Refusal::Inactive),
+            (sample(stopped).await, Refusal::Inactive),
+        ] {
+            assert_eq!(refusal(refused), why);
+        }
     }
 
     #[tokio::test]
-    async fn what_nobody_hears_is_not_told() {
-        for refused in [
-            again(&store(false), EARLIER).await,
-            sample(&store(false), 3).await,
+    async fn a_receiver_gets_so_many_a_minute_and_no_more() {
+        let at = |place| Answers { place, ..FINE };
+        for (place, test_event, redelivery) in [
+            (10, true, true),
+            (11, false, true),
+            (30, false, true),
+            (31, false, false),
         ] {
-            assert_eq!(refusal(refused), Refusal::Inactive);
+            for (answer, admitted) in [
+                (sample(at(place)).await, test_event),
+                (again(at(place)).await, redelivery),
+            ] {
+                match answer {
+                    Ok(_) => assert!(admitted, "{place}"),
+                    Err(Failure::Refused(Refusal::TooMany)) => assert!(!admitted, "{place}"),
+                    Err(error) => panic!("{error}"),
+                }
+            }
         }
-        for refused in [again(&store(true), 1).await, sample(&store(true), 4).await] {
-            assert_eq!(refusal(refused), Refusal::NotFound);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_not_sent() {
+        let finding = || {
+            let mut tx = MockTransaction::new();
+            tx.expect_delivery_body().returning(|_, _, _| Ok(None));
+            tx.expect_subscription().returning(|_, _| Ok(None));
+            tx.expect_keep_flash().returning(|_, _, _| Ok(true));
+            tx
+        };
+        let (tx, form, which) = (finding(), (by(), sent_form()), (to(), earlier()));
+        let refused = deliver_again(&tx, &tx, &chance(), form, which, now()).await;
+        assert_eq!(refusal(refused), Refusal::NotFound);
+        let refused = send_test_event(&tx, &tx, &chance(), form, to(), now()).await;
+        assert_eq!(refusal(refused), Refusal::NotFound);
+    }
+
+    #[tokio::test]
+    async fn an_operator_is_not_counted_and_what_is_queued_is_noted() {
+        for active in [true, false] {
+            let mut tx = noting(usize::from(active), Action::Redelivered);
+            tx.expect_delivery_body().returning(|_, _, id| {
+                let event = Event::sample(WebhookEvent::OrderPaid, Uuid::max());
+                Ok(Some((WebhookEvent::OrderPaid, event.body(id, now()).unwrap())))
+            });
+            tx.expect_queue_delivery().returning(move |_, _, _| Ok(active));
+            let by = (OPERATOR, by().seller);
+            let queued = deliver_again_for_operator(&tx, &tx, &chance(), by, (to(), earlier()), now()).await;
+            match queued {
+                Ok(id) => assert_eq!((id, active), (Uuid::from_u128(1).into(), true)),
+                refused => assert_eq!((refusal(refused), active), (Refusal::Inactive, false)),
+            }
         }
     }
 }

@@ -1,13 +1,16 @@
-//! An operator revokes tokens: one that was found somewhere, or all of an application or a seller.
+//! Tokens are revoked: a client gives its own back, an operator revokes one that was found somewhere, or all of an application or
+//! a seller.
 
 use accounts::{AccountStore, Action};
+use kernel::StoreError;
 use oauth::{
-    BearerToken, Credential, CredentialKind, FamiliesOf, Family, FamilyId, GrantStore, TokenKey, TokenKind,
+    BearerToken, ClientId, Credential, CredentialKind, FamiliesOf, Family, FamilyId, GrantStore, TokenKey,
+    TokenKind,
 };
 
 use crate::{ActingOperator, Failure, failure::refuse};
 
-/// A token that somebody found, by what it is.
+/// A token that somebody presents, by what it is. It says so itself, so that no hint is needed (RFC 7009 §2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// It ends alone.
@@ -32,12 +35,30 @@ impl Found {
     }
 }
 
-/// Why nothing is revoked.
+/// There is no such token; one that expired long ago has been cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// There is no such token; one that expired long ago has been cleared.
-    #[error("there is no such token")]
-    NoSuchToken,
+#[error("there is no such token")]
+pub struct NoSuchToken;
+
+/// A client gives a token back (RFC 7009, D85). A personal token, another client's and an unknown one are left alone, and that is
+/// no failure: the client wanted it to be worth nothing to itself, and so it is.
+pub async fn revoke_own(
+    grants: &dyn GrantStore,
+    token: Found,
+    client_id: ClientId,
+) -> Result<(), StoreError> {
+    let own = |family: &Family| family.client_id == client_id;
+    match token {
+        Found::Refresh(key) => match grants.lock_refresh_token(key).await? {
+            Some((family, Some(_))) if own(&family) => grants.revoke_family(family.id).await,
+            _ => Ok(()),
+        },
+        Found::Access(key) => match grants.lock_family(key.family).await? {
+            Some(family) if own(&family) => grants.revoke_access_token(key).await.map(drop),
+            _ => Ok(()),
+        },
+        Found::Personal(_) => Ok(()),
+    }
 }
 
 /// Revokes a token, from the commit on, and returns its family's id. Revoking it again is harmless, and not noted.
@@ -46,11 +67,11 @@ pub async fn revoke_found(
     accounts: &dyn AccountStore,
     by: ActingOperator,
     token: Found,
-) -> Result<FamilyId, Failure<Refusal>> {
+) -> Result<FamilyId, Failure<NoSuchToken>> {
     let family = match token {
         Found::Refresh(key) => {
             let Some((family, Some(_))) = grants.lock_refresh_token(key).await? else {
-                return refuse(Refusal::NoSuchToken);
+                return refuse(NoSuchToken);
             };
             family
         }
@@ -71,11 +92,11 @@ pub async fn revoke_found(
 }
 
 /// The family that holds a token, locked.
-async fn holding(grants: &dyn GrantStore, key: TokenKey) -> Result<Family, Failure<Refusal>> {
+async fn holding(grants: &dyn GrantStore, key: TokenKey) -> Result<Family, Failure<NoSuchToken>> {
     let family = grants.lock_family(key.family).await?;
     match family {
         Some(family) if grants.has_access_token(key).await? => Ok(family),
-        _ => refuse(Refusal::NoSuchToken),
+        _ => refuse(NoSuchToken),
     }
 }
 
@@ -85,7 +106,7 @@ pub async fn revoke_all(
     accounts: &dyn AccountStore,
     by: ActingOperator,
     of: FamiliesOf,
-) -> Result<usize, Failure<Refusal>> {
+) -> Result<usize, Failure<NoSuchToken>> {
     let ended = grants.revoke_families(of).await?;
     if ended > 0 {
         by.note(accounts, Action::TokensRevoked, of).await?;
@@ -168,12 +189,12 @@ mod tests {
         let tx = finding(MockTransaction::new(), family(), false);
         for token in [bearer(TokenKind::Access), bearer(TokenKind::Personal), refresh()] {
             let refused = revoke_found(&tx, &tx, OPERATOR, token).await;
-            assert_eq!(refusal(refused), Refusal::NoSuchToken);
+            assert_eq!(refusal(refused), NoSuchToken);
         }
         let mut nobodys = MockTransaction::new();
         nobodys.expect_lock_family().returning(|_| Ok(None));
         let refused = revoke_found(&nobodys, &nobodys, OPERATOR, bearer(TokenKind::Access)).await;
-        assert_eq!(refusal(refused), Refusal::NoSuchToken);
+        assert_eq!(refusal(refused), NoSuchToken);
     }
 
     #[tokio::test]
@@ -189,10 +210,41 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_client_gives_its_own_tokens_back_and_no_others() {
+        let own = family().client_id;
+        let other = ClientId::from(Uuid::from_u128(77));
+        for (token, held, client, families, tokens) in [
+            (refresh(), true, own, 1, 0),
+            (refresh(), false, own, 0, 0),
+            (refresh(), true, other, 0, 0),
+            (bearer(TokenKind::Access), true, own, 0, 1),
+            (bearer(TokenKind::Access), true, other, 0, 0),
+            (bearer(TokenKind::Personal), true, own, 0, 0),
+        ] {
+            let mut tx = finding(MockTransaction::new(), family(), held);
+            tx.expect_revoke_family()
+                .times(families)
+                .withf(|id| *id == family().id)
+                .returning(|_| Ok(()));
+            tx.expect_revoke_access_token()
+                .times(tokens)
+                .withf(move |key| Found::Access(*key) == token)
+                .returning(|_| Ok(true));
+            revoke_own(&tx, token, client).await.unwrap();
+        }
+        let mut nobodys = MockTransaction::new();
+        nobodys.expect_lock_family().once().returning(|_| Ok(None));
+        nobodys.expect_lock_refresh_token().once().returning(|_| Ok(None));
+        for token in [refresh(), bearer(TokenKind::Access)] {
+            revoke_own(&nobodys, token, own).await.unwrap();
+        }
+    }
+
     #[test]
     fn what_is_no_token_is_not_read() {
         let code = Credential::from_random(CredentialKind::AuthorizationCode, family().id, &[1; 32]);
-        for text in ["", "ps_at_x", "ps_op_x", code.reveal()] {
+        for text in ["", "ps_at_x", "ps_rt_", "ps_op_x", code.reveal()] {
             assert_eq!(Found::parse(text), None, "{text}");
         }
     }

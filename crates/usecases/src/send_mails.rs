@@ -19,12 +19,6 @@ pub struct Post<'a, M> {
     pub randomness: &'a dyn Randomness,
 }
 
-impl<M> std::fmt::Debug for Post<'_, M> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Post")
-    }
-}
-
 /// Sends a batch, all at once so that a slow server does not let the leases run out, and returns what became of each; empty when nothing is due.
 pub async fn send_mails<M: Mail>(post: Post<'_, M>) -> Result<Vec<MailStep>, StoreError> {
     let due = post

@@ -12,7 +12,7 @@ use offers::{Offer, OfferStatus};
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;
 
-use crate::sent_form::SentForm;
+use crate::shown_once::SentForm;
 use crate::token_pair::Lifetimes;
 use crate::{ActingOperator, ActingSeller, Failure, MockTransaction};
 

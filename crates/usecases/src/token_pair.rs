@@ -1,17 +1,17 @@
-//! A pair of tokens in the making: an access token, and the refresh token that follows it.
+//! A client exchanges an authorization code, or a refresh token, for a pair of tokens: an access token, and the refresh token
+//! that follows it.
 //!
-//! Its secrets are made before the transaction that stores it. Where the answer to the COMMIT is lost, the same pair can so
-//! be asked for, and handed out if it stands.
+//! The secrets of the pair are made before the transaction that stores it. Where the answer to the COMMIT is lost, the same pair
+//! can so be asked for, and handed out if it stands.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
-    BearerToken, Credential, CredentialKind, FamilyId, GrantRefusal, GrantStore, NewPair, ScopeSet,
-    TokenKind, Verdict,
+    BearerToken, ClientId, CodePresented, Credential, CredentialKind, FamilyId, GrantRefusal, GrantStore,
+    NewPair, ScopeSet, TokenKey, TokenKind, Verdict,
 };
 
-use crate::Failure;
-use crate::failure::refuse;
+use crate::{Failure, failure::refuse};
 
 /// A pair that may be stored or not.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl TokenPair {
     }
 
     /// As it is stored.
-    pub(crate) fn stored(&self, scopes: ScopeSet, lifetimes: Lifetimes, now: DateTime<Utc>) -> NewPair {
+    fn stored(&self, scopes: ScopeSet, lifetimes: Lifetimes, now: DateTime<Utc>) -> NewPair {
         NewPair {
             scopes,
             access: self.access.key().hash,
@@ -69,7 +69,7 @@ impl TokenPair {
 }
 
 /// Carries a verdict out: `store` uses the credential up and stores the pair with these scopes.
-pub(crate) async fn carry_out<S: Future<Output = Result<(), StoreError>>>(
+async fn carry_out<S: Future<Output = Result<(), StoreError>>>(
     verdict: Verdict,
     grants: &dyn GrantStore,
     family: FamilyId,
@@ -88,33 +88,190 @@ pub(crate) async fn carry_out<S: Future<Output = Result<(), StoreError>>>(
     }
 }
 
+/// Exchanges the code with this key, for a client that has authenticated itself. A replay ends the family and is no failure,
+/// so that it is committed; every refusal leaves all as it was.
+pub async fn exchange_code(
+    grants: &dyn GrantStore,
+    code: TokenKey,
+    presented: &CodePresented,
+    pair: &TokenPair,
+    lifetimes: Lifetimes,
+    now: DateTime<Utc>,
+) -> Result<Granted, Failure<GrantRefusal>> {
+    let Some((family, Some(stored))) = grants.lock_code(code).await? else {
+        return refuse(GrantRefusal::Unknown);
+    };
+    let verdict = stored.judge(&family, presented, now);
+    carry_out(verdict, grants, family.id, |scopes| {
+        grants.use_code(code, pair.stored(scopes, lifetimes, now))
+    })
+    .await
+}
+
+/// Exchanges the refresh token with this key, for a client that has authenticated itself. A second use ends the family and
+/// is no failure, so that it is committed; every refusal leaves all as it was.
+pub async fn refresh_tokens(
+    grants: &dyn GrantStore,
+    token: TokenKey,
+    client_id: ClientId,
+    pair: &TokenPair,
+    lifetimes: Lifetimes,
+    now: DateTime<Utc>,
+) -> Result<Granted, Failure<GrantRefusal>> {
+    let Some((family, Some(stored))) = grants.lock_refresh_token(token).await? else {
+        return refuse(GrantRefusal::Unknown);
+    };
+    let verdict = stored.judge(&family, client_id, now);
+    carry_out(verdict, grants, family.id, |scopes| {
+        grants.use_refresh_token(token, pair.stored(scopes, lifetimes, now))
+    })
+    .await
+}
+
 #[cfg(test)]
 mod tests {
+    use oauth::{Code, CodeChallenge, CodeVerifier, Family, RefreshToken, Scope};
     use uuid::Uuid;
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{chance, family};
+    use crate::test_support::{chance, family, lifetimes, now, refusal};
+
+    const BACK: &str = "https://app.example/cb";
+
+    fn key(kind: CredentialKind) -> TokenKey {
+        Credential::from_random(kind, family().id, &[1; 32]).key()
+    }
+
+    fn code() -> Code {
+        Code {
+            redirect_uri: BACK.to_owned(),
+            challenge: CodeChallenge::new("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned()).unwrap(),
+            expires_at: now() + TimeDelta::minutes(1),
+            used_at: None,
+        }
+    }
+
+    fn token() -> RefreshToken {
+        RefreshToken {
+            scopes: ScopeSet::all(),
+            expires_at: now() + TimeDelta::days(1),
+            used_at: None,
+        }
+    }
+
+    /// A transaction that finds this of the family, or not even the family.
+    fn finding_code(found: Option<(Family, Option<Code>)>) -> MockTransaction {
+        let mut tx = MockTransaction::new();
+        tx.expect_lock_code()
+            .once()
+            .withf(|asked| *asked == key(CredentialKind::AuthorizationCode))
+            .returning(move |_| Ok(found.clone()));
+        tx
+    }
+
+    fn finding_token(found: Option<(Family, Option<RefreshToken>)>) -> MockTransaction {
+        let mut tx = MockTransaction::new();
+        tx.expect_lock_refresh_token()
+            .once()
+            .withf(|asked| *asked == key(CredentialKind::RefreshToken))
+            .returning(move |_| Ok(found));
+        tx
+    }
+
+    async fn exchange(tx: MockTransaction) -> Result<Granted, Failure<GrantRefusal>> {
+        let presented = CodePresented {
+            client_id: family().client_id,
+            redirect_uri: BACK.to_owned(),
+            verifier: CodeVerifier::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned()).unwrap(),
+        };
+        let (pair, key) = (made(), key(CredentialKind::AuthorizationCode));
+        exchange_code(&tx, key, &presented, &pair, lifetimes(), now()).await
+    }
+
+    async fn refresh(tx: MockTransaction, client: ClientId) -> Result<Granted, Failure<GrantRefusal>> {
+        let key = key(CredentialKind::RefreshToken);
+        refresh_tokens(&tx, key, client, &made(), lifetimes(), now()).await
+    }
+
+    fn made() -> TokenPair {
+        TokenPair::new(&chance(), family().id)
+    }
+
+    #[tokio::test]
+    async fn a_code_or_token_gives_the_pair_that_was_made_before_with_what_the_application_still_holds() {
+        let scopes: ScopeSet = [Scope::OffersRead].into_iter().collect();
+        let expected = made().stored(scopes, lifetimes(), now());
+        assert_eq!(expected.access_expires_at, now() + lifetimes().access);
+        assert_eq!(expected.refresh_expires_at, now() + lifetimes().refresh);
+
+        let (mut tx, stored) = (finding_code(Some((family(), Some(code())))), expected);
+        tx.expect_use_code()
+            .once()
+            .withf(move |used, pair| *used == key(CredentialKind::AuthorizationCode) && *pair == stored)
+            .returning(|_, _| Ok(()));
+        assert_eq!(exchange(tx).await.unwrap(), Granted::Pair(scopes));
+
+        let mut tx = finding_token(Some((family(), Some(token()))));
+        tx.expect_use_refresh_token()
+            .once()
+            .withf(move |used, pair| *used == key(CredentialKind::RefreshToken) && *pair == expected)
+            .returning(|_, _| Ok(()));
+        let granted = refresh(tx, family().client_id).await.unwrap();
+        assert_eq!(granted, Granted::Pair(scopes));
+    }
+
+    #[tokio::test]
+    async fn a_second_use_ends_the_family_but_not_by_another_client() {
+        let ending = |mut tx: MockTransaction| {
+            tx.expect_revoke_family()
+                .once()
+                .withf(|id| *id == family().id)
+                .returning(|_| Ok(()));
+            tx
+        };
+        let used_at = Some(now());
+        let code = Code { used_at, ..code() };
+        let tx = ending(finding_code(Some((family(), Some(code)))));
+        assert_eq!(exchange(tx).await.unwrap(), Granted::FamilyEnded);
+        let used = Some((family(), Some(RefreshToken { used_at, ..token() })));
+        let granted = refresh(ending(finding_token(used)), family().client_id).await;
+        assert_eq!(granted.unwrap(), Granted::FamilyEnded);
+        let refused = refresh(finding_token(used), Uuid::from_u128(77).into()).await;
+        assert_eq!(refusal(refused), GrantRefusal::Unknown);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_changes_nothing() {
+        let expired = Code {
+            expires_at: now(),
+            ..code()
+        };
+        for (found, expected) in [
+            (Some((family(), Some(expired))), GrantRefusal::Expired),
+            (Some((family(), None)), GrantRefusal::Unknown),
+            (None, GrantRefusal::Unknown),
+        ] {
+            assert_eq!(refusal(exchange(finding_code(found)).await), expected);
+        }
+        for found in [Some((family(), None)), None] {
+            let refused = refresh(finding_token(found), family().client_id).await;
+            assert_eq!(refusal(refused), GrantRefusal::Unknown);
+        }
+    }
 
     #[tokio::test]
     async fn a_pair_stands_when_its_family_has_its_access_token() {
-        let pair = TokenPair::new(&chance(), Uuid::from_u128(8).into());
-        let access = pair.access.key();
-        for stands in [true, false] {
-            let mut grants = MockTransaction::new();
-            grants
-                .expect_lock_family()
+        for (exists, stands) in [(true, true), (true, false), (false, false)] {
+            let (mut tx, access) = (MockTransaction::new(), made().access.key());
+            tx.expect_lock_family()
                 .once()
-                .returning(|_| Ok(Some(family())));
-            grants
-                .expect_has_access_token()
-                .once()
+                .returning(move |_| Ok(exists.then(family)));
+            tx.expect_has_access_token()
+                .times(usize::from(exists))
                 .withf(move |key| *key == access)
                 .returning(move |_| Ok(stands));
-            assert_eq!(pair.stands(&grants).await.unwrap(), stands);
+            assert_eq!(made().stands(&tx).await.unwrap(), stands);
         }
-        let mut gone = MockTransaction::new();
-        gone.expect_lock_family().once().returning(|_| Ok(None));
-        assert!(!pair.stands(&gone).await.unwrap());
     }
 }

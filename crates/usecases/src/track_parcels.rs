@@ -28,14 +28,6 @@ pub struct Tracking<'a> {
     pub schedule: PollSchedule,
 }
 
-impl std::fmt::Debug for Tracking<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tracking")
-            .field("schedule", &self.schedule)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Asks about a batch of parcels, all at once so that one carrier never delays another, and returns how many there were; none when nothing is due. No connection is held while a
 /// carrier is asked.
 pub async fn track_parcels(tracking: Tracking<'_>) -> Result<usize, UnitOfWorkError> {

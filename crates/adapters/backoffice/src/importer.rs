@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use kernel::SellerId;
 use offers::OfferFeed;
 use thiserror::Error;
-use usecases::import_offers::{CHUNK, Counts, import_offers};
+use usecases::feed_offers::{CHUNK, Counts, import_offers};
 use usecases::{Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
 use web::{Entry, TaskPanicked, Tasks, decode};
 

@@ -8,7 +8,7 @@ use offers::{
 };
 use serde::Serialize;
 use usecases::Transaction;
-use usecases::feed_offer::{Outcome, feed_offer};
+use usecases::feed_offers::{Outcome, feed_offer};
 use usecases::moderate_offer::{self, moderate_offer, price_offer};
 use web::decode::{Field, FieldSet, Place, Shape, integer, nullable, object, one_of, required, text};
 use web::json::Object;

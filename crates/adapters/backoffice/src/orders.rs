@@ -11,7 +11,7 @@ use kernel::{Invalid, SellerId};
 use orders::{Buyer, Carrier, OrderNumber, OrderRef, Reason, ShippingAddress, Sighting, TrackingNumber};
 use serde_json::json;
 use usecases::Transaction;
-use usecases::erase_buyer::{self, erase_buyer};
+use usecases::erase_buyer::{NoSuchOrder, erase_buyer};
 use usecases::place_order::{self, Line, Request, place_order};
 use usecases::settle_order::{self, Settlement, settle_order};
 use usecases::ship_order::{
@@ -340,7 +340,7 @@ impl Operation<BackOffice> for EraseBuyer {
 impl Write<BackOffice> for EraseBuyer {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let erased = erase_buyer(tx, tx, operator(call)?, &self.order, tx.now()).await;
-        let parts = erased.map_refusal(|erase_buyer::Refusal::NoSuchOrder| Problem::not_found())?;
+        let parts = erased.map_refusal(|NoSuchOrder| Problem::not_found())?;
         Reply::ok(&OrderView::of(&parts))
     }
 }

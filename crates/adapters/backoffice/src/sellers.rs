@@ -6,9 +6,8 @@ use kernel::{SellerId, Violations as Broken};
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::close_seller::{self, close_seller};
-use usecases::operator_links::{self, invite, make_sign_in_link};
-use usecases::register_seller::{self, Request, register_seller};
+use usecases::account_links::{NoLink, invite, make_sign_in_link};
+use usecases::sellers::{NoSuchSeller, Request, close_seller, register_seller};
 use web::decode::{nullable, required, text};
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -94,7 +93,6 @@ impl Write<BackOffice> for CreateSeller {
         let by = (operator(call)?, &request);
         let registered = register_seller(tx, tx, randomness, by, public_url, tx.now()).await;
         let seller = registered.map_refusal(|refusal| {
-            let register_seller::Refusal::EmailTaken = refusal;
             Entry::new(Code::Conflict, to_sentence(&refusal))
                 .at("email")
                 .into()
@@ -218,7 +216,7 @@ impl Operation<BackOffice> for CloseSeller {
 impl Write<BackOffice> for CloseSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let closed = close_seller(tx, (operator(call)?, self.id), tx.now()).await;
-        let seller = closed.map_refusal(|close_seller::Refusal::NoSuchSeller| Problem::not_found())?;
+        let seller = closed.map_refusal(|NoSuchSeller| Problem::not_found())?;
         Reply::ok(&SellerView::from(&seller))
     }
 }
@@ -290,9 +288,9 @@ impl Write<BackOffice> for InviteSeller {
     }
 }
 
-fn link_problem(refusal: operator_links::Refusal) -> Problem {
+fn link_problem(refusal: NoLink) -> Problem {
     match refusal {
-        operator_links::Refusal::NoSuchSeller => Problem::not_found(),
-        operator_links::Refusal::SellerClosed => Problem::new(Code::Conflict, to_sentence(&refusal)),
+        NoLink::NoSuchSeller => Problem::not_found(),
+        NoLink::SellerClosed => Problem::new(Code::Conflict, to_sentence(&refusal)),
     }
 }

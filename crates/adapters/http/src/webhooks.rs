@@ -4,8 +4,9 @@ use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
 use serde::{Serialize, Serializer};
 use usecases::Transaction;
-use usecases::create_subscription::{self, Wanted, check_host, create_subscription};
-use usecases::delete_subscription::{self, delete_subscription};
+use usecases::subscriptions::{
+    NoSuchSubscription, Refusal, Wanted, check_host, create_subscription, delete_subscription,
+};
 use web::decode::{Shape, list, object, one_of, required, text};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -165,7 +166,7 @@ impl Operation<Public> for CreateWebhook {
                 WebhookCreatedView::schema,
                 example!("webhook_created"),
             )
-            .refuses(&[|| problem(create_subscription::Refusal::Limit)]),
+            .refuses(&[|| problem(Refusal::Limit)]),
     );
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -212,15 +213,15 @@ fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = Wanted> {
         .saying(|schema| schema.named("NewWebhook"))
 }
 
-fn problem(refusal: create_subscription::Refusal) -> Problem {
+fn problem(refusal: Refusal) -> Problem {
     match refusal {
         // Why is not told, so that nobody learns names of the service's own network.
-        create_subscription::Refusal::Host => Entry::validation(
+        Refusal::Host => Entry::validation(
             "url",
             "Must have a host that resolves, and to public addresses alone.",
         )
         .into(),
-        create_subscription::Refusal::Limit => Problem::new(
+        Refusal::Limit => Problem::new(
             Code::WebhookLimitReached,
             "This application has 20 subscriptions at this seller. Delete one to make room.",
         ),
@@ -253,7 +254,7 @@ impl Write<Public> for DeleteWebhook {
         let caller = &call.caller;
         delete_subscription(transaction, caller.seller, caller.client_id, self.id)
             .await
-            .map_refusal(|delete_subscription::Refusal::NoSuchSubscription| Problem::not_found())?;
+            .map_refusal(|NoSuchSubscription| Problem::not_found())?;
         Ok(Reply::no_content())
     }
 }

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
 use oauth::{BrowserSecret, SecretHash, Viewer};
-use usecases::sent_form::SentForm;
+use usecases::shown_once::SentForm;
 use usecases::{ActingSeller, Failure, Transaction, Work, transact};
 use web::TraceId;
 use web::form::Form;

@@ -1,14 +1,33 @@
-//! Subscriptions, their delivery queues and their deliveries.
+//! Subscriptions, their delivery queues and the histories of their deliveries; here what is read and changed of subscriptions.
 
 mod ending;
 mod queues;
 mod settle;
-mod subscriptions;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{Purpose, SellerId, StoreError};
+use oauth::ClientId;
+use uuid::Uuid;
+use webhooks::{
+    AddressPolicy, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId, DeliveryOfAny,
+    DeliveryOfSeller, DeliveryRecord, DeliveryState, Failure, MOST_SUBSCRIPTIONS, NewDelivery,
+    NewSubscription, Outcome, Subscription, SubscriptionId, SubscriptionOfSeller, SubscriptionReader,
+    SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret, WebhookUrl,
+};
+
+use crate::{
+    connection::pool::Autocommit,
+    sealing::Sealing,
+    sql::{column, row, sql},
+    unit_of_work::{Tx, expect_rows},
+};
 
 pub(crate) use self::{
     ending::{Ended, end_subscriptions, remove_subscriptions, wake_queues},
     queues::StoredQueues,
-    subscriptions::{AllDeliveries, StoredSubscriptions, secret_binding},
 };
 
 /// What may be done with the queue of a subscription `s`: `live`; `held` while its application is suspended; `gone` when nothing
@@ -26,3 +45,398 @@ macro_rules! queue_state {
     };
 }
 use queue_state;
+
+/// The columns of [`SubscriptionRow`], of a table named `s`.
+macro_rules! subscription_columns {
+    () => {
+        "s.id, s.client_id, s.url, s.events, s.active, s.created_at"
+    };
+}
+
+row! {
+    struct SubscriptionRow {
+        id: Uuid,
+        client_id: Uuid,
+        url: String,
+        events: Vec<String>,
+        active: bool,
+        created_at: DateTime<Utc>,
+    }
+}
+
+impl TryFrom<SubscriptionRow> for Subscription {
+    type Error = StoreError;
+
+    fn try_from(row: SubscriptionRow) -> Result<Self, StoreError> {
+        let id = SubscriptionId::from(row.id);
+        let events = row.events.iter().map(|name| {
+            WebhookEvent::parse(name)
+                .ok_or_else(|| StoreError::corrupt("subscriptions", id, format!("event {name:?}")))
+        });
+        Ok(Self {
+            id,
+            client_id: row.client_id.into(),
+            url: url(id, &row.url)?,
+            events: events.collect::<Result<_, _>>()?,
+            active: row.active,
+            created_at: row.created_at,
+        })
+    }
+}
+
+/// The kept URL. Whether its address may be sent to is judged at each attempt.
+fn url(id: SubscriptionId, text: &str) -> Result<WebhookUrl, StoreError> {
+    WebhookUrl::parse(text, AddressPolicy::Any)
+        .map_err(|invalid| StoreError::corrupt("subscriptions", id, format!("url {invalid}")))
+}
+
+/// Opens a subscription's secret.
+fn open_secret(
+    sealing: &Sealing,
+    seller: SellerId,
+    id: SubscriptionId,
+    sealed: &[u8],
+) -> Result<WebhookSecret, StoreError> {
+    let corrupt = |reason: String| StoreError::corrupt("subscriptions", id, reason);
+    let opened = sealing
+        .sealer()?
+        .open(
+            Purpose::WebhookSecret,
+            &secret_binding(seller.uuid(), id.uuid()),
+            sealed,
+        )
+        .map_err(|cause| corrupt(cause.to_string()))?;
+    let text = String::from_utf8(opened).map_err(|_| corrupt("a secret that is no text".to_owned()))?;
+    WebhookSecret::parse(text).map_err(|invalid| corrupt(format!("a secret that {invalid}")))
+}
+
+/// A secret is sealed into its own row: put into another one, it does not open.
+pub(crate) fn secret_binding(seller: Uuid, subscription: Uuid) -> Vec<u8> {
+    [seller.as_bytes().as_slice(), subscription.as_bytes()].concat()
+}
+
+/// The columns of [`DeliveryRow`], of deliveries named `d` and their subscription `s`. Nothing is due any more for a
+/// subscription that has ended, though the row may not say so yet: what is pending for it is stopped bit by bit.
+macro_rules! delivery_columns {
+    () => {
+        "d.id, d.event, d.created_at, d.attempt, case when s.active then d.due_at end, d.delivered_at, d.response_status, \
+         d.failure, d.duration_ms"
+    };
+}
+
+row! {
+    struct DeliveryRow {
+        id: Uuid,
+        event: String,
+        created_at: DateTime<Utc>,
+        attempt: i16,
+        due_at: Option<DateTime<Utc>>,
+        delivered_at: Option<DateTime<Utc>>,
+        response_status: Option<i16>,
+        failure: Option<String>,
+        duration_ms: Option<i32>,
+    }
+}
+
+impl TryFrom<DeliveryRow> for Delivery {
+    type Error = StoreError;
+
+    fn try_from(row: DeliveryRow) -> Result<Self, StoreError> {
+        let id = DeliveryId::from(row.id);
+        let corrupt = |reason: String| StoreError::corrupt("deliveries", id, reason);
+        let record = DeliveryRecord {
+            attempt: row.attempt,
+            due_at: row.due_at,
+            delivered_at: row.delivered_at,
+            last: row.last().map_err(corrupt)?,
+        };
+        Ok(Self {
+            id,
+            event: event(id, &row.event)?,
+            created_at: row.created_at,
+            state: DeliveryState::try_from(record).map_err(|invalid| corrupt(invalid.to_string()))?,
+        })
+    }
+}
+
+impl DeliveryRow {
+    fn last(&self) -> Result<Option<Attempted>, String> {
+        let outcome = match (self.response_status, self.failure.as_deref()) {
+            (None, None) => return Ok(None),
+            (Some(status), None) => {
+                Outcome::Answered(u16::try_from(status).map_err(|_| format!("response_status {status}"))?)
+            }
+            (None, Some(failure)) => {
+                Outcome::Failed(Failure::parse(failure).map_err(|_| format!("failure {failure:?}"))?)
+            }
+            (Some(_), Some(_)) => return Err("an answer and a failure".to_owned()),
+        };
+        let milliseconds = u64::try_from(self.duration_ms.unwrap_or_default())
+            .map_err(|_| "a duration below 0".to_owned())?;
+        Ok(Some(Attempted {
+            outcome,
+            duration: Duration::from_millis(milliseconds),
+        }))
+    }
+}
+
+fn event(id: DeliveryId, name: &str) -> Result<WebhookEvent, StoreError> {
+    WebhookEvent::parse(name).ok_or_else(|| StoreError::corrupt("deliveries", id, format!("event {name:?}")))
+}
+
+/// Reads subscriptions and histories. Each call is one statement.
+pub(crate) struct StoredSubscriptions(pub(crate) Autocommit);
+
+#[async_trait]
+impl SubscriptionReader for StoredSubscriptions {
+    async fn subscriptions(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+    ) -> Result<Vec<Subscription>, StoreError> {
+        let (seller, client) = (seller.uuid(), client_id.uuid());
+        let rows = self
+            .0
+            .rows(sql!(SubscriptionRow:
+                concat!("select ", subscription_columns!(), " from subscriptions s where s.seller_id = "), seller,
+                " and s.client_id = ", client, " order by s.created_at, s.id"))
+            .await?;
+        rows.into_iter().map(Subscription::try_from).collect()
+    }
+
+    /// The newest are found by their ids, which rise with time, and told in the order in which they were queued.
+    async fn history(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+    ) -> Result<Option<Vec<Delivery>>, StoreError> {
+        let (seller, client, id) = (seller.uuid(), client_id.uuid(), subscription.uuid());
+        let rows = self.0.rows(sql!(Option<DeliveryRow>:
+            concat!("select ", delivery_columns!(), " from subscriptions s left join lateral (select * from deliveries d \
+               where d.seller_id = s.seller_id and d.subscription_id = s.id order by d.id desc limit 100) d on true where s.seller_id = "),
+            seller, " and s.client_id = ", client, " and s.id = ", id, " order by d.created_at desc, d.id desc")).await?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let deliveries = rows.into_iter().flatten().map(Delivery::try_from);
+        deliveries.collect::<Result<_, _>>().map(Some)
+    }
+
+    async fn subscriptions_of_seller(
+        &self,
+        seller: SellerId,
+    ) -> Result<Vec<SubscriptionOfSeller>, StoreError> {
+        let seller = seller.uuid();
+        let rows = self
+            .0
+            .rows(sql!((SubscriptionRow, String):
+                concat!("select ", subscription_columns!(), ", a.name from subscriptions s \
+                   join applications a on a.client_id = s.client_id where s.seller_id = "), seller,
+                " order by s.created_at, s.id"))
+            .await?;
+        let told = rows.into_iter().map(|(row, app_name)| {
+            Ok(SubscriptionOfSeller {
+                subscription: row.try_into()?,
+                app_name,
+            })
+        });
+        told.collect()
+    }
+
+    async fn deliveries_of_seller(
+        &self,
+        seller: SellerId,
+        filter: DeliveryFilter,
+        limit: u16,
+    ) -> Result<Vec<DeliveryOfSeller>, StoreError> {
+        let (seller, limit) = (seller.uuid(), i32::from(limit));
+        let subscription = filter.subscription.map(SubscriptionId::uuid);
+        let rows = if filter.failed {
+            self.0.rows(sql!((Uuid, DeliveryRow):
+                concat!("select s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (select * from deliveries d \
+                   where d.seller_id = s.seller_id and d.subscription_id = s.id and d.attempt > 0 and d.delivered_at is null \
+                   order by d.id desc limit "), limit, ") d where s.seller_id = ", seller, " and s.id = coalesce(",
+                subscription, ", s.id) order by d.created_at desc, d.id desc limit ", limit, "")).await?
+        } else {
+            self.0.rows(sql!((Uuid, DeliveryRow):
+                concat!("select s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (select * from deliveries d \
+                   where d.seller_id = s.seller_id and d.subscription_id = s.id order by d.id desc limit "), limit,
+                ") d where s.seller_id = ", seller, " and s.id = coalesce(", subscription,
+                ", s.id) order by d.created_at desc, d.id desc limit ", limit, "")).await?
+        };
+        let told = rows.into_iter().map(|(subscription, delivery)| {
+            Ok(DeliveryOfSeller {
+                subscription: subscription.into(),
+                delivery: delivery.try_into()?,
+            })
+        });
+        told.collect()
+    }
+}
+
+/// Everybody's deliveries that have not arrived. Each call is one statement.
+pub(crate) struct AllDeliveries(pub(crate) Autocommit);
+
+#[async_trait]
+impl DeliveryDirectory for AllDeliveries {
+    async fn has_subscription(
+        &self,
+        seller: Option<SellerId>,
+        subscription: SubscriptionId,
+    ) -> Result<bool, StoreError> {
+        let (seller, subscription) = (seller.map(SellerId::uuid), subscription.uuid());
+        let has = self
+            .0
+            .row(sql!(bool:
+                "select exists (select from subscriptions s where s.seller_id = coalesce(", seller,
+                ", s.seller_id) and s.id = ", subscription, ")"))
+            .await?;
+        Ok(has.unwrap_or_default())
+    }
+
+    async fn undelivered(
+        &self,
+        filter: UndeliveredFilter,
+        before: Option<DeliveryId>,
+        limit: u16,
+    ) -> Result<Vec<DeliveryOfAny>, StoreError> {
+        let (seller, subscription) = (
+            filter.seller.map(SellerId::uuid),
+            filter.subscription.map(SubscriptionId::uuid),
+        );
+        let (before, limit) = (before.map_or(Uuid::max(), DeliveryId::uuid), i32::from(limit));
+        let rows = match filter.why {
+            Undelivered::Pending => self.0.rows(sql!((Uuid, Uuid, DeliveryRow):
+                concat!("select s.seller_id, s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (\
+                   select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+                   and d.due_at is not null and d.id < "), before, " order by d.id desc limit ", limit,
+                ") d where s.active and s.seller_id = coalesce(", seller, ", s.seller_id) and s.id = coalesce(",
+                subscription, ", s.id) order by d.id desc limit ", limit, "")).await?,
+            Undelivered::Exhausted => self.0.rows(sql!((Uuid, Uuid, DeliveryRow):
+                concat!("select s.seller_id, s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (\
+                   select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+                   and d.attempt = 6 and d.delivered_at is null and d.id < "), before, " order by d.id desc limit ", limit,
+                ") d where s.seller_id = coalesce(", seller, ", s.seller_id) and s.id = coalesce(", subscription,
+                ", s.id) order by d.id desc limit ", limit, "")).await?,
+        };
+        let told = rows.into_iter().map(|(seller, subscription, delivery)| {
+            Ok(DeliveryOfAny {
+                seller: seller.into(),
+                subscription: subscription.into(),
+                delivery: delivery.try_into()?,
+            })
+        });
+        told.collect()
+    }
+}
+
+#[async_trait]
+impl SubscriptionStore for Tx {
+    /// Counts one more, unless the count is full. The connection comes first in the order of locks, and the subscription will be
+    /// bound to it.
+    async fn take_subscription_place(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+    ) -> Result<bool, StoreError> {
+        let (seller, client) = (seller.uuid(), client_id.uuid());
+        let most = i32::try_from(MOST_SUBSCRIPTIONS).map_err(StoreError::unexpected)?;
+        Ok(self.execute(sql!(():
+            "with connection as materialized (select from connections where client_id = ", client, " and seller_id = ",
+            seller, " for share) \
+             insert into subscription_quota as q (seller_id, client_id, used) select ", seller, ", ", client,
+            ", 1 from (select count(*) from connection) c \
+             on conflict (seller_id, client_id) do update set used = q.used + 1 where q.used < ", most, "")).await? == 1)
+    }
+
+    /// Bound to the open connection, where there is one. Another seller's application without one has been disconnected since its
+    /// request came in: the subscription is what it would be, had it come in just before.
+    async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError> {
+        let NewSubscription { seller, id, .. } = subscription;
+        let (seller, client, id) = (seller.uuid(), subscription.client_id.uuid(), id.uuid());
+        let (binding, secret) = (
+            secret_binding(seller, id),
+            subscription.secret.reveal().as_bytes(),
+        );
+        let secret = self
+            .tools()
+            .sealing
+            .sealer()?
+            .seal(Purpose::WebhookSecret, &binding, secret);
+        let insert = sql!(():
+            "with connection as materialized (select generation from connections where client_id = ", client,
+            " and seller_id = ", seller, " and disconnected_at is null for share) \
+             insert into subscriptions (seller_id, id, client_id, created_at, url, events, secret, connection_generation, active) \
+             select n.*, c.generation, c.generation is not null or exists (select from applications a \
+                 where a.client_id = n.client_id and a.owner_id = n.seller_id and a.deleted_at is null) \
+             from (select ", seller, " as seller_id, ", id, ", ", client, " as client_id, ", subscription.created_at,
+            ", ", subscription.url.as_str(), ", ", column(&subscription.events, |event| event.as_str()), ", ", secret,
+            ") n left join connection c on true");
+        expect_rows("subscriptions", self.execute(insert).await?, 1)
+    }
+
+    async fn remove_subscription(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+    ) -> Result<bool, StoreError> {
+        ending::remove_subscription(self, seller, client_id, subscription).await
+    }
+
+    async fn subscription(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+    ) -> Result<Option<Subscription>, StoreError> {
+        let (seller, id) = (seller.uuid(), subscription.uuid());
+        let row = self
+            .row(sql!(SubscriptionRow:
+                concat!("select ", subscription_columns!(), " from subscriptions s where s.seller_id = "), seller,
+                " and s.id = ", id, ""))
+            .await?;
+        row.map(Subscription::try_from).transpose()
+    }
+
+    async fn delivery_body(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError> {
+        let (seller, subscription, id) = (seller.uuid(), subscription.uuid(), delivery.uuid());
+        let row = self.row(sql!((String, Vec<u8>):
+            "select d.event, d.body from subscriptions s join deliveries d on d.seller_id = s.seller_id and d.subscription_id = s.id \
+             where s.seller_id = ", seller, " and s.id = ", subscription, " and d.id = ", id, "")).await?;
+        row.map(|(name, body)| Ok((event(delivery, &name)?, body)))
+            .transpose()
+    }
+
+    /// Queues it where the queue is live, and wakes the queue, under the locks that a fan-out takes and by what it goes by.
+    async fn queue_delivery(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+        delivery: NewDelivery,
+    ) -> Result<bool, StoreError> {
+        let (seller, subscription, id) = (seller.uuid(), subscription.uuid(), delivery.id.uuid());
+        let (at, event, body) = (delivery.created_at, delivery.event.as_str(), delivery.body);
+        let is_queued = self.row(sql!(i64:
+            "with queue as materialized (select s.seller_id, s.id, s.leased, s.wake_at from subscriptions s where s.seller_id = ",
+            seller, " and s.id = ", subscription, concat!(" and ", queue_state!(), " = 'live' for key share of s), \
+             told as (insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
+               select l.seller_id, l.id, "), id, ", ", at, ", ", at, ", ", event, ", ", body,
+            " from queue l returning 1), \
+             asleep as materialized (select s.seller_id, s.id, s.leased, s.wake_at from queue l \
+               join subscriptions s on s.seller_id = l.seller_id and s.id = l.id \
+               where not l.leased and (l.wake_at is null or l.wake_at > ", at, ") for no key update of s), \
+             woken as (update subscriptions s set wake_at = ", at,
+            " from asleep w where s.seller_id = w.seller_id and s.id = w.id and not w.leased \
+               and (w.wake_at is null or w.wake_at > ", at, ")) select count(*) from told")).await? == Some(1);
+        if is_queued {
+            self.wakes_queue();
+        }
+        Ok(is_queued)
+    }
+}

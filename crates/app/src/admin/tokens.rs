@@ -10,7 +10,7 @@ use oauth::{FamiliesOf, FamilyId};
 use serde_json::{Value, json};
 use usecases::{
     ActingOperator, Failure, Transaction, Work,
-    revoke_tokens::{Found, Refusal, revoke_all, revoke_found},
+    revoke_tokens::{Found, NoSuchToken, revoke_all, revoke_found},
     transact,
 };
 
@@ -209,7 +209,7 @@ struct RevokeOne(Found);
 #[async_trait]
 impl Work for RevokeOne {
     type Done = FamilyId;
-    type Error = Failure<Refusal>;
+    type Error = Failure<NoSuchToken>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<FamilyId, Self::Error> {
         revoke_found(tx, tx, ActingOperator::CommandLine, self.0).await
@@ -221,7 +221,7 @@ struct RevokeAll(FamiliesOf);
 #[async_trait]
 impl Work for RevokeAll {
     type Done = usize;
-    type Error = Failure<Refusal>;
+    type Error = Failure<NoSuchToken>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<usize, Self::Error> {
         revoke_all(tx, tx, ActingOperator::CommandLine, self.0).await

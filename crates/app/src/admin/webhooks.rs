@@ -8,7 +8,8 @@ use clap::Subcommand;
 use kernel::SellerId;
 use serde_json::{Value, json};
 use usecases::{
-    ActingOperator, Failure, Transaction, Work, operator_deliveries::deliver_again, redeliver::Refusal,
+    ActingOperator, Failure, Transaction, Work,
+    redeliver::{Refusal, deliver_again_for_operator},
     transact,
 };
 use uuid::Uuid;
@@ -153,7 +154,7 @@ impl Work for Again {
     async fn run(&self, tx: &dyn Transaction) -> Result<DeliveryId, Self::Error> {
         let by = (ActingOperator::CommandLine, self.seller);
         let which = (self.subscription, self.delivery);
-        deliver_again(tx, tx, &SystemRandomness::new(), by, which, tx.now()).await
+        deliver_again_for_operator(tx, tx, &SystemRandomness::new(), by, which, tx.now()).await
     }
 }
 

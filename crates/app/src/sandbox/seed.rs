@@ -16,13 +16,13 @@ use oauth::{RawRegistration, Registrar, Scope};
 use orders::{Carrier, OrderId, OrderNumber, OrderRef, Sighting, TrackingNumber, TrackingStatus};
 use usecases::{
     ActingOperator, Failure, Transaction, Work,
-    feed_offer::feed_offer,
+    feed_offers::feed_offer,
     manage_application::{Move, move_application},
     operator_tokens::OperatorTokenCreation,
     personal_tokens::issue_personal_token,
     place_order::{self, Line, place_order},
     register_application::register_application,
-    register_seller::{self, register_seller},
+    sellers::{self, register_seller},
     settle_order::{Settlement, settle_order},
     ship_order::{Report, record_report},
     transact,
@@ -170,7 +170,7 @@ impl Seeding<'_> {
         (password, hash): &(String, PasswordHash),
     ) -> Result<Shop, SeedError> {
         let email = format!("{}@{}", self.unique(&plan.mailbox, '+'), plan.domain);
-        let request = register_seller::Request {
+        let request = sellers::Request {
             name: SellerName::new(plan.name.clone()).map_err(invalid)?,
             email: Email::new(email.clone()).map_err(invalid)?,
             password: Some(hash.clone()),

@@ -1,10 +1,259 @@
 //! The change feed: what the marketplace hears of what sellers and carriers did.
+//!
+//! Each item is written in the transaction of its cause; what the marketplace itself asked for is not repeated to it.
 
-mod item;
-mod ports;
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{Money, OfferId, SellerId, StoreError};
+use oauth::{ApplicationEvent, ClientId};
+use offers::{OfferEvent, OfferStatus, Stock};
+use orders::{Cause, OrderEvent, OrderEventKind, OrderId};
 
-pub use item::{ChangeItem, ChangeKind, Detail, Topic};
-pub use ports::{CHANGES_DEFAULT, CHANGES_MAX, ChangeCursor, ChangePage, ChangeReader, ChangesError};
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// A seller set a price, or made the present one manual.
+    OfferPriceChanged,
+    /// A seller set a stock.
+    OfferStockChanged,
+    /// A seller set a status.
+    OfferStatusChanged,
+    /// A seller reported a shipment.
+    OrderShipped,
+    /// A carrier reported a delivery.
+    OrderDelivered,
+    /// A seller registered an application; somebody may have to accept it.
+    ApplicationRegistered,
+}
 
-#[cfg(any(test, feature = "mocks"))]
-pub use ports::MockChangeReader;
+impl ChangeKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::OfferPriceChanged,
+        Self::OfferStockChanged,
+        Self::OfferStatusChanged,
+        Self::OrderShipped,
+        Self::OrderDelivered,
+        Self::ApplicationRegistered,
+    ];
+
+    /// The kind's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OfferPriceChanged => "offer.price_changed",
+            Self::OfferStockChanged => "offer.stock_changed",
+            Self::OfferStatusChanged => "offer.status_changed",
+            Self::OrderShipped => "order.shipped",
+            Self::OrderDelivered => "order.delivered",
+            Self::ApplicationRegistered => "application.registered",
+        }
+    }
+
+    /// The kind with the given name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// What an item is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// An offer.
+    Offer(OfferId),
+    /// A part of an order.
+    Order(OrderId),
+    /// An application.
+    Application(ClientId),
+}
+
+/// The new value, where an item has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The price now; manual.
+    Price(Money),
+    /// The stock now.
+    Stock(Stock),
+    /// The status now.
+    Status(OfferStatus),
+    /// What happened says it all.
+    Nothing,
+}
+
+/// One item of the feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeItem {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// At which seller.
+    pub seller: SellerId,
+    /// To what.
+    pub topic: Topic,
+    /// The new value.
+    pub detail: Detail,
+    /// When, by the database's clock.
+    pub at: DateTime<Utc>,
+}
+
+impl ChangeItem {
+    /// What the marketplace hears of an offer's change: of all that a seller did.
+    pub fn of_offer(seller: SellerId, event: &OfferEvent, at: DateTime<Utc>) -> Option<Self> {
+        let (kind, offer, detail) = match event {
+            OfferEvent::PriceChanged { offer, price } => {
+                (ChangeKind::OfferPriceChanged, offer, Detail::Price(*price))
+            }
+            OfferEvent::StockChanged { offer, stock } => {
+                (ChangeKind::OfferStockChanged, offer, Detail::Stock(*stock))
+            }
+            OfferEvent::StatusChanged { offer, status } => {
+                (ChangeKind::OfferStatusChanged, offer, Detail::Status(*status))
+            }
+            OfferEvent::Rejected { .. } => return None,
+        };
+        Some(Self {
+            kind,
+            seller,
+            topic: Topic::Offer(*offer),
+            detail,
+            at,
+        })
+    }
+
+    /// What the marketplace hears of an order's move: of shipments and deliveries that it did not record itself.
+    pub fn of_order(seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) -> Option<Self> {
+        let kind = match (event.kind, event.cause) {
+            (_, Cause::Marketplace)
+            | (OrderEventKind::Created | OrderEventKind::Paid | OrderEventKind::Cancelled, _) => return None,
+            (OrderEventKind::Shipped, _) => ChangeKind::OrderShipped,
+            (OrderEventKind::Delivered, _) => ChangeKind::OrderDelivered,
+        };
+        Some(Self {
+            kind,
+            seller,
+            topic: Topic::Order(event.order),
+            detail: Detail::Nothing,
+            at,
+        })
+    }
+
+    /// What the marketplace hears of an application.
+    pub fn of_application(owner: SellerId, event: &ApplicationEvent, at: DateTime<Utc>) -> Self {
+        let ApplicationEvent::Registered { client_id } = event;
+        let topic = Topic::Application(*client_id);
+        Self {
+            kind: ChangeKind::ApplicationRegistered,
+            seller: owner,
+            topic,
+            detail: Detail::Nothing,
+            at,
+        }
+    }
+}
+
+/// Items on a page when the reader names no number.
+pub const CHANGES_DEFAULT: u16 = 100;
+/// The most items a page can hold.
+pub const CHANGES_MAX: u16 = 1_000;
+
+/// A place in the feed, opaque to readers. It outlives restarts of the service, not a change of the
+/// database cluster, nor the loss of what it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeCursor(pub String);
+
+/// A page of the feed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangePage {
+    /// The items, in the feed's one order.
+    pub items: Vec<ChangeItem>,
+    /// Where to read on; there always is one.
+    pub next: ChangeCursor,
+}
+
+/// Why the feed cannot be read from a place.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangesError {
+    /// The cursor was not made here.
+    #[error("this is no cursor of the change feed")]
+    Malformed,
+    /// The cursor belongs to another database cluster, or to what this one has lost since: its reader may have seen what never
+    /// was, and what it missed cannot be told.
+    #[error(
+        "the cursor was made on another database, or on this one before it was set back: read everything anew, then go on without `after`"
+    )]
+    OtherHistory,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reads the feed.
+///
+/// An adapter MUST return every item exactly once to a reader that follows the cursors, also items whose transactions were
+/// long under way when later ones were committed, and MUST keep the order stable.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait ChangeReader: Send + Sync {
+    /// Up to `limit` items after a place, or from the oldest that is kept.
+    async fn changes(&self, after: Option<ChangeCursor>, limit: u16) -> Result<ChangePage, ChangesError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use orders::OrderNumber;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn shipped(cause: Cause) -> Option<ChangeItem> {
+        let number = OrderNumber::new("A-1".to_owned()).unwrap();
+        let event = OrderEvent {
+            kind: OrderEventKind::Shipped,
+            order: Uuid::nil().into(),
+            number,
+            cause,
+        };
+        ChangeItem::of_order(Uuid::nil().into(), &event, DateTime::<Utc>::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn the_marketplace_does_not_hear_of_what_it_did_itself() {
+        assert_eq!(shipped(Cause::Marketplace), None);
+        assert_eq!(shipped(Cause::Seller).unwrap().kind, ChangeKind::OrderShipped);
+    }
+
+    #[test]
+    fn what_a_seller_does_to_an_offer_is_told_with_the_new_value() {
+        let (seller, offer) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+        let (price, stock) = (Money::pln(499).unwrap(), Stock::new(3).unwrap());
+        let status = OfferStatus::Draft;
+        let told = |event| ChangeItem::of_offer(seller, &event, DateTime::<Utc>::UNIX_EPOCH);
+        let expected = |kind, detail| ChangeItem {
+            kind,
+            seller,
+            topic: Topic::Offer(offer),
+            detail,
+            at: DateTime::<Utc>::UNIX_EPOCH,
+        };
+
+        assert_eq!(
+            told(OfferEvent::PriceChanged { offer, price }),
+            Some(expected(ChangeKind::OfferPriceChanged, Detail::Price(price)))
+        );
+        assert_eq!(
+            told(OfferEvent::StockChanged { offer, stock }),
+            Some(expected(ChangeKind::OfferStockChanged, Detail::Stock(stock)))
+        );
+        assert_eq!(
+            told(OfferEvent::StatusChanged { offer, status }),
+            Some(expected(ChangeKind::OfferStatusChanged, Detail::Status(status)))
+        );
+        // Moderation is the marketplace's own.
+        assert_eq!(told(OfferEvent::Rejected { offer }), None);
+    }
+
+    #[test]
+    fn names_read_back() {
+        for kind in ChangeKind::ALL {
+            assert_eq!(ChangeKind::parse(kind.as_str()), Some(kind));
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! Offers: what one is, its status machine, price and stock rules, and the ports that keep it.
 
 mod feed;
-mod moderation;
 mod offer;
 mod patch;
 mod ports;
@@ -10,11 +9,10 @@ mod stock;
 mod text;
 
 pub use feed::{Fed, OfferFeed};
-pub use moderation::Decision;
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
 pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus};
 pub use ports::{OfferFilter, OfferReader, OfferStore};
-pub use status::OfferStatus;
+pub use status::{Decision, OfferStatus};
 pub use stock::Short;
 pub use text::{OptionalText, WebAddress, handle, optional_text, title, web_address};
 

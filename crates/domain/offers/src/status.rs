@@ -1,4 +1,9 @@
-//! The status of an offer.
+//! The status of an offer, and the decisions of moderation about it.
+
+use chrono::{DateTime, Utc};
+use kernel::Change;
+
+use crate::{Offer, OfferEvent};
 
 /// Where an offer stands (contract: Offer status). Sellers move between the first two; moderation makes every move into
 /// and out of the last two.
@@ -36,6 +41,39 @@ impl OfferStatus {
     /// True where moderation alone may change the status.
     pub const fn is_locked(self) -> bool {
         matches!(self, Self::Proposed | Self::Rejected)
+    }
+}
+
+/// What moderation decides. Each is possible from every status, and repeating one is harmless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// The card waits for a look: `proposed`.
+    Propose,
+    /// The card is fine: `published`.
+    Approve,
+    /// The card is refused: `rejected`, and the seller hears of it.
+    Reject,
+}
+
+impl Decision {
+    /// The status that a decision leads to.
+    pub const fn status(self) -> OfferStatus {
+        match self {
+            Self::Propose => OfferStatus::Proposed,
+            Self::Approve => OfferStatus::Published,
+            Self::Reject => OfferStatus::Rejected,
+        }
+    }
+}
+
+impl Offer {
+    /// Applies a decision of moderation.
+    pub fn moderate(self, decision: Decision, now: DateTime<Utc>) -> Change<Self, OfferEvent> {
+        let after = Self {
+            status: decision.status(),
+            ..self.clone()
+        };
+        self.changed(after, now)
     }
 }
 

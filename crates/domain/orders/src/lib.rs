@@ -3,7 +3,6 @@
 mod carrier;
 mod command;
 mod machine;
-mod mail;
 mod order;
 mod ports;
 mod status;
@@ -11,11 +10,12 @@ mod tracking;
 
 pub use carrier::{Carrier, Delivery, Lookup, Sighting, TrackingNumber, TrackingStatus};
 pub use command::{Cause, Command, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal};
-pub use mail::ShipmentMail;
 pub use order::{
     Buyer, OrderId, OrderItem, OrderNumber, OrderState, Parcel, SellerOrder, ShipmentId, ShippingAddress,
 };
-pub use ports::{CarrierLookup, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore};
+pub use ports::{
+    CarrierLookup, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore, ShipmentMail,
+};
 pub use status::{OrderStatus, PaymentStatus};
 pub use tracking::{DueParcel, Following, PollSchedule, TrackingQueue};
 

@@ -2,11 +2,9 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Change, Keyset, Page, PageSize, SellerId, StoreError};
+use kernel::{Change, Keyset, Mail, MailId, Page, PageSize, SellerId, StoreError};
 
-use crate::{
-    Carrier, Lookup, OrderEvent, OrderId, OrderNumber, OrderStatus, SellerOrder, ShipmentMail, TrackingNumber,
-};
+use crate::{Carrier, Lookup, OrderEvent, OrderId, OrderNumber, OrderStatus, SellerOrder, TrackingNumber};
 
 /// Which of a seller's orders a list holds. Test orders are never listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -111,6 +109,31 @@ pub trait OrderStore: Send + Sync {
 pub trait CarrierLookup: Send + Sync {
     /// What the carrier says of the parcel.
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup;
+}
+
+/// A mail to a buyer: a parcel is on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShipmentMail {
+    /// The mail's id.
+    pub id: MailId,
+    /// The order, so that an erasure finds the mail.
+    pub order: OrderId,
+    /// The number that the buyer knows.
+    pub number: OrderNumber,
+    /// The buyer's address.
+    pub to: String,
+    /// The buyer's name.
+    pub name: Option<String>,
+    /// Who carries it.
+    pub carrier: Carrier,
+    /// By which number.
+    pub tracking_number: TrackingNumber,
+}
+
+impl Mail for ShipmentMail {
+    fn id(&self) -> MailId {
+        self.id
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! A delivery and its machine (contract: States, Webhook delivery).
+//! A delivery and its machine, and when a failed one is tried again (contract: States, Webhook delivery, Retries).
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Invalid;
 
-use crate::{Attempted, DeliveryId, Outcome, RetrySchedule, WebhookEvent};
+use crate::{Attempted, DeliveryId, Outcome, WebhookEvent};
 
 /// How many attempts a delivery has in all (contract: Limits).
 pub const MOST_ATTEMPTS: u8 = 6;
@@ -211,6 +211,40 @@ impl DeliveryState {
             Self::Waiting { due_at, .. } => Some(*due_at),
             _ => None,
         }
+    }
+}
+
+/// The delay after each attempt but the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetrySchedule(pub [TimeDelta; 5]);
+
+impl Default for RetrySchedule {
+    /// 1 minute, 5 minutes, 30 minutes, 2 hours, 12 hours.
+    fn default() -> Self {
+        Self([
+            TimeDelta::minutes(1),
+            TimeDelta::minutes(5),
+            TimeDelta::minutes(30),
+            TimeDelta::hours(2),
+            TimeDelta::hours(12),
+        ])
+    }
+}
+
+impl RetrySchedule {
+    /// How long after the end of the attempt of this number (from 1) the next one is due: the scheduled delay, and up to a
+    /// tenth more (D60) so that what failed together does not come again together. Nothing after the sixth.
+    ///
+    /// `jitter` is a random number from 0 to 1; what lies outside counts as the nearer end.
+    pub fn delay(&self, after_attempt: u8, jitter: f64) -> Option<TimeDelta> {
+        let place = usize::from(after_attempt.checked_sub(1)?);
+        let delay = self.0.get(place)?.to_std().unwrap_or_default();
+        let jitter = if jitter.is_nan() {
+            0.0
+        } else {
+            jitter.clamp(0.0, 1.0)
+        };
+        Some(TimeDelta::from_std(delay.mul_f64(1.0 + jitter / 10.0)).unwrap_or(TimeDelta::MAX))
     }
 }
 

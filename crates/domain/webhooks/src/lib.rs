@@ -4,34 +4,33 @@
 mod address_rules;
 mod attempt;
 mod delivery;
-mod directory;
 mod event;
 mod ports;
 mod queue;
-mod schedule;
 mod secret;
 mod subscription;
 mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{Attempted, Failure, Outcome, Sent};
-pub use delivery::{Delivery, DeliveryRecord, DeliveryState, Finished, MOST_ATTEMPTS, NextStep};
-pub use directory::{DeliveryDirectory, DeliveryOfAny, Undelivered, UndeliveredFilter};
+pub use delivery::{
+    Delivery, DeliveryRecord, DeliveryState, Finished, MOST_ATTEMPTS, NextStep, RetrySchedule,
+};
 pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
 pub use ports::{
-    DeliveryFilter, DeliveryOfSeller, HostCheck, HostRefused, Message, NewDelivery, SubscriptionOfSeller,
-    SubscriptionQueues, SubscriptionReader, SubscriptionStore, WebhookSender,
+    DeliveryDirectory, DeliveryFilter, DeliveryOfAny, DeliveryOfSeller, HostCheck, HostRefused, Message,
+    NewDelivery, SubscriptionOfSeller, SubscriptionQueues, SubscriptionReader, SubscriptionStore,
+    Undelivered, UndeliveredFilter, WebhookSender,
 };
 pub use queue::{
     ApplicationLoad, AttemptRecord, Capacity, Claimed, Due, LOSSES_FORGIVEN, Lease, QueueKey, Refill,
     Refilled, Release, SubscriptionQueue,
 };
-pub use schedule::RetrySchedule;
 pub use secret::{WebhookSecret, signature};
 pub use subscription::{MOST_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};
 pub use url::{Host, Scheme, URL_MAX, WebhookUrl};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use directory::MockDeliveryDirectory;
-#[cfg(any(test, feature = "mocks"))]
-pub use ports::{MockHostCheck, MockSubscriptionQueues, MockSubscriptionReader, MockWebhookSender};
+pub use ports::{
+    MockDeliveryDirectory, MockHostCheck, MockSubscriptionQueues, MockSubscriptionReader, MockWebhookSender,
+};

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{HOME, by, chance, knowing_sellers, noting, now, refusal, seller};
+use crate::test_support::{HOME, OPERATOR, by, chance, knowing_sellers, noting, now, refusal, seller};
 
 fn hash(text: &str) -> PasswordHash {
     PasswordHash::new(text.to_owned())
@@ -122,5 +122,58 @@ async fn what_ended_the_session_or_replaced_the_password_meanwhile_prevails() {
         let acting = (by(), SecretHash::of("s"));
         let refused = change_password(&tx, acting, (&hash("old"), hash("new"))).await;
         assert_eq!(refusal(refused), expected);
+    }
+}
+
+fn of() -> (ActingOperator, SellerId) {
+    (OPERATOR, by().seller)
+}
+
+/// Stores one link of this kind, and notes this.
+fn storing(kind: LinkKind, action: Action) -> MockTransaction {
+    let mut tx = knowing_sellers(noting(1, action), false);
+    let hash = LinkSecret::from_random(&[7; 32]).hash();
+    tx.expect_add_link()
+        .once()
+        .withf(move |link| (link.hash, link.kind, link.seller) == (hash, kind, of().1))
+        .returning(|_| Ok(()));
+    tx
+}
+
+#[tokio::test]
+async fn a_sign_in_link_is_the_one_that_is_stored_and_lasts_a_minute() {
+    let tx = storing(LinkKind::SignIn, Action::SignInLinkMade);
+    let link = make_sign_in_link(&tx, &chance(), of(), "https://api.example", now())
+        .await
+        .unwrap();
+    let secret = LinkSecret::from_random(&[7; 32]);
+    let expected = format!("https://api.example/panel/sign-in/{}", secret.reveal());
+    assert_eq!(link.url, expected);
+    assert_eq!(link.expires_at, now() + TimeDelta::seconds(60));
+    assert!(!format!("{link:?}").contains(secret.reveal()));
+}
+
+#[tokio::test]
+async fn an_invitation_goes_out_by_mail() {
+    let mut tx = storing(LinkKind::Invitation, Action::InvitationSent);
+    tx.expect_queue_account_mail()
+        .once()
+        .withf(|mail| mail.kind == LinkKind::Invitation && mail.url.contains("/panel/invitation/ps_ln_"))
+        .returning(|_| Ok(()));
+    let link = invite(&tx, &chance(), of(), "https://api.example", now())
+        .await
+        .unwrap();
+    assert_eq!(link.expires_at, now() + TimeDelta::days(7));
+}
+
+#[tokio::test]
+async fn who_is_not_there_or_has_left_gets_no_link() {
+    let mut nobody = MockTransaction::new();
+    nobody.expect_lock_seller().returning(|_| Ok(None));
+    let closed = knowing_sellers(MockTransaction::new(), true);
+    for (tx, expected) in [(nobody, NoLink::NoSuchSeller), (closed, NoLink::SellerClosed)] {
+        let link = make_sign_in_link(&tx, &chance(), of(), "", now()).await;
+        assert_eq!(refusal(link), expected);
+        assert_eq!(refusal(invite(&tx, &chance(), of(), "", now()).await), expected);
     }
 }

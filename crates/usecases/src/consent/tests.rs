@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{self as support, chance, family, knowing_sellers, now, refusal};
+use crate::test_support::{self as support, chance, family, knowing_sellers, noting, now, refusal};
 
 fn by(n: u128) -> ActingSeller {
     ActingSeller {
@@ -231,4 +231,15 @@ async fn a_decision_stands_where_its_own_transaction_left_its_mark() {
         let found = stands(&grants, (&ticket(), viewer(2)), &made).await.unwrap();
         assert_eq!(found, stored);
     }
+}
+
+#[tokio::test]
+async fn only_a_connection_is_ended_and_noted() {
+    let ended = async |connected| {
+        let mut tx = noting(usize::from(connected), Action::Disconnected);
+        tx.expect_disconnect().returning(move |_, _| Ok(connected));
+        disconnect(&tx, &tx, support::by(), ticket().request.client_id).await
+    };
+    ended(true).await.unwrap();
+    assert_eq!(refusal(ended(false).await), NoSuchConnection);
 }

@@ -1,7 +1,7 @@
 //! What an import did.
 
 use serde::Serialize;
-use usecases::import_offers::Counts;
+use usecases::feed_offers::Counts;
 use web::{Entry, Violations};
 
 /// How many rejected lines are listed; all are counted (D100).

@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit};
 use usecases::own_applications::{self, Refusal as Refused, is_own};
-use usecases::sent_form::NumberUsed;
+use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
 use super::scope_list::{Group, names, tickable};

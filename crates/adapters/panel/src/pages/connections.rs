@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use oauth::{ClientId, ConnectedApplication};
-use usecases::connections;
+use usecases::consent;
 
 use super::{done, ok};
 use crate::frame::Frame;
@@ -29,7 +29,7 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
 pub(crate) async fn disconnect(member: Member) -> Result<HttpResponse, Refusal> {
     let input = (member.acting(), member.id::<ClientId>()?);
     let ended = member.change(input, |tx, _, (by, id)| {
-        Box::pin(connections::disconnect(tx, tx, *by, *id))
+        Box::pin(consent::disconnect(tx, tx, *by, *id))
     });
     ended.await?.map_err(|_| Refusal::NotFound)?;
     done("disconnected", "/panel/connections")

@@ -8,8 +8,9 @@ use askama::Template;
 use kernel::StoreError;
 use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, Viewer};
 use url::Url;
+use usecases::authorize::open_ticket;
 use usecases::consent::{Made, Outcome, Shown, decide as decide_consent, release, show, stands};
-use usecases::{ActingSeller, Failure, Transaction, consent_ticket};
+use usecases::{ActingSeller, Failure, Transaction};
 use web::write::{Ready, Recoverable, conclude, repeat};
 
 use super::{ok, see_other, sign_out};
@@ -185,7 +186,7 @@ pub(crate) async fn another_account(member: Member) -> Result<HttpResponse, Refu
 }
 
 fn opened(visit: &Visit, handle: &str) -> Result<ConsentTicket, Refusal> {
-    Ok(consent_ticket::open(visit.panel.sealer.as_ref(), handle)?)
+    Ok(open_ticket(visit.panel.sealer.as_ref(), handle)?)
 }
 
 fn answered(visit: &Visit, ticket: &ConsentTicket, outcome: &Outcome) -> Result<HttpResponse, Refusal> {

@@ -3,8 +3,8 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use url::form_urlencoded::Serializer;
-use usecases::own_deliveries::{self, Refusal as Refused};
-use usecases::sent_form::NumberUsed;
+use usecases::redeliver::{self, Refusal as Refused};
+use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 use webhooks::{
     Attempted, DeliveryFilter, DeliveryId, DeliveryOfSeller, DeliveryState, MOST_ATTEMPTS, Outcome,
@@ -99,9 +99,7 @@ pub(crate) async fn again(member: Member) -> Result<HttpResponse, Refusal> {
     let input = ((member.acting(), member.form()?), which);
     let queued = member.change(input, |tx, panel, (sent, which)| {
         let (randomness, now) = (panel.randomness.as_ref(), tx.now());
-        Box::pin(own_deliveries::deliver_again(
-            tx, tx, randomness, *sent, *which, now,
-        ))
+        Box::pin(redeliver::deliver_again(tx, tx, randomness, *sent, *which, now))
     });
     told(&member, queued.await?, ("redelivered", "too-many-redeliveries"))
 }
@@ -112,9 +110,7 @@ pub(crate) async fn test(member: Member) -> Result<HttpResponse, Refusal> {
     let input = ((member.acting(), member.form()?), subscription);
     let queued = member.change(input, |tx, panel, (sent, which)| {
         let (randomness, now) = (panel.randomness.as_ref(), tx.now());
-        Box::pin(own_deliveries::send_test_event(
-            tx, tx, randomness, *sent, *which, now,
-        ))
+        Box::pin(redeliver::send_test_event(tx, tx, randomness, *sent, *which, now))
     });
     told(
         &member,

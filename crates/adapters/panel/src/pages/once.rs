@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use oauth::ClientId;
-use usecases::sent_form::SentForm;
+use usecases::shown_once::SentForm;
 use usecases::shown_once::{Sent, Shown, take};
 use uuid::Uuid;
 

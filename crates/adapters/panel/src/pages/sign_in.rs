@@ -7,7 +7,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use kernel::SellerId;
 use oauth::BrowserSecret;
-use usecases::consent_ticket;
+use usecases::authorize::open_ticket;
 use usecases::sign_in::{Checked, Opening, Pace, check, is_still_right, note_failure, open_session, pace};
 use web::meters;
 
@@ -130,7 +130,7 @@ fn note(visit: Visit, seller: SellerId) {
 
 fn shown(visit: &Visit, next: Next, email: String, issues: Issues) -> Result<HttpResponse, Refusal> {
     let handle = next.request.as_deref();
-    let ticket = handle.and_then(|handle| consent_ticket::open(visit.panel.sealer.as_ref(), handle).ok());
+    let ticket = handle.and_then(|handle| open_ticket(visit.panel.sealer.as_ref(), handle).ok());
     let template = Page {
         frame: visit.frame(visit.texts().sign_in.title),
         issues,

@@ -6,7 +6,7 @@ use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use oauth::FamilyId;
 use usecases::own_tokens::{self, Refusal as Refused};
-use usecases::sent_form::NumberUsed;
+use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
 use super::scope_list::{Group, tickable};

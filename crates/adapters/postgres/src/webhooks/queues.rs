@@ -15,7 +15,7 @@ use webhooks::{
     Release, SubscriptionId, SubscriptionQueue, SubscriptionQueues,
 };
 
-use super::{queue_state, settle::Settlement, subscriptions};
+use super::{queue_state, settle::Settlement};
 use crate::{
     connection::pool::Autocommit,
     mails::readable,
@@ -63,7 +63,7 @@ impl TryFrom<DueRow> for Due {
         };
         Ok(Self {
             id,
-            event: subscriptions::event(id, &row.event)?,
+            event: super::event(id, &row.event)?,
             body: Arc::from(row.body),
             attempt: count("attempt", row.attempt)?,
             lost: count("lost", row.lost)?,
@@ -346,8 +346,8 @@ impl StoredQueues {
         Ok(SubscriptionQueue {
             lease,
             client_id: row.client_id.into(),
-            url: subscriptions::url(subscription, &row.url)?,
-            secret: subscriptions::open_secret(&self.sealing, seller, subscription, &row.secret)?,
+            url: super::url(subscription, &row.url)?,
+            secret: super::open_secret(&self.sealing, seller, subscription, &row.secret)?,
             failing: row.failing,
             deliveries: Vec::new(),
         })

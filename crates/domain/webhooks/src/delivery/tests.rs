@@ -123,3 +123,30 @@ fn impossible_records_are_refused() {
         assert!(DeliveryState::try_from(record.clone()).is_err(), "{record:?}");
     }
 }
+
+#[test]
+fn the_contracts_delays() {
+    let schedule = RetrySchedule::default();
+    let delays = (0..=8).map(|attempt| schedule.delay(attempt, 0.0).map(|delay| delay.num_minutes()));
+    let expected = [
+        None,
+        Some(1),
+        Some(5),
+        Some(30),
+        Some(120),
+        Some(720),
+        None,
+        None,
+        None,
+    ];
+    assert!(delays.eq(expected));
+}
+
+proptest! {
+    #[test]
+    fn never_earlier_and_at_most_a_tenth_later(attempt in 1_u8..=5, jitter: f64) {
+        let schedule = RetrySchedule::default();
+        let (least, delay) = (schedule.delay(attempt, 0.0).unwrap(), schedule.delay(attempt, jitter).unwrap());
+        prop_assert!(delay >= least && delay <= least + least / 10, "{delay}");
+    }
+}

@@ -1,4 +1,4 @@
-//! The marketplace feeds many offers, in chunks that are one transaction each.
+//! The marketplace feeds offers: one, or many in chunks that are one transaction each.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,43 @@ use chrono::{DateTime, Utc};
 use kernel::{OfferId, SellerId, StoreError};
 use offers::{Fed, Offer, OfferFeed, OfferStore};
 
-use crate::feed_offer::lost_to_another;
+/// What became of the offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is new.
+    Created(Offer),
+    /// It changed, or was exactly so before.
+    Kept(Offer),
+}
+
+/// Feeds one offer of an existing seller. An offer that somebody else makes at the same moment counts as a lost
+/// transaction, which the caller repeats.
+pub async fn feed_offer(
+    offers: &dyn OfferStore,
+    seller: SellerId,
+    feed: OfferFeed,
+    now: DateTime<Utc>,
+) -> Result<Outcome, StoreError> {
+    let existing = offers.lock_offers(seller, &[feed.id]).await?.pop();
+    let (change, outcome) = match feed.over(existing, seller, now) {
+        Fed::Unchanged(offer) => return Ok(Outcome::Kept(offer)),
+        Fed::Updated(change) => (change.clone(), Outcome::Kept(change.after)),
+        Fed::Created(change) => (change.clone(), Outcome::Created(change.after)),
+    };
+    offers
+        .save_offers(seller, vec![change])
+        .await
+        .map_err(lost_to_another)?;
+    Ok(outcome)
+}
+
+/// A row that appeared between our look and our insert: the transaction lost, and can be repeated over what is there now.
+fn lost_to_another(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Conflict { .. } => StoreError::Retryable(Box::new(error)),
+        other => other,
+    }
+}
 
 /// How many offers are fed in one transaction.
 pub const CHUNK: usize = 5_000;
@@ -120,26 +156,64 @@ mod tests {
         }
     }
 
+    fn published(id: u128, title: &str) -> OfferFeed {
+        feed(id, title, OfferStatus::Published)
+    }
+
+    fn seller() -> SellerId {
+        Uuid::from_u128(1).into()
+    }
+
+    /// A transaction that finds these offers.
+    fn finding(offers: Vec<Offer>) -> MockTransaction {
+        let mut tx = MockTransaction::new();
+        tx.expect_lock_offers()
+            .once()
+            .withf(|_, ids| ids.is_sorted())
+            .returning(move |_, _| Ok(offers.clone()));
+        tx
+    }
+
+    #[tokio::test]
+    async fn the_same_offer_again_saves_nothing() {
+        let mut tx = finding(Vec::new());
+        tx.expect_save_offers().once().returning(|_, _| Ok(()));
+        let made = feed_offer(&tx, seller(), published(7, "a"), now()).await;
+        let Ok(Outcome::Created(offer)) = made else {
+            panic!("{made:?}")
+        };
+        let again = feed_offer(&finding(vec![offer]), seller(), published(7, "a"), now()).await;
+        assert!(matches!(again, Ok(Outcome::Kept(_))));
+    }
+
+    #[tokio::test]
+    async fn a_twin_that_was_quicker_makes_the_work_repeatable() {
+        let conflict = || StoreError::Conflict {
+            constraint: "offers_pkey".to_owned(),
+        };
+        let conflicting = || {
+            let mut tx = finding(Vec::new());
+            tx.expect_save_offers().returning(move |_, _| Err(conflict()));
+            tx
+        };
+        let one = feed_offer(&conflicting(), seller(), published(7, "a"), now()).await;
+        assert!(matches!(one, Err(StoreError::Retryable(_))));
+        let many = import_offers(&conflicting(), seller(), &[published(7, "a")], now()).await;
+        assert!(matches!(many, Err(StoreError::Retryable(_))));
+    }
+
     #[tokio::test]
     async fn the_later_of_two_lines_wins_and_each_is_counted_as_what_it_did() {
-        let published = |id, title: &str| feed(id, title, OfferStatus::Published);
-        let rejected = |id, title: &str| feed(id, title, OfferStatus::Rejected);
         let lines = [
             published(2, "a"),
             published(1, "x"),
             published(2, "b"),
             published(2, "b"),
-            rejected(1, "x"),
+            feed(1, "x", OfferStatus::Rejected),
             published(1, "y"),
         ];
-        let mut store = MockTransaction::new();
-        store
-            .expect_lock_offers()
-            .once()
-            .withf(|_, ids| ids.is_sorted() && ids.len() == 2)
-            .returning(|_, _| Ok(Vec::new()));
-        store
-            .expect_save_offers()
+        let mut tx = finding(Vec::new());
+        tx.expect_save_offers()
             .once()
             .withf(|_, changes| {
                 let [one, two] = changes.as_slice() else {
@@ -150,42 +224,25 @@ mod tests {
                     && (two.after.title.as_str(), two.events.len()) == ("b", 0)
             })
             .returning(|_, _| Ok(()));
-        let counts = import_offers(&store, Uuid::from_u128(1).into(), &lines, now())
-            .await
-            .unwrap();
-        assert_eq!(
-            counts,
-            Counts {
-                created: 2,
-                updated: 3,
-                unchanged: 1
-            }
-        );
+        let mut counts = import_offers(&tx, seller(), &lines, now()).await.unwrap();
+        let of = |created, updated, unchanged| Counts {
+            created,
+            updated,
+            unchanged,
+        };
+        assert_eq!(counts, of(2, 3, 1));
+        counts.add(of(10, 20, 30));
+        assert_eq!(counts, of(12, 23, 31));
     }
 
     #[tokio::test]
     async fn a_feed_that_names_an_id_twice_can_be_repeated() {
-        let lines = [
-            feed(1, "a", OfferStatus::Rejected),
-            feed(1, "b", OfferStatus::Published),
-        ];
-        let Fed::Created(made) = lines[1].clone().over(None, Uuid::from_u128(1).into(), now()) else {
+        let lines = [feed(1, "a", OfferStatus::Rejected), published(1, "b")];
+        let Fed::Created(made) = lines[1].clone().over(None, seller(), now()) else {
             panic!("it is new")
         };
-        let mut store = MockTransaction::new();
-        store
-            .expect_lock_offers()
-            .returning(move |_, _| Ok(vec![made.after.clone()]));
-        let counts = import_offers(&store, Uuid::from_u128(1).into(), &lines, now())
-            .await
-            .unwrap();
-        assert_eq!(
-            counts,
-            Counts {
-                created: 0,
-                updated: 2,
-                unchanged: 0
-            }
-        );
+        let tx = finding(vec![made.after]);
+        let counts = import_offers(&tx, seller(), &lines, now()).await.unwrap();
+        assert_eq!((counts.created, counts.updated, counts.unchanged), (0, 2, 0));
     }
 }

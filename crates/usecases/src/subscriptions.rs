@@ -1,9 +1,11 @@
-//! An application subscribes to a seller's events.
+//! An application subscribes to a seller's events, and ends a subscription.
 
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId};
 use oauth::ClientId;
-use webhooks::{HostCheck, NewSubscription, SubscriptionStore, WebhookEvent, WebhookSecret, WebhookUrl};
+use webhooks::{
+    HostCheck, NewSubscription, SubscriptionId, SubscriptionStore, WebhookEvent, WebhookSecret, WebhookUrl,
+};
 
 use crate::{Failure, failure::refuse};
 
@@ -69,14 +71,33 @@ fn each_once(events: &[WebhookEvent]) -> Vec<WebhookEvent> {
     kept
 }
 
+/// The application has no such subscription at this seller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such subscription")]
+pub struct NoSuchSubscription;
+
+/// Ends the subscription: what is pending stops, its history is gone, its place is free (D57).
+pub async fn delete_subscription(
+    subscriptions: &dyn SubscriptionStore,
+    seller: SellerId,
+    client_id: ClientId,
+    subscription: SubscriptionId,
+) -> Result<(), Failure<NoSuchSubscription>> {
+    let removed = subscriptions.remove_subscription(seller, client_id, subscription);
+    if removed.await? {
+        Ok(())
+    } else {
+        refuse(NoSuchSubscription)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
     use webhooks::{AddressPolicy, HostRefused, MockHostCheck};
 
     use super::*;
-    use crate::MockTransaction;
-    use crate::test_support::{chance, now, refusal};
+    use crate::{MockTransaction, test_support::chance, test_support::now, test_support::refusal};
 
     fn wanted(events: &[WebhookEvent]) -> Wanted {
         Wanted {
@@ -127,5 +148,18 @@ mod tests {
         hosts.expect_check().once().returning(|_| Err(HostRefused));
         let refused = check_host(&hosts, &wanted(&[]).url).await;
         assert_eq!(refusal(refused), Refusal::Host);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_cannot_be_ended() {
+        let mut store = MockTransaction::new();
+        let there: SubscriptionId = Uuid::from_u128(3).into();
+        store
+            .expect_remove_subscription()
+            .returning(move |_, _, id| Ok(id == there));
+        let delete = |id| delete_subscription(&store, Uuid::nil().into(), Uuid::nil().into(), id);
+        delete(there).await.unwrap();
+        let refused = delete(Uuid::from_u128(4).into()).await;
+        assert_eq!(refusal(refused), NoSuchSubscription);
     }
 }

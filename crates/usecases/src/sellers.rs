@@ -1,11 +1,11 @@
-//! The marketplace registers a seller.
+//! The marketplace registers sellers and closes their accounts.
 
 use accounts::{AccountStore, Action, Email, LinkKind, NewSeller, PasswordHash, Seller, SellerName};
 use chrono::{DateTime, Utc};
-use kernel::{Randomness, StoreError};
+use kernel::{Randomness, SellerId, StoreError};
 use oauth::{Application, ApplicationStore, ClientId};
 
-use crate::{ActingOperator, Failure, account_links::send_link};
+use crate::{ActingOperator, Failure, account_links::send_link, failure::refuse};
 
 /// A seller to be registered.
 #[derive(Debug, Clone)]
@@ -18,13 +18,10 @@ pub struct Request {
     pub password: Option<PasswordHash>,
 }
 
-/// Why a seller is not registered.
+/// Another account has the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Another account has this address.
-    #[error("another seller has this e-mail address")]
-    EmailTaken,
-}
+#[error("another seller has this e-mail address")]
+pub struct EmailTaken;
 
 /// Makes the account, and with it the built-in application that will carry its personal tokens. Who has no password is
 /// invited to set one, by a link under `public_url`.
@@ -35,7 +32,7 @@ pub async fn register_seller(
     (by, request): (ActingOperator, &Request),
     public_url: &str,
     now: DateTime<Utc>,
-) -> Result<Seller, Failure<Refusal>> {
+) -> Result<Seller, Failure<EmailTaken>> {
     let new = NewSeller {
         id: randomness.uuid().into(),
         name: request.name.clone(),
@@ -56,20 +53,50 @@ pub async fn register_seller(
     Ok(seller)
 }
 
-fn email_taken(error: StoreError) -> Failure<Refusal> {
+fn email_taken(error: StoreError) -> Failure<EmailTaken> {
     match error.conflict() {
-        Some("sellers_email_key") => Failure::Refused(Refusal::EmailTaken),
+        Some("sellers_email_key") => Failure::Refused(EmailTaken),
         _ => error.into(),
     }
 }
 
+/// There is no such account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such seller")]
+pub struct NoSuchSeller;
+
+/// Closes the account, and returns it: its tokens are rejected from the commit on and so are its sessions.
+/// Closing it again changes nothing.
+pub async fn close_seller(
+    accounts: &dyn AccountStore,
+    (by, id): (ActingOperator, SellerId),
+    now: DateTime<Utc>,
+) -> Result<Seller, Failure<NoSuchSeller>> {
+    let Some(seller) = accounts.lock_seller(id).await? else {
+        return refuse(NoSuchSeller);
+    };
+    if seller.closed_at.is_some() {
+        return Ok(seller);
+    }
+    accounts.close_seller(id, now).await?;
+    by.note(accounts, Action::SellerClosed, id).await?;
+    Ok(Seller {
+        closed_at: Some(now),
+        ..seller
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::MockTransaction;
-    use crate::test_support::{OPERATOR, chance, noting, now, refusal};
+    use uuid::Uuid;
 
-    async fn register(tx: MockTransaction, password: Option<&str>) -> Result<Seller, Failure<Refusal>> {
+    use super::*;
+    use crate::{
+        MockTransaction, test_support::OPERATOR, test_support::chance, test_support::noting,
+        test_support::now, test_support::refusal, test_support::seller,
+    };
+
+    async fn register(tx: MockTransaction, password: Option<&str>) -> Result<Seller, Failure<EmailTaken>> {
         let request = Request {
             name: SellerName::new("Kettles".to_owned()).unwrap(),
             email: Email::new("shop@example.com".to_owned()).unwrap(),
@@ -83,9 +110,7 @@ mod tests {
     async fn an_account_comes_with_its_built_in_application() {
         for (password, invitations) in [(Some("hash"), 0), (None, 1)] {
             let mut tx = noting(1, Action::SellerRegistered);
-            tx.expect_add_seller()
-                .once()
-                .returning(|new| Ok(crate::test_support::seller(new.id)));
+            tx.expect_add_seller().once().returning(|new| Ok(seller(new.id)));
             tx.expect_save_application()
                 .once()
                 .withf(|change| change.after.built_in && change.after.secret.is_none())
@@ -108,6 +133,28 @@ mod tests {
                 constraint: "sellers_email_key".to_owned(),
             })
         });
-        assert_eq!(refusal(register(tx, None).await), Refusal::EmailTaken);
+        assert_eq!(refusal(register(tx, None).await), EmailTaken);
+    }
+
+    #[tokio::test]
+    async fn an_account_is_closed_and_noted_once() {
+        let id = SellerId::from(Uuid::from_u128(1));
+        let earlier = now() - chrono::TimeDelta::days(1);
+        for (closed_at, times) in [(None, 1), (Some(earlier), 0)] {
+            let mut tx = noting(times, Action::SellerClosed);
+            tx.expect_lock_seller().returning(move |id| {
+                Ok(Some(Seller {
+                    closed_at,
+                    ..seller(id)
+                }))
+            });
+            tx.expect_close_seller().times(times).returning(|_, _| Ok(true));
+            let closed = close_seller(&tx, (OPERATOR, id), now()).await.unwrap();
+            assert_eq!(closed.closed_at, Some(closed_at.unwrap_or(now())));
+        }
+        let mut nobody = MockTransaction::new();
+        nobody.expect_lock_seller().returning(|_| Ok(None));
+        let refused = close_seller(&nobody, (OPERATOR, id), now()).await;
+        assert_eq!(refusal(refused), NoSuchSeller);
     }
 }
