@@ -7,7 +7,8 @@ use kernel::{Randomness, SellerId, StoreError};
 use oauth::SecretHash;
 
 use crate::{
-    ActingOperator, ActingSeller, Failure, failure::refuse, sign_in::Opening, sign_in::store_session,
+    ActingOperator, ActingSeller, Failure, failure::refuse, sellers::NotOpen, sellers::lock_open,
+    sign_in::Opening, sign_in::store_session,
 };
 
 /// Why a link or a change of the password does nothing.
@@ -17,8 +18,8 @@ pub enum Refusal {
     #[error("the link cannot be used, or not any more")]
     DeadLink,
     /// The account is closed.
-    #[error("the seller's account is closed")]
-    SellerClosed,
+    #[error(transparent)]
+    Account(#[from] NotOpen),
     /// The session from which the password was to be changed has ended meanwhile.
     #[error("the session has ended")]
     SessionEnded,
@@ -81,7 +82,7 @@ pub async fn send_reset(
     public_url: &str,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
-    let seller = open(accounts, by.seller).await?;
+    let seller = lock_open(accounts, by.seller).await?;
     send_link(
         accounts,
         randomness,
@@ -142,7 +143,7 @@ pub async fn change_password(
     (by, session): (ActingSeller, SecretHash),
     (compared, password): (&PasswordHash, PasswordHash),
 ) -> Result<(), Failure<Refusal>> {
-    open(accounts, by.seller).await?;
+    lock_open::<Refusal>(accounts, by.seller).await?;
     if !accounts.has_session(session).await? {
         return refuse(Refusal::SessionEnded);
     }
@@ -153,26 +154,6 @@ pub async fn change_password(
     accounts.end_sessions(by.seller, Some(session)).await?;
     by.note(accounts, Action::PasswordChanged, by.seller).await?;
     Ok(())
-}
-
-/// The account, locked, where it is open.
-async fn open(accounts: &dyn AccountStore, id: SellerId) -> Result<Seller, Failure<Refusal>> {
-    let seller = accounts.lock_seller(id).await?;
-    match seller.filter(|seller| seller.closed_at.is_none()) {
-        Some(seller) => Ok(seller),
-        None => refuse(Refusal::SellerClosed),
-    }
-}
-
-/// Why the marketplace gets no link for a seller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoLink {
-    /// There is no such account.
-    #[error("there is no such seller")]
-    NoSuchSeller,
-    /// The account is closed.
-    #[error("the seller's account is closed")]
-    SellerClosed,
 }
 
 /// A link for the marketplace to send its seller to.
@@ -197,8 +178,8 @@ pub async fn make_sign_in_link(
     (by, seller): (ActingOperator, SellerId),
     public_url: &str,
     now: DateTime<Utc>,
-) -> Result<SignInLink, Failure<NoLink>> {
-    let seller = open_for_link(accounts, seller).await?;
+) -> Result<SignInLink, Failure<NotOpen>> {
+    let seller = lock_open(accounts, seller).await?;
     let (secret, link) = make_link(accounts, randomness, seller.id, LinkKind::SignIn, now).await?;
     by.note(accounts, Action::SignInLinkMade, seller.id).await?;
     Ok(SignInLink {
@@ -214,20 +195,12 @@ pub async fn invite(
     (by, seller): (ActingOperator, SellerId),
     public_url: &str,
     now: DateTime<Utc>,
-) -> Result<Link, Failure<NoLink>> {
-    let seller = open_for_link(accounts, seller).await?;
+) -> Result<Link, Failure<NotOpen>> {
+    let seller = lock_open(accounts, seller).await?;
     let of = (&seller, LinkKind::Invitation);
     let link = send_link(accounts, randomness, of, public_url, now).await?;
     by.note(accounts, Action::InvitationSent, seller.id).await?;
     Ok(link)
-}
-
-async fn open_for_link(accounts: &dyn AccountStore, id: SellerId) -> Result<Seller, Failure<NoLink>> {
-    match accounts.lock_seller(id).await? {
-        None => refuse(NoLink::NoSuchSeller),
-        Some(seller) if seller.closed_at.is_some() => refuse(NoLink::SellerClosed),
-        Some(seller) => Ok(seller),
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ pub mod manage_application;
 pub mod moderate_offer;
 pub mod operator_tokens;
 pub mod own_applications;
-pub mod own_tokens;
 pub mod patch_offer;
 pub mod personal_tokens;
 pub mod place_order;

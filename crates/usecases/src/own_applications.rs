@@ -21,29 +21,15 @@ pub enum Refusal {
     /// The seller has no such application.
     #[error("there is no such application")]
     NoSuchApplication,
-    /// The account is closed.
-    #[error("the seller's account is closed")]
-    SellerClosed,
-    /// The name belongs to another application, perhaps a deleted one.
-    #[error("another application has this name, or had it before it was deleted")]
-    NameTaken,
+    /// It is not registered.
+    #[error(transparent)]
+    Registration(#[from] register_application::Refusal),
     /// A public application has no secret.
     #[error("a public application has no secret")]
     NoSecret,
     /// The form's number was used before.
     #[error(transparent)]
     Form(#[from] NumberUsed),
-}
-
-impl From<register_application::Refusal> for Refusal {
-    fn from(refusal: register_application::Refusal) -> Self {
-        match refusal {
-            register_application::Refusal::NoSuchSeller | register_application::Refusal::SellerClosed => {
-                Self::SellerClosed
-            }
-            register_application::Refusal::NameTaken => Self::NameTaken,
-        }
-    }
 }
 
 /// Registers an application; its secret waits to be shown once.

@@ -1,23 +1,23 @@
 //! Personal tokens: a seller makes and revokes them, in the panel or through the marketplace.
 
-use accounts::{AccountStore, PERSONAL_TOKENS_MAX, PersonalTokenRequest};
+use accounts::{AccountStore, Action, PERSONAL_TOKENS_MAX, PersonalTokenRequest};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError, Violations};
 use oauth::{
     ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, IssuedToken, NewToken, TokenKind,
 };
 
-use crate::{Failure, failure::refuse};
+use crate::{
+    ActingSeller, Failure, failure::refuse, sellers::NotOpen, sellers::lock_open, shown_once::Drawn,
+    shown_once::NumberUsed, shown_once::Sent, shown_once::Shown,
+};
 
 /// Why a personal token is not made or revoked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such account.
-    #[error("there is no such seller")]
-    NoSuchSeller,
-    /// The account is closed.
-    #[error("the seller's account is closed")]
-    SellerClosed,
+    /// There is no account, or it is closed.
+    #[error(transparent)]
+    Account(#[from] NotOpen),
     /// Fields that break a rule.
     #[error("{0}")]
     Invalid(Violations),
@@ -46,11 +46,7 @@ pub async fn issue_personal_token(
     request: PersonalTokenRequest,
     now: DateTime<Utc>,
 ) -> Result<Issued, Failure<Refusal>> {
-    match accounts.lock_seller(seller).await? {
-        None => return refuse(Refusal::NoSuchSeller),
-        Some(account) if account.closed_at.is_some() => return refuse(Refusal::SellerClosed),
-        Some(_) => {}
-    }
+    lock_open::<Refusal>(accounts, seller).await?;
     let rules = request
         .check(now)
         .map_err(|violations| Failure::Refused(Refusal::Invalid(violations)))?;
@@ -97,42 +93,129 @@ pub async fn revoke_personal_token(
     }
 }
 
+/// Why a token is not made in the panel.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PanelRefusal {
+    /// By the rules of tokens.
+    #[error(transparent)]
+    Token(#[from] Refusal),
+    /// The form's number was used before.
+    #[error(transparent)]
+    Form(#[from] NumberUsed),
+}
+
+/// Makes a token, which waits to be shown once.
+pub async fn issue_in_panel(
+    (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
+    randomness: &dyn Randomness,
+    (by, sent): (ActingSeller, Sent<'_>),
+    request: PersonalTokenRequest,
+    now: DateTime<Utc>,
+) -> Result<(), Failure<PanelRefusal>> {
+    let drawn = Drawn::from(randomness);
+    let id = FamilyId::from(drawn.id);
+    let token = BearerToken::from_random(TokenKind::Personal, id, &drawn.secret);
+    let shown = Shown::Token(id, token.reveal().to_owned());
+    sent.keep::<PanelRefusal>(accounts, &shown).await?;
+    issue_personal_token((grants, applications, accounts), &drawn, by.seller, request, now)
+        .await
+        .map_err(Failure::refused_as)?;
+    by.note(accounts, Action::PersonalTokenMade, id).await?;
+    Ok(())
+}
+
+/// Revokes a token.
+pub async fn revoke_in_panel(
+    accounts: &dyn AccountStore,
+    by: ActingSeller,
+    id: FamilyId,
+) -> Result<(), Failure<Refusal>> {
+    revoke_personal_token(accounts, by.seller, id).await?;
+    by.note(accounts, Action::PersonalTokenRevoked, id).await?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use oauth::Application;
+    use oauth::{Application, SecretHash};
     use uuid::Uuid;
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{chance, knowing_sellers, now, refusal};
+    use crate::test_support::{
+        Recorded, by, chance, knowing_sellers, noting, now, recording_sealer, refusal, sent_form,
+    };
 
-    async fn issue(alive: usize, closed: bool) -> Result<Issued, Failure<Refusal>> {
-        let mut tx = knowing_sellers(MockTransaction::new(), closed);
+    /// What is stored as the tokens' hashes is written down.
+    fn store(mut tx: MockTransaction, alive: usize, closed: bool) -> (MockTransaction, Recorded<SecretHash>) {
+        tx = knowing_sellers(tx, closed);
         tx.expect_built_in_application().returning(|owner| {
             let id = Uuid::from_u128(8).into();
             Ok(Some(Application::built_in(id, owner, now()).after))
         });
         tx.expect_count_personal_tokens().returning(move |_, _| Ok(alive));
-        let times = usize::from(alive < PERSONAL_TOKENS_MAX && !closed);
-        tx.expect_issue_token().times(times).returning(|_| Ok(()));
-        tx.expect_add_personal_token()
-            .times(times)
-            .returning(|_, _, _| Ok(()));
-        let request = PersonalTokenRequest {
+        let stored = Recorded::default();
+        let record = stored.clone();
+        tx.expect_issue_token()
+            .returning(move |token| record.add(token.hash));
+        tx.expect_add_personal_token().returning(|_, _, _| Ok(()));
+        (tx, stored)
+    }
+
+    fn request() -> PersonalTokenRequest {
+        PersonalTokenRequest {
             name: "script".to_owned(),
             scopes: vec!["offers:read".to_owned()],
             expires_at: None,
-        };
-        let seller = Uuid::from_u128(1).into();
-        issue_personal_token((&tx, &tx, &tx), &chance(), seller, request, now()).await
+        }
     }
 
     #[tokio::test]
     async fn the_twentieth_is_made_and_the_next_and_one_of_a_closed_account_refused() {
-        let issued = issue(PERSONAL_TOKENS_MAX - 1, false).await.unwrap();
-        assert!(issued.token.token.reveal().starts_with("ps_pt_"));
-        assert_eq!(issued.token.token.key().family, issued.id);
-        assert_eq!(refusal(issue(PERSONAL_TOKENS_MAX, false).await), Refusal::TooMany);
-        assert_eq!(refusal(issue(0, true).await), Refusal::SellerClosed);
+        for (alive, closed, expected) in [
+            (PERSONAL_TOKENS_MAX - 1, false, None),
+            (PERSONAL_TOKENS_MAX, false, Some(Refusal::TooMany)),
+            (0, true, Some(Refusal::Account(NotOpen::SellerClosed))),
+        ] {
+            let (tx, stored) = store(MockTransaction::new(), alive, closed);
+            let issued =
+                issue_personal_token((&tx, &tx, &tx), &chance(), by().seller, request(), now()).await;
+            if let Some(expected) = expected {
+                assert_eq!(refusal(issued), expected);
+                assert_eq!(stored.all(), []);
+            } else {
+                let issued = issued.unwrap().token.token;
+                assert!(issued.reveal().starts_with("ps_pt_"));
+                assert_eq!(issued.key().family, Uuid::from_u128(1).into());
+                assert_eq!(stored.all(), [issued.key().hash]);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_panel_will_show_is_the_token_that_is_stored_once_for_a_form() {
+        for first in [true, false] {
+            let tx = noting(usize::from(first), Action::PersonalTokenMade);
+            let (mut tx, stored) = store(tx, 0, false);
+            tx.expect_keep_flash()
+                .times(2)
+                .returning(move |_, _, _| Ok(first));
+            let (sealer, texts) = recording_sealer();
+            let form = sent_form();
+            let sent = Sent {
+                form,
+                sealer: &sealer,
+            };
+            let done = issue_in_panel((&tx, &tx, &tx), &chance(), (by(), sent), request(), now()).await;
+            if first {
+                done.unwrap();
+                let shown = texts.all().concat();
+                let secret = shown.split('"').find(|part| part.starts_with("ps_pt_")).unwrap();
+                assert_eq!(stored.all(), [SecretHash::of(secret)]);
+            } else {
+                assert_eq!(refusal(done), PanelRefusal::Form(NumberUsed::BySame));
+                assert_eq!(stored.all(), []);
+            }
+        }
     }
 }

@@ -8,7 +8,8 @@ use oauth::{
     Registration,
 };
 
-use crate::{Failure, failure::refuse};
+use crate::Failure;
+use crate::sellers::{NotOpen, lock_open};
 
 /// A registered application, with its secret for the one time that it is shown.
 #[derive(Debug)]
@@ -24,12 +25,9 @@ pub struct Registered {
 /// Why an application is not registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such account.
-    #[error("there is no such seller")]
-    NoSuchSeller,
-    /// The account is closed.
-    #[error("the seller's account is closed")]
-    SellerClosed,
+    /// There is no account, or it is closed.
+    #[error(transparent)]
+    Account(#[from] NotOpen),
     /// The name belongs to another application, perhaps a deleted one.
     #[error("another application has this name, or had it before it was deleted")]
     NameTaken,
@@ -44,11 +42,7 @@ pub async fn register_application(
     registration: Registration,
     now: DateTime<Utc>,
 ) -> Result<Registered, Failure<Refusal>> {
-    match accounts.lock_seller(owner).await? {
-        None => return refuse(Refusal::NoSuchSeller),
-        Some(seller) if seller.closed_at.is_some() => return refuse(Refusal::SellerClosed),
-        Some(_) => {}
-    }
+    lock_open::<Refusal>(accounts, owner).await?;
     let secret = ClientSecret::from_random(&randomness.secret());
     let change = Application::register(
         registration,
@@ -111,6 +105,9 @@ mod tests {
         let public = register(false, "public").await.unwrap();
         assert!(public.client_secret.is_none());
         assert_eq!(public.status, ApplicationStatus::Pending);
-        assert_eq!(refusal(register(true, "public").await), Refusal::SellerClosed);
+        assert_eq!(
+            refusal(register(true, "public").await),
+            Refusal::Account(NotOpen::SellerClosed)
+        );
     }
 }

@@ -60,6 +60,29 @@ fn email_taken(error: StoreError) -> Failure<EmailTaken> {
     }
 }
 
+/// Why nothing is done for an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotOpen {
+    /// There is no such account.
+    #[error("there is no such seller")]
+    NoSuchSeller,
+    /// The account is closed.
+    #[error("the seller's account is closed")]
+    SellerClosed,
+}
+
+/// The account, locked, where it is open.
+pub(crate) async fn lock_open<R: From<NotOpen>>(
+    accounts: &dyn AccountStore,
+    id: SellerId,
+) -> Result<Seller, Failure<R>> {
+    match accounts.lock_seller(id).await? {
+        None => refuse(NotOpen::NoSuchSeller.into()),
+        Some(seller) if seller.closed_at.is_some() => refuse(NotOpen::SellerClosed.into()),
+        Some(seller) => Ok(seller),
+    }
+}
+
 /// There is no such account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such seller")]

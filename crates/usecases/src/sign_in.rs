@@ -4,13 +4,14 @@
 //! are counted by address, where those beyond the limit are refused, and by account, where they only have to wait: nobody can
 //! lock an owner out.
 
-use std::{net::IpAddr, time::Duration};
+use std::net::IpAddr;
+use std::time::Duration;
 
 use accounts::{AccountStore, Action, PanelReader, PasswordHash, PasswordHasher, Seller, Session};
 use kernel::{SellerId, StoreError};
 use oauth::{Limiter, Quota, RateCounter, SecretHash, Subject};
 
-use crate::{ActingSeller, Failure, failure::refuse};
+use crate::{ActingSeller, Failure, sellers::NotOpen, sellers::lock_open};
 
 /// How many attempts are let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,14 +82,6 @@ pub async fn check(
     })
 }
 
-/// Why no session is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The account was closed meanwhile.
-    #[error("the seller's account is closed")]
-    SellerClosed,
-}
-
 /// A session to be opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening {
@@ -106,11 +99,8 @@ pub async fn open_session(
     accounts: &dyn AccountStore,
     opening: Opening,
     now: chrono::DateTime<chrono::Utc>,
-) -> Result<(), Failure<Refusal>> {
-    let seller = accounts.lock_seller(opening.by.seller).await?;
-    if seller.is_none_or(|seller| seller.closed_at.is_some()) {
-        return refuse(Refusal::SellerClosed);
-    }
+) -> Result<(), Failure<NotOpen>> {
+    lock_open::<NotOpen>(accounts, opening.by.seller).await?;
     store_session(accounts, opening, now).await?;
     Ok(())
 }

@@ -14,6 +14,7 @@ use serde_json::json;
 use usecases::Transaction;
 use usecases::manage_application::{self, adjust_application, delete_application, move_application};
 use usecases::register_application::{self, register_application};
+use usecases::sellers::NotOpen;
 use web::decode::Shape;
 use web::decode::{FieldSet, boolean, integer, list, nullable, object, optional, required, resettable, text};
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -146,8 +147,10 @@ fn raw(given: Given) -> RawRegistration {
 
 fn registration_problem(refusal: register_application::Refusal) -> Problem {
     match refusal {
-        register_application::Refusal::NoSuchSeller => Problem::not_found(),
-        register_application::Refusal::SellerClosed => Problem::new(Code::Conflict, to_sentence(&refusal)),
+        register_application::Refusal::Account(NotOpen::NoSuchSeller) => Problem::not_found(),
+        register_application::Refusal::Account(NotOpen::SellerClosed) => {
+            Problem::new(Code::Conflict, to_sentence(&refusal))
+        }
         register_application::Refusal::NameTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
             .at("name")
             .into(),

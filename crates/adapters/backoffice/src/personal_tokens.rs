@@ -7,7 +7,8 @@ use kernel::SellerId;
 use oauth::FamilyId;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::personal_tokens::{self, issue_personal_token, revoke_personal_token};
+use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_token};
+use usecases::sellers::NotOpen;
 use web::decode::{date_time, list, nullable, required, text};
 use web::operation::{Call, Incoming, Operation, Write};
 use web::reply::Reply;
@@ -87,12 +88,12 @@ impl Write<BackOffice> for RevokeToken {
     }
 }
 
-fn problem(refusal: personal_tokens::Refusal) -> Problem {
-    use personal_tokens::Refusal;
-
+fn problem(refusal: Refusal) -> Problem {
     match refusal {
-        Refusal::NoSuchSeller | Refusal::NoSuchToken => Problem::not_found(),
+        Refusal::Account(NotOpen::NoSuchSeller) | Refusal::NoSuchToken => Problem::not_found(),
         Refusal::Invalid(broken) => Problem::of(ruled::entries(&broken)),
-        Refusal::SellerClosed | Refusal::TooMany => Problem::new(Code::Conflict, to_sentence(&refusal)),
+        Refusal::Account(NotOpen::SellerClosed) | Refusal::TooMany => {
+            Problem::new(Code::Conflict, to_sentence(&refusal))
+        }
     }
 }

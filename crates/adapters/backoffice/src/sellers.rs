@@ -6,8 +6,8 @@ use kernel::{SellerId, Violations as Broken};
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::account_links::{NoLink, invite, make_sign_in_link};
-use usecases::sellers::{NoSuchSeller, Request, close_seller, register_seller};
+use usecases::account_links::{invite, make_sign_in_link};
+use usecases::sellers::{NoSuchSeller, NotOpen, Request, close_seller, register_seller};
 use web::decode::{nullable, required, text};
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -288,9 +288,9 @@ impl Write<BackOffice> for InviteSeller {
     }
 }
 
-fn link_problem(refusal: NoLink) -> Problem {
+fn link_problem(refusal: NotOpen) -> Problem {
     match refusal {
-        NoLink::NoSuchSeller => Problem::not_found(),
-        NoLink::SellerClosed => Problem::new(Code::Conflict, to_sentence(&refusal)),
+        NotOpen::NoSuchSeller => Problem::not_found(),
+        NotOpen::SellerClosed => Problem::new(Code::Conflict, to_sentence(&refusal)),
     }
 }

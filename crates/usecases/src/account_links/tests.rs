@@ -40,10 +40,10 @@ async fn a_mail_carries_the_link_that_is_stored() {
 async fn a_closed_account_gets_no_mail_and_no_password() {
     let tx = knowing_sellers(MockTransaction::new(), true);
     let refused = send_reset(&tx, &chance(), by(), "https://x", now()).await;
-    assert_eq!(refusal(refused), Refusal::SellerClosed);
+    assert_eq!(refusal(refused), Refusal::Account(NotOpen::SellerClosed));
     let acting = (by(), SecretHash::of("s"));
     let refused = change_password(&tx, acting, (&hash("old"), hash("new"))).await;
-    assert_eq!(refusal(refused), Refusal::SellerClosed);
+    assert_eq!(refusal(refused), Refusal::Account(NotOpen::SellerClosed));
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn who_is_not_there_or_has_left_gets_no_link() {
     let mut nobody = MockTransaction::new();
     nobody.expect_lock_seller().returning(|_| Ok(None));
     let closed = knowing_sellers(MockTransaction::new(), true);
-    for (tx, expected) in [(nobody, NoLink::NoSuchSeller), (closed, NoLink::SellerClosed)] {
+    for (tx, expected) in [(nobody, NotOpen::NoSuchSeller), (closed, NotOpen::SellerClosed)] {
         let link = make_sign_in_link(&tx, &chance(), of(), "", now()).await;
         assert_eq!(refusal(link), expected);
         assert_eq!(refusal(invite(&tx, &chance(), of(), "", now()).await), expected);

@@ -118,7 +118,7 @@ async fn a_new_session_takes_the_place_of_the_browsers_earlier_one_while_the_acc
     open_session(&tx, opening(), now()).await.unwrap();
     let closed = knowing_sellers(MockTransaction::new(), true);
     let refused = open_session(&closed, opening(), now()).await;
-    assert_eq!(refusal(refused), Refusal::SellerClosed);
+    assert_eq!(refusal(refused), NotOpen::SellerClosed);
 }
 
 #[tokio::test]

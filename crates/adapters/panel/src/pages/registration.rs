@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use oauth::{ClientType, Purpose, RawRegistration};
 use usecases::own_applications::{self, Refusal as Refused};
+use usecases::register_application;
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
@@ -68,7 +69,7 @@ pub(crate) async fn sent(member: Member) -> Result<HttpResponse, Refusal> {
     match registered.await? {
         Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::lead(form),
         Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(member.visit.path)),
-        Err(Refused::NameTaken) => {
+        Err(Refused::Registration(register_application::Refusal::NameTaken)) => {
             let issues = Issues::conflict("name", t.form.name_taken);
             shown(&member, raw, form.number, issues)
         }

@@ -5,7 +5,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use oauth::FamilyId;
-use usecases::own_tokens::{self, Refusal as Refused};
+use usecases::personal_tokens::{self, PanelRefusal, Refusal as Refused};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
@@ -50,7 +50,7 @@ pub(crate) async fn issue(member: Member) -> Result<HttpResponse, Refusal> {
     let making = member.change(input, |tx, panel, (by, form, request)| {
         let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sent(panel, *form)));
         let request = request.clone();
-        Box::pin(own_tokens::issue(
+        Box::pin(personal_tokens::issue_in_panel(
             (tx, tx, tx),
             randomness,
             sent,
@@ -59,11 +59,13 @@ pub(crate) async fn issue(member: Member) -> Result<HttpResponse, Refusal> {
         ))
     });
     let issues = match making.await? {
-        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => return once::lead(form),
-        Err(Refused::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(member.visit.path)),
-        Err(Refused::SellerClosed | Refused::NoSuchToken) => return Err(Refusal::NotFound),
-        Err(Refused::Invalid(violations)) => Issues::of(&violations, t),
-        Err(Refused::TooMany) => Issues::conflict("name", t.tokens.too_many),
+        Ok(()) | Err(PanelRefusal::Form(NumberUsed::BySame)) => return once::lead(form),
+        Err(PanelRefusal::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(member.visit.path)),
+        Err(PanelRefusal::Token(Refused::Account(_) | Refused::NoSuchToken)) => {
+            return Err(Refusal::NotFound);
+        }
+        Err(PanelRefusal::Token(Refused::Invalid(violations))) => Issues::of(&violations, t),
+        Err(PanelRefusal::Token(Refused::TooMany)) => Issues::conflict("name", t.tokens.too_many),
     };
     shown(&member, form.number, issues).await
 }
@@ -72,7 +74,7 @@ pub(crate) async fn issue(member: Member) -> Result<HttpResponse, Refusal> {
 pub(crate) async fn revoke(member: Member) -> Result<HttpResponse, Refusal> {
     let input = (member.acting(), member.id::<FamilyId>()?);
     let revoked = member.change(input, |tx, _, (by, id)| {
-        Box::pin(own_tokens::revoke(tx, *by, *id))
+        Box::pin(personal_tokens::revoke_in_panel(tx, *by, *id))
     });
     revoked.await?.map_err(|_| Refusal::NotFound)?;
     done("revoked", "/panel/tokens")
