@@ -317,6 +317,25 @@ fn asking(servers: &[&Names]) -> HttpSender {
     HttpSender::new(&settings).unwrap()
 }
 
+/// One that knows the name answers later than one that fails.
+#[tokio::test]
+async fn a_server_that_fails_first_does_not_hide_anothers_answer() {
+    let listener = Receiver::answering(OK).await;
+    let hook = at("hook.example", "http", &listener);
+    let delay = Duration::from_millis(100);
+    let knowing = Names::later(delay, |_| Some(Ok(parsed(&["127.0.0.1"])))).await;
+    for code in [
+        ResponseCode::ServFail,
+        ResponseCode::Refused,
+        ResponseCode::NotImp,
+    ] {
+        let failing = Names::failing(code).await;
+        for servers in [[&failing, &knowing], [&knowing, &failing]] {
+            delivers(&asking(&servers), &hook, 1).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_first_nxdomain_is_believed() {
     let absent = Names::failing(ResponseCode::NXDomain).await;
