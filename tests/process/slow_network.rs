@@ -1,11 +1,11 @@
 //! A network between program and database that is slow, but not silent: below the deadlines everything goes on, only slower;
 //! above them the same holds as for a database that is silent.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use blackbox::{World, line, order_body, parcel};
+use blackbox::{CarrierStub, Says, World, line, order_body, parcel};
 use serde_json::json;
-use testkit::Pace;
+use testkit::{Pace, ServerOptions};
 
 use crate::{
     PROGRAM,
@@ -18,6 +18,32 @@ fn pace(delay: u64, jitter: u64, bandwidth: Option<u32>) -> Pace {
         jitter: Duration::from_millis(jitter),
         bandwidth,
     }
+}
+
+/// A carrier that takes all the time that it has leaves the database all of its own.
+#[tokio::test]
+async fn the_time_of_a_carrier_is_not_the_stores() {
+    let carrier = CarrierStub::start().await;
+    carrier.says("SILENT-1", Says::Silence);
+    let url = carrier.url.clone();
+    let asking = |options: ServerOptions| {
+        options
+            .set("SELLER_API__CARRIERS__INPOST__ENABLED", true)
+            .set("SELLER_API__CARRIERS__INPOST__BASE_URL", url)
+    };
+    let (world, link) = World::over_a_link(PROGRAM, asking).await;
+    let trader = world.trader().await;
+    let order = world.paid_order(&trader).await;
+    link.slow_down(pace(60, 0, None));
+    let began = Instant::now();
+    let silent = json!({"carrier": "inpost", "tracking_number": "SILENT-1"});
+    world.ship(&trader.token, &order.id, &silent).await.expect(201);
+    // Together they take longer than the database alone may.
+    assert!(
+        began.elapsed() > Duration::from_millis(3_000),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::percent;
+use crate::form::percent_decode;
 
 /// Who a client says it is.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn basic(value: &str) -> Option<ClientCredentials> {
 }
 
 fn plain(part: &str) -> Option<String> {
-    percent::decode(&part.replace('+', " ")).map(Cow::into_owned)
+    percent_decode(&part.replace('+', " ")).map(Cow::into_owned)
 }
 
 /// The bearer's token, whatever it is worth, if there is one `Authorization` and it is a bearer's. The scheme is read without

@@ -70,15 +70,6 @@ impl TrustedProxies {
     }
 }
 
-impl ClientAddress {
-    /// What limits per address count by: an IPv4 address, or the /64 of an IPv6 one, of which a single customer
-    /// commonly holds all (D67).
-    pub fn limited_as(&self) -> IpNet {
-        let length = if self.address.is_ipv6() { 64 } else { 32 };
-        IpNet::new(self.address, length).map_or_else(|_| self.address.into(), |network| network.trunc())
-    }
-}
-
 /// A network of IPv4-mapped addresses as the IPv4 network it stands for.
 fn canonical(network: IpNet) -> IpNet {
     let IpNet::V6(mapped) = network else {

@@ -19,7 +19,7 @@
 //! struct Parcel { label: String, size: Option<Size>, weights: Vec<u32>, note: Option<String> }
 //!
 //! let parcel = object((
-//!     required("label", text().length(4..=64).matching(|s| s.is_ascii(), "of ASCII characters only")),
+//!     required("label", text().length(4..=64)),
 //!     optional("size", one_of(&Size::ALL, |size| size.as_str())),
 //!     required("weights", list(integer(1..=30_000_u32)).at_least(1).at_most(10)),
 //!     nullable("note", text()),

@@ -1,13 +1,13 @@
-//! `application/x-www-form-urlencoded`, read strictly: for the token endpoint and, later, the panel's forms.
+//! Percent-encoding (RFC 3986 §2.1) and `application/x-www-form-urlencoded`, read strictly: what lenient decoders let through is
+//! refused.
 //!
-//! Unlike in a query string, a `+` is a space here (WHATWG URL §5.1), since forms are what browsers and OAuth
+//! Unlike in a query string, a `+` is a space in a form (WHATWG URL §5.1), since forms are what browsers and OAuth
 //! libraries encode that way.
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
 use thiserror::Error;
-
-use crate::percent;
 
 /// The decoded pairs of a form, in the order in which they were sent.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -64,7 +64,22 @@ fn decode(text: &str) -> Result<String, NotAForm> {
     } else {
         Cow::Borrowed(text)
     };
-    percent::decode(&spaced).map(Cow::into_owned).ok_or(NotAForm)
+    percent_decode(&spaced).map(Cow::into_owned).ok_or(NotAForm)
+}
+
+/// The text behind the percent-encoding, or nothing where a `%` is not followed by two hexadecimal digits, or the
+/// result is no UTF-8 or contains NUL. Borrows where there is nothing to decode.
+pub fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
+    let mut rest = text.split('%');
+    let _before_the_first = rest.next();
+    let is_escape = |after: &str| after.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !rest.all(is_escape) {
+        return None;
+    }
+    percent_decode_str(text)
+        .decode_utf8()
+        .ok()
+        .filter(|decoded| !decoded.contains('\0'))
 }
 
 #[cfg(test)]
@@ -93,5 +108,24 @@ mod tests {
     fn debug_output_keeps_secrets() {
         let form = Form::parse(b"client_secret=pss_1").unwrap();
         assert_eq!(format!("{form:?}"), r#"["client_secret"]"#);
+    }
+
+    #[test]
+    fn good_text_is_decoded() {
+        for (text, decoded) in [
+            ("", ""),
+            ("plain+text", "plain+text"),
+            ("%C5%bc%25x", "ż%x"),
+            ("a%20b", "a b"),
+        ] {
+            assert_eq!(percent_decode(text).as_deref(), Some(decoded), "{text}");
+        }
+    }
+
+    #[test]
+    fn broken_text_is_refused() {
+        for text in ["%", "%4", "%4x", "%%41", "a%", "%c5", "%00", "%ff", "%+1"] {
+            assert_eq!(percent_decode(text), None, "{text}");
+        }
     }
 }

@@ -23,7 +23,6 @@ pub mod media_type;
 pub mod meters;
 pub mod openapi;
 pub mod operation;
-pub mod percent;
 pub mod pipeline;
 pub mod problem;
 pub mod query;

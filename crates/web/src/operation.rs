@@ -12,10 +12,10 @@ use usecases::Transaction;
 use crate::deadline::Deadline;
 use crate::decode::{self, Shape};
 use crate::error::Error;
+use crate::form::percent_decode;
 use crate::listener::Listener;
 use crate::media_type::require_json;
 use crate::openapi::{Docs, Parameter};
-use crate::percent;
 use crate::query::{self, Query};
 use crate::reply::Reply;
 use crate::trace_id::TraceId;
@@ -118,7 +118,7 @@ impl<'a> Incoming<'a> {
 
     /// What `parse` makes of the text at this place of the path.
     pub fn named<T>(&self, place: usize, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-        parse(&percent::decode(self.ids.get(place)?)?)
+        parse(&percent_decode(self.ids.get(place)?)?)
     }
 
     /// These query parameters and no others. A body is not looked at (D9).

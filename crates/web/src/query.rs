@@ -32,8 +32,8 @@ use std::ops::RangeInclusive;
 use chrono::{DateTime, Utc};
 
 use crate::decode::{Shape, one_of};
+use crate::form::percent_decode;
 use crate::openapi::Parameter;
-use crate::percent;
 use crate::problem::Entry;
 use crate::timestamps;
 use crate::violations::{Message, Violations};
@@ -94,13 +94,13 @@ impl<'a> Query<'a> {
     }
 
     /// `fields`: a comma-separated list of the names in `table`; all of them where there is none (D22, D118).
-    pub fn fields(&mut self, table: &'static [&'static str]) -> Selection {
+    pub fn fields(&mut self, table: &[&str]) -> Selection {
         let Some(text) = self.text("fields") else {
-            return Selection::all(table);
+            return Selection::ALL;
         };
         Selection::parse(&text, table).unwrap_or_else(|message| {
             self.refuse("fields", message);
-            Selection::all(table)
+            Selection::ALL
         })
     }
 
@@ -141,7 +141,7 @@ impl<'a> Query<'a> {
     /// The decoded text, which may be empty. Of a name given twice, nothing.
     pub fn text(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
         let (_, raw) = self.given.iter().find(|(given, _)| *given == name)?;
-        percent::decode(raw).or_else(|| {
+        percent_decode(raw).or_else(|| {
             self.refuse(name, "Must be percent-encoded UTF-8 without NUL.");
             None
         })
@@ -156,7 +156,7 @@ impl<'a> Query<'a> {
         let mut twice: Vec<&'static str> = Vec::new();
         for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
             let (raw_name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = percent::decode(raw_name);
+            let name = percent_decode(raw_name);
             let known = name
                 .as_deref()
                 .and_then(|name| self.known.iter().find(|known| known.name == name));
@@ -201,24 +201,16 @@ fn clamped(text: &str, range: &RangeInclusive<u16>) -> Option<u16> {
     Some(signed.clamp(*range.start(), *range.end()))
 }
 
-/// A choice among the fields of a table of at most 64 names. `id` is always chosen where the table has it.
+/// A choice among the fields of a table of at most 64 names, a bit for each. `id` is always chosen where the table has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Selection {
-    table: &'static [&'static str],
-    chosen: u64,
-}
+pub struct Selection(u64);
 
 impl Selection {
     /// Every field.
-    pub const fn all(table: &'static [&'static str]) -> Self {
-        Self {
-            table,
-            chosen: u64::MAX,
-        }
-    }
+    pub const ALL: Self = Self(u64::MAX);
 
     /// The fields that `text` names, separated by commas; a name may be repeated. The error is a message.
-    fn parse(text: &str, table: &'static [&'static str]) -> Result<Self, String> {
+    fn parse(text: &str, table: &[&str]) -> Result<Self, String> {
         let bit_of = |name: &str| table.iter().position(|known| *known == name).map(bit);
         let mut chosen = bit_of("id").unwrap_or(0);
         for name in text.split(',') {
@@ -227,34 +219,12 @@ impl Selection {
                 format!("Must be a comma-separated list of top-level fields. The fields here are {table}.")
             })?;
         }
-        Ok(Self { table, chosen })
+        Ok(Self(chosen))
     }
 
-    /// Whether the field at this index of the table is chosen: the quick way, for rows by the hundred.
+    /// Whether the field at this index of the table is chosen.
     pub const fn has_index(&self, index: usize) -> bool {
-        self.chosen & bit(index) != 0
-    }
-
-    /// Whether the field of this name is chosen.
-    pub fn has(&self, name: &str) -> bool {
-        self.table
-            .iter()
-            .position(|known| *known == name)
-            .is_some_and(|index| self.has_index(index))
-    }
-
-    /// Whether every field is chosen, because the request did not choose.
-    pub const fn is_all(&self) -> bool {
-        self.chosen == u64::MAX
-    }
-
-    /// The chosen names, in the order of the table.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.table
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| self.has_index(*index))
-            .map(|(_, name)| *name)
+        self.0 & bit(index) != 0
     }
 }
 

@@ -1,8 +1,7 @@
 //! `GET /v1/me`
 
 use actix_web::http::{Method, StatusCode};
-use oauth::{Principal, Scope, ScopeSet, TokenKind};
-use serde::{Serialize, Serializer};
+use oauth::{Principal, Scope, TokenKind};
 use uuid::Uuid;
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
@@ -50,7 +49,8 @@ view! {
     MeView of me: Principal, named "Me", "Whose token it is and what it may do." {
         "seller": SellerView::schema() => SellerView { id: me.seller.uuid(), seller_no: Some(me.seller_no) },
         "app": AppView::schema() => AppView { client_id: me.client_id.to_string(), name: &me.app_name },
-        "scopes": array(scope()).said("What the token and its application both hold.") => Names(me.scopes),
+        "scopes": array(scope()).said("What the token and its application both hold.")
+            => me.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
         "token": TokenView::schema() => TokenView { kind: me.kind.as_str(), expires_at: me.expires_at.map(Timestamp::new) },
     }
 }
@@ -83,13 +83,4 @@ pub(crate) fn scope() -> Node {
         .said("Further scopes may be added.")
         .extensible()
         .named("Scope")
-}
-
-/// Scopes as an array of their names.
-struct Names(ScopeSet);
-
-impl Serialize for Names {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Scope::as_str))
-    }
 }

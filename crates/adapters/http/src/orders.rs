@@ -6,7 +6,6 @@ use orders::{
     Buyer, OrderFilter, OrderItem, OrderRef, OrderStatus, Parcel, PaymentStatus, SellerOrder,
     ShippingAddress, TrackingStatus,
 };
-use serde::{Serialize, Serializer};
 use uuid::Uuid;
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
@@ -126,7 +125,8 @@ view! {
             => shown(order, order.buyer.as_ref()).map(BuyerView::of),
         "shipping_address": AddressView::schema().or_null().said("`null` until the order is paid.")
             => shown(order, order.shipping_address.as_ref()).map(AddressView::of),
-        "items": array(ItemView::schema()).said("The seller's own items alone.") => Items(order),
+        "items": array(ItemView::schema()).said("The seller's own items alone.")
+            => order.items.iter().map(|item| ItemView::of(item, order.status())).collect::<Vec<_>>(),
         "is_test": boolean().said("Test orders are in no list.") => order.is_test,
         "updated_at": date_time().said("Moves with every other field.") => Timestamp::new(order.updated_at),
     }
@@ -227,16 +227,6 @@ impl<'a> AddressView<'a> {
     }
 }
 
-/// The items, each with the status of the order, since shipping is per order.
-struct Items<'a>(&'a SellerOrder);
-
-impl Serialize for Items<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let status = self.0.status();
-        serializer.collect_seq(self.0.items.iter().map(|item| ItemView::of(item, status)))
-    }
-}
-
 part! {
     /// Contract: `OrderItem`.
     ItemView<'a>, named "OrderItem", "A line of an order." {
@@ -252,6 +242,7 @@ part! {
 }
 
 impl<'a> ItemView<'a> {
+    /// An item with the status of its order, since shipping is per order.
     fn of(item: &'a OrderItem, status: OrderStatus) -> Self {
         Self {
             id: item.offer.uuid(),

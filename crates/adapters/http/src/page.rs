@@ -18,7 +18,6 @@ use web::reply::Reply;
 use web::schema::{Node, array, object, string};
 
 use crate::Public;
-use crate::view::Items;
 
 /// What a client is told of a cursor that does not open.
 const REFUSED: &str =
@@ -74,8 +73,8 @@ impl Wanted {
 }
 
 #[derive(Serialize)]
-struct Body<T> {
-    items: T,
+struct Body<V> {
+    items: Vec<V>,
     next: Option<String>,
 }
 
@@ -89,8 +88,8 @@ pub(crate) fn reply<'a, T, V: Serialize>(
 ) -> Result<Reply, Error> {
     let sealer = call.state.sealer.as_ref();
     let next = page.next.map(|last| seal(sealer, list, last));
-    let items = Items::new(&page.items, fields, show);
-    let expected = items.usual_length(usual_length);
+    let items: Vec<_> = page.items.iter().map(|item| show(item, fields)).collect();
+    let expected = items.len().saturating_add(1).saturating_mul(usual_length);
     Reply::json(StatusCode::OK, &Body { items, next }, expected)
 }
 

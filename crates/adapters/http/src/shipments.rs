@@ -7,7 +7,6 @@ use actix_web::http::{Method, StatusCode};
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
 use orders::{Carrier, OrderRef, Parcel, Reason, SellerOrder, Sighting, TrackingNumber};
-use serde::{Serialize, Serializer};
 use usecases::Transaction;
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
 use web::decode::{Shape, list, object, one_of, optional, required, text};
@@ -194,7 +193,7 @@ view! {
         "tracking_url": uri().or_null().said("The carrier's page about the parcel; `null` for `other`.")
             => recorded.parcel.carrier.tracking_url(&recorded.parcel.tracking_number),
         "item_ids": array(uuid()).said("All of the seller's items: a shipment covers the whole order.")
-            => ItemIds(&recorded.order),
+            => recorded.order.items.iter().map(|item| item.offer.uuid()).collect::<Vec<_>>(),
         "delivered_already": boolean().said("The carrier had delivered the parcel before it was reported.")
             => recorded.parcel.delivered_already,
         "buyer_notified": boolean().said("A mail to the buyer is on its way.") => recorded.parcel.buyer_notified,
@@ -206,12 +205,4 @@ fn carrier() -> Node {
     string()
         .one_of(Carrier::ALL.map(Carrier::as_str))
         .named("Carrier")
-}
-
-struct ItemIds<'a>(&'a SellerOrder);
-
-impl Serialize for ItemIds<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.items.iter().map(|item| item.offer.uuid()))
-    }
 }

@@ -1,8 +1,5 @@
 //! How a resource is shown: its fields declared once, for the `fields` parameter, the document and the bytes alike.
 
-use serde::{Serialize, Serializer};
-use web::query::Selection;
-
 /// Declares the view of a record: a type whose `FIELDS` are the names that `fields` may choose from, in the contract's
 /// order, and whose values write themselves with the chosen ones straight into a serializer. Any field may be left out but `id`
 /// and those named behind `never without`; these are what its schema requires.
@@ -114,27 +111,3 @@ pub(crate) mod examples {
 }
 
 pub(crate) use {example, prose};
-
-/// Items that are each shown by `V`, made of an item and the chosen fields.
-pub(crate) struct Items<'a, T, V> {
-    items: &'a [T],
-    show: fn(&'a T, Selection) -> V,
-    fields: Selection,
-}
-
-impl<'a, T, V: Serialize> Items<'a, T, V> {
-    pub(crate) const fn new(items: &'a [T], fields: Selection, show: fn(&'a T, Selection) -> V) -> Self {
-        Self { items, show, fields }
-    }
-
-    /// How many bytes the list usually has, when one item has so many.
-    pub(crate) const fn usual_length(&self, of_one: usize) -> usize {
-        self.items.len().saturating_add(1).saturating_mul(of_one)
-    }
-}
-
-impl<T, V: Serialize> Serialize for Items<'_, T, V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.items.iter().map(|item| (self.show)(item, self.fields)))
-    }
-}

@@ -2,7 +2,7 @@
 
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use usecases::Transaction;
 use usecases::subscriptions::{
     NoSuchSubscription, Refusal, Wanted, check_host, create_subscription, delete_subscription,
@@ -22,7 +22,7 @@ use webhooks::{
 
 use crate::Public;
 use crate::page;
-use crate::view::{Items, example, examples, prose, view};
+use crate::view::{example, examples, prose, view};
 
 /// Of a URL (D54).
 const MOST_CHARACTERS: i64 = 2048;
@@ -32,7 +32,7 @@ view! {
     WebhookView of webhook: Subscription, named "Webhook", "A subscription to events." {
         "id": uuid() => webhook.id.uuid(),
         "url": uri() => webhook.url.as_str(),
-        "events": array(event()) => EventNames(&webhook.events),
+        "events": array(event()) => names(&webhook.events),
         "active": boolean().said("False once the seller has disconnected the application.") => webhook.active,
         "created_at": date_time() => Timestamp::new(webhook.created_at),
     }
@@ -45,7 +45,7 @@ view! {
     {
         "id": uuid() => webhook.id.uuid(),
         "url": uri() => webhook.url.as_str(),
-        "events": array(event()) => EventNames(&webhook.events),
+        "events": array(event()) => names(&webhook.events),
         "active": boolean() => true,
         "created_at": date_time() => Timestamp::new(webhook.created_at),
         "secret": string().said("The key of the signatures, prefix included. It is never shown again, so it is here whatever `fields` says.")
@@ -62,13 +62,8 @@ fn event() -> Node {
         .named("WebhookEvent")
 }
 
-/// Events as an array of their names.
-struct EventNames<'a>(&'a [WebhookEvent]);
-
-impl Serialize for EventNames<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|event| event.as_str()))
-    }
+fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
+    events.iter().map(|event| event.as_str()).collect()
 }
 
 view! {
@@ -122,16 +117,16 @@ impl Read<Public> for ListWebhooks {
             .subscriptions(caller.seller, caller.client_id)
             .await?;
         Reply::ok(&WebhookList {
-            items: Items::new(&all, self.fields, WebhookView::new),
-            available_events: EventNames(&WebhookEvent::ALL),
+            items: all.iter().map(|one| WebhookView::new(one, self.fields)).collect(),
+            available_events: names(&WebhookEvent::ALL),
         })
     }
 }
 
 #[derive(Serialize)]
 struct WebhookList<'a> {
-    items: Items<'a, Subscription, WebhookView<'a>>,
-    available_events: EventNames<'static>,
+    items: Vec<WebhookView<'a>>,
+    available_events: Vec<&'static str>,
 }
 
 fn list_schema() -> Node {
@@ -298,13 +293,16 @@ impl Read<Public> for ListDeliveries {
             .history(caller.seller, caller.client_id, self.id)
             .await?;
         let history = history.ok_or_else(Problem::not_found)?;
-        let items = Items::new(&history, self.fields, DeliveryView::new);
-        let expected = items.usual_length(320);
+        let shown = history
+            .iter()
+            .map(|delivery| DeliveryView::new(delivery, self.fields));
+        let items: Vec<_> = shown.collect();
+        let expected = items.len().saturating_add(1).saturating_mul(320);
         Reply::json(StatusCode::OK, &DeliveryList { items }, expected)
     }
 }
 
 #[derive(Serialize)]
 struct DeliveryList<'a> {
-    items: Items<'a, Delivery, DeliveryView<'a>>,
+    items: Vec<DeliveryView<'a>>,
 }

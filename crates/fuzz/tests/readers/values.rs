@@ -12,7 +12,7 @@ use web::json::{JsonError, MOST_DEPTH};
 use web::openapi::Parameter;
 use web::query::{self, LARGEST_LIMIT};
 use web::timestamps::{self, Timestamp};
-use web::{Json, percent};
+use web::{Json, form};
 
 use crate::{always, always_text, are_entries, in_proportion, is_printable};
 
@@ -205,7 +205,7 @@ fn a_query_that_is_let_in_keeps_its_rules() {
 fn strict_percent_decoding_changes_nothing_that_lenient_decoding_takes() {
     always_text(&["a%2Fb+c", "%C5%BC%zz", "%00", "%ff", "%"], |raw| {
         let lenient = percent_decode_str(raw).decode_utf8();
-        if let Some(decoded) = percent::decode(raw) {
+        if let Some(decoded) = form::percent_decode(raw) {
             assert_eq!(lenient.as_ref(), Ok(&decoded));
             return;
         }

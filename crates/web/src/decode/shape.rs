@@ -257,7 +257,6 @@ impl Shape for DateTimeShape {
 pub const fn text() -> Text {
     Text {
         length: 0..=usize::MAX,
-        rule: None,
     }
 }
 
@@ -265,42 +264,13 @@ pub const fn text() -> Text {
 #[derive(Clone, Debug)]
 pub struct Text {
     length: RangeInclusive<usize>,
-    rule: Option<Rule>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Rule {
-    test: fn(&str) -> bool,
-    name: &'static str,
 }
 
 impl Text {
     /// Its length in characters (Unicode scalar values).
     #[must_use]
-    pub fn length(self, length: RangeInclusive<usize>) -> Self {
-        Self { length, ..self }
-    }
-
-    /// It must pass `test`. `rule` says what that is and fits "Must be …": "of letters, digits and hyphens only".
-    #[must_use]
-    pub fn matching(self, test: fn(&str) -> bool, rule: &'static str) -> Self {
-        Self {
-            rule: Some(Rule { test, name: rule }),
-            ..self
-        }
-    }
-
-    /// What is wrong with `text`, if anything is.
-    pub(crate) fn fault(&self, text: &str) -> Option<String> {
-        // A text that is far too long is not counted to its end.
-        let count = text.chars().take(self.length.end().saturating_add(1)).count();
-        if !self.length.contains(&count) {
-            return Some(format!("Must have {}.", self.bounds().unwrap_or_default()));
-        }
-        match self.rule {
-            Some(Rule { test, name }) if !test(text) => Some(format!("Must be {name}.")),
-            _ => None,
-        }
+    pub const fn length(self, length: RangeInclusive<usize>) -> Self {
+        Self { length }
     }
 
     fn bounds(&self) -> Option<String> {
@@ -312,15 +282,8 @@ impl Shape for Text {
     type Value = String;
 
     fn expected(&self) -> String {
-        let length = self
-            .bounds()
-            .map(|bounds| format!(" of {bounds}"))
-            .unwrap_or_default();
-        let rule = self
-            .rule
-            .map(|rule| format!(", {}", rule.name))
-            .unwrap_or_default();
-        format!("a string{length}{rule}")
+        self.bounds()
+            .map_or_else(|| "a string".to_owned(), |bounds| format!("a string of {bounds}"))
     }
 
     fn schema(&self) -> Node {
@@ -332,10 +295,12 @@ impl Shape for Text {
         let Json::String(text) = json else {
             return wrong_kind(self, &json, place);
         };
-        match self.fault(&text) {
-            None => Some(text),
-            Some(fault) => place.refuse(fault),
+        // A text that is far too long is not counted to its end.
+        let count = text.chars().take(self.length.end().saturating_add(1)).count();
+        if self.length.contains(&count) {
+            return Some(text);
         }
+        place.refuse(format!("Must have {}.", self.bounds().unwrap_or_default()))
     }
 }
 

@@ -6,8 +6,9 @@ use actix_web::http::header::{HeaderMap, HeaderValue, LOCATION, REFERRER_POLICY}
 use oauth::{AuthorizationQuery, AuthorizationRefusal, answer_to};
 use usecases::Failure;
 use usecases::authorize::authorize;
+use web::form::percent_decode;
 use web::request::Request;
-use web::{percent, response};
+use web::response;
 
 use super::error::{OAuthError, forbid_old_caches, printable};
 use super::limits::{Limit, count};
@@ -51,7 +52,7 @@ pub(super) fn forbid_referrers(headers: &mut HeaderMap) {
 fn read(query: &str) -> AuthorizationQuery {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let decoded = |text: &str| percent::decode(&text.replace('+', " ")).map(std::borrow::Cow::into_owned);
+    let decoded = |text: &str| percent_decode(&text.replace('+', " ")).map(std::borrow::Cow::into_owned);
     AuthorizationQuery::new(
         pairs
             .map(|(name, value)| {

@@ -233,15 +233,6 @@ impl From<InvalidClient> for OAuthError {
     }
 }
 
-impl From<Failure<InvalidClient>> for OAuthError {
-    fn from(failure: Failure<InvalidClient>) -> Self {
-        match failure {
-            Failure::Refused(refusal) => refusal.into(),
-            Failure::Store(error) => error.into(),
-        }
-    }
-}
-
 impl From<GrantRefusal> for OAuthError {
     fn from(refusal: GrantRefusal) -> Self {
         let description = format!("What was presented cannot be used: {refusal}.");
@@ -249,18 +240,18 @@ impl From<GrantRefusal> for OAuthError {
     }
 }
 
-impl From<Failure<GrantRefusal>> for OAuthError {
-    fn from(failure: Failure<GrantRefusal>) -> Self {
+impl From<ScopeRefused> for OAuthError {
+    fn from(refusal: ScopeRefused) -> Self {
+        Self::new(Code::InvalidScope, refusal.to_string())
+    }
+}
+
+impl<R: Into<Self>> From<Failure<R>> for OAuthError {
+    fn from(failure: Failure<R>) -> Self {
         match failure {
             Failure::Refused(refusal) => refusal.into(),
             Failure::Store(error) => error.into(),
         }
-    }
-}
-
-impl From<ScopeRefused> for OAuthError {
-    fn from(refusal: ScopeRefused) -> Self {
-        Self::new(Code::InvalidScope, refusal.to_string())
     }
 }
 

@@ -9,7 +9,6 @@ use oauth::{
     FamilyId, GrantRefusal, IssuedToken, ScopeSet, TokenKey,
 };
 use serde::Serialize;
-use serde::ser::Serializer;
 use usecases::issue_client_token::issue_client_token;
 use web::deadline::Deadline;
 use web::request::Request;
@@ -103,8 +102,7 @@ struct TokenView<'a> {
     expires_in: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh_token: Option<&'a str>,
-    #[serde(serialize_with = "joined")]
-    scope: ScopeSet,
+    scope: String,
 }
 
 fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpResponse, OAuthError> {
@@ -113,19 +111,11 @@ fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpRes
         token_type: "Bearer",
         expires_in: lifetime,
         refresh_token: issued.refresh.as_ref().map(Credential::reveal),
-        scope: issued.scopes,
+        scope: issued.scopes.to_string(),
     };
     let mut response = response::json(StatusCode::OK, serde_json::to_vec(&body)?, trace_id);
     forbid_old_caches(response.headers_mut());
     Ok(response)
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes fields by reference"
-)]
-fn joined<S: Serializer>(scopes: &ScopeSet, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(scopes)
 }
 
 /// A grant type that is served.
