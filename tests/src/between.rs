@@ -5,13 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use reqwest::Method;
 use serde_json::Value;
 use testkit::{Answer, Client};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
-    sync::Notify,
-};
+use tokio::sync::Notify;
 
-use crate::{Received, eventually, receiver::read};
+use crate::{Received, eventually, receiver::serve};
 
 /// What happens to a request.
 #[derive(Debug, Clone)]
@@ -73,20 +69,13 @@ struct State {
 impl Between {
     /// Starts one in front of `target`, a URL without a path.
     pub async fn start(target: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("an address");
-        let between = Self {
-            url: format!("http://{address}"),
+        let mut between = Self {
+            url: String::new(),
             target: target.to_owned(),
             state: Arc::default(),
         };
         let serving = between.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let serving = serving.clone();
-                tokio::spawn(async move { serving.serve(stream).await });
-            }
-        });
+        between.url = serve(move |request| serving.clone().answer(request)).await;
         between
     }
 
@@ -124,8 +113,7 @@ impl Between {
         answer.expect("somebody is there")
     }
 
-    async fn serve(&self, mut stream: TcpStream) -> Option<()> {
-        let request = read(&mut stream, &mut Vec::new()).await?;
+    async fn answer(self, request: Received) -> Option<Vec<u8>> {
         let mut line = request.request_line.split(' ');
         let (method, target) = (line.next()?.to_owned(), line.next()?.to_owned());
         let said = Said {
@@ -153,12 +141,9 @@ impl Between {
         self.state().said[number].answer = Some(answer.clone());
         match disturbance {
             Some(Disturbance::Lost) => None,
-            Some(Disturbance::Silence) => {
-                // Until the other side gives up.
-                drop(stream.read(&mut [0; 1]).await);
-                None
-            }
-            _ => stream.write_all(&bytes_of(&answer)).await.ok(),
+            // Until the other side gives up.
+            Some(Disturbance::Silence) => std::future::pending().await,
+            _ => Some(bytes_of(&answer)),
         }
     }
 

@@ -12,12 +12,8 @@ use opentelemetry_proto::tonic::{
     trace::v1::{Span, span::SpanKind, status::StatusCode},
 };
 use prost::Message;
-use tokio::{
-    io::AsyncWriteExt,
-    net::{TcpListener, TcpStream},
-};
 
-use crate::{Received, eventually, receiver::read};
+use crate::{Received, eventually, receiver::serve};
 
 /// A span as it was exported.
 #[derive(Debug, Clone)]
@@ -62,7 +58,7 @@ pub struct Collector {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     requests: Vec<Received>,
     /// The status of its answers; none where it never answers.
@@ -72,20 +68,13 @@ struct State {
 impl Collector {
     /// Starts one that takes everything.
     pub async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let collector = Self {
-            url: format!("http://{}", listener.local_addr().expect("an address")),
-            state: Arc::default(),
-        };
-        collector.answers(Some(200));
-        let serving = collector.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let serving = serving.clone();
-                tokio::spawn(async move { serving.serve(stream).await });
-            }
-        });
-        collector
+        let state = Arc::new(Mutex::new(State {
+            requests: Vec::new(),
+            answer: Some(200),
+        }));
+        let serving = Arc::clone(&state);
+        let url = serve(move |request| answer(Arc::clone(&serving), request)).await;
+        Self { url, state }
     }
 
     /// From now on it answers with this status, or never.
@@ -143,23 +132,27 @@ impl Collector {
         self.requests().into_iter().map(decode).collect()
     }
 
-    async fn serve(&self, mut stream: TcpStream) -> Option<()> {
-        let mut unread = Vec::new();
-        loop {
-            let request = read(&mut stream, &mut unread).await?;
-            let answer = self.state().answer;
-            self.state().requests.push(request);
-            let Some(status) = answer else {
-                std::future::pending::<()>().await;
-                return None;
-            };
-            let answer = format!("HTTP/1.1 {status} Told\r\ncontent-length: 0\r\n\r\n");
-            stream.write_all(answer.as_bytes()).await.ok()?;
-        }
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("the state is whole")
+        lock(&self.state)
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().expect("the state is whole")
+}
+
+async fn answer(state: Arc<Mutex<State>>, request: Received) -> Option<Vec<u8>> {
+    let status = {
+        let mut state = lock(&state);
+        state.requests.push(request);
+        state.answer
+    };
+    match status {
+        Some(status) => {
+            let head = format!("HTTP/1.1 {status} Told\r\nconnection: close\r\n");
+            Some(format!("{head}content-length: 0\r\n\r\n").into_bytes())
+        }
+        None => std::future::pending().await,
     }
 }
 

@@ -250,6 +250,26 @@ impl Receiver {
     }
 }
 
+/// Serves HTTP on the loopback: one request on each connection, which ends without an answer where there is none. Gives the URL.
+pub(crate) async fn serve<F>(answer: impl Fn(Received) -> F + Clone + Send + Sync + 'static) -> String
+where
+    F: Future<Output = Option<Vec<u8>>> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let answer = answer.clone();
+            tokio::spawn(async move {
+                let request = read(&mut stream, &mut Vec::new()).await?;
+                let bytes = answer(request).await?;
+                stream.write_all(&bytes).await.ok()
+            });
+        }
+    });
+    url
+}
+
 /// The next request on a connection; nothing where it ends.
 pub(crate) async fn read(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Received> {
     let end = loop {
