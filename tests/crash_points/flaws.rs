@@ -3,10 +3,10 @@
 use testkit::{Fault, Flaw};
 
 use crate::{
+    background_work::{Deliveries, Workers, queues_while_a_worker_gives_back},
     rig::{Case, Held, Rig},
     tokens::{Counting, Refresh, Revocation},
     trade::{case, changes_an_offer, follows_the_feed, orders_one_of_many, orders_the_last},
-    workers::{Deliveries, Workers, queues_while_a_worker_gives_back},
 };
 
 /// The lock of one offer.

@@ -9,10 +9,10 @@
     reason = "tests"
 )]
 
+mod background_work;
 mod flaws;
 mod rig;
 mod tokens;
 mod trade;
-mod workers;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");

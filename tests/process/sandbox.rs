@@ -528,7 +528,6 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_deaths() {
     again.order(again.example("order")).await;
     let postgres = again.postmaster().await.unwrap();
     kill_process(Pid::from_raw(postgres).unwrap(), Signal::KILL).unwrap();
-    let ready = format!("{}/readyz", text(&again.sandbox.credentials["backoffice_url"]));
     let anew = eventually("it recovers by itself", async || {
         let anew = again.postmaster().await.filter(|now| *now != postgres)?;
         again.is_ready().await.then_some(anew)

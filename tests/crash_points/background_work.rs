@@ -1,4 +1,6 @@
 //! What workers do: deliveries, parcels and mails. A worker that something happens to is followed by one that nothing does.
+//!
+//! It takes longest, and is the first by its name.
 
 use std::{
     collections::BTreeMap,
