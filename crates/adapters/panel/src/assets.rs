@@ -9,8 +9,6 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use web::look;
 
-use crate::refusal::Refusal;
-
 /// An embedded file.
 pub(crate) struct Asset {
     /// Its name, hash included.
@@ -49,14 +47,13 @@ impl Asset {
 }
 
 /// The file with this name.
-pub(crate) fn find(name: &str) -> Result<HttpResponse, Refusal> {
+pub(crate) fn find(name: &str) -> Option<HttpResponse> {
     let all = [&*STYLE, &*ICON];
-    let asset = all.into_iter().find(|asset| asset.name == name);
-    let asset = asset.ok_or(Refusal::NotFound)?;
+    let asset = all.into_iter().find(|asset| asset.name == name)?;
     let mut response = HttpResponse::with_body(StatusCode::OK, BoxBody::new(asset.content));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, asset.media_type.clone());
     let for_ever = HeaderValue::from_static("public, max-age=31536000, immutable");
     headers.insert(CACHE_CONTROL, for_ever);
-    Ok(response)
+    Some(response)
 }

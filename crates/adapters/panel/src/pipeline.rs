@@ -54,7 +54,7 @@ async fn pass(
     head::check(request.http.head()).map_err(|_| Refusal::Unreadable)?;
     let (route, parameter) = found.ok_or(Refusal::NotFound)?;
     if let Handler::Asset = route.handler {
-        return assets::find(&parameter);
+        return assets::find(&parameter).ok_or(Refusal::NotFound);
     }
     let https = panel.settings.https();
     let query = Form::parse(request.query().as_bytes()).map_err(|_| Refusal::Malformed)?;
