@@ -285,6 +285,19 @@ mod tests {
         assert!(timeout(Duration::from_secs(5), watched).await.is_ok());
     }
 
+    /// What only these tests see; process tests have the other states.
+    #[test]
+    fn a_standby_and_a_server_of_another_language_are_told_with_what_to_change() {
+        let locale = "pl_PL.UTF-8".to_owned();
+        for (state, setting) in [
+            (SchemaState::ReadOnly, "target_session_attrs"),
+            (SchemaState::NotEnglish { locale }, "lc_messages"),
+        ] {
+            let reason = unfit(&state).unwrap();
+            assert!(reason.contains(setting), "{reason}");
+        }
+    }
+
     #[test]
     fn the_causes_of_an_outage_are_for_the_log_alone() {
         let cause = error_chain(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
