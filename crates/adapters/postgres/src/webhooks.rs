@@ -235,13 +235,13 @@ impl SubscriptionReader for StoredSubscriptions {
                    join applications a on a.client_id = s.client_id where s.seller_id = "), seller,
                 " order by s.created_at, s.id"))
             .await?;
-        let told = rows.into_iter().map(|(row, app_name)| {
+        let listed = rows.into_iter().map(|(row, app_name)| {
             Ok(SubscriptionOfSeller {
                 subscription: row.try_into()?,
                 app_name,
             })
         });
-        told.collect()
+        listed.collect()
     }
 
     async fn deliveries_of_seller(
@@ -265,13 +265,13 @@ impl SubscriptionReader for StoredSubscriptions {
                 ") d where s.seller_id = ", seller, " and s.id = coalesce(", subscription,
                 ", s.id) order by d.created_at desc, d.id desc limit ", limit, "")).await?
         };
-        let told = rows.into_iter().map(|(subscription, delivery)| {
+        let listed = rows.into_iter().map(|(subscription, delivery)| {
             Ok(DeliveryOfSeller {
                 subscription: subscription.into(),
                 delivery: delivery.try_into()?,
             })
         });
-        told.collect()
+        listed.collect()
     }
 }
 
@@ -320,14 +320,14 @@ impl DeliveryDirectory for AllDeliveries {
                 ") d where s.seller_id = coalesce(", seller, ", s.seller_id) and s.id = coalesce(", subscription,
                 ", s.id) order by d.id desc limit ", limit, "")).await?,
         };
-        let told = rows.into_iter().map(|(seller, subscription, delivery)| {
+        let listed = rows.into_iter().map(|(seller, subscription, delivery)| {
             Ok(DeliveryOfAny {
                 seller: seller.into(),
                 subscription: subscription.into(),
                 delivery: delivery.try_into()?,
             })
         });
-        told.collect()
+        listed.collect()
     }
 }
 

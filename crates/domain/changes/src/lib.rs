@@ -225,7 +225,7 @@ mod tests {
         let (seller, offer) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
         let (price, stock) = (Money::pln(499).unwrap(), Stock::new(3).unwrap());
         let status = OfferStatus::Draft;
-        let told = |event| ChangeItem::of_offer(seller, &event, DateTime::<Utc>::UNIX_EPOCH);
+        let item = |event| ChangeItem::of_offer(seller, &event, DateTime::<Utc>::UNIX_EPOCH);
         let expected = |kind, detail| ChangeItem {
             kind,
             seller,
@@ -235,19 +235,19 @@ mod tests {
         };
 
         assert_eq!(
-            told(OfferEvent::PriceChanged { offer, price }),
+            item(OfferEvent::PriceChanged { offer, price }),
             Some(expected(ChangeKind::OfferPriceChanged, Detail::Price(price)))
         );
         assert_eq!(
-            told(OfferEvent::StockChanged { offer, stock }),
+            item(OfferEvent::StockChanged { offer, stock }),
             Some(expected(ChangeKind::OfferStockChanged, Detail::Stock(stock)))
         );
         assert_eq!(
-            told(OfferEvent::StatusChanged { offer, status }),
+            item(OfferEvent::StatusChanged { offer, status }),
             Some(expected(ChangeKind::OfferStatusChanged, Detail::Status(status)))
         );
         // Moderation is the marketplace's own.
-        assert_eq!(told(OfferEvent::Rejected { offer }), None);
+        assert_eq!(item(OfferEvent::Rejected { offer }), None);
     }
 
     #[test]

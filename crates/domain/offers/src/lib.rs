@@ -3,18 +3,63 @@
 mod feed;
 mod offer;
 mod patch;
-mod ports;
 mod status;
 mod stock;
 mod text;
 
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use kernel::{Change, Keyset, OfferId, Page, PageSize, SellerId, StoreError};
+
 pub use feed::{Fed, OfferFeed};
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
 pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus};
-pub use ports::{OfferFilter, OfferReader, OfferStore};
 pub use status::{Decision, OfferStatus};
 pub use stock::Short;
 pub use text::{OptionalText, WebAddress, handle, optional_text, title, web_address};
 
-#[cfg(any(test, feature = "mocks"))]
-pub use ports::MockOfferReader;
+/// Which of a seller's offers a list holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OfferFilter {
+    /// Only offers of this status.
+    pub status: Option<OfferStatus>,
+    /// Only offers whose `updated_at` is later than this.
+    pub updated_after: Option<DateTime<Utc>>,
+}
+
+/// Reads offers outside a transaction.
+///
+/// An adapter MUST read what is committed on the primary, and MUST never return another seller's offer, also where it
+/// answers several callers by one statement.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait OfferReader: Send + Sync {
+    /// One offer of a seller.
+    async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError>;
+
+    /// A page of a seller's offers, newest first (`created_at`, then `id`, both descending), that begins after `after`.
+    /// The cost MUST depend neither on the depth of the page nor on the number of the seller's offers.
+    async fn offers(
+        &self,
+        seller: SellerId,
+        filter: OfferFilter,
+        after: Option<Keyset>,
+        size: PageSize,
+    ) -> Result<Page<Offer>, StoreError>;
+}
+
+/// Changes offers within a transaction.
+#[async_trait]
+pub trait OfferStore: Send + Sync {
+    /// The offers among `ids` that exist, their rows locked until the transaction ends. An adapter MUST lock them in the
+    /// order of their ids, so that two such transactions never wait for each other.
+    async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError>;
+
+    /// Saves changes of a seller's offers together with their events. An adapter MUST check that as many rows changed as
+    /// there are changes. A new offer that exists meanwhile is a conflict.
+    async fn save_offers(
+        &self,
+        seller: SellerId,
+        changes: Vec<Change<Offer, OfferEvent>>,
+    ) -> Result<(), StoreError>;
+}

@@ -118,8 +118,8 @@ fn is_unmigrated(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> 
 /// belongs to another role.
 pub(crate) fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| (*error).source()).any(|error| {
-        let told = error.to_string();
-        told.contains("permission denied for") || told.contains("must be owner of")
+        let text = error.to_string();
+        text.contains("permission denied for") || text.contains("must be owner of")
     })
 }
 

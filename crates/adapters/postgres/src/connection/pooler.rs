@@ -65,10 +65,10 @@ async fn finds_again(asking: &Client, holding: &Client) -> Result<bool, Error> {
 
 /// True where a name is not known, is another process's, or stands for a statement of another kind.
 fn tells_of_names(error: &Error) -> bool {
-    let told = [
+    let codes = [
         SqlState::INVALID_SQL_STATEMENT_NAME,
         SqlState::DUPLICATE_PSTATEMENT,
         SqlState::PROTOCOL_VIOLATION,
     ];
-    error.code().is_some_and(|code| told.contains(code))
+    error.code().is_some_and(|code| codes.contains(code))
 }

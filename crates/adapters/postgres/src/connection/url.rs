@@ -101,13 +101,13 @@ fn one_by_one(url: &str) -> Option<Vec<String>> {
 
 /// What the driver cannot read, told without what may be a part of a password.
 fn unreadable(error: &tokio_postgres::Error) -> DatabaseUrlError {
-    let told = std::error::Error::source(error).map(ToString::to_string);
-    let told = told.unwrap_or_default();
-    if told.starts_with("unknown option") {
+    let reason = std::error::Error::source(error).map(ToString::to_string);
+    let reason = reason.unwrap_or_default();
+    if reason.starts_with("unknown option") {
         return DatabaseUrlError::Parameter;
     }
     // These are the driver's own names.
-    match told.strip_prefix("invalid value for option `") {
+    match reason.strip_prefix("invalid value for option `") {
         Some(name) => DatabaseUrlError::Value(name.trim_end_matches('`').to_owned()),
         None => DatabaseUrlError::Malformed,
     }
@@ -299,11 +299,14 @@ mod tests {
             "postgres://u:secret@db/x?sslmode=verify-full&sslrootcert={}",
             path.display()
         );
-        let told = refusal(&url).to_string();
-        assert!(told.contains("sslrootcert") && told.contains("ca.pem"), "{told}");
+        let reason = refusal(&url).to_string();
+        assert!(
+            reason.contains("sslrootcert") && reason.contains("ca.pem"),
+            "{reason}"
+        );
         std::fs::write(&path, "no certificate").unwrap();
-        let told = refusal(&url).to_string();
-        assert!(told.contains("holds no certificate"), "{told}");
+        let reason = refusal(&url).to_string();
+        assert!(reason.contains("holds no certificate"), "{reason}");
     }
 
     #[test]

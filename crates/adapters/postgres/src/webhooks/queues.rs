@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How often queues that cannot be read are logged at most.
-const TELL_EVERY: Duration = Duration::from_mins(1);
+const LOG_EVERY: Duration = Duration::from_mins(1);
 
 /// Up to `capacity` deliveries that are due in each queue `l`, without those that are `running`, as `place` orders them: three first
 /// attempts for each repeated one, beginning with a first one, and no more than its `repeats` of the latter. Each index is read
@@ -367,10 +367,10 @@ fn lease(seller: Uuid, subscription: Uuid, fence: Uuid) -> Lease {
 /// Queues that cannot be worked on because their address, or what they sign with, cannot be read: counted each time, and logged
 /// now and then. Such a queue comes up again with every lease, and with a wrong sealing key all of them do.
 #[derive(Default)]
-struct Unreadable(Mutex<Told>);
+struct Unreadable(Mutex<LogState>);
 
 #[derive(Default)]
-struct Told {
+struct LogState {
     last: Option<Instant>,
     since: u64,
 }
@@ -389,16 +389,16 @@ impl Unreadable {
 
     /// How many were left out since the last log line, this one included, where it is time for another one.
     fn due(&self, now: Instant) -> Option<u64> {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.since = told.since.saturating_add(1);
-        if told
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.since = state.since.saturating_add(1);
+        if state
             .last
-            .is_some_and(|last| now.duration_since(last) < TELL_EVERY)
+            .is_some_and(|last| now.duration_since(last) < LOG_EVERY)
         {
             return None;
         }
-        told.last = Some(now);
-        Some(std::mem::take(&mut told.since))
+        state.last = Some(now);
+        Some(std::mem::take(&mut state.since))
     }
 }
 
@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_told_of_once_a_minute_with_their_number() {
+    fn they_are_logged_once_a_minute_with_their_number() {
         let (unreadable, begin) = (Unreadable::default(), Instant::now());
         let due = |after: u64| unreadable.due(begin + Duration::from_secs(after));
         assert_eq!(due(0), Some(1));

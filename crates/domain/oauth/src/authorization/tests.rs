@@ -97,11 +97,11 @@ fn whom_the_answer_cannot_be_sent_to_is_told_directly() {
         Err(AuthorizationRefusal::Direct(_))
     ));
     assert_eq!(query(&[("client_id", Some("x"))], &[]).client_id(), Ok(None));
-    let told_once =
-        |refused| matches!(refused, Some(AuthorizationRefusal::Direct(told)) if told.contains("once"));
+    let names_once =
+        |refused| matches!(refused, Some(AuthorizationRefusal::Direct(text)) if text.contains("once"));
     let twice = |name| query(&[], &[(name, "x")]);
-    assert!(told_once(twice("client_id").client_id().err()));
-    assert!(told_once(check(&twice("redirect_uri")).err()));
+    assert!(names_once(twice("client_id").client_id().err()));
+    assert!(names_once(check(&twice("redirect_uri")).err()));
     for nobody in [
         None,
         Some(Application {
