@@ -39,11 +39,7 @@ async fn the_time_of_a_carrier_is_not_the_stores() {
     let silent = json!({"carrier": "inpost", "tracking_number": "SILENT-1"});
     world.ship(&trader.token, &order.id, &silent).await.expect(201);
     // Together they take longer than the database alone may.
-    assert!(
-        began.elapsed() > Duration::from_secs(3),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() > Duration::from_secs(3), "{:?}", began.elapsed());
 }
 
 #[tokio::test]
