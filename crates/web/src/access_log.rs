@@ -1,4 +1,4 @@
-//! One structured line for each request.
+//! The access log: one structured line for each request.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use actix_web::http::{Method, StatusCode};
 
 use crate::trace_id::TraceId;
 
-/// What watches a process asks for, on the listeners that have it: again and again, and of no interest while all is well.
+/// Routes that monitoring polls, on the listeners that have them; not worth a line while they succeed.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// The one form of all lines, at a level.
+/// Writes a line at a level, always with the same fields.
 macro_rules! write_at {
     ($level:ident, $line:expr) => {
         tracing::$level!(
@@ -25,26 +25,24 @@ macro_rules! write_at {
     };
 }
 
-/// What a line tells. There is no place in it for a path, a query string or a header: those can carry ids, tokens
-/// and personal data, while the route's template cannot.
+/// The contents of a line. It has no field for a path, a query string or a header: those can carry ids, tokens and personal data, while the
+/// route's template cannot.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessLine<'a> {
-    /// Which listener answered, such as `api` or `backoffice`.
+    /// The listener, such as `api` or `backoffice`.
     pub listener: &'static str,
-    /// The id that the response carries.
+    /// The trace id in the response.
     pub trace_id: &'a TraceId,
-    /// The request's method.
     pub method: &'a Method,
-    /// The route's template, such as `/v1/offers/{id}`; `-` where no route matched.
+    /// The route's template, such as `/v1/offers/{id}`; `-` if no route matched.
     pub route: &'a str,
-    /// The response's status.
     pub status: StatusCode,
-    /// From the head of the request to the whole response, its sending not included.
+    /// From the request's head to the whole response, without the time to send it.
     pub duration: Duration,
 }
 
 impl AccessLine<'_> {
-    /// Writes the line under the target `access`, at level INFO; that of a probe that is answered well at level DEBUG.
+    /// Writes the line with target `access` at level INFO; a successful probe at level DEBUG.
     pub fn write(&self) {
         if PROBES.contains(&self.route) && self.status.is_success() {
             write_at!(debug, self);
@@ -54,7 +52,7 @@ impl AccessLine<'_> {
     }
 }
 
-/// Milliseconds with three decimals: whole microseconds, so that no line carries the digits of a binary fraction.
+/// Milliseconds with three decimals, from whole microseconds, so that no line shows binary rounding errors.
 fn milliseconds(duration: Duration) -> f64 {
     let microseconds = (duration.as_secs_f64() * 1_000_000.0).round();
     microseconds / 1_000.0
@@ -97,7 +95,7 @@ mod tests {
         fn exit(&self, _: &Id) {}
     }
 
-    /// What is kept of a line, its level first.
+    /// The recorded fields of a line, its level first.
     fn written(route: &str, status: StatusCode) -> Vec<String> {
         let kept = Kept::default();
         let line = AccessLine {

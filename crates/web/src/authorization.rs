@@ -1,5 +1,5 @@
-//! Credentials in the `Authorization` header: a bearer's token (RFC 6750 §2.1), or a client's id and secret in HTTP Basic
-//! (RFC 7617 §2, RFC 6749 §2.3.1).
+//! Credentials in the `Authorization` header: a bearer token (RFC 6750 §2.1), or client id and secret as HTTP Basic (RFC 7617 §2, RFC 6749
+//! §2.3.1).
 
 use std::borrow::Cow;
 
@@ -9,17 +9,17 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::form::percent_decode;
 
-/// Who a client says it is.
+/// The credentials that a client presents.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientCredentials {
-    /// The id, as it was meant.
+    /// The decoded id.
     pub client_id: String,
-    /// The secret, as it was meant; empty where the client has none.
+    /// The decoded secret; empty if the client sends none.
     pub secret: String,
 }
 
-/// Reads the value of an `Authorization` header, or gives nothing where it is none of HTTP Basic. Id and secret are form-encoded
-/// within it. Ids and secrets of ours hold neither `%` nor `+`, so clients that leave the encoding out are understood as well.
+/// Parses the value of an `Authorization` header; `None` if it is not HTTP Basic. Id and secret are form-encoded in it. Our ids and secrets
+/// contain neither `%` nor `+`, so clients that skip the encoding work as well.
 pub fn basic(value: &str) -> Option<ClientCredentials> {
     let (scheme, encoded) = value.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -38,8 +38,8 @@ fn plain(part: &str) -> Option<String> {
     percent_decode(&part.replace('+', " ")).map(Cow::into_owned)
 }
 
-/// The bearer's token, whatever it is worth, if there is one `Authorization` and it is a bearer's. The scheme is read without
-/// regard to case; two headers are none (D12).
+/// The unverified bearer token, if there is a single `Authorization` header with the scheme `Bearer`. The scheme is case-insensitive; a
+/// repeated header counts as absent (D12).
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut given = headers.get_all(AUTHORIZATION);
     let (Some(only), None) = (given.next(), given.next()) else {

@@ -1,4 +1,4 @@
-//! Reading a request's body, with a cap on its size and on the time it may take.
+//! Reads a request's body within a limit on its size and on the time that it takes.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 
-/// How much body a listener takes, and for how long it waits for it.
+/// Limits on the size of a body and on the time that it takes to arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyLimits {
     /// In bytes, after transfer decoding.
     pub cap: usize,
-    /// From the first look at the body to its end, however fast bytes arrive.
+    /// From the start of reading to the end of the body, however fast bytes arrive.
     pub within: Duration,
 }
 
-/// How the reading ended. After all but [`Body::Whole`] something of the request may still be under way, so the
-/// connection is to be closed with [`crate::reply::closing`].
+/// The result of reading a body. After any variant but [`Body::Whole`] the client may still be sending, so the caller closes the connection
+/// with [`crate::reply::closing`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// All of it; empty where there was none.
+    /// The whole body; empty if the request has none.
     Whole(Bytes),
-    /// More than the cap, announced or sent.
+    /// Larger than the cap, as announced in `Content-Length` or as sent.
     TooLarge,
-    /// Not at its end in time.
+    /// The body did not end within the time limit.
     TimedOut,
-    /// It ended too early or broke the transfer coding; most likely nobody is there to read an answer.
+    /// The body ended too early or broke the transfer coding; most likely the client is gone.
     Broken,
 }
 
 impl Body {
-    /// What to tell the client, where the body is not whole: one message about the request as a whole (D111).
+    /// The message for the client if the body is not whole: one violation about the request as a whole (D111).
     pub const fn complaint(&self) -> Option<&'static str> {
         match self {
             Self::Whole(_) => None,
@@ -41,9 +41,9 @@ impl Body {
     }
 }
 
-/// Reads the body. One that announces more than the cap is refused before a byte of it is read.
+/// Reads the body. If `Content-Length` is larger than the cap, it is refused before any byte is read.
 ///
-/// The payload stays the caller's, who needs it to close the connection well.
+/// The caller keeps the payload, because it needs it to close the connection.
 pub async fn read<S, E>(headers: &HeaderMap, payload: &mut S, limits: BodyLimits) -> Body
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
@@ -58,7 +58,7 @@ where
 
 fn announced(headers: &HeaderMap) -> Option<usize> {
     let text = headers.get(CONTENT_LENGTH)?.to_str().ok()?;
-    // The HTTP library has seen to it that these are digits: more of them than fit are more than any cap.
+    // The HTTP library has checked that these are digits. A number that does not fit is larger than any cap.
     Some(text.trim().parse().unwrap_or(usize::MAX))
 }
 
@@ -75,7 +75,7 @@ where
         if first.len().max(all.len()).saturating_add(chunk.len()) > cap {
             return Body::TooLarge;
         }
-        // Most bodies arrive in one piece, which is then handed on as it is.
+        // Most bodies arrive in one chunk, which is returned without a copy.
         if first.is_empty() {
             first = chunk;
             continue;

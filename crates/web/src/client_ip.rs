@@ -1,4 +1,4 @@
-//! Whose request it is, by address: the peer's, or what trusted proxies say about whom they speak for.
+//! The client's address: that of the peer, or the one that trusted proxies report.
 
 #[cfg(test)]
 mod tests;
@@ -8,17 +8,16 @@ use std::net::{IpAddr, SocketAddr};
 use actix_web::http::header::{FORWARDED, HeaderMap, HeaderValue, X_FORWARDED_FOR};
 use ipnet::{AddrParseError, IpNet, Ipv4Net};
 
-/// The networks whose hosts are believed in what they say about their clients.
+/// The networks whose hosts are trusted to report their clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<IpNet>);
 
-/// The address of a client, IPv4 never in the guise of IPv6.
+/// The address of a client; IPv4-mapped IPv6 becomes IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress {
-    /// The address itself.
     pub address: IpAddr,
-    /// A peer that is not trusted sent `X-Forwarded-For` or `Forwarded`. It was not believed, which is right for a
-    /// client's forgery and wrong for a proxy that was left out of the configuration: worth a warning.
+    /// An untrusted peer sent `X-Forwarded-For` or `Forwarded`, which was ignored. That is right if a client forged it and wrong if a proxy
+    /// is missing from the configuration, so it is worth a warning.
     pub untrusted_forwarding: bool,
 }
 
@@ -28,17 +27,16 @@ impl TrustedProxies {
         Self(networks.into_iter().map(canonical).collect())
     }
 
-    /// Reads one line of configuration: an address or a CIDR range (D124).
+    /// Parses one line of configuration: an address or a CIDR range (D124).
     pub fn parse_range(text: &str) -> Result<IpNet, AddrParseError> {
         text.parse::<IpAddr>().map(IpNet::from).or_else(|_| text.parse())
     }
 
     /// The client behind `peer`.
     ///
-    /// The hops are walked from the nearest on, as long as they are trusted: the first that is not is the client,
-    /// since whatever it says of others is hearsay. A hop that cannot be read ends the walk at the one before it.
-    /// `Forwarded` (RFC 7239) counts only without an `X-Forwarded-For`: a proxy that knows only the latter would
-    /// pass on whatever a client wrote into the former.
+    /// Hops are checked from the nearest one. The first untrusted hop is the client, because its own claims cannot be trusted. An
+    /// unreadable hop ends the search at the one before it. `Forwarded` (RFC 7239) counts only without `X-Forwarded-For`: a proxy that
+    /// knows only the latter would pass on whatever a client wrote into the former.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {
@@ -63,14 +61,14 @@ impl TrustedProxies {
         }
     }
 
-    /// Whether this host is one of them.
+    /// Whether this host is in a trusted network.
     pub fn trusts(&self, host: IpAddr) -> bool {
         let host = host.to_canonical();
         self.0.iter().any(|network| network.contains(&host))
     }
 }
 
-/// A network of IPv4-mapped addresses as the IPv4 network it stands for.
+/// A network of IPv4-mapped addresses as its IPv4 network.
 fn canonical(network: IpNet) -> IpNet {
     let IpNet::V6(mapped) = network else {
         return network;
@@ -90,7 +88,7 @@ fn names_hops(headers: &HeaderMap) -> bool {
     headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(FORWARDED)
 }
 
-/// The addresses, the nearest hop's first; nothing in the place of what is no address.
+/// The addresses, nearest hop first; `None` for an entry that is not an address.
 fn hops_nearest_first(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     let plain = headers.contains_key(X_FORWARDED_FOR);
     let values = headers.get_all(if plain { X_FORWARDED_FOR } else { FORWARDED });
@@ -110,8 +108,8 @@ fn x_forwarded_for(value: &str) -> Vec<Option<IpAddr>> {
     value.split(',').map(|hop| address(hop.trim())).collect()
 }
 
-/// RFC 7239 §4. A value whose quotes do not pair, or with an escape outside of quotes, is unreadable as a whole:
-/// guessing where its elements end would let a client place one of its own.
+/// RFC 7239 §4. A value with unbalanced quotes, or with an escape outside quotes, is unreadable as a whole: guessing where its elements end
+/// would let a client insert one.
 fn forwarded(value: &str) -> Vec<Option<IpAddr>> {
     let Some(elements) = split(value, ',') else {
         return vec![None];
@@ -132,7 +130,7 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
     address(without_hidden_port(quoted.unwrap_or(node)))
 }
 
-/// A node without its port, where that is hidden behind a name of the proxy's own (RFC 7239 §6.3).
+/// A node without its port, if that is an obfuscated port of the proxy (RFC 7239 §6.3).
 fn without_hidden_port(node: &str) -> &str {
     let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let hidden = |port: &str| port.len() > 1 && port.starts_with('_') && port.bytes().all(in_name);
@@ -142,7 +140,7 @@ fn without_hidden_port(node: &str) -> &str {
     }
 }
 
-/// Splits outside of quoted strings; nothing where these are broken.
+/// Splits outside quoted strings; `None` if the quoting is broken.
 fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     let (mut quoted, mut escaped, mut broken) = (false, false, false);
     let parts = text

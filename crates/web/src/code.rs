@@ -1,6 +1,6 @@
-//! The one table of error codes: what each is called, which status it is answered with, what a seller is told.
+//! The table of error codes: name, status, and the message for a seller.
 //!
-//! The codes of `/v1` are those of the contract (Errors); the last three are the back office's own (D98).
+//! The codes of `/v1` are the contract's (Errors); the last three belong to the back office alone (D98).
 
 use actix_web::http::StatusCode;
 
@@ -23,14 +23,13 @@ macro_rules! codes {
                 }
             }
 
-            /// The status of a response whose entries have this code.
             pub const fn status(self) -> StatusCode {
                 match self {
                     $(Self::$name => StatusCode::$status,)+
                 }
             }
 
-            /// The `userMessage` of an entry, in Polish: there only where a seller can do something about it (D15).
+            /// The `userMessage` of an entry, in Polish; only if a seller can do something about the error (D15).
             pub const fn user_message(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => $user_message,)+
@@ -41,15 +40,15 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The `User-Agent` is absent or does not follow the pattern.
+    /// The `User-Agent` is absent or does not match the pattern.
     MissingUserAgent, "missing_user_agent", BAD_REQUEST, None;
-    /// A header, a query parameter or a body field has a wrong type, format or value.
+    /// A header, query parameter or body field has a wrong type, format or value.
     ValidationError, "validation_error", BAD_REQUEST, None;
-    /// There is no token that is known, unexpired, unrevoked and of an application in good standing.
+    /// There is no valid token: it is absent, unknown, expired or revoked, or its application is not in good standing.
     Unauthorized, "unauthorized", UNAUTHORIZED, None;
-    /// The token lacks the scope of the operation.
+    /// The token lacks the operation's scope.
     InsufficientScope, "insufficient_scope", FORBIDDEN, None;
-    /// The resource does not exist, or belongs to somebody else: the two are not told apart.
+    /// The resource does not exist or belongs to another seller; the answer is the same.
     NotFound, "not_found", NOT_FOUND, None;
     /// The order already has a shipment.
     AlreadyShipped, "already_shipped", CONFLICT, Some("To zamówienie zostało już wysłane.");
@@ -62,31 +61,31 @@ codes! {
     /// The order contains another seller's items.
     MultiSellerOrder, "multi_seller_order", CONFLICT,
         Some("Zamówienie zawiera też produkty innych sprzedawców. Jego wysyłką zajmuje się obsługa serwisu.");
-    /// A request with the same idempotency key is still being executed.
+    /// A request with the same idempotency key is still running.
     IdempotencyInProgress, "idempotency_in_progress", CONFLICT, None;
-    /// A price was sent for an offer that has none to change.
+    /// The request sets a price, but the offer has no price to change.
     NoPriceRow, "no_price_row", UNPROCESSABLE_ENTITY,
         Some("Ta oferta nie ma jeszcze ceny w złotych. Ustal ją najpierw w serwisie.");
-    /// A stock was sent for an offer that has no inventory level.
+    /// The request sets the stock, but the offer has no inventory level.
     NoInventoryRow, "no_inventory_row", UNPROCESSABLE_ENTITY,
         Some("Ta oferta nie ma jeszcze stanu magazynowego. Ustal go najpierw w serwisie.");
-    /// A status was sent for an offer whose status is moderation's to change.
+    /// The request sets the status, but only moderation may change it now.
     StatusLockedByModeration, "status_locked_by_moderation", UNPROCESSABLE_ENTITY,
         Some("Oferta czeka na moderację albo została odrzucona, więc nie można teraz zmienić jej statusu.");
-    /// The idempotency key was used for another request.
+    /// The idempotency key was used with another request.
     IdempotencyKeyReused, "idempotency_key_reused", UNPROCESSABLE_ENTITY, None;
-    /// The application has as many subscriptions for this seller as it may have.
+    /// The application has the maximum number of subscriptions for this seller.
     WebhookLimitReached, "webhook_limit_reached", UNPROCESSABLE_ENTITY,
         Some("Osiągnięto limit 20 powiadomień (webhooków). Usuń jedno z nich, aby dodać nowe.");
-    /// The application has made as many requests in this window as it may make.
+    /// The application has used up its requests for this window.
     RateLimited, "rate_limited", TOO_MANY_REQUESTS, None;
-    /// Something failed that the client cannot help.
+    /// A failure that the client did not cause.
     InternalError, "internal_error", INTERNAL_SERVER_ERROR, None;
-    /// Back office: something of that name exists, or the move is impossible in the present state.
+    /// Back office: something with that name exists, or the present state does not allow the transition.
     Conflict, "conflict", CONFLICT, None;
-    /// Back office: the seller has set the price by hand.
+    /// Back office: the seller has set the price manually.
     PriceIsManual, "price_is_manual", CONFLICT, None;
-    /// Back office: an offer has fewer pieces than the order asks for.
+    /// Back office: an offer has less stock than the order needs.
     InsufficientStock, "insufficient_stock", CONFLICT, None;
 }
 

@@ -1,4 +1,4 @@
-//! How long a request may wait for the database (D16).
+//! Limits how long a request may wait for the database (D16).
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use kernel::StoreError;
 use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
 
-/// The instant at which a request is given up.
+/// The instant at which a request is dropped.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Instant);
 
@@ -16,15 +16,15 @@ pub struct Deadline(Instant);
 pub struct Overdue;
 
 impl Deadline {
-    /// From the head of a request on, less what the client takes to send its body. A little under the 3 s that are
-    /// promised, so that the answer has time to be written.
+    /// Counted from the head of a request, without the time that the client takes to send its body. A little less than the promised 3 s, so
+    /// that there is time to write the answer.
     pub const ANSWER_WITHIN: Duration = Duration::from_millis(2_800);
 
     pub fn new(from: Instant, within: Duration) -> Self {
         Self(from + within)
     }
 
-    /// The deadline of an answer to a request that arrived then.
+    /// The deadline of a request that arrived at `received_at`.
     pub fn of_request(received_at: Instant) -> Self {
         Self::new(received_at, Self::ANSWER_WITHIN)
     }
@@ -39,13 +39,12 @@ impl Deadline {
         Self(self.0.max(Instant::now() + ahead))
     }
 
-    /// Waits for `work`, which must come to no harm when it is dropped.
+    /// Waits for `work`, which must be safe to drop.
     pub async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, Overdue> {
         timeout_at(self.0, work).await.map_err(|_| Overdue)
     }
 
-    /// Waits for somebody other than the store, whose time is bounded by other means: the deadline moves by as long as
-    /// that takes.
+    /// Waits for anything but the store; its time must be limited elsewhere. Moves the deadline by the time that it takes.
     pub async fn pause<T>(&mut self, work: impl Future<Output = T>) -> T {
         let began = Instant::now();
         let done = work.await;

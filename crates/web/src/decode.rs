@@ -54,13 +54,13 @@ pub use shape::{
 use crate::json::{Json, Object};
 use crate::violations::Violations;
 
-/// Reads a body that must be a JSON object of this shape. Text that is no strict JSON, or no object, is one
-/// violation without a path.
+/// Decodes a body that must be a JSON object of this shape. Invalid strict JSON, or a value that is no object, is one violation without a
+/// path.
 pub fn body<S: Shape>(bytes: &[u8], shape: &S) -> Result<S::Value, Violations> {
     value(Object::parse(bytes)?, shape)
 }
 
-/// Reads an object that has been parsed already.
+/// Decodes an object that is already parsed.
 pub fn value<S: Shape>(object: Object, shape: &S) -> Result<S::Value, Violations> {
     let mut violations = Violations::new();
     let value = shape.read(Json::Object(object), &mut Place::root(&mut violations));

@@ -1,4 +1,4 @@
-//! Telling clients in good time that something goes away: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link`.
+//! Announces deprecations to clients: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link`.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -28,21 +28,21 @@ const SUNSET: HeaderName = HeaderName::from_static("sunset");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deprecation {
-    /// From this day on (0:00 UTC) it is deprecated; it may lie ahead.
+    /// Deprecated from this day on (0:00 UTC); it may be in the future.
     pub since: DateTime<Utc>,
-    /// From this day on (0:00 UTC) it is gone, where that is known.
+    /// Removed from this day on (0:00 UTC), if that day is known.
     pub sunset: Option<DateTime<Utc>>,
     /// What to use instead: a sentence (Markdown).
     pub instead: &'static str,
-    /// Where more is said about it: a URI reference.
+    /// Where to read more: a URI reference.
     pub link: Option<&'static str>,
 }
 
-/// The beginning of a day in UTC, for constants.
+/// The start of a day in UTC, for constants.
 ///
 /// # Panics
 ///
-/// Where the calendar has no such day; of a constant, while the program is compiled.
+/// If the calendar has no such day; for a constant, at compile time.
 #[expect(clippy::expect_used, reason = "found where the program is compiled")]
 pub const fn day(year: i32, month: u32, day: u32) -> DateTime<Utc> {
     let date = NaiveDate::from_ymd_opt(year, month, day).expect("the calendar has no such day");
@@ -50,7 +50,7 @@ pub const fn day(year: i32, month: u32, day: u32) -> DateTime<Utc> {
 }
 
 impl Deprecation {
-    /// Sets the headers of an answer.
+    /// Sets the headers of a response.
     pub fn write(&self, headers: &mut HeaderMap) {
         let mut set = |name: HeaderName, value: String| {
             if let Ok(value) = HeaderValue::try_from(value) {
@@ -70,7 +70,7 @@ impl Deprecation {
 }
 
 impl fmt::Display for Deprecation {
-    /// As the document tells it.
+    /// The text in the OpenAPI document.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "**Deprecated** since {}", self.since.date_naive())?;
         if let Some(sunset) = self.sunset {

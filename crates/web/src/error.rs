@@ -1,4 +1,4 @@
-//! How a request fails: the problem that the client is told, and the cause that the log is.
+//! How a request fails: the problem for the client and the cause for the log.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -17,10 +17,10 @@ use crate::tasks::{TaskPanicked, panic_message};
 use crate::trace_id::TraceId;
 use crate::violations::Violations;
 
-/// A failure's cause, as it travels to the edge.
+/// The cause of a failure, for the log.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
-/// Why a request is not answered with what it asked for. Made by `?` from whatever refuses or fails.
+/// Why a request failed. `?` converts every refusal and failure into it.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -32,14 +32,14 @@ struct Inner {
     effect: EffectOutcome,
 }
 
-/// What is known of the change that was asked for.
+/// What is known about the effect of the requested change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EffectOutcome {
     /// Nothing changed.
     None,
-    /// Nothing changed; the same work may succeed when it is done again.
+    /// Nothing changed; a retry of the same work may succeed.
     Retryable,
-    /// Nothing changed: somebody else had taken over the claim on the key.
+    /// Nothing changed: another request had taken over the claim on the key.
     ClaimLost,
     /// The answer to the COMMIT was lost.
     Unknown,
@@ -64,7 +64,7 @@ impl Error {
         error
     }
 
-    /// The store failed before the request ran, so the client may send it again, whatever the failure was.
+    /// The store failed before the request was executed, so the client may retry after any failure.
     pub fn before_execution(error: StoreError) -> Self {
         match error {
             StoreError::Corrupt { .. } => error.into(),
@@ -76,7 +76,7 @@ impl Error {
         self.0.effect == EffectOutcome::ClaimLost
     }
 
-    /// Logs the cause, unless that has been done.
+    /// Logs the cause, once.
     #[must_use]
     pub fn logged(mut self, trace_id: &TraceId, route: &str) -> Self {
         if let Some(cause) = self.0.cause.take() {
@@ -85,12 +85,12 @@ impl Error {
         self
     }
 
-    /// How many seconds the client is asked to wait, where waiting helps.
+    /// The value of `Retry-After` in seconds, if a retry can help.
     pub fn retry_after(&self) -> Option<u32> {
         self.0.problem.retry_after_seconds()
     }
 
-    /// What the client is told, and whether the connection is closed after it.
+    /// The problem for the client, and whether the connection is closed after it.
     pub(crate) fn into_problem(self) -> (Problem, bool) {
         (self.0.problem, self.0.closes)
     }
@@ -145,7 +145,7 @@ impl From<UnitOfWorkError> for Error {
             UnitOfWorkError::Store(StoreError::Unavailable(_)) => {
                 (Problem::unavailable(), EffectOutcome::None)
             }
-            // Not our failure: the lease ran out, and a repeat of the request holds the key now.
+            // Not a failure of this service: the lease expired, and a retry of the request holds the key now.
             UnitOfWorkError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
                 return Self::from(Problem::key_in_progress()).with_effect(EffectOutcome::ClaimLost);
             }
@@ -183,15 +183,14 @@ impl From<TaskPanicked> for Error {
 }
 
 impl From<Panicked> for Error {
-    /// The panic was logged where it was caught.
+    /// `catch_panic` has logged the panic.
     fn from(_: Panicked) -> Self {
         Problem::internal().into()
     }
 }
 
-/// What a use case refuses, as the problem that the client is told.
+/// Maps a use case's refusal to the problem for the client.
 pub trait MapRefusal<T, R> {
-    /// Tells a refusal by `problem`.
     fn map_refusal(self, problem: impl FnOnce(R) -> Problem) -> Result<T, Error>;
 }
 
@@ -204,13 +203,13 @@ impl<T, R> MapRefusal<T, R> for Result<T, Failure<R>> {
     }
 }
 
-/// Logs the cause of a 500 under the trace id that the client was given.
+/// Logs the cause of a 500 under the trace id in the response.
 pub fn log_failure(trace_id: &TraceId, route: &str, cause: &Cause) {
     let cause = ErrorChain(cause.as_ref());
     tracing::error!(trace_id = trace_id.as_str(), route, %cause, "a request failed");
 }
 
-/// An error and everything that caused it, as one line.
+/// An error and its chain of sources, on one line.
 #[derive(Debug)]
 pub struct ErrorChain<'a>(pub &'a dyn StdError);
 
@@ -226,14 +225,14 @@ impl Display for ErrorChain<'_> {
     }
 }
 
-/// A handler panicked, and that was logged.
+/// A handler panicked; the panic is already logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the handler panicked")]
 pub struct Panicked;
 
 /// Runs a handler to its end. A panic is logged once, under the trace id, and becomes [`Panicked`].
 ///
-/// What the handler was working on is dropped, not used again; what it shares with other requests must keep itself whole.
+/// The handler's own state is dropped. State that it shares with other requests must stay consistent after a panic.
 pub async fn catch_panic<F: Future>(trace_id: &TraceId, handler: F) -> Result<F::Output, Panicked> {
     AssertUnwindSafe(handler).catch_unwind().await.map_err(|panic| {
         let trace_id = trace_id.as_str();

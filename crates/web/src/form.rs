@@ -1,25 +1,23 @@
-//! Percent-encoding (RFC 3986 §2.1) and `application/x-www-form-urlencoded`, read strictly: what lenient decoders let through is
-//! refused.
+//! Percent-encoding (RFC 3986 §2.1) and `application/x-www-form-urlencoded`, parsed strictly: it refuses what lenient decoders accept.
 //!
-//! Unlike in a query string, a `+` is a space in a form (WHATWG URL §5.1), since forms are what browsers and OAuth
-//! libraries encode that way.
+//! Unlike in a query string, `+` is a space in a form (WHATWG URL §5.1), because browsers and OAuth libraries encode forms that way.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
-/// The decoded pairs of a form, in the order in which they were sent.
+/// The decoded pairs of a form, in the order sent.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Form(Vec<(String, String)>);
 
-/// The body is no form: broken percent-encoding, no UTF-8, or NUL.
+/// The body is not a form: broken percent-encoding, invalid UTF-8, or NUL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("The form must be percent-encoded UTF-8 without NUL.")]
 pub struct NotAForm;
 
 impl Form {
-    /// Reads a form body, or a query string that is encoded as one.
+    /// Parses a form body, or a query string that is encoded as a form.
     pub fn parse(text: &[u8]) -> Result<Self, NotAForm> {
         let text = std::str::from_utf8(text).map_err(|_| NotAForm)?;
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
@@ -30,12 +28,12 @@ impl Form {
             .map(Self)
     }
 
-    /// The first value of this name, empty or not.
+    /// The first value of this name; it may be empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The first name that is there more than once.
+    /// The first name that occurs more than once.
     pub fn repeated(&self) -> Option<&str> {
         let mut earlier = std::collections::HashSet::with_capacity(self.0.len());
         self.pairs()
@@ -43,14 +41,13 @@ impl Form {
             .find(|name| !earlier.insert(*name))
     }
 
-    /// All pairs.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
 impl std::fmt::Debug for Form {
-    /// Forms carry secrets: only the names are shown.
+    /// Forms carry secrets, so only the names are shown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list()
             .entries(self.pairs().map(|(name, _)| name))
@@ -67,8 +64,8 @@ fn decode(text: &str) -> Result<String, NotAForm> {
     percent_decode(&spaced).map(Cow::into_owned).ok_or(NotAForm)
 }
 
-/// The text behind the percent-encoding, or nothing where a `%` is not followed by two hexadecimal digits, or the
-/// result is no UTF-8 or contains NUL. Borrows where there is nothing to decode.
+/// The decoded text; `None` if a `%` is not followed by two hexadecimal digits, or the result is invalid UTF-8 or contains NUL. Borrows if
+/// there is nothing to decode.
 pub fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     let mut rest = text.split('%');
     let _before_the_first = rest.next();

@@ -1,5 +1,5 @@
-//! Where every request of a listener comes in: it gets its trace id, its span and its client's address, is answered, and
-//! leaves a line in the log and a mark in the meters.
+//! The entry point of every request of a listener: it assigns trace id, span and client address, has the request answered, writes the
+//! access log and counts the request.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -21,11 +21,11 @@ use crate::trace_id::TraceId;
 
 const WARN_EVERY: Duration = Duration::from_mins(1);
 
-/// The front of one listener in one server thread.
+/// The entry point of one listener in one server thread.
 pub struct Front {
     name: &'static str,
     proxies: TrustedProxies,
-    /// Only the marketplace reaches the listener: callers decide whether a trace is recorded.
+    /// Only the marketplace reaches the listener, so callers decide whether a trace is recorded.
     internal: bool,
     warned: Cell<Option<Instant>>,
     trace_ids: TraceIds,
@@ -33,7 +33,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// The front of a listener that anybody reaches, called `name` in logs and metrics.
+    /// The front of a listener that is open to anybody; `name` appears in logs and metrics.
     pub fn public(name: &'static str, proxies: TrustedProxies, randomness: &dyn Randomness) -> Self {
         Self {
             name,
@@ -53,7 +53,7 @@ impl Front {
         }
     }
 
-    /// Serves every request by this answer.
+    /// Routes every request to `answer`.
     pub fn route<A, F>(self, answer: A) -> Route
     where
         A: Fn(Request) -> F + 'static,
@@ -128,8 +128,7 @@ impl Front {
         address
     }
 
-    /// Warns at most once a minute: behind a proxy left out of the configuration all clients share one address and its
-    /// limits.
+    /// Warns at most once a minute: behind a proxy that is missing from the configuration all clients share one address and its limits.
     fn warn_of_untrusted(&self, peer: IpAddr, now: Instant) {
         let lately = |at: Instant| now.duration_since(at) < WARN_EVERY;
         if self.warned.get().is_some_and(lately) {
@@ -144,9 +143,8 @@ impl Front {
     }
 }
 
-/// Makes trace ids of 16 bytes from a counter, by a hash whose key nobody knows (`SipHash`, keyed by the system): whoever
-/// sees some ids can tell neither the others nor how many there were. It asks the system for randomness once, not at each
-/// request.
+/// Makes trace ids of 16 bytes from a counter, with a keyed hash (`SipHash`; the operating system provides the secret key). Seeing some ids
+/// reveals neither other ids nor their number. It asks the system for randomness once, not at each request.
 struct TraceIds {
     key: RandomState,
     start: u64,

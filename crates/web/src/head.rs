@@ -1,17 +1,17 @@
-//! What a request's head may be: the caps on URL and headers (D7, D111), and a host that is one.
+//! Checks of a request's head: the limits on URL and headers (D7, D111), and a valid host.
 //!
-//! The HTTP library bounds what it buffers of a head; these are the product's own, tighter caps, applied to a head
-//! that was read. Beyond them the listener answers 400 in its own shape and closes the connection.
+//! The HTTP library limits how much of a head it buffers. These are the product's tighter limits, applied to a parsed head. Beyond them the
+//! listener answers 400 in its own error shape and closes the connection.
 
 use actix_web::dev::RequestHead;
 use actix_web::http::header::HOST;
 use actix_web::http::uri::Authority;
 use thiserror::Error;
 
-/// The longest URL, in bytes: path and query, with scheme and authority where a client sends them.
+/// The longest URL, in bytes: path and query, plus scheme and authority if sent.
 pub const LONGEST_URL: usize = 8 * 1024;
 
-/// The most bytes of all header names and values together.
+/// The largest total size of header names and values, in bytes.
 pub const LARGEST_HEADERS: usize = 16 * 1024;
 
 /// Why a head is refused. The texts are for the client.
@@ -23,12 +23,12 @@ pub enum BadHead {
     /// The headers are larger than [`LARGEST_HEADERS`].
     #[error("The headers are larger than 16 KiB.")]
     Headers,
-    /// `Host` names none (RFC 9112 §3.2). Nothing here goes by it, but whoever stands in front may.
+    /// `Host` is not a valid host (RFC 9112 §3.2). This service does not use it, but a proxy in front may.
     #[error("The Host header is not a host.")]
     Host,
 }
 
-/// Checks a head against the caps.
+/// Checks a head against the limits.
 pub fn check(head: &RequestHead) -> Result<(), BadHead> {
     let uri = &head.uri;
     let scheme = uri
@@ -54,7 +54,7 @@ pub fn check(head: &RequestHead) -> Result<(), BadHead> {
     Ok(())
 }
 
-/// Whether a value is a host with or without a port; an empty one names no host, and may (RFC 9112 §3.2).
+/// Whether a value is a host with or without a port. An empty value names no host and is allowed (RFC 9112 §3.2).
 fn is_host(value: &[u8]) -> bool {
     if value.is_empty() {
         return true;

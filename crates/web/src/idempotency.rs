@@ -1,4 +1,4 @@
-//! Idempotency keys: the header, and the claim that it asks for (contract: Idempotency).
+//! Idempotency keys: the header and its claim (contract: Idempotency).
 
 use actix_web::http::header::{HeaderMap, HeaderName};
 use kernel::{Claim, Fingerprint, IdempotencyKey};
@@ -9,10 +9,10 @@ use crate::problem::{Entry, to_sentence};
 use crate::violations::Violations;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// The header as an error's `path` names it.
+/// The header's name in an error's `path`.
 const PATH: &str = "Idempotency-Key";
 
-/// The claim that a request asks for, where it has a key.
+/// The claim for a request, if it has a key.
 pub(crate) fn claim<L: Listener>(
     listener: &L,
     caller: &L::Caller,
@@ -30,8 +30,7 @@ pub(crate) fn claim<L: Listener>(
     }))
 }
 
-/// The key that was sent. A header that is there twice is refused, whatever it says; a comma is a character of the key
-/// (D48, D116).
+/// The key in the header. A repeated header is refused, whatever its values; a comma is a character of the key (D48, D116).
 pub fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Violations> {
     let mut given = headers.get_all(IDEMPOTENCY_KEY);
     match (given.next(), given.next()) {
@@ -43,7 +42,7 @@ pub fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Violations> {
     }
 }
 
-/// What makes two requests the same one: method, target and body, byte for byte (D47).
+/// Identifies a request: method, target and body, byte for byte (D47).
 fn fingerprint(incoming: &Incoming<'_>, binding: Option<&str>) -> Fingerprint {
     let target = incoming.head.uri.path_and_query();
     let target = target.map_or("", |target| target.as_str());
@@ -56,8 +55,8 @@ fn fingerprint(incoming: &Incoming<'_>, binding: Option<&str>) -> Fingerprint {
     Fingerprint::of(&parts)
 }
 
-/// Counts what became of a key: `run`, `in_progress`, `reused` or `replayed`; after a run that failed one more, `released`,
-/// `recovered`, `unanswered` or `lost`.
+/// Counts the outcome of a claim: `run`, `in_progress`, `reused` or `replayed`; after a failed run also `released`, `recovered`,
+/// `unanswered` or `lost`.
 pub(crate) fn count(listener: &'static str, outcome: &'static str) {
     metrics::counter!("idempotency_claims_total", "listener" => listener, "outcome" => outcome).increment(1);
 }

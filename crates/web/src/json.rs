@@ -1,11 +1,11 @@
-//! Strict JSON: a tree that keeps what `serde_json::Value` loses, and refuses what it lets pass.
+//! Strict JSON: a tree that keeps what `serde_json::Value` loses and refuses what it accepts.
 //!
-//! The grammar is `serde_json`'s. On top of it are refused: duplicate keys (compared unescaped), NUL in any string
-//! or key, a byte order mark, more than [`MOST_DEPTH`] levels; and integers stay apart from other numbers (D10).
+//! The grammar is `serde_json`'s. In addition these are refused: duplicate keys (compared unescaped), NUL in any string or key, a byte
+//! order mark, more than [`MOST_DEPTH`] levels. Integers stay distinct from other numbers (D10).
 //!
-//! `serde_json` hands a visitor an `f64` for `1e3`, for `-0` and for integers beyond 64 bits alike. So each value is first
-//! taken as the slice of text it is (`RawValue`), and numbers are told apart by their text. A level of nesting is read once
-//! per level above it, which the limit on depth keeps harmless.
+//! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So each value is first read as a slice
+//! of text (`RawValue`), and numbers are classified by their text. A level of nesting is read once for each level above it; the limit on
+//! depth keeps that cheap.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use thiserror::Error;
 use crate::problem::Entry;
 use crate::violations::Violations;
 
-/// How deep arrays and objects may be nested; the outermost one is the first level.
+/// The maximum depth of nested arrays and objects; the outermost one is level 1.
 pub const MOST_DEPTH: usize = 32;
 
 /// A JSON value.
@@ -30,11 +30,11 @@ pub enum Json {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number written without fraction and exponent, such as `-17`.
+    /// A number without fraction and exponent, such as `-17`.
     Integer(i64),
-    /// An integer too large, or too small, for 64 bits.
+    /// An integer that does not fit into 64 bits.
     HugeInteger,
-    /// Any other number, such as `1999.0` or `1e3`. Nothing in the product reads one, so the value is not kept.
+    /// Any other number, such as `1999.0` or `1e3`. The product uses no such numbers, so the value is dropped.
     Fraction,
     /// A string, without NUL.
     String(String),
@@ -45,12 +45,12 @@ pub enum Json {
 }
 
 impl Json {
-    /// Reads one JSON text (RFC 8259), all of it.
+    /// Parses one JSON text (RFC 8259) to its end.
     pub fn parse(text: &[u8]) -> Result<Self, JsonError> {
         parse(text)
     }
 
-    /// What kind of value it is, with its article: "a string".
+    /// The kind of value, with its article: "a string".
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -64,12 +64,12 @@ impl Json {
     }
 }
 
-/// The members of an object, in the order in which they were sent; no name is there twice.
+/// The members of an object, in the order sent, without duplicate names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object(Vec<(String, Json)>);
 
 impl Object {
-    /// Reads one JSON text that must be an object.
+    /// Parses one JSON text that must be an object.
     pub fn parse(text: &[u8]) -> Result<Self, JsonError> {
         match Json::parse(text)? {
             Json::Object(object) => Ok(object),
@@ -77,29 +77,27 @@ impl Object {
         }
     }
 
-    /// The value of this name.
     pub fn get(&self, name: &str) -> Option<&Json> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// Takes the value of this name out.
+    /// Removes and returns the value of this name.
     pub fn take(&mut self, name: &str) -> Option<Json> {
         let index = self.0.iter().position(|(key, _)| key == name)?;
         Some(self.0.remove(index).1)
     }
 
-    /// The names, in the order in which they were sent.
+    /// The names, in the order sent.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.as_str())
     }
 
-    /// It has no members.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Why a text was not accepted. The messages are for the client: they quote nothing but what it sent.
+/// Why a text was refused. The messages are for the client: they quote only what it sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JsonError {
     /// The bytes are not UTF-8.
@@ -108,16 +106,16 @@ pub enum JsonError {
     /// The text begins with U+FEFF.
     #[error("The JSON begins with a byte order mark; leave it out.")]
     ByteOrderMark,
-    /// There is nothing but white space.
+    /// The text is empty or white space.
     #[error("The JSON is empty.")]
     Empty,
-    /// The text breaks the grammar; how and where.
+    /// The text breaks the grammar; says how and where.
     #[error("This is not valid JSON: {0}.")]
     Syntax(String),
-    /// A `\u` escape is one half of a surrogate pair.
+    /// A `\u` escape is half of a surrogate pair.
     #[error("A string in the JSON has an escape that is only half a character.")]
     LoneSurrogate,
-    /// A name is there twice in one object.
+    /// An object has this name twice.
     #[error("The JSON has the key {0:?} twice in one object.")]
     DuplicateKey(String),
     /// A string or a key contains U+0000.
@@ -126,7 +124,7 @@ pub enum JsonError {
     /// Arrays and objects are nested deeper than [`MOST_DEPTH`].
     #[error("The JSON is nested deeper than {MOST_DEPTH} levels.")]
     TooDeep,
-    /// The value is fine but not an object; this kind instead.
+    /// The value is valid but not an object; names its kind.
     #[error("The JSON must be an object, not {0}.")]
     NotAnObject(&'static str),
 }
@@ -157,7 +155,7 @@ fn parse(text: &[u8]) -> Result<Json, JsonError> {
     value(whole.get(), MOST_DEPTH)
 }
 
-/// `levels` is how many more levels of nesting are allowed.
+/// `levels`: the number of further levels of nesting allowed.
 fn value(text: &str, levels: usize) -> Result<Json, JsonError> {
     match text.as_bytes().first() {
         Some(b'{') => object(text, inner(levels)?),
@@ -192,7 +190,7 @@ fn array(text: &str, levels: usize) -> Result<Json, JsonError> {
         .map(Json::Array)
 }
 
-/// The text is a number by the grammar already.
+/// The grammar check has already accepted the text as a number.
 fn number(text: &str) -> Json {
     if text.contains(['.', 'e', 'E']) {
         return Json::Fraction;
@@ -212,13 +210,13 @@ fn without_nul(text: String) -> Result<String, JsonError> {
     }
 }
 
-/// Reads a part of the text. The grammar of the whole has been checked, but for one thing that is left to whoever
-/// unescapes a string.
+/// Reads a part of the text. The grammar of the whole is already checked, except for lone surrogates, which are found only when a string is
+/// unescaped.
 fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, JsonError> {
     serde_json::from_str(text).map_err(|_| JsonError::LoneSurrogate)
 }
 
-/// The members of one object, values unread, duplicates and all.
+/// The members of one object, with values unread and duplicates kept.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {

@@ -1,8 +1,8 @@
-//! The kernel of every HTTP listener: operations as declarations, their routes, one pipeline with its order of checks,
-//! idempotency, and what those are made of: error shape and codes, strict JSON, query strings, limits, trace ids.
+//! The kernel of every HTTP listener: declared operations, their routes, one pipeline of ordered checks, idempotency, and their parts:
+//! error shape and codes, strict JSON, query strings, limits, trace ids.
 //!
-//! [`listener::Listener`] says what one listener brings of its own: who calls, what is checked of a caller, which operations
-//! there are. A request comes in through [`front::Front`], passes [`pipeline::answer`] and leaves.
+//! [`listener::Listener`] defines what one listener adds: its callers, its checks of a caller, its operations. A request enters through
+//! [`front::Front`] and is answered by [`pipeline::answer`].
 
 pub mod access_log;
 pub mod authorization;
@@ -49,9 +49,9 @@ pub use tasks::{TaskPanicked, Tasks};
 pub use trace_id::TraceId;
 pub use violations::{Violations, both};
 
-/// How the product looks in a browser: one style sheet and one icon for the panel and the documentation.
+/// The look of the product in a browser: one style sheet and one icon for the panel and the documentation.
 pub mod look {
-    /// Colours for light and dark, type, the frame of a page, its blocks and forms.
+    /// Light and dark colours, type, page frame, blocks and forms.
     pub const STYLE: &str = include_str!("../assets/look.css");
 
     /// The icon in the browser's tab (SVG).

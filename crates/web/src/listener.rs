@@ -1,4 +1,4 @@
-//! What distinguishes one listener from another: who calls, what is checked of a caller, which operations there are.
+//! What differs between listeners: callers, the checks before a route, operations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,27 +16,27 @@ use crate::tasks::Tasks;
 
 /// The ports, settings and policy of one listener.
 pub trait Listener: Sized + Send + Sync + 'static {
-    /// The name in logs and metrics.
+    /// The name of the listener in logs and metrics.
     const NAME: &'static str;
     /// The largest body, in bytes. Streams have no limit.
     const BODY_CAP: usize;
-    /// The methods of writing operations that take an `Idempotency-Key`.
+    /// The methods of write operations that accept an `Idempotency-Key`.
     const KEYED: &'static [Method];
-    /// How long a write may take from its head on, carriers and the sending of its body not counted.
+    /// The time limit of a write, counted from its head; carrier calls and the time to receive the body do not count.
     const WRITE_WITHIN: Duration;
 
-    /// Who calls.
+    /// The authenticated caller.
     type Caller: Send + Sync + 'static;
-    /// What an operation demands of a caller.
+    /// The permission that an operation requires of a caller.
     type Scope: Copy + 'static;
-    /// What the checks leave behind for the response, whichever of them was the last.
+    /// What the checks have learned for the response, whichever check was the last.
     type ResponseContext;
 
     fn ports(&self) -> Ports<'_>;
 
     fn response_context(&self) -> Self::ResponseContext;
 
-    /// Everything that is checked of a request before its route, in order. `scope` is that of the path, where it exists.
+    /// All checks of a request before its route, in order. `scope` is that of the path, if the path exists.
     fn admit(
         &self,
         request: &Request,
@@ -50,23 +50,23 @@ pub trait Listener: Sized + Send + Sync + 'static {
 
     fn key_space(&self, caller: &Self::Caller) -> KeySpace;
 
-    /// What else than method, target and body a key is bound to.
+    /// What a key is bound to besides method, target and body.
     fn key_binding(&self, caller: &Self::Caller, path: &str) -> Option<String>;
 
-    /// Adds what the checks left behind to the response, and counts it.
+    /// Adds headers from the context of the checks to the response, and counts the response.
     fn finish(&self, request: &Request, context: Self::ResponseContext, response: &mut HttpResponse);
 }
 
 /// The ports and settings that the pipeline itself needs.
 pub struct Ports<'a> {
-    /// Opens the transactions of writes.
+    /// Begins the transactions of writes.
     pub units: &'a dyn UnitOfWork,
     pub claims: &'a Arc<dyn IdempotencyClaims>,
     pub randomness: &'a dyn Randomness,
-    /// Runs writes past the end of their request.
+    /// Runs writes beyond the end of their request.
     pub tasks: &'a Tasks,
-    /// How long a body may take to arrive.
+    /// The time limit for a body to arrive.
     pub body_timeout: Duration,
-    /// How long a claim on an idempotency key holds when nobody gives it back.
+    /// The lease of a claim on an idempotency key: a claim that is not released expires after this time.
     pub idempotency_lease: Duration,
 }

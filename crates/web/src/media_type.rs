@@ -1,4 +1,4 @@
-//! What a body says it is.
+//! The media type of a request body.
 
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 
@@ -7,21 +7,20 @@ use crate::violations::Violations;
 
 const NDJSON: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
 
-/// The media types that requests are read in.
+/// The accepted media types of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaType {
     /// `application/json`
     Json,
     /// `application/x-www-form-urlencoded`
     Form,
-    /// One JSON object on each line: `application/x-ndjson`, or one of the names that others give it,
-    /// `application/ndjson` and `application/jsonl`.
+    /// One JSON object on each line: `application/x-ndjson`, or its common aliases `application/ndjson` and `application/jsonl`.
     NdJson,
 }
 
 impl MediaType {
-    /// The type in the one `Content-Type`, if it is one of ours and its charset is absent or UTF-8; both without
-    /// regard to case (D8, D112). Other parameters are ignored.
+    /// The type in the single `Content-Type`, if it is accepted and its charset is absent or UTF-8; both are case-insensitive (D8, D112).
+    /// Other parameters are ignored.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(CONTENT_TYPE);
         let (Some(only), None) = (values.next(), values.next()) else {
@@ -38,7 +37,7 @@ impl MediaType {
     }
 }
 
-/// Whether a parameter leaves the body UTF-8. The value may be quoted (RFC 9110 §5.6.6).
+/// Whether a parameter is compatible with UTF-8. The value may be quoted (RFC 9110 §5.6.6).
 fn is_fine(parameter: &str) -> bool {
     let Some((name, value)) = parameter.split_once('=') else {
         return parameter.is_empty();
@@ -50,8 +49,7 @@ fn is_fine(parameter: &str) -> bool {
     !name.eq_ignore_ascii_case("charset") || bare.eq_ignore_ascii_case("utf-8")
 }
 
-/// A body must be JSON, not compressed: one violation with the path `Content-Type` or `Content-Encoding` where it is not
-/// (D8).
+/// Requires uncompressed JSON. Otherwise there is one violation with the path `Content-Type` or `Content-Encoding` (D8).
 pub fn require_json(headers: &HeaderMap) -> Result<(), Violations> {
     let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if !headers.get_all(CONTENT_ENCODING).all(plain) {

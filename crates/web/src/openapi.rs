@@ -1,5 +1,5 @@
-//! What an OpenAPI document says of an operation beyond what the pipeline acts on. Prose stands in a Markdown file for each
-//! operation: its summary as the title, then the description, then a section for each parameter and for the response.
+//! The OpenAPI parts of an operation that the pipeline does not use. Prose is in one Markdown file per operation: the summary as title,
+//! then the description, then a section for each parameter and for the response.
 
 use actix_web::http::StatusCode;
 
@@ -7,28 +7,27 @@ use crate::deprecation::Deprecation;
 use crate::problem::Problem;
 use crate::schema::Node;
 
-/// An operation as developers read of it.
+/// The documentation of an operation.
 pub struct Docs {
-    /// `operationId`. Clients are generated from it, so it never changes.
+    /// `operationId`. Generated clients use it, so it never changes.
     pub id: &'static str,
     pub tag: &'static str,
     /// The Markdown file.
     pub prose: &'static str,
-    /// What `{id}` in the path names: its description, and the one that examples are about.
+    /// What `{id}` in the path identifies: its description, and the id in examples.
     pub resource: Option<(&'static str, &'static str)>,
-    /// The JSON that is sent.
+    /// The JSON request body.
     pub body: Option<JsonBody>,
     pub status: StatusCode,
-    /// The JSON that is answered; none with 204.
+    /// The JSON response body; none with 204.
     pub response: Option<JsonBody>,
-    /// That the operation goes away.
+    /// The deprecation of the operation.
     pub deprecated: Option<&'static Deprecation>,
-    /// Its own refusals, as they are answered: one for each code that follows neither from its scope, nor from its path,
-    /// nor from its effect.
+    /// Its own refusals, as answered: one for each code that does not follow from its scope, path or effect.
     pub refusals: &'static [fn() -> Problem],
 }
 
-/// A body: its schema, made of what decodes or writes it, and an example.
+/// A body: its schema, from the code that decodes or writes it, and an example.
 pub struct JsonBody {
     pub schema: fn() -> Node,
     pub example: fn() -> Node,
@@ -49,7 +48,7 @@ impl Docs {
         }
     }
 
-    /// Says what `{id}` in the path names.
+    /// Sets what `{id}` in the path identifies.
     #[must_use]
     pub const fn about(mut self, description: &'static str, example: &'static str) -> Self {
         self.resource = Some((description, example));
@@ -102,13 +101,13 @@ impl Docs {
             .trim()
     }
 
-    /// The section of this title; empty where there is none.
+    /// The section with this title; empty if there is none.
     pub fn section(&self, title: &str) -> &'static str {
         section(self.prose, title)
     }
 }
 
-/// The section of this title in a Markdown text; empty where there is none.
+/// The section of a Markdown text with this title; empty if there is none.
 pub fn section(prose: &'static str, title: &str) -> &'static str {
     let mut sections = prose.split("\n## ").skip(1);
     sections
@@ -128,7 +127,7 @@ impl Parameter {
         Self { name, schema }
     }
 
-    /// One that no document tells of.
+    /// A parameter that no document describes.
     pub const fn undocumented(name: &'static str) -> Self {
         Self::new(name, crate::schema::string)
     }

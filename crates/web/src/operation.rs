@@ -1,4 +1,4 @@
-//! What an operation declares about itself, and what it is given to work with.
+//! The declaration of an operation, and the input that it receives.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -21,47 +21,47 @@ use crate::reply::Reply;
 use crate::trace_id::TraceId;
 use crate::violations::{Violations, both};
 
-/// One operation of a listener: a value of the type is one decoded request. The router and the pipeline act on the consts,
-/// so that an operation cannot forget a check. It is also a [`Read`], a [`Write`] or a [`Stream`].
+/// One operation of a listener; a value of the type is one decoded request. The router and the pipeline act on the consts, so an operation
+/// cannot skip a check. It also implements [`Read`], [`Write`] or [`Stream`].
 pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
-    /// Where it is GET, HEAD works too.
+    /// GET includes HEAD.
     const METHOD: Method;
     /// The path, with each variable part in braces.
     const PATH: &'static str;
-    /// What a caller needs.
+    /// The scope that a caller needs.
     const SCOPE: L::Scope;
     /// The query parameters, in the contract's order.
     const QUERY: &'static [Parameter] = &[];
-    /// The fields that `fields` chooses from: of the body, or of each item of a list.
+    /// The fields that `fields` can select: of the body, or of each item of a list.
     const FIELDS: &'static [&'static str] = &[];
-    /// What the OpenAPI document says of it, where the listener has one.
+    /// Its part of the OpenAPI document, if the listener has one.
     const DOCS: Option<&'static Docs> = None;
 
-    /// Reads headers, query and body; all that is wrong with them is reported together. Nothing, where no resource can
-    /// have the id in the path: that is 404, in its turn.
+    /// Reads headers, query and body, and reports all violations together. `None` means that no resource can have the id in the path: the
+    /// pipeline answers 404, in its turn.
     fn decode(incoming: &Incoming<'_>, call: &Call<L>) -> Result<Option<Self>, Violations>;
 }
 
-/// An operation that only reads. It is dropped when the client goes away.
+/// An operation that only reads. It is dropped when the client disconnects.
 pub trait Read<L: Listener>: Operation<L> {
-    /// It waits for something to happen, and bounds its time itself. All others are given up at the request's deadline.
+    /// True if it waits for an event and limits its time itself. All others are dropped at the request's deadline.
     const WAITS: bool = false;
 
     fn execute(self, call: Call<L>) -> impl Future<Output = Result<Reply, Error>> + Send;
 }
 
-/// An operation that changes something. It runs to its end whatever becomes of the client. [`crate::write`] takes care of
-/// its transaction, idempotency key, deadline and panics.
+/// An operation that changes something. It runs to its end even if the client disconnects. [`crate::write`] handles its transaction,
+/// idempotency key, deadline and panics.
 pub trait Write<L: Listener>: Operation<L> {
-    /// What comes before the transaction: cheap checks, calls to others. It changes nothing, holds to the call's deadline,
-    /// and pauses that while it waits for anybody other than the store.
+    /// Runs before the transaction: cheap checks, calls to other services. It changes nothing and keeps the call's deadline; it pauses the
+    /// deadline while it waits for anything but the store.
     fn prepare(&mut self, call: &mut Call<L>) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = call;
         async { Ok(()) }
     }
 
-    /// Does it, and gives the answer, which is remembered with the effect. It may run again from its start, and must
-    /// change nothing outside of the transaction.
+    /// Makes the change and returns the answer, which is stored in the same transaction. It may be retried from its start, and must change
+    /// nothing outside the transaction.
     fn apply(
         &self,
         call: &Call<L>,
@@ -69,22 +69,21 @@ pub trait Write<L: Listener>: Operation<L> {
     ) -> impl Future<Output = Result<Reply, Error>> + Send;
 }
 
-/// An operation that reads its body itself, piece by piece. It takes no idempotency key, which could not be bound to the
-/// body.
+/// An operation that reads its body itself, in chunks. It takes no idempotency key, because a key could not be bound to the body.
 pub trait Stream<L: Listener>: Operation<L> {
     fn execute(self, call: Call<L>, body: &mut Payload) -> impl Future<Output = Result<Reply, Error>>;
 }
 
-/// Whether an operation changes anything.
+/// The effect of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Read,
     Write,
-    /// It writes while the body arrives.
+    /// Writes while the body arrives.
     Stream,
 }
 
-/// Everything that later stations of a request need.
+/// What the later steps of a request need.
 pub struct Call<L: Listener> {
     /// The listener's ports and settings.
     pub state: Arc<L>,
@@ -93,16 +92,16 @@ pub struct Call<L: Listener> {
     pub trace_id: TraceId,
 }
 
-/// What a request brings.
+/// A request to decode.
 pub struct Incoming<'a> {
     pub head: &'a RequestHead,
-    /// The variable parts of the path as they were sent, in their order.
+    /// The variable parts of the path as sent, in order.
     pub(crate) ids: Ids<'a>,
-    /// Empty where there was none, or where the operation reads it itself.
+    /// Empty if there is none, or if the operation reads it itself.
     pub body: &'a Bytes,
 }
 
-/// The variable parts of a path; no path has more than two.
+/// The variable parts of a path; a path has at most two.
 pub type Ids<'a> = [&'a str; 2];
 
 impl<'a> Incoming<'a> {
@@ -110,18 +109,18 @@ impl<'a> Incoming<'a> {
         &self.head.headers
     }
 
-    /// The id at this place of the path; nothing where no resource can have it: broken percent-encoding and NUL are no
-    /// error of their own (D6).
+    /// The id at this position of the path; `None` if no resource can have it. Broken percent-encoding and NUL are not separate errors
+    /// (D6).
     pub fn id<T: FromStr>(&self, place: usize) -> Option<T> {
         self.named(place, |text| text.parse().ok())
     }
 
-    /// What `parse` makes of the text at this place of the path.
+    /// The text at this position of the path, percent-decoded and parsed by `parse`.
     pub fn named<T>(&self, place: usize, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         parse(&percent_decode(self.ids.get(place)?)?)
     }
 
-    /// These query parameters and no others. A body is not looked at (D9).
+    /// Reads these query parameters and refuses others. The body is ignored (D9).
     pub fn query<T>(
         &self,
         known: &'a [Parameter],
@@ -130,13 +129,13 @@ impl<'a> Incoming<'a> {
         query::read(self.head.uri.query().unwrap_or_default(), known, values)
     }
 
-    /// No query. A body is not looked at (D9).
+    /// Refuses any query parameter. The body is ignored (D9).
     pub fn no_query(&self) -> Result<(), Violations> {
         self.query(&[], |_| ())
     }
 
-    /// What the query gave, and a JSON body of this shape; or all that is wrong with headers, query and body. A body that
-    /// is not said to be JSON is not looked into.
+    /// The query's values and a JSON body of this shape, or all violations of headers, query and body. A body whose `Content-Type` is not
+    /// JSON is not decoded.
     pub fn json<Q, S: Shape>(
         &self,
         query: Result<Q, Violations>,
@@ -147,12 +146,12 @@ impl<'a> Incoming<'a> {
         })
     }
 
-    /// A JSON body of this shape, and no query.
+    /// A JSON body of this shape, without a query.
     pub fn json_alone<S: Shape>(&self, shape: &S) -> Result<S::Value, Violations> {
         self.json(self.no_query(), shape).map(|((), body)| body)
     }
 
-    /// The same with what `read` makes of the body, whose headers have been judged.
+    /// As [`Self::json`], with `read` for the body; the caller has checked its headers.
     pub fn body_as<Q, T>(
         &self,
         headers: Result<(), Violations>,

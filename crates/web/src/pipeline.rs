@@ -1,4 +1,4 @@
-//! The way of a request through a listener, from its head to its response.
+//! The path of a request through a listener, from its head to its response.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::request::{Answer, Request};
 use crate::route::{Found, Route, Work, find};
 use crate::violations::both;
 
-/// Answers a request by the operations of a listener.
+/// Answers a request with the listener's operations.
 pub async fn answer<L: Listener>(
     listener: &Arc<L>,
     routes: &'static [Route<L>],
     mut request: Request,
 ) -> Answer {
     let http = request.http.clone();
-    // Looked up first so that the log can name the route of every request; judged in its turn.
+    // Matched first, so that the log names the route of every request. A wrong path or method is refused later, in its turn.
     let found = find(routes, http.method(), http.uri().path());
     let route = found.at_path().map_or("-", |route| route.path);
     let mut context = listener.response_context();
@@ -49,7 +49,7 @@ pub async fn answer<L: Listener>(
     request.end(response, route, closes)
 }
 
-/// The checks in the order of the contract (D1): the first that fails is the answer.
+/// Runs the checks in the order of the contract (D1). The first that fails determines the response.
 async fn pass<L: Listener>(
     listener: &Arc<L>,
     http: &HttpRequest,

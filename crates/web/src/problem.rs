@@ -20,13 +20,13 @@ use crate::trace_id::TraceId;
 /// The most entries one response carries (D14).
 pub const MOST_ENTRIES: usize = 20;
 
-/// How many seconds a client is asked to wait while its first request runs (D49).
+/// `Retry-After` in seconds while the first request with a key runs (D49).
 const IN_PROGRESS_RETRY_AFTER: u32 = 2;
 
-/// How many seconds a client is asked to wait while the database is away (D16).
+/// `Retry-After` in seconds while the database is unavailable (D16).
 const UNAVAILABLE_RETRY_AFTER: u32 = 1;
 
-/// A refusal, ready to be rendered: its entries, all of one status, and the headers that go with them.
+/// A refusal, ready to be rendered: its entries, all of one status, and its headers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     status: StatusCode,
@@ -42,10 +42,10 @@ impl Problem {
         Self::from(Entry::new(code, message))
     }
 
-    /// A refusal of what was found wrong: the entries of status 400 where there are any, otherwise those of status
-    /// 422, otherwise those that share the first one's status; in their order, at most [`MOST_ENTRIES`] (D14).
+    /// A refusal with these violations: the entries of status 400 if there are any, otherwise those of status 422, otherwise those with the
+    /// first one's status; in order, at most [`MOST_ENTRIES`] (D14).
     ///
-    /// Nothing wrong to tell of is our own mistake: it gives [`Problem::internal`].
+    /// No entries at all are a defect of ours and give [`Problem::internal`].
     pub fn of(entries: impl IntoIterator<Item = Entry>) -> Self {
         let mut entries: Vec<Entry> = entries.into_iter().collect();
         let present = |status| entries.iter().map(Entry::status).find(|found| *found == status);
@@ -80,7 +80,7 @@ impl Problem {
         }
     }
 
-    /// 403 with the challenge of RFC 6750 §3.1; `scope` is the one that the token lacks.
+    /// 403 with the challenge of RFC 6750 §3.1; `scope` is the scope that the token lacks.
     pub fn insufficient_scope(scope: &str, realm: &str) -> Self {
         let (realm, named) = (quotable(realm), quotable(scope));
         let challenge = format!("Bearer realm=\"{realm}\", error=\"insufficient_scope\", scope=\"{named}\"");
@@ -91,12 +91,12 @@ impl Problem {
         }
     }
 
-    /// 404: no such resource, or another seller's.
+    /// 404: no such resource, or one of another seller.
     pub fn not_found() -> Self {
         Self::new(Code::NotFound, "There is no such resource.")
     }
 
-    /// 404 on a path that exists: the contract has no 405 (D4). `allow` lists the methods that it has.
+    /// 404 on a path that exists: the contract has no 405 (D4). `allow` lists the path's methods.
     pub fn wrong_method(allow: impl Into<Cow<'static, str>>) -> Self {
         let allow = allow.into();
         let message = format!("This path has no such method; it has {allow}.");
@@ -113,20 +113,20 @@ impl Problem {
         Self::new(Code::RateLimited, message).retry_after(retry_after)
     }
 
-    /// 409: the first request with this idempotency key has not ended.
+    /// 409: the first request with this idempotency key is still running.
     pub fn key_in_progress() -> Self {
         let message = "The first request with this Idempotency-Key is still running. Retry in a moment.";
         Self::new(Code::IdempotencyInProgress, message).retry_after(IN_PROGRESS_RETRY_AFTER)
     }
 
-    /// 422: the idempotency key was used for another request.
+    /// 422: the idempotency key was used with another request.
     pub fn key_reused() -> Self {
         let message =
             "This Idempotency-Key was used for a request with another method, path or body. Take a new key.";
         Self::new(Code::IdempotencyKeyReused, message)
     }
 
-    /// 500 with a fixed message; the cause is logged, under the trace id, by whoever met it.
+    /// 500 with a fixed message. The code that meets the cause logs it under the trace id.
     pub fn internal() -> Self {
         Self::new(
             Code::InternalError,
@@ -134,7 +134,7 @@ impl Problem {
         )
     }
 
-    /// 500 while the database is away: as [`Problem::internal`], with `Retry-After` (D16).
+    /// 500 while the database is unavailable: [`Problem::internal`] with `Retry-After` (D16).
     pub fn unavailable() -> Self {
         Self::internal().retry_after(UNAVAILABLE_RETRY_AFTER)
     }
@@ -152,17 +152,16 @@ impl Problem {
         self.retry_after
     }
 
-    /// The status of the response.
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The entries, in their order.
+    /// The entries, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The body under this trace id.
+    /// The body with this trace id.
     pub fn body(&self, trace_id: &TraceId) -> Bytes {
         #[derive(serde::Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -174,11 +173,11 @@ impl Problem {
             trace_id: trace_id.as_str(),
             errors: &self.entries,
         };
-        // Strings and JSON values only: this cannot fail to serialise.
+        // Only strings and JSON values: serialisation cannot fail.
         serde_json::to_vec(&body).unwrap_or_default().into()
     }
 
-    /// The whole response: body, `Content-Type`, `Cache-Control`, `X-Trace-Id`, and the refusal's own headers.
+    /// The whole response: body, `Content-Type`, `Cache-Control`, `X-Trace-Id`, and the refusal's headers.
     pub fn into_response(self, trace_id: &TraceId) -> HttpResponse {
         let mut response = response::json(self.status, self.body(trace_id), trace_id);
         let headers = response.headers_mut();
@@ -201,15 +200,15 @@ impl From<Entry> for Problem {
     }
 }
 
-/// What may stand between the quotes of a challenge (RFC 9110 §5.6.4) without an escape.
+/// The characters that a quoted string in a challenge can contain without an escape (RFC 9110 §5.6.4).
 fn quotable(text: &str) -> String {
     text.chars()
         .filter(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\'))
         .collect()
 }
 
-/// `{code, message, userMessage?, path?, …}` (contract: Errors). `path` reads `price.amount`, `item_ids[2]`, or is
-/// the name of a header or query parameter (D14).
+/// `{code, message, userMessage?, path?, …}` (contract: Errors). `path` is a field, such as `price.amount` or `item_ids[2]`, or the name of
+/// a header or query parameter (D14).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     code: Code,
@@ -219,7 +218,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry about the request as a whole. The `userMessage` follows from the code.
+    /// An entry about the request as a whole. The code determines the `userMessage`.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
@@ -234,7 +233,7 @@ impl Entry {
         Self::new(Code::ValidationError, message).at(path)
     }
 
-    /// A `validation_error` without a path: about the body, or the request, as a whole.
+    /// A `validation_error` without a path: about the body or the request as a whole.
     pub fn whole(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::ValidationError, message)
     }
@@ -248,15 +247,14 @@ impl Entry {
         }
     }
 
-    /// The same with one more member, such as the `item_ids` of `multi_seller_order` (D39). Members come after the
-    /// four common ones, in the order in which they were added.
+    /// The same with one more member, such as the `item_ids` of `multi_seller_order` (D39). Members follow the four common ones, in the
+    /// order added.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.more.push((name, value.into()));
         self
     }
 
-    /// The code.
     pub const fn code(&self) -> Code {
         self.code
     }
@@ -271,7 +269,7 @@ impl Entry {
         &self.message
     }
 
-    /// Where it applies, if not to the whole.
+    /// The path, if the entry is not about the whole request.
     pub fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
@@ -295,7 +293,7 @@ impl Serialize for Entry {
     }
 }
 
-/// "must be a UUID" as "Must be a UUID.": the domain's refusals as messages.
+/// "must be a UUID" as "Must be a UUID.": turns the domain's refusals into messages.
 pub fn to_sentence(phrase: &(impl Display + ?Sized)) -> String {
     let phrase = phrase.to_string();
     let mut letters = phrase.chars();

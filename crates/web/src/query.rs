@@ -38,22 +38,21 @@ use crate::problem::Entry;
 use crate::timestamps;
 use crate::violations::{Message, Violations};
 
-/// The page size where none is asked for (contract: Limits).
+/// The page size without `limit` (contract: Limits).
 pub const DEFAULT_LIMIT: u16 = 50;
 
-/// The largest page (contract: Limits).
+/// The largest page size (contract: Limits).
 pub const LARGEST_LIMIT: u16 = 200;
 
-/// The parameters of one request, for the time in which they are read.
+/// The query parameters of one request while they are read.
 pub struct Query<'a> {
     known: &'a [Parameter],
     given: Vec<(&'a str, &'a str)>,
     violations: Violations,
 }
 
-/// Reads a raw query string (without its `?`). `known` are the names of the operation's parameters in the
-/// contract's order, which is the order of the violations however `values` reads them. Any other name is a violation
-/// too, and so is a name that is there twice.
+/// Parses a raw query string (without its `?`). `known` are the operation's parameters in the contract's order; violations are reported in
+/// that order, however `values` reads them. An unknown or repeated name is a violation.
 pub fn read<'a, T>(
     raw: &'a str,
     known: &'a [Parameter],
@@ -77,12 +76,12 @@ pub fn read<'a, T>(
 }
 
 impl<'a> Query<'a> {
-    /// `limit`: any integer, clamped to 1 to [`LARGEST_LIMIT`]; [`DEFAULT_LIMIT`] where there is none (D17).
+    /// `limit`: any integer, clamped to 1 to [`LARGEST_LIMIT`]; [`DEFAULT_LIMIT`] if absent (D17).
     pub fn limit(&mut self) -> u16 {
         self.clamped("limit", 1..=LARGEST_LIMIT, DEFAULT_LIMIT)
     }
 
-    /// Any integer, clamped to this range; `default` where there is none (D17).
+    /// Any integer, clamped to this range; `default` if absent (D17).
     pub fn clamped(&mut self, name: &'static str, range: RangeInclusive<u16>, default: u16) -> u16 {
         let Some(text) = self.text(name) else {
             return default;
@@ -93,7 +92,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// `fields`: a comma-separated list of the names in `table`; all of them where there is none (D22, D118).
+    /// `fields`: a comma-separated list of names in `table`; all of them if absent (D22, D118).
     pub fn fields(&mut self, table: &[&str]) -> Selection {
         let Some(text) = self.text("fields") else {
             return Selection::ALL;
@@ -104,7 +103,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// One of `values`, each called what `called` says.
+    /// One of `values`, named by `called`.
     pub fn one_of<T: Copy>(
         &mut self,
         name: &'static str,
@@ -126,7 +125,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// What `parse` makes of the text; its error is the message, a sentence.
+    /// The text parsed by `parse`; its error is the message, a sentence.
     pub fn parsed<T, E: Display>(
         &mut self,
         name: &'static str,
@@ -138,7 +137,7 @@ impl<'a> Query<'a> {
             .ok()
     }
 
-    /// The decoded text, which may be empty. Of a name given twice, nothing.
+    /// The decoded text, which may be empty. `None` if the name is given twice.
     pub fn text(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
         let (_, raw) = self.given.iter().find(|(given, _)| *given == name)?;
         percent_decode(raw).or_else(|| {
@@ -147,7 +146,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// Records that this parameter is wrong.
+    /// Records a violation of this parameter.
     pub fn refuse(&mut self, name: &'static str, message: impl Into<Message>) {
         self.violations.push(Entry::validation(name, message));
     }
@@ -189,19 +188,19 @@ impl<'a> Query<'a> {
     }
 }
 
-/// `-?[0-9]+` of any magnitude, clamped to the range; nothing for any other text (D17, D118).
+/// `-?[0-9]+` of any magnitude, clamped to the range; `None` for any other text (D17, D118).
 fn clamped(text: &str, range: &RangeInclusive<u16>) -> Option<u16> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // The digits are checked, so the only way for them not to parse is that there are too many.
+    // The digits are checked, so parsing fails only if there are too many.
     let magnitude = digits.parse().unwrap_or(u16::MAX);
     let signed = if digits.len() < text.len() { 0 } else { magnitude };
     Some(signed.clamp(*range.start(), *range.end()))
 }
 
-/// A choice among the fields of a table of at most 64 names, a bit for each. `id` is always chosen where the table has it.
+/// A selection of fields from a table of at most 64 names, one bit each. `id` is always selected if the table has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection(u64);
 
@@ -209,7 +208,7 @@ impl Selection {
     /// Every field.
     pub const ALL: Self = Self(u64::MAX);
 
-    /// The fields that `text` names, separated by commas; a name may be repeated. The error is a message.
+    /// The fields in `text`, separated by commas; a name may be repeated. The error is a message.
     fn parse(text: &str, table: &[&str]) -> Result<Self, String> {
         let bit_of = |name: &str| table.iter().position(|known| *known == name).map(bit);
         let mut chosen = bit_of("id").unwrap_or(0);
@@ -222,7 +221,7 @@ impl Selection {
         Ok(Self(chosen))
     }
 
-    /// Whether the field at this index of the table is chosen.
+    /// Whether the field at this index of the table is selected.
     pub const fn has_index(&self, index: usize) -> bool {
         self.0 & bit(index) != 0
     }

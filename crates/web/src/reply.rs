@@ -1,4 +1,4 @@
-//! What an operation answers.
+//! The successful answer of an operation.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -19,13 +19,13 @@ const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
 /// The length of most bodies, in bytes.
 const USUAL_LENGTH: usize = 1024;
 
-/// A good answer.
+/// A successful answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     status: StatusCode,
     body: Bytes,
     content_type: HeaderValue,
-    /// It is the answer to an earlier request with the same idempotency key.
+    /// Whether it is the stored answer to an earlier request with the same idempotency key.
     replayed: bool,
 }
 
@@ -40,19 +40,19 @@ impl Reply {
         Self::json(StatusCode::CREATED, body, USUAL_LENGTH)
     }
 
-    /// 204.
+    /// 204 without a body.
     pub const fn no_content() -> Self {
         Self::new(StatusCode::NO_CONTENT, Bytes::new())
     }
 
-    /// A JSON body, written straight to bytes; `usual_length` is that of such a body, so that it is rarely moved.
+    /// A JSON body, serialised straight into bytes. `usual_length` is the initial capacity, so that the buffer rarely grows.
     pub fn json(status: StatusCode, body: &impl Serialize, usual_length: usize) -> Result<Self, Error> {
         let mut bytes = Vec::with_capacity(usual_length);
         serde_json::to_writer(&mut bytes, body)?;
         Ok(Self::new(status, bytes.into()))
     }
 
-    /// 200 with text in the format of Prometheus.
+    /// 200 with text in the Prometheus format.
     pub fn prometheus(text: String) -> Self {
         Self {
             content_type: PROMETHEUS,
@@ -60,7 +60,7 @@ impl Reply {
         }
     }
 
-    /// An answer out of the row where it is remembered.
+    /// The answer stored in an idempotency row.
     pub(crate) fn remembered(Remembered { status, body }: Remembered) -> Result<Self, StoreError> {
         let status = StatusCode::from_u16(status).map_err(StoreError::unexpected)?;
         Ok(Self::new(status, body.into()))

@@ -1,4 +1,4 @@
-//! A request as it comes in, before anybody has looked at it.
+//! A request before any check.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -19,20 +19,20 @@ use crate::request_span::RequestSpan;
 use crate::response;
 use crate::trace_id::TraceId;
 
-/// A request with what the front found out about it.
+/// A request with what the front has determined about it.
 pub struct Request {
     pub http: HttpRequest,
     pub payload: Payload,
     pub trace_id: TraceId,
     pub span: RequestSpan,
-    /// Whom the request comes from, trusted proxies left out.
+    /// The client's address, behind trusted proxies.
     pub client: IpAddr,
     pub received_at: Instant,
     /// How long the client took to send its body.
     pub(crate) body_took: Duration,
 }
 
-/// A response, and the template of the route that gave it.
+/// A response, and the template of its route.
 pub struct Answer {
     pub response: HttpResponse,
     pub route: &'static str,
@@ -47,7 +47,7 @@ impl Request {
         self.http.method()
     }
 
-    /// The path as it was sent, still percent-encoded.
+    /// The path as sent, still percent-encoded.
     pub fn path(&self) -> &str {
         self.http.uri().path()
     }
@@ -56,12 +56,12 @@ impl Request {
         self.http.uri().query().unwrap_or_default()
     }
 
-    /// When the request is given up. The time that the client took to send its body does not count.
+    /// When the request is dropped. The time that the client took to send its body does not count.
     pub fn deadline(&self) -> Deadline {
         Deadline::of_request(self.received_at).extended_by(self.body_took)
     }
 
-    /// Reads the body; where that fails, the message for the client, after which the connection has to be closed.
+    /// Reads the body. The error is the message for the client; the caller must then close the connection.
     pub async fn body(&mut self, limits: BodyLimits) -> Result<Bytes, &'static str> {
         if matches!(self.payload, Payload::None) {
             return Ok(Bytes::new());
@@ -75,7 +75,7 @@ impl Request {
         }
     }
 
-    /// Ends the request. What is left of its body is not read.
+    /// Ends the request. The rest of its body is not read.
     pub fn end(self, response: HttpResponse, route: &'static str, closes: bool) -> Answer {
         let response = match self.payload {
             payload if closes => response::closing(response, payload),
@@ -98,7 +98,7 @@ impl Request {
         self.answer_unauthenticated(route, response)
     }
 
-    /// Answers that nothing is served here.
+    /// Answers 404: nothing is served here.
     pub fn answer_not_found(self) -> Answer {
         self.answer_unauthenticated("-", Err(Problem::not_found()))
     }

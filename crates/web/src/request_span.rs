@@ -1,6 +1,6 @@
-//! The span of a request: what a trace tells of it, and what all that is done for it hangs under.
+//! The tracing span of a request, the parent of all spans of its work.
 //!
-//! Where nobody traces, a span is nothing at all: it is neither registered nor allocated.
+//! If no exporter is configured, a span is neither registered nor allocated.
 
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode};
@@ -15,16 +15,16 @@ use crate::meters::label;
 use crate::trace_id::TraceId;
 use crate::traceparent::{self, Unvouched};
 
-/// The target of everything that goes to traces and not to the log.
+/// The target of everything that goes to traces but not to the log.
 pub const SPANS: &str = "spans";
 
-/// The span of one request. Clones are the same span.
+/// The span of one request. Clones share it.
 #[derive(Clone, Debug)]
 pub struct RequestSpan(Span);
 
 impl RequestSpan {
-    /// The span of a request that has just come in at a listener such as `api`, in the caller's trace where its `traceparent`
-    /// names one. `vouched` tells whether the peer's word counts for whether the trace is recorded; it is asked only if need be.
+    /// Starts the span of a request to a listener such as `api`, in the caller's trace if its `traceparent` is valid. `vouched` says
+    /// whether the peer may decide if the trace is recorded; it is called only if needed.
     pub fn begin(
         listener: &'static str,
         headers: &HeaderMap,
@@ -53,28 +53,28 @@ impl RequestSpan {
             } else {
                 context.with_value(Unvouched)
             };
-            // It cannot fail: nobody has entered the span yet.
+            // Cannot fail: nothing has entered the span yet.
             drop(span.set_parent(context));
         }
         Self(span)
     }
 
-    /// Does the request's work in the span.
+    /// Runs the request's work in the span.
     pub fn around<F: Future>(&self, work: F) -> Instrumented<F> {
         work.instrument(self.0.clone())
     }
 
-    /// Says or does something in the span.
+    /// Runs `say` in the span.
     pub fn within<T>(&self, say: impl FnOnce() -> T) -> T {
         self.0.in_scope(say)
     }
 
-    /// Notes for which application the request came.
+    /// Records the application of the request.
     pub fn record_client(&self, client_id: impl std::fmt::Display) {
         self.0.record("client_id", display(client_id));
     }
 
-    /// Ends the span, whatever goes on in the request's name; `last` is said in it before.
+    /// Ends the span even if work of the request goes on; `last` runs in it first.
     pub fn end(&self, method: &Method, route: &str, status: StatusCode, last: impl FnOnce()) {
         self.within(last);
         if self.0.is_disabled() {
@@ -82,7 +82,7 @@ impl RequestSpan {
         }
         let context = self.0.context();
         let span = context.span();
-        // A method that nobody knows, and the absence of a route, are written as OpenTelemetry's conventions have it.
+        // Unknown methods and missing routes are named by OpenTelemetry's conventions.
         let (method, name) = match label(method) {
             "other" => ("_OTHER", "HTTP"),
             method => (method, method),
@@ -103,7 +103,7 @@ impl RequestSpan {
     }
 }
 
-/// Whose work is done here; nobody's where nobody traces.
+/// The current span; disabled if spans are not recorded.
 pub(crate) fn current() -> Span {
     if tracing::span_enabled!(target: SPANS, Level::INFO) {
         Span::current()

@@ -1,4 +1,4 @@
-//! Responses: JSON bytes, the headers that every one has, the rate-limit headers.
+//! Responses: JSON bytes, the common headers, the rate-limit headers.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -23,7 +23,7 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// How long a window is, in seconds (contract: Limits).
+/// The length of a rate-limit window, in seconds (contract: Limits).
 pub const WINDOW_SECONDS: u32 = 60;
 
 /// A response with this JSON body: `Content-Type: application/json` without a charset (D8), `no-store`, trace id.
@@ -41,25 +41,25 @@ pub fn empty(status: StatusCode, trace_id: &TraceId) -> HttpResponse {
     response
 }
 
-/// Sets what every response has: `Cache-Control: no-store`, `X-Content-Type-Options: nosniff` and `X-Trace-Id`.
+/// Sets the headers of every response: `Cache-Control: no-store`, `X-Content-Type-Options: nosniff` and `X-Trace-Id`.
 pub fn stamp(headers: &mut HeaderMap, trace_id: &TraceId) {
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
     headers.insert(X_TRACE_ID, trace_id.to_header_value());
 }
 
-/// The response, after which the connection is closed: what is left of the request's body is not worth reading.
+/// A response after which the connection is closed, because the rest of the request's body is not worth reading.
 ///
-/// The payload goes along until the response is sent. Were it dropped before, actix-http would read a chunked body
-/// to its end first, however long that takes and whatever the response says about the connection.
+/// It holds the payload until the response is sent. If the payload were dropped earlier, actix-http would first read a chunked body to its
+/// end, however long that takes and whatever the response says about the connection.
 pub fn closing<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
     let mut response = holding(response, payload);
     response.head_mut().set_connection_type(ConnectionType::Close);
     response
 }
 
-/// The response to a request whose body was not looked at, such as a 401. The connection stays open if the body was
-/// all there anyway, or there was none, and is closed otherwise, as in [`closing`].
+/// A response to a request whose body was not read, such as a 401. The connection stays open if there was no body or all of it has arrived;
+/// otherwise it is closed, as in [`closing`].
 pub fn holding<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
     response.map_body(|_, body| {
         BoxBody::new(Holding {
@@ -90,22 +90,21 @@ impl<P> MessageBody for Holding<P> {
     }
 }
 
-/// The rate-limit headers of every `/v1` response: the contract's own three (Common rules), and beside them the two that
-/// client libraries know (draft-ietf-httpapi-ratelimit-headers-11), which say the same of the policy `default`.
+/// The rate-limit headers of every `/v1` response: the contract's three (Common rules), and the two of
+/// draft-ietf-httpapi-ratelimit-headers-11 that client libraries know, with the same values for the policy `default`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     /// Requests per window.
     pub limit: u32,
-    /// Requests left in this window, the present one already taken off.
+    /// Requests left in this window, after this one.
     pub remaining: u32,
     /// The end of the window, in seconds since 1970-01-01T00:00:00Z.
     pub reset: i64,
-    /// Seconds to the end of the window, rounded up; what `Retry-After` says where it is there, as the draft asks in §6.
+    /// Seconds to the end of the window, rounded up; equal to `Retry-After` if that is sent, as §6 of the draft requires.
     pub resets_in: u32,
 }
 
 impl RateLimit {
-    /// Sets the five headers.
     pub fn write(&self, headers: &mut HeaderMap) {
         let Self {
             limit,

@@ -1,4 +1,4 @@
-//! The table of a listener's operations, and the search in it.
+//! The table of a listener's operations, and route matching.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::reply::Reply;
 use crate::violations::Violations;
 use crate::write::write;
 
-/// An operation's declaration as a value, so that the table can be walked.
+/// An operation's declaration as a value, so that code can iterate over the table.
 pub struct Route<L: Listener> {
     pub method: Method,
     pub path: &'static str,
@@ -30,17 +30,17 @@ pub struct Route<L: Listener> {
 
 type Decode<L> = fn(&Incoming<'_>, Call<L>) -> Result<Work, Violations>;
 
-/// A decoded request that only waits to be carried out.
+/// A decoded request, ready to be executed.
 pub(crate) enum Work {
     Read(Replying),
-    /// Reads, and bounds its time itself.
+    /// Reads, and limits its time itself.
     Wait(Replying),
     Write(Box<dyn FnOnce(Option<Claim>) -> Replying>),
     Stream(Box<dyn FnOnce(&mut Payload) -> ReplyingHere<'_>>),
 }
 
 type Replying = BoxFuture<'static, Result<Reply, Error>>;
-/// Bound to the server thread, as the payload is.
+/// Not `Send`: bound to the server thread, as the payload is.
 type ReplyingHere<'a> = LocalBoxFuture<'a, Result<Reply, Error>>;
 
 impl<L: Listener> Route<L> {
@@ -93,7 +93,7 @@ impl<L: Listener> Route<L> {
         }
     }
 
-    /// Whether an `Idempotency-Key` is looked at.
+    /// Whether an `Idempotency-Key` is read.
     pub fn is_keyed(&self) -> bool {
         self.effect == Effect::Write && L::KEYED.contains(&self.method)
     }
@@ -105,17 +105,17 @@ impl<L: Listener> fmt::Debug for Route<L> {
     }
 }
 
-/// What the table has for a request.
+/// The match of a request in the table.
 #[derive(Debug)]
 pub(crate) enum Found<'a, L: Listener> {
     Route(&'static Route<L>, Ids<'a>),
-    /// The path exists, with these methods. The route is the first of them.
+    /// The path exists, with these methods. The route is the path's first.
     WrongMethod(&'static Route<L>, String),
     NoPath,
 }
 
-/// Finds the operation of a request. HEAD stands for GET (D5); paths are compared as they were sent, a trailing slash and
-/// all (D6). HEAD is not among the allowed methods (D118).
+/// Finds the operation of a request. HEAD counts as GET (D5) but is not listed among the allowed methods (D118). Paths are compared as
+/// sent, including a trailing slash (D6).
 pub(crate) fn find<'a, L: Listener>(
     table: &'static [Route<L>],
     method: &Method,
@@ -147,7 +147,7 @@ pub(crate) fn find<'a, L: Listener>(
 }
 
 impl<'a, L: Listener> Found<'a, L> {
-    /// The route, or the first route of a path that lacks the method.
+    /// The route, or the path's first route if the path lacks the method.
     pub(crate) const fn at_path(&self) -> Option<&'static Route<L>> {
         match self {
             Self::Route(route, _) | Self::WrongMethod(route, _) => Some(route),
@@ -165,13 +165,13 @@ impl<'a, L: Listener> Found<'a, L> {
     }
 }
 
-/// Whether a path is the part itself or lies under it.
+/// Whether `path` equals `part` or is below it.
 pub fn is_under(path: &str, part: &str) -> bool {
     path.strip_prefix(part)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What stands in `path` in the places of the template's names; nothing where the path is another.
+/// The parts of `path` at the template's variables; `None` if the path does not match.
 pub fn capture<'a>(template: &str, path: &'a str) -> Option<Ids<'a>> {
     let (mut names, mut parts) = (template.split('/'), path.split('/'));
     let mut ids = [""; 2];

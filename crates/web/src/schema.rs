@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::deprecation::Deprecation;
 
-/// The members of an object, in their order.
+/// The members of an object, in order.
 pub type Map = IndexMap<String, Node>;
 
 /// A part of a document.
@@ -36,20 +36,15 @@ pub enum Node {
     Bool(bool),
     /// A number; the documents have no others.
     Integer(i64),
-    /// A string.
     Text(String),
-    /// An array.
     List(Vec<Node>),
-    /// An object.
     Object(Map),
-    /// A schema that stands among the components under its name, and what stands beside the reference to it.
+    /// A schema that the document lists under `components`, and the keywords beside the reference to it.
     #[serde(skip)]
     Named {
-        /// What it is called.
         name: String,
-        /// The schema.
         schema: Box<Node>,
-        /// What else is said in this place, such as a description.
+        /// Keywords of this place only, such as a description.
         beside: Map,
     },
 }
@@ -60,12 +55,12 @@ impl Node {
         members.into_iter().collect()
     }
 
-    /// Reads JSON text; what is no JSON is `null`.
+    /// Parses JSON text; invalid JSON gives `null`.
     pub fn parse(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or(Self::Null)
     }
 
-    /// The same with one more member. Beside the reference, where it has a name.
+    /// The same with one more member; if it is named, beside the reference.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Self>) -> Self {
         match &mut self {
@@ -89,7 +84,7 @@ impl Node {
         self.with("examples", Self::List(vec![example.into()]))
     }
 
-    /// The same under a name, by which the document refers to it.
+    /// The same as a named schema, which the document refers to by its name.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self::Named {
@@ -99,21 +94,21 @@ impl Node {
         }
     }
 
-    /// A string of which these are all the values.
+    /// A string with exactly these values.
     #[must_use]
     pub fn one_of<T: Into<String>>(self, values: impl IntoIterator<Item = T>) -> Self {
         let values = values.into_iter().map(|value| Self::Text(value.into()));
         self.with("enum", Self::List(values.collect()))
     }
 
-    /// The same, marked as an enumeration that grows, as its description says (contract: Versioning, 2). Tools that compare
-    /// documents go by the mark.
+    /// The same, marked as an enumeration that may grow, as its description says (contract: Versioning, 2). Tools that compare documents
+    /// read the mark.
     #[must_use]
     pub fn extensible(self) -> Self {
         self.with("x-extensible", true)
     }
 
-    /// The schema whose values are also `null`: by the array of types, or, where the type has a name, beside it.
+    /// The same schema that also accepts `null`: in the array of types, or, for a named schema, as an alternative.
     #[must_use]
     pub fn or_null(self) -> Self {
         match self {
@@ -130,7 +125,7 @@ impl Node {
         }
     }
 
-    /// An operation that says of itself that it goes away.
+    /// Marks an operation as deprecated, with this notice.
     #[must_use]
     pub fn deprecated(self, notice: &Deprecation) -> Self {
         let said = match self.get("description") {
@@ -140,7 +135,6 @@ impl Node {
         self.with("description", said).with("deprecated", true)
     }
 
-    /// The member of this name.
     pub fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Object(members) => members.get(key),
@@ -150,7 +144,7 @@ impl Node {
 }
 
 impl fmt::Display for Node {
-    /// As JSON on one line; `{:#}` in many.
+    /// JSON on one line; `{:#}` is indented.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = if f.alternate() {
             serde_json::to_string_pretty(self)
@@ -202,12 +196,11 @@ impl From<Vec<Node>> for Node {
     }
 }
 
-/// A string.
 pub fn string() -> Node {
     Node::of([("type", "string".into())])
 }
 
-/// An id.
+/// A UUID.
 pub fn uuid() -> Node {
     string().with("format", "uuid")
 }
@@ -217,14 +210,14 @@ pub fn uri() -> Node {
     string().with("format", "uri")
 }
 
-/// An instant: RFC 3339, in answers always UTC with `Z` and microseconds.
+/// An instant: RFC 3339, in responses always UTC with `Z` and microseconds.
 pub fn date_time() -> Node {
     string()
         .with("format", "date-time")
         .such_as("2026-11-20T08:41:00.123456Z")
 }
 
-/// An integer of this range, both ends included.
+/// An integer in this range, both ends included.
 pub fn integer(least: i64, most: i64) -> Node {
     let format = if i32::try_from(most).is_ok() {
         "int32"
@@ -244,18 +237,18 @@ pub fn boolean() -> Node {
     Node::of([("type", "boolean".into())])
 }
 
-/// An array whose elements are all of this kind.
+/// An array whose elements have this schema.
 pub fn array(element: Node) -> Node {
     Node::of([("type", "array".into()), ("items", element)])
 }
 
-/// An object of an answer: all of these members, and perhaps more in a later version.
+/// A response object: all of these members; later versions may add others.
 pub fn object(members: &[(&str, Node)]) -> Node {
     let required: Vec<_> = members.iter().map(|(name, _)| *name).collect();
     partial_object(members, &required)
 }
 
-/// An object of an answer: `required` of these members at least, and perhaps more in a later version.
+/// A response object: these members, of which `required` are always present; later versions may add others.
 pub fn partial_object(members: &[(&str, Node)], required: &[&str]) -> Node {
     open_object(
         members.iter().map(|(name, schema)| (*name, schema.clone())),
@@ -263,7 +256,7 @@ pub fn partial_object(members: &[(&str, Node)], required: &[&str]) -> Node {
     )
 }
 
-/// An object that may have other members than these.
+/// An object that may have additional members.
 pub fn open_object<'a>(members: impl IntoIterator<Item = (&'a str, Node)>, required: &[&str]) -> Node {
     let object = Node::of([("type", "object".into())]);
     let object = if required.is_empty() {
@@ -275,7 +268,7 @@ pub fn open_object<'a>(members: impl IntoIterator<Item = (&'a str, Node)>, requi
     object.with("properties", members.into_iter().collect::<Node>())
 }
 
-/// Collects named schemas. One name stands for one schema: of two that differ the clash is kept, for a test to find.
+/// Collects named schemas. A name identifies one schema: if two differ, the clash is recorded for a test to find.
 #[derive(Debug, Default)]
 pub struct Components {
     schemas: BTreeMap<String, Node>,
@@ -283,7 +276,7 @@ pub struct Components {
 }
 
 impl Components {
-    /// The node with a reference in the place of every named schema in it.
+    /// The node with every named schema in it replaced by a reference.
     pub fn hoist(&mut self, node: Node) -> Node {
         match node {
             Node::List(elements) => elements
@@ -313,12 +306,12 @@ impl Components {
         members.map(|(key, value)| (key, self.hoist(value))).collect()
     }
 
-    /// The schemas by their names, in alphabetical order.
+    /// The schemas by name, in alphabetical order.
     pub fn schemas(self) -> Vec<(String, Node)> {
         self.schemas.into_iter().collect()
     }
 
-    /// Names under which two different schemas were met.
+    /// Names with two different schemas.
     pub fn clashes(&self) -> &[String] {
         &self.clashes
     }

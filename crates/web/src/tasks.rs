@@ -1,7 +1,7 @@
-//! Work that outlives the request that asked for it.
+//! Work that outlives its request.
 //!
-//! The HTTP library drops a handler whose client has gone away. What writes must not end half-way for that, so it runs
-//! as a task of its own, and the end of the process waits for these tasks.
+//! The HTTP library drops a handler when its client disconnects. A write must not stop half-way, so it runs as a separate task. The process
+//! waits for these tasks before it ends.
 
 use std::any::Any;
 
@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 use crate::request_span;
 
-/// Runs work on the process's own runtime and knows what of it is still under way. Clones share their tasks.
+/// Runs work on the process's runtime and tracks the running tasks. Clones share their tasks.
 #[derive(Clone, Debug)]
 pub struct Tasks {
     runtime: Handle,
@@ -21,13 +21,13 @@ pub struct Tasks {
     stopping: CancellationToken,
 }
 
-/// The work ended without a result; says why. Whoever waits for it logs that and answers 500.
+/// The task ended without a result, with the reason. The code that awaits the task logs it and answers 500.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the task panicked: {0}")]
 pub struct TaskPanicked(String);
 
 impl Tasks {
-    /// Tasks on this runtime, which must be a multi-threaded one that lives as long as the process serves.
+    /// Tasks on this runtime, which must be multi-threaded and live as long as the process serves.
     pub fn new(runtime: Handle) -> Self {
         Self {
             runtime,
@@ -36,8 +36,7 @@ impl Tasks {
         }
     }
 
-    /// Runs `work` to its end, from now on and whether or not anybody waits for the returned future. Traces show it under the
-    /// request that asked for it.
+    /// Runs `work` to its end, starting now, even if the returned future is dropped. Its spans are children of the span of its request.
     pub fn run<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
         &self,
         work: W,
@@ -54,24 +53,24 @@ impl Tasks {
         }
     }
 
-    /// From now on nothing that only waits goes on waiting. Call it when the process is asked to stop, before the servers.
+    /// Ends every wait on [`Self::stopping`]. Call it when the process is asked to stop, before the servers are stopped.
     pub fn stop(&self) {
         self.stopping.cancel();
     }
 
-    /// Ends when the process is asked to stop, for requests that wait for something to happen. What runs is not touched.
+    /// Resolves when the process is asked to stop, for requests that wait for an event. Running tasks go on.
     pub async fn stopping(&self) {
         self.stopping.cancelled().await;
     }
 
-    /// Waits until nothing runs any more. Call it when no new requests are taken.
+    /// Waits until all tasks have ended. Call it when no new requests are accepted.
     pub async fn drained(&self) {
         self.running.close();
         self.running.wait().await;
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let literal = panic.downcast_ref::<&'static str>().copied();
     literal

@@ -1,32 +1,32 @@
-//! Points in time as text: RFC 3339, in UTC with `Z` and microseconds when written (D21).
+//! Timestamps as text: RFC 3339, written in UTC with `Z` and microseconds (D21).
 //!
-//! Microseconds are what the database keeps, so what was read can be sent back as a filter without loss.
+//! The database stores microseconds, so a client can send a timestamp back as a filter without loss.
 
 use std::fmt;
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use serde::{Serialize, Serializer};
 
-/// What a date-time parameter must be; fits "Must be …".
+/// The expected format of a date-time parameter; fits "Must be …".
 pub const EXPECTED: &str = "an RFC 3339 date-time with `Z` or an offset, such as 2026-01-31T12:00:00Z";
 
-/// Reads a date-time with `Z` or an offset; a date alone, or a local time, is none.
+/// Parses a date-time with `Z` or an offset; `None` for a date alone or a local time.
 pub fn parse(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text)
         .ok()
         .map(|at| at.with_timezone(&Utc))
 }
 
-/// The text of a point in time, 27 bytes held in place: `2026-01-31T12:00:00.000000Z`.
+/// The text of a timestamp, 27 bytes stored inline: `2026-01-31T12:00:00.000000Z`.
 ///
-/// RFC 3339 has years 0 to 9999; a point outside of them is written as the nearest that it has.
+/// RFC 3339 has years 0 to 9999; an instant outside that range becomes the nearest one inside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timestamp([u8; 27]);
 
 impl Timestamp {
-    /// The text of `at`; what is finer than a microsecond is cut off.
+    /// The text of `at`, truncated to microseconds.
     pub fn new(at: DateTime<Utc>) -> Self {
-        // Asked for its parts one by one, a `DateTime` adds its offset of nothing each time.
+        // Reading each part from a `DateTime` would add its zero offset every time.
         let at = at.naive_utc();
         let mut text = *b"0000-01-01T00:00:00.000000Z";
         match u32::try_from(at.year()) {
@@ -39,12 +39,11 @@ impl Timestamp {
         write(&mut text, 11, 2, at.hour());
         write(&mut text, 14, 2, at.minute());
         write(&mut text, 17, 2, at.second());
-        // chrono keeps a leap second as the one before it with more than 10^9 nanoseconds.
+        // chrono represents a leap second as the previous second with more than 10^9 nanoseconds.
         write(&mut text, 20, 6, (at.nanosecond() / 1_000).min(999_999));
         Self(text)
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }

@@ -1,20 +1,19 @@
-//! The id under which one request is found again: in `X-Trace-Id`, in an error's `traceId`, in the logs.
+//! The trace id of a request: sent in `X-Trace-Id` and in an error's `traceId`, and logged.
 
 use std::fmt;
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header in which a client may propose the id (contract: Common rules).
+/// The header in which a client may propose the trace id (contract: Common rules).
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The header in which every response carries the id (contract: Common rules).
+/// The header of every response that carries the trace id (contract: Common rules).
 pub const X_TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 
 const SHORTEST: usize = 8;
 const LONGEST: usize = 64;
 
-/// 8 to 64 characters of `[A-Za-z0-9._:-]` (contract: Limits). Held in place, so that carrying it about costs no
-/// allocation.
+/// 8 to 64 characters of `[A-Za-z0-9._:-]` (contract: Limits). Stored inline, so copying it allocates nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TraceId {
     bytes: [u8; LONGEST],
@@ -22,8 +21,8 @@ pub struct TraceId {
 }
 
 impl TraceId {
-    /// The id of a request with these headers: its one `X-Request-Id` where that follows the rule, else one made
-    /// of `random` (called only then). A header that breaks the rule, or is there twice, is ignored (D13).
+    /// The trace id of a request with these headers: its single `X-Request-Id` if valid, otherwise an id made of `random`, which is called
+    /// only then. An invalid or repeated header is ignored (D13).
     pub fn of(headers: &HeaderMap, random: impl FnOnce() -> [u8; 16]) -> Self {
         let mut given = headers.get_all(X_REQUEST_ID);
         match (given.next(), given.next()) {
@@ -33,7 +32,7 @@ impl TraceId {
         .unwrap_or_else(|| Self::from_random(random()))
     }
 
-    /// The id with this text, or nothing where the text breaks the rule.
+    /// The id with this text; `None` if the text is not a valid id.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:-".contains(byte);
         if text.len() < SHORTEST || !text.iter().all(allowed) {
@@ -47,7 +46,7 @@ impl TraceId {
         })
     }
 
-    /// A fresh id: the 32 lower-case hexadecimal digits of 16 random bytes.
+    /// A new id: 16 random bytes as 32 lower-case hexadecimal digits.
     pub fn from_random(random: [u8; 16]) -> Self {
         const DIGITS: [u8; 16] = *b"0123456789abcdef";
         let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
@@ -58,7 +57,6 @@ impl TraceId {
         Self { bytes, length: 32 }
     }
 
-    /// The text, as it is written everywhere.
     pub fn as_str(&self) -> &str {
         let bytes = self.bytes.get(..usize::from(self.length)).unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or_default()

@@ -1,21 +1,20 @@
-//! `traceparent`: the trace that a request says it belongs to, read as strictly as W3C Trace Context has it.
+//! `traceparent`: the caller's trace context, parsed strictly by W3C Trace Context.
 
 use actix_web::http::header::{HeaderMap, HeaderName};
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
-/// The header (W3C Trace Context §3.2). `tracestate` beside it is neither read nor passed on.
+/// The header (W3C Trace Context §3.2). `tracestate` is neither read nor forwarded.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// `00-<32 digits>-<16 digits>-<2 digits>`.
 const LENGTH: usize = 55;
 
-/// In the context of a trace that was begun by somebody whose word does not count: its ids are continued, but whether it is
-/// recorded is decided here.
+/// Marks the context of a trace whose caller is not trusted: its ids are continued, but this process decides whether to record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unvouched;
 
-/// The caller's span, from its one `traceparent`. Nothing where there is none, there are several, or it breaks a rule: then the
-/// request begins a trace of its own (W3C Trace Context §4.3).
+/// The caller's span, from its single `traceparent`. `None` if the header is absent, repeated or invalid: the request then starts a new
+/// trace (W3C Trace Context §4.3).
 pub fn of(headers: &HeaderMap) -> Option<SpanContext> {
     let mut given = headers.get_all(TRACEPARENT);
     match (given.next(), given.next()) {
@@ -24,7 +23,7 @@ pub fn of(headers: &HeaderMap) -> Option<SpanContext> {
     }
 }
 
-/// Versions that are yet to come are read as far as the one that is known (W3C Trace Context §4.3); 255 is none.
+/// Future versions are parsed by the rules of the known one (W3C Trace Context §4.3); version 255 is invalid.
 fn parse(text: &[u8]) -> Option<SpanContext> {
     let (known, rest) = text.split_at_checked(LENGTH)?;
     let mut parts = known.split(|byte| *byte == b'-');
@@ -42,7 +41,7 @@ fn parse(text: &[u8]) -> Option<SpanContext> {
     (ends_well && context.is_valid()).then_some(context)
 }
 
-/// Exactly so many bytes, each of two lower-case hexadecimal digits.
+/// Exactly `N` bytes, each as two lower-case hexadecimal digits.
 fn bytes<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     let (pairs, odd) = digits.as_chunks::<2>();
     if pairs.len() != N || !odd.is_empty() {

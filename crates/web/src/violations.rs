@@ -1,11 +1,11 @@
-//! What was found wrong with a request, collected instead of stopping at the first.
+//! Collects all violations of a request instead of stopping at the first.
 
 use std::borrow::Cow;
 
 use crate::problem::{Entry, MOST_ENTRIES, Problem};
 
-/// Entries in the order in which they are reported. Each part of a request (headers, query, body) gives its own;
-/// [`both`] puts them together. Never more are kept than a response can carry.
+/// Entries in the order in which they are reported. Each part of a request (headers, query, body) has its own; [`both`] joins them. No more
+/// are kept than a response can carry.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Violations {
     found: Vec<Entry>,
@@ -13,32 +13,29 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// Nothing wrong so far.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an entry.
     pub fn push(&mut self, entry: Entry) {
         if self.found.len() < MOST_ENTRIES {
             self.found.push(entry);
         }
     }
 
-    /// Adds an entry about something unknown; these come after all others of the same part (D112). `describe` is
-    /// asked only where there is still room.
+    /// Adds an entry about an unknown name; these come after all others of the same part (D112). `describe` is called only if there is room
+    /// left.
     pub(crate) fn push_unknown(&mut self, describe: impl FnOnce() -> Entry) {
         if self.unknown.len() < MOST_ENTRIES {
             self.unknown.push(describe());
         }
     }
 
-    /// Nothing was found wrong.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty() && self.unknown.is_empty()
     }
 
-    /// `value`, if nothing was found wrong.
+    /// `value` if there are no violations.
     pub fn or<T>(self, value: T) -> Result<T, Self> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
@@ -81,7 +78,7 @@ impl From<Violations> for Problem {
     }
 }
 
-/// Two parts of a request, or everything that is wrong with either, the first part's entries first.
+/// Both values, or the violations of both parts, those of the first part first.
 pub fn both<A, B>(first: Result<A, Violations>, second: Result<B, Violations>) -> Result<(A, B), Violations> {
     match (first, second) {
         (Ok(a), Ok(b)) => Ok((a, b)),
@@ -90,5 +87,5 @@ pub fn both<A, B>(first: Result<A, Violations>, second: Result<B, Violations>) -
     }
 }
 
-/// A message, fixed or made for the occasion.
+/// A message, static or formatted.
 pub(crate) type Message = Cow<'static, str>;

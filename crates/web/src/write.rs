@@ -1,5 +1,5 @@
-//! How a request that writes is carried out, the same for every operation. It runs as a task of its own, so that a client
-//! that goes away neither stops nor halves it.
+//! Executes write requests, the same way for every operation. A write runs as a separate task, so a client that disconnects does not
+//! interrupt it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,19 @@ use crate::operation::{Call, Write};
 use crate::problem::Problem;
 use crate::reply::Reply;
 
-/// How often a transaction that lost against another one is done again.
+/// How often a transaction that lost to another one is retried.
 const REPEATS: usize = 3;
 
-/// How long the outcome of a lost COMMIT is asked for, from the first one on (D132).
+/// How long to look up the outcome of a lost COMMIT, counted from the first lost one (D132).
 const FIND_OUT_WITHIN: Duration = Duration::from_secs(30);
-/// The pause after a first question that was not answered; it doubles with each further one.
+/// The pause after the first failed lookup; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How long a failure waits at least for its key to be given back. What takes longer goes on without it.
+/// The minimum time that a failed write waits for the release of its key. A slower release continues in the background.
 const RELEASE_WITHIN: Duration = Duration::from_millis(100);
 
-/// Claims the key, where there is one, carries the operation out, and settles the claim. A failure is logged here, since a
-/// client that has gone away leaves nobody behind who would.
+/// Claims the key, if there is one, executes the operation, and settles the claim. Failures are logged here, because no request handler is
+/// left to log them once the client has disconnected.
 pub(crate) async fn write<L: Listener, W: Write<L>>(
     operation: Option<W>,
     call: Call<L>,
@@ -43,7 +42,7 @@ pub(crate) async fn write<L: Listener, W: Write<L>>(
     outcome.map_err(|error| error.logged(&trace_id, W::PATH))
 }
 
-/// Runs the operation if its claim is granted; otherwise answers what the key already stands for.
+/// Executes the operation if its claim is granted; otherwise answers by the state of the key.
 async fn once<L: Listener, W: Write<L>>(
     operation: Option<W>,
     call: Call<L>,
@@ -69,20 +68,20 @@ async fn once<L: Listener, W: Write<L>>(
             return Ok(Reply::remembered(answer)?.replayed());
         }
         Err(error) => {
-            // The claim may stand though its answer was lost, and nobody runs what it was made for.
+            // The claim may have been stored although the answer was lost. Nothing will run under it, so release it.
             release(&state, claim, deadline).await;
             return Err(error.into());
         }
     }
 
     let error = match run(operation, call, Some(claim)).await {
-        // The claim was completed in the transaction.
+        // The transaction has completed the claim.
         Ok(reply) => return Ok(reply),
         Err(error) => error,
     };
     if error.is_unknown() {
-        // May take longer than the deadline: the true answer is worth it (D132). Where the row cannot be read, the claim
-        // stays until its lease runs out.
+        // May exceed the deadline, because the true answer is worth it (D132). If the row cannot be read, the claim stays until its lease
+        // expires.
         match claims.outcome(claim).await {
             Ok(Some(answer)) => {
                 count("recovered");
@@ -93,7 +92,7 @@ async fn once<L: Listener, W: Write<L>>(
         }
         count("unanswered");
     } else {
-        // Before the failure is told, so that the client may try again.
+        // Released before the client gets the error, so that it can retry.
         release(&state, claim, deadline).await;
         count(if error.has_lost_its_claim() {
             "lost"
@@ -104,7 +103,7 @@ async fn once<L: Listener, W: Write<L>>(
     Err(error)
 }
 
-/// Carries the operation out; a panic becomes an error, and settles the claim like any other.
+/// Executes the operation. A panic becomes an error, and the claim is settled as after any other error.
 async fn run<L: Listener, W: Write<L>>(
     operation: Option<W>,
     call: Call<L>,
@@ -114,7 +113,7 @@ async fn run<L: Listener, W: Write<L>>(
     catch_panic(&trace_id, execute(operation, call, claim)).await?
 }
 
-/// Prepares, then applies and remembers in one transaction, again where that lost against another one.
+/// Prepares, then applies the operation and stores the answer in one transaction; retries if it lost to another one.
 async fn execute<L: Listener, W: Write<L>>(
     operation: Option<W>,
     mut call: Call<L>,
@@ -128,7 +127,7 @@ async fn execute<L: Listener, W: Write<L>>(
     repeat(|| attempt(&operation, &call, claim)).await
 }
 
-/// Does work again from its start where it lost against other work.
+/// Retries work from its start if it lost to other work.
 pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
     attempt: impl Fn() -> F,
 ) -> Result<T, E> {
@@ -141,18 +140,18 @@ pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
     }
 }
 
-/// A transaction that waits for its COMMIT alone, and what it comes to.
+/// A transaction that only has to be committed, and its result.
 pub type Ready<T> = (Box<dyn Transaction>, T);
 
-/// Work of one transaction whose rows tell whether it was committed.
+/// The work of one transaction. Its rows show whether it was committed.
 pub trait Recoverable: Sync {
     type Done: Send + Sync;
     type Error: From<UnitOfWorkError> + Send;
 
-    /// Everything but the COMMIT.
+    /// Does everything up to the COMMIT.
     fn prepare(&self) -> impl Future<Output = Result<Ready<Self::Done>, Self::Error>> + Send;
 
-    /// Whether it was committed, as another transaction sees it.
+    /// Whether the work was committed, as seen by another transaction.
     fn stands(
         &self,
         transaction: &dyn Transaction,
@@ -160,8 +159,8 @@ pub trait Recoverable: Sync {
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 }
 
-/// Commits. What surely was not committed is prepared and committed again, where that can help; nothing is done again blindly.
-/// Where the answer to the COMMIT is lost, the rows are asked.
+/// Commits. Work that was certainly rolled back is prepared and committed again if a retry can help; nothing is retried blindly. If the
+/// answer to the COMMIT is lost, the rows show whether it was committed.
 pub async fn conclude<W: Recoverable>(
     units: &dyn UnitOfWork,
     work: &W,
@@ -187,7 +186,7 @@ pub async fn conclude<W: Recoverable>(
     }
 }
 
-/// Asks until there is an answer, each time in a transaction that changes nothing and so is never committed.
+/// Looks the outcome up until there is an answer, each time in a read-only transaction that is never committed.
 async fn find_out<W: Recoverable>(units: &dyn UnitOfWork, work: &W, done: &W::Done) -> bool {
     let mut pause = FIRST_PAUSE;
     loop {
@@ -204,7 +203,7 @@ async fn find_out<W: Recoverable>(units: &dyn UnitOfWork, work: &W, done: &W::Do
     }
 }
 
-/// One transaction. Up to its COMMIT it is given up at the deadline, having changed nothing; the COMMIT is waited for.
+/// One transaction. Before the COMMIT it is dropped at the deadline, with no effect; the COMMIT itself is always awaited.
 async fn attempt<L: Listener, W: Write<L>>(
     operation: &W,
     call: &Call<L>,
@@ -216,7 +215,7 @@ async fn attempt<L: Listener, W: Write<L>>(
         .hold(operation.apply(call, transaction.as_ref()))
         .await??;
     if let Some(claim) = claim {
-        // Fails where the claim was lost to somebody else meanwhile, and with it the whole transaction.
+        // Fails if another request has taken over the claim; then the whole transaction fails.
         deadline
             .hold(transaction.complete(claim, &reply.to_remembered()))
             .await??;
@@ -225,7 +224,7 @@ async fn attempt<L: Listener, W: Write<L>>(
     Ok(reply)
 }
 
-/// Gives a claim back, also where nobody waits for it any more. A claim that cannot be given back runs out by itself.
+/// Releases a claim, even if the client is gone. A claim that cannot be released expires with its lease.
 async fn release<L: Listener>(state: &Arc<L>, claim: &Claim, deadline: Deadline) {
     let ports = state.ports();
     let (claims, claim) = (Arc::clone(ports.claims), claim.clone());

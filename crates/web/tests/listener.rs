@@ -1,4 +1,4 @@
-//! A real listener made of this crate's parts: what bodies, panics and closing look like on the wire.
+//! A real listener made of this crate's parts: bodies, panics and closed connections on the wire.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -42,7 +42,7 @@ async fn handle(request: &HttpRequest, mut payload: routes::Payload, trace_id: &
     }
 }
 
-/// Starts a listener and gives a connection to it.
+/// Starts a listener and connects to it.
 async fn connect() -> TcpStream {
     let server = HttpServer::new(|| App::new().default_service(routes::to(answer))).workers(1);
     let server = server.disable_signals().bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! Tests of whose request it is.
+//! Tests of the client's address.
 
 use actix_web::http::header::{HeaderName, HeaderValue};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// The client behind 10.0.0.1, where 10.0.0.0/8 and one IPv6 host are trusted.
+/// The client behind 10.0.0.1, with 10.0.0.0/8 and one IPv6 host trusted.
 fn behind(lines: &[(&'static str, &str)]) -> IpAddr {
     proxies(&["10.0.0.0/8", "2001:db8::5"])
         .client(ip("10.0.0.1"), &headers(lines))
@@ -135,7 +135,7 @@ fn several_proxies_may_speak_in_several_lines() {
         ),
     ];
     assert_eq!(behind(&lines), ip("2001:db8::9"));
-    // Nobody is left to be believed but proxies: the farthest of them it is.
+    // Every hop is a trusted proxy, so the farthest one counts as the client.
     assert_eq!(behind(&lines[1..]), ip("2001:db8::5"));
     let ipv6 = proxies(&["2001:db8:ffff::/48"]);
     let given = headers(&[(XFF, "2001:db8:1::7, 2001:db8:ffff::2")]);
@@ -143,7 +143,7 @@ fn several_proxies_may_speak_in_several_lines() {
         ipv6.client(ip("2001:db8:ffff::1"), &given).address,
         ip("2001:db8:1::7")
     );
-    // The same words of a peer beyond the network are nothing.
+    // The same headers from a peer outside the network are ignored.
     let beyond = ipv6.client(ip("2001:db8:fffe::1"), &given);
     assert_eq!(
         (beyond.address, beyond.untrusted_forwarding),

@@ -1,11 +1,11 @@
-//! Objects: a table of fields, each required, optional or nullable, and nothing else.
+//! Objects: a table of fields, each required, optional or nullable. No other fields are accepted.
 
 use super::place::Place;
 use super::shape::{Shape, wrong_kind};
 use crate::json::{Json, Object};
 use crate::schema::{self, Node};
 
-/// An object with these fields and no others. Its value is the tuple of theirs; [`Shape::map`] makes a struct of it.
+/// An object with exactly these fields. Its value is the tuple of their values; [`Shape::map`] turns it into a struct.
 pub const fn object<F: FieldSet>(fields: F) -> ObjectShape<F> {
     ObjectShape { fields, some: false }
 }
@@ -17,7 +17,7 @@ pub struct ObjectShape<F> {
 }
 
 impl<F: FieldSet> ObjectShape<F> {
-    /// The object may not be empty: `{}` is refused as a whole (D112).
+    /// The object may not be empty: `{}` is one violation without a path (D112).
     #[must_use]
     pub fn not_empty(self) -> Self {
         Self { some: true, ..self }
@@ -31,7 +31,7 @@ impl<F: FieldSet> Shape for ObjectShape<F> {
         format!("an object with {}", quoted(self.fields.names()))
     }
 
-    /// Requests have these members and no others.
+    /// Requests may have no other members.
     fn schema(&self) -> Node {
         let members = self.fields.members();
         let required: Vec<_> = members
@@ -83,41 +83,39 @@ pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     list
 }
 
-/// One line of a table of fields.
+/// An entry in a table of fields.
 pub trait Field {
-    /// What it gives: the shape's value, or an `Option` of it.
+    /// The shape's value, or an `Option` of it.
     type Value;
 
-    /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Whether it must be there.
     fn is_required(&self) -> bool;
 
     fn schema(&self) -> Node;
 
-    /// Takes the field out of `object`; `place` is the object's.
+    /// Removes the field from `object` and decodes it; `place` is the object's.
     fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Value>;
 }
 
-/// A field that must be there and not be `null`.
+/// A field that must be present and not `null`.
 pub const fn required<S: Shape>(name: &'static str, shape: S) -> Required<S> {
     Required { name, shape }
 }
 
-/// A field that may be absent, which gives `None`, but not `null`.
+/// A field that may be absent, which decodes to `None`, but not `null`.
 pub const fn optional<S: Shape>(name: &'static str, shape: S) -> Optional<S> {
     let null = Null::Refused;
     Optional { name, shape, null }
 }
 
-/// A field that may be absent or `null`, both of which give `None`.
+/// A field that may be absent or `null`; both decode to `None`.
 pub const fn nullable<S: Shape>(name: &'static str, shape: S) -> Optional<S> {
     let null = Null::Absent;
     Optional { name, shape, null }
 }
 
-/// A field that may be absent, which gives `None`, or `null`, which means `of_null`.
+/// A field that may be absent, which decodes to `None`, or `null`, which decodes to `of_null`.
 pub const fn resettable<S: Shape<Value: Clone>>(
     name: &'static str,
     shape: S,
@@ -140,7 +138,7 @@ pub struct Optional<S: Shape> {
     null: Null<S::Value>,
 }
 
-/// What `null` is to a field that may be absent.
+/// What `null` decodes to in a field that may be absent.
 enum Null<V> {
     Refused,
     Absent,
@@ -204,18 +202,17 @@ impl<S: Shape<Value: Clone>> Field for Optional<S> {
     }
 }
 
-/// A whole table of fields: a tuple of up to twelve, in the contract's order.
+/// A table of fields: a tuple of up to twelve, in the contract's order.
 pub trait FieldSet {
-    /// The tuple of the fields' values.
     type Values;
 
-    /// The names, in their order.
+    /// The names, in order.
     fn names(&self) -> Vec<&'static str>;
 
-    /// Name, whether it must be there, and schema of each, in their order.
+    /// Name, whether it is required, and schema of each field, in order.
     fn members(&self) -> Vec<(&'static str, bool, Node)>;
 
-    /// Reads every field, whatever is wrong with those before it.
+    /// Decodes every field, even after a violation in an earlier one.
     fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Values>;
 }
 

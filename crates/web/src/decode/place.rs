@@ -1,11 +1,11 @@
-//! Where in a body a value stands, and how to refuse it there.
+//! The place of a value in a body, and how to record a violation there.
 
 use std::fmt;
 
 use crate::problem::Entry;
 use crate::violations::{Message, Violations};
 
-/// A place in a body: knows its path (written out only when something is wrong there) and where violations go.
+/// A place in a body. It knows its path, formatted only for a violation, and the list of violations.
 pub struct Place<'a> {
     path: Path<'a>,
     violations: &'a mut Violations,
@@ -36,17 +36,17 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The field of this name, within an object that stands here.
+    /// The field with this name, in the object at this place.
     pub fn field<'b>(&'b mut self, name: &'b str) -> Place<'b> {
         self.inner(Step::Name(name))
     }
 
-    /// The element of this index, within an array that stands here.
+    /// The element at this index, in the array at this place.
     pub fn element(&mut self, index: usize) -> Place<'_> {
         self.inner(Step::Index(index))
     }
 
-    /// Records that what stands here is wrong. Returns nothing, so that a reader can end with it.
+    /// Records a violation at this place. Returns `None`, so that a reader can end with it.
     pub fn refuse<T>(&mut self, message: impl Into<Message>) -> Option<T> {
         let entry = Entry::whole(message);
         self.violations.push(match self.path.step {
@@ -56,7 +56,7 @@ impl<'a> Place<'a> {
         None
     }
 
-    /// Records that nothing should stand here; reported after everything else.
+    /// Records an unknown field at this place; reported after all other violations.
     pub(super) fn refuse_unknown(&mut self, message: impl FnOnce() -> String) {
         let path = &self.path;
         self.violations

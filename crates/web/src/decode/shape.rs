@@ -1,5 +1,5 @@
-//! What a value must look like, the shapes that there are, and the ways to make one of another. A shape decodes and tells its
-//! schema, so that the document cannot differ from what is read.
+//! The shapes that values can have, and the ways to combine them. A shape both decodes a value and describes its schema, so that the
+//! document always matches the decoder.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -12,26 +12,25 @@ use crate::json::Json;
 use crate::schema::{self, Node, string};
 use crate::timestamps;
 
-/// What a JSON value must look like, and what it becomes.
+/// What a JSON value must look like, and what it decodes to.
 ///
-/// `null` never reaches a shape as a field's value: [`required`](super::required) and
-/// [`optional`](super::optional) refuse it, [`nullable`](super::nullable) makes it nothing, and to
-/// [`resettable`](super::resettable) it is a value of its own.
+/// `null` never reaches a shape as a field's value: [`required`](super::required) and [`optional`](super::optional) refuse it,
+/// [`nullable`](super::nullable) decodes it to `None`, and [`resettable`](super::resettable) gives it a value.
 pub trait Shape {
-    /// What a good value becomes.
+    /// The decoded value.
     type Value;
 
-    /// A noun phrase that fits "send …" and "must be …": "an integer from 0 to 10".
+    /// A noun phrase that fits "send …" and "must be …", such as "an integer from 0 to 10".
     fn expected(&self) -> String;
 
-    /// The schema: whatever it does not admit is refused. What it admits may be refused by rules that no schema tells; they
-    /// are said by [`Shape::saying`].
+    /// The schema: a value that does not match it is refused. A matching value may still break a rule that no schema can express;
+    /// [`Shape::saying`] describes such rules.
     fn schema(&self) -> Node;
 
-    /// Reads a value; where it is wrong, every violation is recorded at its place and nothing returned.
+    /// Decodes a value. If it is wrong, records every violation at its place and returns `None`.
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<Self::Value>;
 
-    /// The same shape with more about its schema.
+    /// The same shape with additions to its schema.
     fn saying<F: Fn(Node) -> Node>(self, more: F) -> Saying<Self, F>
     where
         Self: Sized,
@@ -39,7 +38,7 @@ pub trait Shape {
         Saying { shape: self, more }
     }
 
-    /// The shape whose values are those of this one, changed by `change`.
+    /// The same shape with its values converted by `change`.
     fn map<T>(self, change: impl Fn(Self::Value) -> T) -> impl Shape<Value = T>
     where
         Self: Sized,
@@ -47,7 +46,7 @@ pub trait Shape {
         self.refined(move |value, _| Some(change(value)))
     }
 
-    /// The shape whose values also pass `check`. The error is the message, a sentence: "Must be a UUID.".
+    /// The same shape whose values must also pass `check`. Its error is the message, a sentence: "Must be a UUID.".
     fn checked<T, E: Display>(self, check: impl Fn(Self::Value) -> Result<T, E>) -> impl Shape<Value = T>
     where
         Self: Sized,
@@ -57,8 +56,8 @@ pub trait Shape {
         })
     }
 
-    /// The shape whose values also pass `check`, which may refuse them at places inside:
-    /// `place.field("items").element(3).refuse("…")`. It returns nothing exactly when it has refused.
+    /// The same shape whose values must also pass `check`, which may record violations at inner places:
+    /// `place.field("items").element(3).refuse("…")`. It returns `None` if and only if it has recorded one.
     fn refined<T, F: Fn(Self::Value, &mut Place<'_>) -> Option<T>>(self, check: F) -> Refined<Self, F>
     where
         Self: Sized,
@@ -112,17 +111,17 @@ impl<S: Shape, T, F: Fn(S::Value, &mut Place<'_>) -> Option<T>> Shape for Refine
     }
 }
 
-/// Refuses a value of the wrong kind.
+/// Records a violation: the value is of the wrong kind.
 pub(super) fn wrong_kind<T>(shape: &impl Shape, json: &Json, place: &mut Place<'_>) -> Option<T> {
     place.refuse(format!("Must be {}, not {}.", shape.expected(), json.kind()))
 }
 
-/// The integer types that a field can be read into.
+/// The integer types that a field can decode to.
 pub trait IntegerTarget: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display {}
 
 impl<T: TryFrom<i64> + Into<i64> + Copy + PartialOrd + Display> IntegerTarget for T {}
 
-/// A JSON integer of this range, both ends included: `1999.0`, `1e3` and `"5"` are none (D10).
+/// A JSON integer in this range, both ends included. `1999.0`, `1e3` and `"5"` are not integers (D10).
 pub const fn integer<T: IntegerTarget>(range: RangeInclusive<T>) -> Integer<T> {
     Integer { range }
 }
@@ -183,7 +182,7 @@ impl Shape for Boolean {
     }
 }
 
-/// One of `values`, each sent as the string that `name` gives it.
+/// One of `values`, each written as the string that `name` returns for it.
 pub const fn one_of<T: Copy, F: Fn(T) -> &'static str>(values: &'static [T], name: F) -> OneOf<T, F> {
     OneOf { values, name }
 }
@@ -253,7 +252,7 @@ impl Shape for DateTimeShape {
     }
 }
 
-/// Any string; what it must be beyond that is added to it.
+/// Any string; further rules are added to it.
 pub const fn text() -> Text {
     Text {
         length: 0..=usize::MAX,
@@ -267,7 +266,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Its length in characters (Unicode scalar values).
+    /// Limits its length in characters (Unicode scalar values).
     #[must_use]
     pub const fn length(self, length: RangeInclusive<usize>) -> Self {
         Self { length }
@@ -295,7 +294,7 @@ impl Shape for Text {
         let Json::String(text) = json else {
             return wrong_kind(self, &json, place);
         };
-        // A text that is far too long is not counted to its end.
+        // Counting stops once a text is too long.
         let count = text.chars().take(self.length.end().saturating_add(1)).count();
         if self.length.contains(&count) {
             return Some(text);
@@ -304,7 +303,7 @@ impl Shape for Text {
     }
 }
 
-/// An array whose elements all have this shape.
+/// An array whose elements have this shape.
 pub const fn list<S: Shape>(element: S) -> List<S> {
     List {
         element,
@@ -319,7 +318,7 @@ pub struct List<S> {
 }
 
 impl<S: Shape> List<S> {
-    /// Fewer elements are refused, at the array's own path.
+    /// Refuses an array with fewer elements, at the array's path.
     #[must_use]
     pub fn at_least(self, least: usize) -> Self {
         Self {
@@ -328,7 +327,7 @@ impl<S: Shape> List<S> {
         }
     }
 
-    /// More elements are refused, at the array's own path and without looking at them (D124).
+    /// Refuses an array with more elements, at the array's path and without decoding them (D124).
     #[must_use]
     pub fn at_most(self, most: usize) -> Self {
         Self {
@@ -386,7 +385,7 @@ impl<S: Shape> List<S> {
     }
 }
 
-/// "4 to 64 characters", "at least 1 element"; nothing where any number will do.
+/// "4 to 64 characters", "at least 1 element"; `None` if any count is allowed.
 fn counted(range: &RangeInclusive<usize>, noun: &str) -> Option<String> {
     let (count, last) = match (*range.start(), *range.end()) {
         (0, usize::MAX) => return None,
@@ -398,7 +397,7 @@ fn counted(range: &RangeInclusive<usize>, noun: &str) -> Option<String> {
     Some(format!("{count} {noun}{}", if last == 1 { "" } else { "s" }))
 }
 
-/// A keyword for a bound, where there is one.
+/// Adds the keyword for a bound, if there is one.
 fn bounded(schema: Node, keyword: &str, bound: usize, none: usize) -> Node {
     match i64::try_from(bound) {
         Ok(number) if bound != none => schema.with(keyword, number),

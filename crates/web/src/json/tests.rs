@@ -136,7 +136,7 @@ fn a_refusal_is_one_entry_without_a_path() {
     assert!(entries.iter().all(|entry| entry.path().is_none()));
 }
 
-/// What the tree should be, from what `serde_json` makes of the same text; only without floats.
+/// Whether our tree equals that of `serde_json` for the same text; for texts without floats.
 fn same(ours: &Json, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Json::Null, Value::Null) => true,
@@ -170,7 +170,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Text that is JSON by and large: its characters, drawn often enough to make objects, and any others.
+/// Random text close to JSON: its characters, drawn often enough to form objects, and any others.
 fn scribbles() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => prop::sample::select(vec![

@@ -1,4 +1,4 @@
-//! The pipeline over a small listener: the order of its checks, keys, failures, lost COMMITs, deadlines, clients that go away.
+//! The pipeline over a small listener: order of checks, keys, failures, lost COMMITs, deadlines, clients that disconnect.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -34,11 +34,11 @@ use crate::violations::Violations;
 #[derive(Clone, Default)]
 struct Store {
     claimed: Option<Claimed>,
-    /// The claim's answer is lost.
+    /// The answer to the claim is lost.
     claim_fails: bool,
-    /// What stands in the row after a lost COMMIT; an error where it cannot be read.
+    /// The row after a lost COMMIT; an error if it cannot be read.
     outcome: Option<Result<Option<Remembered>, ()>>,
-    /// How COMMITs end, one after the other; well when there are no more.
+    /// The results of COMMITs, in order; once they are used up, COMMITs succeed.
     commits: Arc<Mutex<Vec<CommitError>>>,
     lost_claim: bool,
     silent: bool,
@@ -128,7 +128,6 @@ impl UnitOfWork for Store {
     }
 }
 
-/// The listener.
 struct Shop {
     store: Store,
     claims: Arc<dyn IdempotencyClaims>,
@@ -200,7 +199,7 @@ impl Listener for Shop {
     }
 }
 
-/// What an operation comes to, by the id in the path: a number is a thing that is there.
+/// The result of an operation, by the id in the path: a number is an existing thing.
 async fn act(store: &Store, id: &str) -> Result<Reply, Error> {
     match id {
         "panicking" => panic!("asked to"),
@@ -303,7 +302,7 @@ async fn respond(store: &Store, request: TestRequest) -> ServiceResponse {
     call_service(&app, request.to_request()).await
 }
 
-/// Status, and the code of the first error.
+/// The status, and the code of the first error.
 async fn send(store: &Store, request: TestRequest) -> (u16, String) {
     let response = respond(store, request).await;
     assert!(response.headers().contains_key("x-finished"));
@@ -552,7 +551,7 @@ async fn a_client_that_goes_away_stops_nothing_that_writes() {
         ..Store::default()
     };
     let answering = respond(&store, post("1"));
-    // Dropped where it first waits, which is for the task.
+    // Dropped at its first await, which waits for the task.
     drop(tokio::time::timeout(Duration::ZERO, answering).await);
     for _ in 0..100 {
         if store.calls().last() == Some(&"commit") {

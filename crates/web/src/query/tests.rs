@@ -13,7 +13,7 @@ const NAMES: [Parameter; 5] = [
 ];
 const TABLE: &[&str] = &["id", "title", "price", "stock"];
 
-/// Paths of what is wrong.
+/// The paths of the violations.
 fn wrong(raw: &str) -> Vec<String> {
     let all = read(raw, &NAMES, |q| {
         q.date_time("updated_after");
