@@ -24,7 +24,7 @@ pub(crate) use metadata::{METADATA_PATH, metadata};
 #[cfg(test)]
 pub(crate) use {metadata::document as metadata_document, token::GrantType};
 
-/// What there is under `/oauth`.
+/// The endpoints under `/oauth`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Endpoint {
     Authorize,
@@ -39,7 +39,7 @@ impl Endpoint {
         Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
     }
 
-    /// The contract's method.
+    /// The method of the endpoint in the contract.
     const fn method(self) -> &'static str {
         match self {
             Self::Authorize => "GET",
@@ -47,7 +47,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a request with this method is for it: HEAD stands for GET (D5).
+    /// Whether the endpoint accepts this method: HEAD counts as GET (D5).
     fn takes(self, method: &Method) -> bool {
         method == self.method() || (*method == Method::HEAD && self.method() == "GET")
     }
@@ -61,14 +61,13 @@ impl Endpoint {
     }
 }
 
-/// Every endpoint as a test can walk it: method and path.
+/// Method and path of every endpoint, for tests.
 pub fn endpoints() -> impl Iterator<Item = (&'static str, &'static str)> {
     Endpoint::ALL
         .into_iter()
         .map(|endpoint| (endpoint.method(), endpoint.path()))
 }
 
-/// Answers a request under `/oauth`.
 pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer {
     let endpoint = Endpoint::at(request.path());
     let route = endpoint.map_or("-", Endpoint::path);
@@ -88,7 +87,7 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
     request.end(response, route, closes)
 }
 
-/// Everything under `/oauth` that is no endpoint is answered alike (D87).
+/// Any path under `/oauth` that is not an endpoint gets the same 404 (D87).
 async fn dispatch(
     public: &Arc<Public>,
     request: &mut Request,

@@ -1,7 +1,7 @@
-//! The public listener: `/v1`, `/oauth`, the metadata that clients discover them by, and the OpenAPI document.
+//! The public listener: `/v1`, `/oauth`, the authorization server metadata, and the OpenAPI document.
 //!
-//! Every request comes in through one service ([`configure`]) and is answered by one of three parts: the pipeline of `/v1`
-//! with `policy.rs`, the authorization server under `/oauth`, the two documents; or by a plain 404.
+//! Every request enters through one service ([`configure`]). The `/v1` pipeline with `policy.rs`, the authorization server under `/oauth`,
+//! or one of the two documents answers it; any other path gets a plain 404.
 
 mod authorization_server;
 mod me;
@@ -44,9 +44,9 @@ pub use openapi::openapi;
 pub use routes::TABLE;
 pub use usage::UsageMeter;
 
-/// What the listener works with. Each server thread has its own.
+/// The ports and settings of the listener. Each server thread has its own.
 pub struct Public {
-    /// Opens the transactions of what writes.
+    /// Begins the transactions of writes.
     pub units: Arc<dyn UnitOfWork>,
     /// Looks up tokens and counts requests; one for each server thread.
     pub gate: Arc<dyn Gate>,
@@ -54,11 +54,11 @@ pub struct Public {
     pub offers: Arc<dyn OfferReader>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
-    /// Asks carriers about parcels, within the deadline of a seller's request.
+    /// Looks up parcels at carriers, within the deadline of a seller's request.
     pub carriers: Arc<dyn CarrierLookup>,
-    /// Reads subscriptions to webhooks.
+    /// Reads webhook subscriptions.
     pub subscriptions: Arc<dyn SubscriptionReader>,
-    /// Looks at the hosts of new subscriptions.
+    /// Checks the hosts of new subscriptions.
     pub hosts: Arc<dyn HostCheck>,
     /// Claims idempotency keys.
     pub claims: Arc<dyn IdempotencyClaims>,
@@ -66,58 +66,55 @@ pub struct Public {
     pub applications: Arc<dyn ApplicationReader>,
     /// Issues the tokens of applications; one for each server thread.
     pub client_tokens: Arc<dyn ClientTokens>,
-    /// Tells whose codes and refresh tokens are.
+    /// Finds the owners of codes and refresh tokens.
     pub grants: Arc<dyn GrantReader>,
-    /// Counts calls of the OAuth endpoints; one for each server thread.
     pub rates: Arc<dyn RateCounter>,
-    /// Adds up who calls `/v1`; all server threads share it.
+    /// Counts calls of `/v1` by caller; shared by all server threads.
     pub usage: UsageMeter,
-    /// Seals the cursors of lists and requests for consent.
+    /// Seals list cursors and consent requests.
     pub sealer: Arc<dyn Sealer>,
-    /// Makes ids and secrets.
+    /// Generates ids and secrets.
     pub randomness: Arc<dyn Randomness>,
-    /// Carries what writes past the end of its request.
+    /// Runs writes beyond the end of their request.
     pub tasks: Tasks,
-    /// What the operator has chosen.
     pub settings: Arc<HttpSettings>,
 }
 
-/// What the operator chooses about the listener.
+/// The configuration of the listener.
 pub struct HttpSettings {
-    /// The origin that clients use, and the OAuth issuer; without a trailing slash.
+    /// The public origin and OAuth issuer, without a trailing slash.
     pub public_url: String,
-    /// Names the service in `WWW-Authenticate`.
+    /// The realm in `WWW-Authenticate`.
     pub realm: String,
-    /// Requests a minute of an application that has no limit of its own; told where nothing was counted.
+    /// Requests per minute of an application without its own limit; also shown in responses to requests that were not counted.
     pub default_rate_limit: NonZeroU32,
-    /// How long an access token is valid (contract: 12 hours).
+    /// The lifetime of an access token (contract: 12 hours).
     pub access_token_ttl: TimeDelta,
-    /// How long a refresh token is valid (contract: 90 days).
+    /// The lifetime of a refresh token (contract: 90 days).
     pub refresh_token_ttl: TimeDelta,
-    /// Calls of `/oauth/token` and `/oauth/revoke` a minute from one address (contract: 30).
+    /// Calls of `/oauth/token` and `/oauth/revoke` per minute from one address (contract: 30).
     pub token_limit_per_ip: u32,
-    /// Authenticated calls of `/oauth/token` and `/oauth/revoke` a minute of one client (contract: 60).
+    /// Authenticated calls of `/oauth/token` and `/oauth/revoke` per minute by one client (contract: 60).
     pub token_limit_per_client: u32,
-    /// Calls of `/oauth/authorize` a minute from one address (60).
+    /// Calls of `/oauth/authorize` per minute from one address (60).
     pub authorize_limit_per_ip: u32,
-    /// Where developers read about the service, told in the metadata.
+    /// The address of the documentation, in the metadata.
     pub docs_url: String,
-    /// The proxies whose `X-Forwarded-For` is believed.
+    /// The proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Where webhooks may go.
+    /// The addresses that webhooks may be sent to.
     pub addresses: AddressPolicy,
-    /// How long a client may take to send a body.
+    /// The time limit for a client to send a body.
     pub body_timeout: Duration,
-    /// How long a claim on an idempotency key holds when nobody gives it back (contract's decision: 60 s). To be longer than
-    /// any request with a key can take, which is about 30 s; where it is not, a request may find its claim lost, and then
-    /// changes nothing.
+    /// The lease of a claim on an idempotency key: a claim that is not released expires after this time (contract's decision: 60 s). It
+    /// must be longer than the longest request with a key, about 30 s; otherwise a request may lose its claim and then changes nothing.
     pub idempotency_lease: Duration,
-    /// The time of this process: for the end of a window in which nothing was counted.
+    /// The process clock, for the end of the window in responses to requests that were not counted.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Serves the whole listener; call it once for each server thread. Services that are registered beside it, such as the
-/// panel's, come first: this one takes every request that nobody else does.
+/// Serves the whole listener; call it once per server thread. Register other services, such as the panel, first: this one takes every
+/// remaining request.
 pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let settings = &state.settings;

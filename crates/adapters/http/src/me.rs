@@ -15,7 +15,7 @@ use crate::Public;
 use crate::page;
 use crate::view::{example, part, prose, view};
 
-/// Tells a client whose token it holds and what it may do with it.
+/// Returns the seller of a token and what the token allows.
 pub(crate) struct ReadMe {
     fields: Selection,
 }

@@ -1,4 +1,4 @@
-//! Offers: read, listed, changed.
+//! Operations on offers: read, list, change.
 
 use actix_web::http::{Method, StatusCode};
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
@@ -96,7 +96,7 @@ impl Read<Public> for ReadOffer {
     }
 }
 
-/// Reads a page of the seller's offers, newest first.
+/// Lists a page of the seller's offers, newest first.
 pub(crate) struct ListOffers {
     filter: OfferFilter,
     wanted: Wanted,
@@ -145,7 +145,7 @@ impl Read<Public> for ListOffers {
     }
 }
 
-/// Changes price, stock or status of one of the seller's offers, all that is sent or nothing.
+/// Changes price, stock or status of one of the seller's offers: all that is sent, or nothing.
 pub(crate) struct PatchOffer {
     id: OfferId,
     patch: OfferPatch,

@@ -1,8 +1,8 @@
 //! The OpenAPI document (3.1) of the public listener.
 //!
-//! `/v1` is made of the declarations that route and decode: a field that is served has its schema beside it, a body is told
-//! by the shape that reads it, and an error's example is the error as it is answered. What is the same for every program
-//! stands in `openapi/*.json` and is held to the code by tests: the authorization server, webhooks, headers, security.
+//! The part for `/v1` is generated from the declarations that route and decode: each served field declares its schema, the shape that
+//! decodes a body describes it, and the example of an error is the real response. The fixed parts are in `openapi/*.json`, checked against
+//! the code by tests: authorization server, webhooks, headers, security.
 
 mod errors;
 #[cfg(test)]
@@ -24,10 +24,10 @@ use crate::routes::TABLE;
 use crate::view::prose;
 use errors::Errors;
 
-/// Where the document is.
+/// The path of the document.
 pub(crate) const PATH: &str = "/openapi.json";
 
-/// How long the document may be kept: it changes with the program alone.
+/// How long clients may cache the document: it changes only with the program.
 const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 /// The headers of every response of `/v1`.
@@ -44,18 +44,17 @@ const HEADERS: [&str; 10] = [
     "Link",
 ];
 
-/// The document as JSON over many lines, for the origin that clients use (without a trailing slash) and the address where
-/// developers read on.
+/// The document as indented JSON, for the public origin (without a trailing slash) and the address of the documentation.
 pub fn openapi(public_url: &str, docs_url: &str) -> String {
     format!("{:#}\n", document(TABLE, public_url, docs_url).0)
 }
 
-/// The document as it is served.
+/// The document as served, on one line.
 pub(crate) fn served(public_url: &str, docs_url: &str) -> Bytes {
     document(TABLE, public_url, docs_url).0.to_string().into()
 }
 
-/// Answers a request for the document; nobody needs a token for it.
+/// Answers a request for the document, without a token.
 pub(crate) fn answer(document: &Bytes, request: Request) -> Answer {
     request.answer_document(PATH, |trace_id| {
         let mut response = response::json(StatusCode::OK, document.clone(), trace_id);
@@ -64,7 +63,7 @@ pub(crate) fn answer(document: &Bytes, request: Request) -> Answer {
     })
 }
 
-/// The document of these operations, and the names that it gives to two different schemas.
+/// The document of these operations, and the names of schemas that clash.
 pub(crate) fn document(table: &[Route<Public>], public_url: &str, docs_url: &str) -> (Node, Vec<String>) {
     let fixed = |text: &str| {
         let text = text.replace("{public_url}", public_url);
@@ -192,7 +191,7 @@ fn query(parameter: &Parameter, route: &Route<Public>, docs: &Docs) -> Node {
     ])
 }
 
-/// The names that can be chosen, separated by commas.
+/// The schema of a selection: field names, separated by commas.
 fn fields(names: &[&str]) -> Node {
     let one = format!("({})", names.join("|"));
     let some: Vec<_> = names.iter().take(3).copied().collect();
@@ -216,7 +215,7 @@ fn success(route: &Route<Public>, docs: &Docs) -> Node {
     }
 }
 
-/// The headers of every response of `/v1`, and these, each under its name on the wire and the name of its component.
+/// The headers of every response of `/v1` plus `more`, each as its name on the wire and the name of its component.
 fn headers(more: &[(&str, &str)]) -> Node {
     let every = HEADERS.into_iter().map(|name| (name, name));
     every
@@ -234,7 +233,7 @@ fn content(body: &JsonBody) -> Node {
     json((body.schema)(), Node::of([("example", example)]))
 }
 
-/// The content of a body that is JSON.
+/// The content object of a JSON body.
 fn json(schema: Node, examples: Node) -> Node {
     Node::of([(
         "application/json",

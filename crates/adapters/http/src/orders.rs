@@ -1,4 +1,4 @@
-//! Orders as one seller sees them: read, listed.
+//! Operations on orders as one seller sees them: read, list.
 
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
@@ -20,7 +20,7 @@ use crate::offers::MoneyView;
 use crate::page::{self, List, Wanted};
 use crate::view::{example, examples, part, prose, view};
 
-/// Reads the seller's part of an order, named by id or number; a test order too.
+/// Reads the seller's part of an order by id or number, including test orders.
 pub(crate) struct ReadOrder {
     order: OrderRef,
     fields: Selection,
@@ -53,7 +53,7 @@ impl Read<Public> for ReadOrder {
     }
 }
 
-/// Reads a page of the seller's orders, newest first, without test orders.
+/// Lists a page of the seller's orders, newest first, without test orders.
 pub(crate) struct ListOrders {
     filter: OrderFilter,
     wanted: Wanted,
@@ -105,7 +105,7 @@ impl Read<Public> for ListOrders {
 }
 
 view! {
-    /// A seller's part of an order with the chosen fields.
+    /// A seller's part of an order with the selected fields.
     OrderView of order: SellerOrder, named "Order",
         "An order as far as it is the seller's: of several sellers' items, its own alone."
     {
@@ -159,7 +159,7 @@ fn tracking_status() -> Node {
         .named("TrackingStatus")
 }
 
-/// What is the buyer's own is shown from the payment on.
+/// The buyer's data is shown only once the order is paid.
 fn shown<'a, T>(order: &SellerOrder, personal: Option<&'a T>) -> Option<&'a T> {
     personal.filter(|_| order.shows_buyer())
 }
@@ -242,7 +242,7 @@ part! {
 }
 
 impl<'a> ItemView<'a> {
-    /// An item with the status of its order, since shipping is per order.
+    /// An item with the status of its order, because an order is shipped as a whole.
     fn of(item: &'a OrderItem, status: OrderStatus) -> Self {
         Self {
             id: item.offer.uuid(),

@@ -1,5 +1,4 @@
-//! Pages of a list, and the cursors that lead from one to the next (contract: Pagination). A cursor is a position, sealed,
-//! that opens only for the list it was made for (D18).
+//! Pages of a list and their cursors (contract: Pagination). A cursor is a sealed position that opens only for its own list (D18).
 
 use actix_web::http::StatusCode;
 use base64::Engine;
@@ -19,11 +18,11 @@ use web::schema::{Node, array, object, string};
 
 use crate::Public;
 
-/// What a client is told of a cursor that does not open.
+/// The message for a cursor that does not open.
 const REFUSED: &str =
     "Not a cursor of this list: send a `next` of the same resource and filters, or leave the parameter out.";
 
-/// Its range is said in words, because what lies outside is clamped.
+/// The range is in the description, because values outside it are clamped, not refused.
 pub(crate) const LIMIT: Parameter = Parameter::new("limit", || {
     Node::of([
         ("type", "integer".into()),
@@ -33,10 +32,10 @@ pub(crate) const LIMIT: Parameter = Parameter::new("limit", || {
 
 pub(crate) const AFTER: Parameter = Parameter::new("after", string);
 
-/// Which fields there are, the document adds.
+/// The OpenAPI document adds the names of the fields.
 pub(crate) const FIELDS: Parameter = Parameter::new("fields", string);
 
-/// What the document says of a page.
+/// The schema of a page.
 pub(crate) fn schema(name: &str, item: Node) -> Node {
     let next = string()
         .or_null()
@@ -44,12 +43,12 @@ pub(crate) fn schema(name: &str, item: Node) -> Node {
     object(&[("items", array(item)), ("next", next)]).named(name)
 }
 
-/// The only page of a list of one.
+/// A page with one item and no next page.
 pub(crate) fn example(item: Node) -> Node {
     Node::of([("items", vec![item].into()), ("next", Node::Null)])
 }
 
-/// Which page of a list is wanted.
+/// The requested page of a list.
 pub(crate) struct Wanted {
     pub(crate) after: Option<Keyset>,
     pub(crate) size: PageSize,
@@ -78,8 +77,7 @@ struct Body<V> {
     next: Option<String>,
 }
 
-/// 200 with a page, whose items `show` shows, and the cursor of the one after it. `usual_length` is that of one item, in
-/// bytes.
+/// 200 with a page, its items shown by `show`, and the cursor of the next page. `usual_length` is the length of one item in bytes.
 pub(crate) fn reply<'a, T, V: Serialize>(
     call: &Call<Public>,
     (page, list): (&'a Page<T>, &List),
@@ -93,8 +91,8 @@ pub(crate) fn reply<'a, T, V: Serialize>(
     Reply::json(StatusCode::OK, &Body { items, next }, expected)
 }
 
-/// The list that a cursor belongs to: resource, seller and filters, as bytes. Neither `limit` nor `fields` is part of
-/// it, so that both may change between pages.
+/// Identifies the list of a cursor: resource, seller and filters, as bytes. `limit` and `fields` are not part of it, so both may change
+/// between pages.
 pub(crate) struct List(Vec<u8>);
 
 impl List {
@@ -115,7 +113,7 @@ impl List {
         )
     }
 
-    /// Each part has a fixed length, tells its length or ends the bytes, so that no two lists have the same.
+    /// Each part has a fixed length, a length prefix, or ends the bytes, so different lists have different bytes.
     fn new(
         resource: &str,
         seller: SellerId,
@@ -140,14 +138,14 @@ impl List {
     }
 }
 
-/// The text of a cursor that begins after `position`.
+/// The cursor of the page that begins after `position`.
 fn seal(sealer: &dyn Sealer, list: &List, position: Keyset) -> String {
     let mut plain = position.at.timestamp_micros().to_be_bytes().to_vec();
     plain.extend_from_slice(position.id.as_bytes());
     URL_SAFE_NO_PAD.encode(sealer.seal(Purpose::Cursor, &list.0, &plain))
 }
 
-/// The position in a cursor, if it was made for this list.
+/// The position in a cursor, if it belongs to this list.
 fn open(sealer: &dyn Sealer, list: &List, text: &str) -> Option<Keyset> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let plain = sealer.open(Purpose::Cursor, &list.0, &bytes).ok()?;

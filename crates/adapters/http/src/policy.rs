@@ -1,4 +1,4 @@
-//! What the pipeline checks of a request to `/v1` before its route: `User-Agent`, token and rate limit.
+//! The checks of a `/v1` request before its route: `User-Agent`, token and rate limit.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ use web::{Code, Error, Problem};
 
 use crate::Public;
 
-/// Where an answer holds a secret: the key of one application never gives it to another (D47).
+/// Paths whose answers contain a secret: a key of one application never replays an answer to another (D47).
 const KEYED_BY_APPLICATION: &str = "/v1/webhooks";
 
 const LONGEST_AGENT_NAME: usize = 64;
 
-/// What is known of a request at its end, whichever check was its last.
+/// What is known about a request when its checks end, whichever was the last.
 pub struct ResponseContext {
     limit: RateLimit,
-    /// The seller and the application that the request was counted for.
+    /// The seller and the application that the request counts for.
     counted: Option<(SellerId, ClientId)>,
 }
 
@@ -52,7 +52,7 @@ impl Listener for Public {
         }
     }
 
-    /// A request that is not counted is told nothing of any application, only what a new one would see (D2).
+    /// A request that is not counted gets the limit of a new application and learns nothing about existing ones (D2).
     fn response_context(&self) -> ResponseContext {
         let limit = self.settings.default_rate_limit.get();
         let now = self.settings.clock.now().timestamp();
@@ -127,8 +127,7 @@ impl Listener for Public {
     }
 }
 
-/// Refuses a request without exactly one good `User-Agent`: `<AppName>/<Version>` (contract: Common rules). Two headers are
-/// none (D110).
+/// Requires exactly one valid `User-Agent`: `<AppName>/<Version>` (contract: Common rules). A repeated header counts as missing (D110).
 pub(crate) fn check_user_agent(headers: &HeaderMap) -> Result<(), Problem> {
     let mut given = headers.get_all(USER_AGENT);
     match (given.next(), given.next()) {
@@ -140,8 +139,7 @@ pub(crate) fn check_user_agent(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/[A-Za-z0-9][A-Za-z0-9._-]{0,31}`: without an end anchor, so that one good
-/// character of a version is enough (D110).
+/// `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/[A-Za-z0-9][A-Za-z0-9._-]{0,31}`: no end anchor, so one valid character of a version is enough (D110).
 fn begins_well(text: &[u8]) -> bool {
     let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
     let first = text.first().is_some_and(u8::is_ascii_alphanumeric);
@@ -162,7 +160,7 @@ fn rate_limit(quota: &Quota) -> RateLimit {
     }
 }
 
-/// Whether a quota admits the request, which is counted.
+/// Whether a quota admits the request; also counts the decision.
 pub(crate) fn admits(limit: &'static str, quota: &Quota) -> bool {
     let admits = quota.admits();
     count_decision(limit, if admits { "admitted" } else { "refused" });

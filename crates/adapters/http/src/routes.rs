@@ -1,4 +1,4 @@
-//! The whole of `/v1`: one line for each operation.
+//! All operations of `/v1`, one line for each.
 
 use web::route::Route;
 

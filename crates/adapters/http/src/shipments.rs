@@ -22,18 +22,18 @@ use crate::Public;
 use crate::page;
 use crate::view::{example, examples, prose, view};
 
-/// The most items that can be named (D40).
+/// The most items in a request (D40).
 const MOST_ITEMS: usize = 1_000;
 
-/// Records that the seller has handed a parcel over, which moves the order on and tells the buyer.
+/// Records that the seller has handed over a parcel, advances the order, and notifies the buyer.
 pub(crate) struct ReportShipment {
     report: Report,
-    /// What the carrier says of the parcel, once it was asked.
+    /// The carrier's answer about the parcel, once it was asked.
     sighting: Option<Sighting>,
     fields: Selection,
 }
 
-/// The body.
+/// The request body.
 struct NewShipment {
     carrier: Carrier,
     tracking_number: TrackingNumber,
@@ -134,7 +134,7 @@ fn new_shipment() -> impl Shape<Value = NewShipment> {
     .saying(|schema| schema.named("NewShipment"))
 }
 
-/// Each id once. Whether they are the seller's own is seen when the order is found (D113).
+/// The ids must be distinct. Whether they belong to the seller is checked when the order is read (D113).
 fn item_ids() -> impl Shape<Value = Vec<String>> {
     let seen = RefCell::new(HashSet::new());
     let id = text().refined(move |id, place| {
@@ -176,14 +176,14 @@ fn impossible(reason: Reason, own_items: &[OfferId]) -> Entry {
     }
 }
 
-/// A shipment that was just recorded, and the order that it belongs to.
+/// A new shipment and its order.
 struct Recorded {
     order: SellerOrder,
     parcel: Parcel,
 }
 
 view! {
-    /// A shipment with the chosen fields. Its items are all that the seller has in the order (D40).
+    /// A shipment with the selected fields. It has all of the seller's items in the order (D40).
     ShipmentView of recorded: Recorded, named "Shipment", "A parcel that the seller has handed over." {
         "id": uuid() => recorded.parcel.id.uuid(),
         "order_id": uuid() => recorded.order.id.uuid(),

@@ -1,5 +1,5 @@
-//! The listener over mocks of the ports: the order of its checks, its documented refusals, and lost COMMITs. All else is held
-//! by `tests/contract`.
+//! Tests of the listener over mocked ports: the order of its checks, its documented refusals, and lost COMMITs. `tests/contract` covers
+//! everything else.
 
 pub(crate) mod fakes;
 mod fixture;

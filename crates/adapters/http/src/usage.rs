@@ -1,23 +1,22 @@
-//! How often applications call, and with what success: gathered here, and taken away from time to time to be kept.
+//! Counts the calls of applications by status in memory; a worker takes the counts from time to time and stores them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use accounts::{UsageCount, UsageKey};
 
-/// Counts of calls that nobody has kept yet. Clones share them; so do all server threads.
+/// Counts of calls that are not stored yet. Clones and all server threads share them.
 ///
-/// There is one entry for each caller and status since the last time, however many calls there are.
+/// There is one entry per caller and status since the last take, however many calls there are.
 #[derive(Clone, Debug, Default)]
 pub struct UsageMeter(Arc<Mutex<HashMap<UsageKey, u32>>>);
 
 impl UsageMeter {
-    /// Counts a call.
     pub fn note(&self, key: UsageKey) {
         self.add(UsageCount { key, calls: 1 });
     }
 
-    /// Takes the counts away.
+    /// Removes and returns the counts.
     pub fn take(&self) -> Vec<UsageCount> {
         let counts = std::mem::take(&mut *self.counts());
         counts
@@ -26,7 +25,7 @@ impl UsageMeter {
             .collect()
     }
 
-    /// Puts back what could not be kept.
+    /// Puts back counts that could not be stored.
     pub fn put_back(&self, counts: Vec<UsageCount>) {
         for count in counts {
             self.add(count);
@@ -39,7 +38,7 @@ impl UsageMeter {
         *sum = sum.saturating_add(calls);
     }
 
-    /// No step leaves the counts half-changed, so a panic elsewhere does them no harm.
+    /// No operation leaves the counts half-changed, so a poisoned lock is safe to use.
     fn counts(&self) -> MutexGuard<'_, HashMap<UsageKey, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,8 @@
-//! How a resource is shown: its fields declared once, for the `fields` parameter, the document and the bytes alike.
+//! Views of resources: fields are declared once for the `fields` parameter, the OpenAPI document and the response bytes.
 
-/// Declares the view of a record: a type whose `FIELDS` are the names that `fields` may choose from, in the contract's
-/// order, and whose values write themselves with the chosen ones straight into a serializer. Any field may be left out but `id`
-/// and those named behind `never without`; these are what its schema requires.
+/// Declares the view of a record: a type whose `FIELDS` are the names that `fields` may select, in the contract's order, and whose values
+/// serialise the selected fields directly. Any field may be left out except `id` and those after `never without`; the schema requires only
+/// these.
 macro_rules! view {
     ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty, named $title:literal, $said:literal
         $(, never without $always:literal)* { $($name:literal: $schema:expr => $value:expr,)+ }) => {
@@ -13,20 +13,19 @@ macro_rules! view {
         }
 
         impl<'a> $view<'a> {
-            /// The names of the fields.
             const FIELDS: &'static [&'static str] = &[$($name,)+];
 
-            /// The names of those that come along whichever were chosen.
+            /// The names of the fields that are always included.
             const ALWAYS: &'static [&'static str] = &["id", $($always,)*];
 
-            /// The chosen fields of a record.
+            /// The selected fields of a record.
             const fn new($record: &'a $type, fields: ::web::query::Selection) -> Self {
                 Self { $record, fields }
             }
         }
 
         impl $view<'_> {
-            /// What the document says of it.
+            /// The schema in the OpenAPI document.
             fn schema() -> ::web::schema::Node {
                 let members = [$(($name, $schema),)+];
                 let required = Self::FIELDS.iter().filter(|name| Self::ALWAYS.contains(name));
@@ -53,7 +52,7 @@ macro_rules! view {
     };
 }
 
-/// Declares a part of a view: an object that is always whole.
+/// Declares a part of a view: an object that is always complete.
 macro_rules! part {
     ($(#[$doc:meta])* $part:ident $(<$life:lifetime>)?, named $title:literal, $said:literal
         { $($name:ident: $type:ty = $schema:expr,)+ }) => {
@@ -64,7 +63,7 @@ macro_rules! part {
         }
 
         impl $(<$life>)? $part $(<$life>)? {
-            /// What the document says of it.
+            /// The schema in the OpenAPI document.
             pub(crate) fn schema() -> ::web::schema::Node {
                 let members = [$((stringify!($name), $schema),)+];
                 ::web::schema::object(&members).said($said).named($title)
@@ -75,7 +74,7 @@ macro_rules! part {
 
 pub(crate) use {part, view};
 
-/// Reads an example of the document.
+/// Includes an example of the OpenAPI document.
 macro_rules! example {
     ($name:literal) => {
         || {
@@ -89,14 +88,14 @@ macro_rules! example {
     };
 }
 
-/// The Markdown file of an operation.
+/// Includes the Markdown file of an operation.
 macro_rules! prose {
     ($name:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/", $name, ".md"))
     };
 }
 
-/// The things that all examples are about.
+/// The ids that all examples share.
 pub(crate) mod examples {
     use kernel::OfferId;
 
@@ -104,7 +103,7 @@ pub(crate) mod examples {
     pub(crate) const ORDER: &str = "01936c01-52b7-7f0e-8d6e-6b1a9e24c7d3";
     pub(crate) const WEBHOOK: &str = "01936d10-7a3b-7c4d-8e5f-6a7b8c9d0e1f";
 
-    /// The items of that order.
+    /// The items of the example order.
     pub(crate) fn offers() -> Vec<OfferId> {
         OFFER.parse().into_iter().collect()
     }

@@ -1,4 +1,4 @@
-//! Subscriptions to events and the history of their deliveries.
+//! Webhook subscriptions and the history of their deliveries.
 
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
@@ -24,11 +24,11 @@ use crate::Public;
 use crate::page;
 use crate::view::{example, examples, prose, view};
 
-/// Of a URL (D54).
+/// The longest URL, in characters (D54).
 const MOST_CHARACTERS: i64 = 2048;
 
 view! {
-    /// A subscription with the chosen fields.
+    /// A subscription with the selected fields.
     WebhookView of webhook: Subscription, named "Webhook", "A subscription to events." {
         "id": uuid() => webhook.id.uuid(),
         "url": uri() => webhook.url.as_str(),
@@ -39,7 +39,7 @@ view! {
 }
 
 view! {
-    /// A subscription that was just made, with its secret, which is never shown again.
+    /// A new subscription with its secret, which is never shown again.
     WebhookCreatedView of webhook: NewSubscription, named "WebhookCreated",
         "A subscription that was just made, with its secret.", never without "secret"
     {
@@ -67,7 +67,7 @@ fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
 }
 
 view! {
-    /// A delivery with the chosen fields.
+    /// A delivery with the selected fields.
     DeliveryView of delivery: Delivery, named "WebhookDelivery", "An event on its way to a subscription." {
         "id": uuid().said("What `X-Delivery-Id` says.") => delivery.id.uuid(),
         "event": event() => delivery.event.as_str(),
@@ -85,7 +85,7 @@ view! {
     }
 }
 
-/// Reads the application's subscriptions at the seller, oldest first, all of them (D97).
+/// Lists all of the application's subscriptions at the seller, oldest first (D97).
 pub(crate) struct ListWebhooks {
     fields: Selection,
 }
@@ -138,7 +138,7 @@ fn list_schema() -> Node {
     .named("WebhookList")
 }
 
-/// Subscribes the application to events of the seller, and tells the secret, once.
+/// Subscribes the application to events of the seller, and returns the secret, this once.
 pub(crate) struct CreateWebhook {
     wanted: Wanted,
     fields: Selection,
@@ -210,7 +210,7 @@ fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = Wanted> {
 
 fn problem(refusal: Refusal) -> Problem {
     match refusal {
-        // Why is not told, so that nobody learns names of the service's own network.
+        // The message does not say why, so that it reveals no names of the internal network.
         Refusal::Host => Entry::validation(
             "url",
             "Must have a host that resolves, and to public addresses alone.",
@@ -223,7 +223,7 @@ fn problem(refusal: Refusal) -> Problem {
     }
 }
 
-/// Ends one of the application's subscriptions, and what is pending for it. A body is not looked at (D9).
+/// Deletes one of the application's subscriptions and its pending deliveries. A body is ignored (D9).
 pub(crate) struct DeleteWebhook {
     id: SubscriptionId,
 }
@@ -254,7 +254,7 @@ impl Write<Public> for DeleteWebhook {
     }
 }
 
-/// Reads the last deliveries of one of the application's subscriptions, newest first (D58).
+/// Lists the latest deliveries of one of the application's subscriptions, newest first (D58).
 pub(crate) struct ListDeliveries {
     id: SubscriptionId,
     fields: Selection,

@@ -1,4 +1,4 @@
-//! The files that pages use, embedded. Their names carry a hash of their content, so that browsers may keep them for ever.
+//! The embedded files of the pages. Their names contain a hash of the content, so browsers may cache them forever.
 
 use std::sync::LazyLock;
 
@@ -11,13 +11,13 @@ use web::look;
 
 /// An embedded file.
 pub(crate) struct Asset {
-    /// Its name, hash included.
+    /// The file name, including the hash.
     name: String,
     content: &'static str,
     media_type: HeaderValue,
 }
 
-/// The look of every page.
+/// The style sheet of every page.
 pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     let media_type = HeaderValue::from_static("text/css; charset=utf-8");
     Asset::new("panel", "css", look::STYLE, media_type)
@@ -40,7 +40,7 @@ impl Asset {
         }
     }
 
-    /// Where a page finds it.
+    /// The path of the file.
     pub(crate) fn path(&self) -> String {
         format!("/panel/assets/{}", self.name)
     }

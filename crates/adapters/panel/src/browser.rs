@@ -1,8 +1,8 @@
-//! What a browser is given: cookies with its secret and the language that was chosen, and the headers that tell it what a page
-//! may do, which is nothing but show itself and send its own forms.
+//! Cookies with the browser's secret and the chosen language, and the response headers that restrict a page: it may only display itself and
+//! send its own forms.
 //!
-//! One cookie carries the browser's secret, before signing in as after it: its forms prove by it where they come from, and
-//! while the store has a session under its hash, somebody is signed in. Signing in gives the browser another one.
+//! One cookie holds the browser's secret, before and after signing in. CSRF tokens are derived from it, and the browser is signed in while
+//! the store has a session under its hash. Signing in replaces the secret.
 
 use accounts::SESSION_LIFETIME;
 use actix_web::HttpResponse;
@@ -22,7 +22,7 @@ const LANGUAGE: &str = "seller_panel_language";
 const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 const YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
-/// A year, in seconds.
+/// One year, in seconds.
 const LONG: i64 = 365 * 24 * 3600;
 
 /// The cookies of a request.
@@ -36,12 +36,12 @@ impl<'a> Cookies<'a> {
         Self { headers, https }
     }
 
-    /// The browser's secret, where it has one that can be ours.
+    /// The browser's secret, if it is well-formed.
     pub(crate) fn browser(&self) -> Option<BrowserSecret> {
         BrowserSecret::presented(self.value(BROWSER)?)
     }
 
-    /// The language that was chosen.
+    /// The chosen language.
     pub(crate) fn language(&self) -> Option<Language> {
         Language::parse(self.value(LANGUAGE)?)
     }
@@ -57,25 +57,25 @@ impl<'a> Cookies<'a> {
     }
 }
 
-/// The prefix makes browsers refuse the cookie unless it is `Secure`, of this very host, and for the whole of it.
+/// The `__Host-` prefix makes browsers refuse the cookie unless it is `Secure`, for this exact host, and for path `/`.
 fn full_name(name: &str, https: bool) -> String {
     let prefix = if https { "__Host-" } else { "" };
     format!("{prefix}{name}")
 }
 
-/// Gives the browser a secret: for as long as it runs before signing in, for as long as a session can last after it.
+/// Sets the browser's secret: before signing in as a session cookie, afterwards for the maximum lifetime of a session.
 pub(crate) fn set_browser(headers: &mut HeaderMap, secret: &BrowserSecret, signed_in: bool, https: bool) {
     let age = signed_in.then(|| SESSION_LIFETIME.num_seconds());
     set(headers, (BROWSER, secret.reveal()), age, https);
 }
 
-/// Takes the secret away, and with it whatever scripts of this origin have kept in the browser.
+/// Deletes the secret, and clears whatever scripts of this origin have stored in the browser.
 pub(crate) fn forget_browser(headers: &mut HeaderMap, https: bool) {
     headers.insert(CLEAR_SITE_DATA, HeaderValue::from_static("\"storage\""));
     set(headers, (BROWSER, ""), Some(0), https);
 }
 
-/// Remembers a language.
+/// Sets the cookie of the language.
 pub(crate) fn set_language(headers: &mut HeaderMap, language: Language, https: bool) {
     set(headers, (LANGUAGE, language.code()), Some(LONG), https);
 }
@@ -90,7 +90,7 @@ fn set(headers: &mut HeaderMap, (name, value): (&str, &str), age: Option<i64>, h
     }
 }
 
-/// Sets what every response has; what a page has set for itself stays.
+/// Sets the headers of every response, except those that the page has set itself.
 pub(crate) fn guard(headers: &mut HeaderMap, trace_id: &TraceId, https: bool) {
     headers.insert(X_TRACE_ID, trace_id.to_header_value());
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
@@ -109,8 +109,8 @@ pub(crate) fn guard(headers: &mut HeaderMap, trace_id: &TraceId, https: bool) {
     }
 }
 
-/// Lets the forms of a page lead, by the redirect that answers them, to the origin of this address. Browsers hold a form's
-/// whole way against `form-action`, not only its first step.
+/// Lets the forms of a page lead to the origin of this address by a redirect. Browsers apply `form-action` to every redirect of a form, not
+/// only to its first target.
 pub(crate) fn let_forms_lead_to(response: &mut HttpResponse, address: &str) {
     response
         .headers_mut()
@@ -126,7 +126,7 @@ fn policy(form_target: Option<&str>) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
-/// The origin as a policy can name it. An IPv6 address cannot stand in one (CSP 3 §2.3.1): for it the scheme has to do.
+/// The origin as a policy can name it. A policy cannot contain an IPv6 address (CSP 3 §2.3.1); for one, only the scheme is named.
 fn origin(address: &str) -> Option<String> {
     let url = Url::parse(address).ok()?;
     match url.host()? {

@@ -1,21 +1,21 @@
-//! The fields of a form that was sent.
+//! The fields of a submitted form.
 
 use oauth::BrowserSecret;
 use ring::digest::{Context, SHA256};
 use uuid::Uuid;
 use web::form::Form;
 
-/// The one field that may be there more than once: a checkbox for each scope.
+/// The one field that may be repeated: a checkbox per scope.
 const REPEATABLE: &str = "scopes";
-/// The field with the one-time number.
+/// The field of the one-time number.
 const NUMBER: &str = "form";
 
-/// A form whose fields are there once each, scopes apart.
+/// A form in which only scopes are repeated.
 #[derive(Debug, Default)]
 pub(crate) struct Fields(Form);
 
 impl Fields {
-    /// Takes a form, unless a field is repeated that may not be.
+    /// Wraps a form; `None` if a field is repeated that may not be.
     pub(crate) fn new(form: Form) -> Option<Self> {
         let mut seen = std::collections::HashSet::new();
         let once = form
@@ -24,23 +24,23 @@ impl Fields {
         once.then_some(Self(form))
     }
 
-    /// The value of a field; empty where it is not there.
+    /// The value of a field; empty if it is absent.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.get(name).unwrap_or_default()
     }
 
-    /// A field as its owner.
+    /// The value of a field as an owned string.
     pub(crate) fn text(&self, name: &str) -> String {
         self.get(name).to_owned()
     }
 
-    /// The names of the scopes that were ticked.
+    /// The names of the ticked scopes.
     pub(crate) fn scopes(&self) -> Vec<String> {
         let ticked = self.0.pairs().filter(|(name, _)| *name == REPEATABLE);
         ticked.map(|(_, value)| value.to_owned()).collect()
     }
 
-    /// The lines of a field that are not blank.
+    /// The non-blank lines of a field.
     pub(crate) fn lines(&self, name: &str) -> Vec<String> {
         let lines = self.get(name).lines().map(str::trim);
         lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
@@ -51,12 +51,12 @@ impl Fields {
         self.get(NUMBER).parse().ok()
     }
 
-    /// Stands for everything that the form says, its one-time number included, and for the path that it was sent to.
+    /// A digest of the whole form, including its one-time number, and of the path that it was sent to.
     pub(crate) fn mark(&self, path: &str) -> Uuid {
         let mut digest = Context::new(&SHA256);
         let said = self.0.pairs().flat_map(|(name, value)| [name, value]);
         for part in [path].into_iter().chain(said) {
-            // Lengths keep the parts apart.
+            // Length prefixes separate the parts.
             digest.update(&part.len().to_be_bytes());
             digest.update(part.as_bytes());
         }
@@ -64,7 +64,7 @@ impl Fields {
         Uuid::from_bytes(digest.as_ref().first_chunk().copied().unwrap_or_default())
     }
 
-    /// Whether the form shows that this browser has read it.
+    /// Whether the form has the CSRF token of this browser.
     pub(crate) fn are_of(&self, browser: &BrowserSecret) -> bool {
         browser.has_sent(self.get("csrf"))
     }

@@ -1,4 +1,4 @@
-//! What stands around every page: title, navigation, language, links, and what was done just before.
+//! The frame of every page: title, navigation, language, links, and the notice about a completed action.
 
 use oauth::Scope;
 use web::route::is_under;
@@ -8,7 +8,7 @@ use crate::texts::Texts;
 use crate::visit::{Member, Visit};
 use crate::{PanelSettings, assets};
 
-/// What every template is given.
+/// The data of every template.
 pub(crate) struct Frame {
     pub(crate) t: &'static Texts,
     pub(crate) language: Language,
@@ -17,20 +17,20 @@ pub(crate) struct Frame {
     pub(crate) docs_url: String,
     pub(crate) style: String,
     pub(crate) icon: String,
-    /// Where this page is in the other language.
+    /// The address of this page in the other language.
     pub(crate) switch: String,
     /// The CSRF token of this page's forms.
     pub(crate) csrf: String,
-    /// The name of the business that is signed in; empty when nobody is.
+    /// The name of the signed-in business; empty if nobody is signed in.
     pub(crate) member: String,
-    /// The path and label of each page, and the value of `aria-current`.
+    /// Path, label and value of `aria-current` of each page.
     pub(crate) navigation: Vec<(&'static str, &'static str, &'static str)>,
-    /// What was done just before, after the class that it looks by; empty for nothing.
+    /// The CSS class and the text of the notice; empty for none.
     pub(crate) notice: (&'static str, &'static str),
 }
 
 impl Frame {
-    /// Of a page about a failure: it links nowhere that might not be there, and has no forms.
+    /// The frame of a failure page: it has no forms, and no links to pages that might not exist.
     pub(crate) fn bare(settings: &PanelSettings, language: Language, title: String) -> Self {
         Self {
             t: language.texts(),
@@ -60,7 +60,7 @@ impl Visit {
         }
     }
 
-    /// This page with another language asked for, and without what was said of a deed.
+    /// The address of this page in the other language, without the notice.
     fn in_other_language(&self) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let kept = self.query.pairs();
@@ -71,7 +71,7 @@ impl Visit {
 }
 
 impl Member {
-    /// The frame of a page for somebody who is signed in.
+    /// The frame of a page for a signed-in seller.
     pub(crate) fn frame(&self, title: impl Into<String>) -> Frame {
         let t = &self.texts().frame;
         let pages = [
@@ -94,7 +94,7 @@ impl Member {
     }
 }
 
-/// What is said of a deed. The address carries a word for it, never a text.
+/// The notice for a word. The address contains only the word, never a text.
 fn notice(word: &str, t: &Texts) -> (&'static str, &'static str) {
     match word {
         "saved" => ("notice", t.notices.saved),
@@ -114,7 +114,7 @@ fn notice(word: &str, t: &Texts) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether a scope changes something, or shows buyers' personal data.
+/// Whether a scope allows changes or shows buyers' personal data.
 pub(crate) const fn is_dangerous(scope: Scope) -> bool {
     match scope {
         Scope::OffersWrite

@@ -1,42 +1,41 @@
-//! What is wrong with the fields of a form, for the summary above it and beside each field.
+//! The violations of a form, for the summary above it and beside each field.
 
 use actix_web::http::StatusCode;
 use kernel::Violations;
 
 use crate::texts::Texts;
 
-/// The sentences, each with the field that it is about, in field order; and the status of a page with them.
+/// Messages with their fields, in field order, and the status of the page.
 #[derive(Debug)]
 pub(crate) struct Issues {
     list: Vec<Issue>,
     pub(crate) status: StatusCode,
 }
 
-/// Something that is wrong with a field.
+/// A violation of one field.
 #[derive(Debug)]
 pub(crate) struct Issue {
     pub(crate) field: String,
-    /// What the form calls the field, for the summary; empty where the text says enough.
+    /// The field's label in the form, for the summary; empty if the text is clear without it.
     pub(crate) label: &'static str,
     pub(crate) text: String,
 }
 
 impl Issues {
-    /// Nothing wrong.
     pub(crate) const fn none() -> Self {
         let list = Vec::new();
         let status = StatusCode::OK;
         Self { list, status }
     }
 
-    /// One thing wrong.
+    /// A single violation.
     pub(crate) fn one(field: &str, text: &str) -> Self {
         let mut issues = Self::none();
         issues.add(field, text);
         issues
     }
 
-    /// One thing that is wrong with what there is already.
+    /// A single conflict with existing data.
     pub(crate) fn conflict(field: &str, text: &str) -> Self {
         Self {
             status: StatusCode::CONFLICT,
@@ -44,14 +43,14 @@ impl Issues {
         }
     }
 
-    /// What the domain found, in the words of a language.
+    /// The domain's violations as texts in one language.
     pub(crate) fn of(violations: &Violations, t: &Texts) -> Self {
         let mut issues = Self::none();
         issues.append(violations, t);
         issues
     }
 
-    /// Adds what the domain found. The elements of the list of scopes are not told apart: nobody fills them in by hand.
+    /// Adds the domain's violations. Elements of the list of scopes are not distinguished: nobody fills them in by hand.
     pub(crate) fn append(&mut self, violations: &Violations, t: &Texts) {
         for (path, reason) in violations.iter() {
             let (field, index) = path.split_once('[').unwrap_or((path, ""));
@@ -87,13 +86,13 @@ impl Issues {
         self.list.iter().any(|issue| issue.field == field)
     }
 
-    /// The sentences about a field.
+    /// The texts about a field.
     pub(crate) fn texts<'a>(&'a self, field: &'a str) -> impl Iterator<Item = &'a str> {
         let about = self.list.iter().filter(move |issue| issue.field == field);
         about.map(|issue| issue.text.as_str())
     }
 
-    /// The ids of what describes a field: its hint, where it has one, and what is wrong with it.
+    /// The ids of the elements that describe a field: its hint, if it has one, and its violations.
     pub(crate) fn described(&self, field: &str, has_hint: bool) -> String {
         let hint = has_hint.then(|| format!("{field}-hint"));
         let wrong = self.about(field).then(|| format!("{field}-error"));

@@ -1,10 +1,10 @@
-//! The language of a page: what was chosen, or what the browser prefers.
+//! The language of a page: the chosen one, or the one that the browser prefers.
 
 use actix_web::http::header::{ACCEPT_LANGUAGE, HeaderMap};
 
 use crate::texts::{self, Texts};
 
-/// A language that every text is there in.
+/// The languages of the panel's texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     English,
@@ -22,7 +22,7 @@ impl Language {
         }
     }
 
-    /// Its name, in itself.
+    /// Its name, in the language itself.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::English => "English",
@@ -48,7 +48,7 @@ impl Language {
         Self::ALL.into_iter().find(|language| language.code() == code)
     }
 
-    /// The one that a browser prefers (RFC 9110 §12.5.4); English where it says nothing of ours.
+    /// The language that the browser prefers (RFC 9110 §12.5.4); English if it names neither.
     pub(crate) fn preferred(headers: &HeaderMap) -> Self {
         let mut best = (Self::English, 0.0);
         let values = headers.get_all(ACCEPT_LANGUAGE);
@@ -64,7 +64,7 @@ impl Language {
     }
 }
 
-/// A range of ours with its weight, such as `pl-PL;q=0.8`.
+/// A supported language range with its weight, such as `pl-PL;q=0.8`.
 fn range(text: &str) -> Option<(Language, f32)> {
     let mut parts = text.split(';').map(str::trim);
     let tag = parts.next()?.to_ascii_lowercase();

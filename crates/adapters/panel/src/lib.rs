@@ -1,8 +1,7 @@
-//! The sellers' panel and the screen of consent: plain pages and forms that work without JavaScript, under `/panel` of the
-//! public listener.
+//! The sellers' panel and the consent screen: plain pages and forms that work without JavaScript, under `/panel` of the public listener.
 //!
-//! Every request comes in through one service ([`configure`]); which page it is for, who may see it and whether a form has to
-//! prove where it comes from stands in one table (`routes`), so that no page can forget to ask.
+//! Every request enters through one service ([`configure`]). One table (`routes`) defines every page and who may see it, and every form
+//! needs a CSRF token, so no page can skip a check.
 
 mod assets;
 mod browser;
@@ -36,65 +35,63 @@ use web::front::Front;
 use web::{Tasks, TrustedProxies};
 use webhooks::SubscriptionReader;
 
-/// What the panel works with.
+/// The ports and settings of the panel.
 #[derive(Clone)]
 pub struct Panel {
-    /// Opens the transactions of what changes something.
+    /// Begins the transactions of writes.
     pub units: Arc<dyn UnitOfWork>,
     /// Reads sessions, links, tokens and usage.
     pub panel: Arc<dyn PanelReader>,
-    /// Reads connections.
+    /// Reads connections of sellers to applications.
     pub grants: Arc<dyn GrantReader>,
-    /// Reads subscriptions and deliveries.
+    /// Reads webhook subscriptions and deliveries.
     pub subscriptions: Arc<dyn SubscriptionReader>,
     /// Reads applications.
     pub applications: Arc<dyn ApplicationReader>,
     /// Reads accounts.
     pub sellers: Arc<dyn SellerReader>,
-    /// Counts attempts to sign in.
+    /// Counts sign-in attempts.
     pub rates: Arc<dyn RateCounter>,
     /// Hashes and compares passwords.
     pub passwords: Arc<dyn PasswordHasher>,
-    /// Opens requests for consent, and seals what is shown once.
+    /// Opens consent requests, and seals results that are shown once.
     pub sealer: Arc<dyn Sealer>,
-    /// Makes ids and secrets.
+    /// Generates ids and secrets.
     pub randomness: Arc<dyn Randomness>,
-    /// Carries what writes past the end of its request.
+    /// Runs writes beyond the end of their request.
     pub tasks: Tasks,
-    /// What the operator has chosen.
     pub settings: Arc<PanelSettings>,
 }
 
-/// What the operator chooses about the panel.
+/// The configuration of the panel.
 pub struct PanelSettings {
-    /// The origin that browsers use, and the OAuth issuer; without a trailing slash. Cookies are `Secure` and browsers are told
-    /// to stay with https where it is https.
+    /// The public origin and OAuth issuer, without a trailing slash. If it is https, cookies are `Secure` and browsers are told to use only
+    /// https.
     pub public_url: String,
-    /// What the service is called on every page.
+    /// The name of the service on every page.
     pub service_name: String,
-    /// Where the documentation is read.
+    /// The address of the documentation.
     pub docs_url: String,
-    /// How long a code for the exchange is valid (contract: 10 minutes).
+    /// The lifetime of an authorization code (contract: 10 minutes).
     pub code_ttl: TimeDelta,
-    /// How many attempts to sign in are let through.
+    /// The limits of sign-in attempts.
     pub attempts: AttemptLimits,
-    /// Requests a minute of an application that has no limit of its own.
+    /// Requests per minute of an application without its own limit.
     pub default_rate_limit: NonZeroU32,
-    /// The proxies whose `X-Forwarded-For` is believed.
+    /// The proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// How long a browser may take to send a form.
+    /// The time limit for a browser to send a form.
     pub body_timeout: Duration,
 }
 
 impl PanelSettings {
-    /// Whether browsers reach the panel by https.
+    /// Whether browsers reach the panel over https.
     pub(crate) fn https(&self) -> bool {
         self.public_url.starts_with("https://")
     }
 }
 
-/// Serves `/panel` and all below it; call it once for each server thread, and before the listener that takes every request
-/// that nobody else does.
+/// Serves `/panel` and everything below it; call it once per server thread, before the listener that takes every remaining request.
 pub fn configure(panel: Panel) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let proxies = TrustedProxies::new(panel.settings.trusted_proxies.iter().copied());

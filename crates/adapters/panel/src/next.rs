@@ -1,21 +1,21 @@
-//! Where a seller goes after signing in: a page by its name, or a request for consent by its handle. Never an address, so that
-//! nobody can be sent elsewhere.
+//! The target after signing in: a page by its name, or a consent request by its handle. It is never an address, so nobody can be redirected
+//! to another site.
 
 use web::form::Form;
 use web::route::is_under;
 
-/// Where to.
+/// The target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Next {
     page: Option<Page>,
-    /// The sealed handle of a request for consent.
+    /// The sealed handle of a consent request.
     pub(crate) request: Option<String>,
 }
 
-/// The name and the path of a page.
+/// Name and path of a page.
 type Page = (&'static str, &'static str);
 
-/// The pages that signing in can lead to.
+/// The possible pages after signing in.
 const PAGES: [Page; 6] = [
     ("new-application", "/panel/applications/new"),
     ("applications", "/panel/applications"),
@@ -25,14 +25,14 @@ const PAGES: [Page; 6] = [
     ("account", "/panel/account"),
 ];
 
-/// Where nothing else is named.
+/// The default page.
 const FIRST: &str = "/panel/applications";
 
-/// A handle is base64url, and this is far above what the longest request gives.
+/// In bytes. A handle is base64url, and the longest consent request gives a far shorter one.
 const LONGEST_HANDLE: usize = 8 * 1024;
 
 impl Next {
-    /// The page that was asked for at this path, or that its form stands on.
+    /// The page at this path, or the page with the form that is sent to it.
     pub(crate) fn at(path: &str) -> Self {
         let path = match path {
             "/panel/sign-out-everywhere" => "/panel/account",
@@ -45,7 +45,7 @@ impl Next {
         }
     }
 
-    /// A request for consent.
+    /// A consent request.
     pub(crate) fn consent(handle: &str) -> Self {
         Self {
             page: None,
@@ -53,7 +53,7 @@ impl Next {
         }
     }
 
-    /// What a query or a form names; what is none of ours is left out.
+    /// The target in a query or a form; unknown values are ignored.
     pub(crate) fn of(form: &Form) -> Self {
         let wanted = form.get("next").unwrap_or_default();
         Self {
@@ -67,7 +67,7 @@ impl Next {
         self.page.map_or("", |(name, _)| name)
     }
 
-    /// The address of the page.
+    /// The address of the target.
     pub(crate) fn path(&self) -> String {
         match &self.request {
             Some(handle) => format!("/panel/consent?request={handle}"),
@@ -75,7 +75,7 @@ impl Next {
         }
     }
 
-    /// The address of the page to sign in on that leads there.
+    /// The address of the sign-in page that leads to the target.
     pub(crate) fn sign_in(&self) -> String {
         match (&self.request, self.page) {
             (Some(handle), _) => format!("/panel/sign-in?request={handle}"),

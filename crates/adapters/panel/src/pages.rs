@@ -1,4 +1,4 @@
-//! The pages, and what their answers are made by.
+//! The pages, and helpers for their responses.
 
 pub(crate) mod account;
 pub(crate) mod applications;
@@ -25,7 +25,7 @@ use crate::next::Next;
 use crate::refusal::Refusal;
 use crate::visit::Member;
 
-/// GET `/panel`: leads to the first page.
+/// GET `/panel`: redirects to the first page.
 pub(crate) async fn home(_: Member) -> Result<HttpResponse, Refusal> {
     see_other(&Next::default().path())
 }
@@ -43,7 +43,7 @@ fn ok(template: &impl Template) -> Result<HttpResponse, Refusal> {
     page(StatusCode::OK, template)
 }
 
-/// The way to another page, which the browser asks for with GET (303).
+/// A redirect to another page, which the browser requests with GET (303).
 pub(crate) fn see_other(location: &str) -> Result<HttpResponse, Refusal> {
     let location = HeaderValue::from_str(location).map_err(|error| Refusal::Failed(error.into()))?;
     let mut response = HttpResponse::with_body(StatusCode::SEE_OTHER, BoxBody::new(()));
@@ -51,7 +51,7 @@ pub(crate) fn see_other(location: &str) -> Result<HttpResponse, Refusal> {
     Ok(response)
 }
 
-/// The way to the page at this path, which may have a query, and which says what was done.
+/// A redirect to the page at this path, which may have a query, with the word of the notice to show.
 fn done(word: &str, path: &str) -> Result<HttpResponse, Refusal> {
     let mark = if path.contains('?') { '&' } else { '?' };
     see_other(&format!("{path}{mark}done={word}"))

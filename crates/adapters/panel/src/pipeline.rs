@@ -1,4 +1,4 @@
-//! The way of a request through the panel, in order: head, page, body and CSRF token, session, then the page itself.
+//! The path of a request through the panel, in order: head, page, body and CSRF token, session, then the page itself.
 
 use std::sync::Arc;
 
@@ -22,11 +22,9 @@ use crate::routes::{self, Handler, Route};
 use crate::visit::{Member, Visit};
 use crate::{Panel, assets};
 
-/// The most that a form may have, in bytes: twenty redirect addresses and a description of the greatest length, each byte
-/// written in three.
+/// The largest form, in bytes: twenty redirect addresses and a description of maximum length, with every byte percent-encoded to three.
 const BODY_CAP: usize = 192 * 1024;
 
-/// Answers a request.
 pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
     let (template, found) = routes::find(request.method(), request.path());
     let template = template.unwrap_or("-");
@@ -63,7 +61,7 @@ async fn pass(
         Method::POST => sent(panel, request, presented.as_ref()).await?,
         _ => Fields::default(),
     };
-    // A browser that comes without a secret is given one with the first page.
+    // A browser without a secret gets one with its first page.
     let random = panel.randomness.secret();
     let (browser, fresh) = match presented {
         Some(browser) => (browser, None),
@@ -109,7 +107,7 @@ async fn pass(
     }
 }
 
-/// The form that was sent, by a browser that has read it.
+/// Reads the form, and checks its CSRF token.
 async fn sent(
     panel: &Panel,
     request: &mut Request,
@@ -138,7 +136,7 @@ fn language(request: &HttpRequest, https: bool) -> Language {
         .unwrap_or_else(|| Language::preferred(request.headers()))
 }
 
-/// The language that a link of ours chooses.
+/// The language that a link on our pages selects.
 fn chosen(request: &HttpRequest) -> Option<Language> {
     let mut pairs = request.uri().query()?.split('&');
     Language::parse(pairs.find_map(|pair| pair.strip_prefix("lang="))?)

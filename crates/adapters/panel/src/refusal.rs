@@ -1,4 +1,4 @@
-//! Why a request gets no page of its own, and the page that says so instead.
+//! Reasons why a request gets no page of its own, and the page that is shown instead.
 
 use std::borrow::Cow;
 
@@ -20,32 +20,32 @@ use crate::next::Next;
 use crate::pages;
 use crate::texts::Texts;
 
-/// A request that is refused, or that failed.
+/// A refused or failed request.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// There is no such page, or not for this seller.
+    /// The page does not exist, or not for this seller.
     NotFound,
-    /// Nobody is signed in: the way there leads over the page to sign in on.
+    /// Nobody is signed in. Redirects to the sign-in page, which leads on to `Next`.
     SignIn(Next),
-    /// The form does not show that this browser has read it; most likely it was left open for too long.
+    /// The form has no valid CSRF token; most likely it was open for too long.
     StaleForm,
-    /// The request is none that a page of ours sends.
+    /// None of our pages sends this request.
     Malformed,
-    /// The same, and something of it may still be under way: the connection is closed.
+    /// As `Malformed`, but the client may still be sending: the connection is closed.
     Unreadable,
     /// Too many attempts from this address.
     TooMany(Quota),
-    /// The request for consent cannot be shown or decided.
+    /// The consent request cannot be shown or decided.
     Consent(ConsentRefusal),
-    /// The one-time link cannot be used, or not any more.
+    /// The one-time link is invalid, used or expired.
     DeadLink,
-    /// The form's one-time number was used by a form that said something else. With the path of the page that has a new one.
+    /// The form's one-time number was used with other values. Holds the path of the page with a new number.
     FormUsed(String),
-    /// What was to be shown once was shown, or never was.
+    /// The one-time result was already shown, or never existed.
     ShownBefore,
-    /// As many passwords wait to be compared as may.
+    /// The maximum number of passwords is already waiting to be compared.
     Crowded,
-    /// The store cannot be reached.
+    /// The store is unavailable.
     Unavailable(Cause),
     /// A defect.
     Failed(Cause),
@@ -62,7 +62,7 @@ struct Page<'a> {
 }
 
 impl Refusal {
-    /// Logs the cause, counts what is counted, and gives the answer: for most a page that says what to do.
+    /// Logs the cause, counts the refusal, and makes the response: for most refusals a page that says what to do.
     pub(crate) fn into_response(
         self,
         panel: &Panel,
@@ -127,7 +127,7 @@ impl Refusal {
         (status, title, text.into())
     }
 
-    /// Where the page leads, and what the link is called.
+    /// The target and the label of the page's link.
     fn way_on(&self, t: &Texts) -> (&str, &'static str) {
         match self {
             Self::DeadLink => ("/panel/forgotten-password", t.passwords.forgotten_title),
@@ -136,14 +136,14 @@ impl Refusal {
         }
     }
 
-    /// Whether nobody knows if the change stands.
+    /// Whether it is unknown if the change was committed.
     pub(crate) fn is_unknown(&self) -> bool {
         let Self::Failed(cause) = self else { return false };
         let cause = cause.downcast_ref::<UnitOfWorkError>();
         cause.is_some_and(Repeatable::is_unknown)
     }
 
-    /// Logs a failure of what nobody waits for.
+    /// Logs a failure of background work.
     pub(crate) fn log(&self, trace_id: &TraceId, what: &'static str) {
         let cause = self.cause().map(ToString::to_string).unwrap_or_default();
         tracing::error!(trace_id = trace_id.as_str(), cause, "{what}");

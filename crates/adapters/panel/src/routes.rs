@@ -1,4 +1,4 @@
-//! Every page of the panel: its path, who may see it, and what its forms do.
+//! Every page of the panel: its path, who may see it, and the handlers of its forms.
 
 use actix_web::HttpResponse;
 use actix_web::http::Method;
@@ -14,21 +14,21 @@ use crate::visit::{Member, Visit};
 
 type Answer = LocalBoxFuture<'static, Result<HttpResponse, Refusal>>;
 
-/// What answers a request.
+/// The handler of a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
     /// An embedded file.
     Asset,
     /// A page or form for anybody.
     Open(fn(Visit) -> Answer),
-    /// A page or form for somebody who is signed in.
+    /// A page or form for a signed-in seller.
     Member(fn(Member) -> Answer),
 }
 
-/// A page (GET) or a form (POST), which has always shown that its browser has read it.
+/// A page (GET) or a form (POST). A form always needs a valid CSRF token.
 pub(crate) struct Route {
     pub(crate) method: Method,
-    /// The path, with a name in braces where anything can stand.
+    /// The path, with a name in braces for a variable part.
     pub(crate) template: &'static str,
     pub(crate) handler: Handler,
 }
@@ -63,7 +63,7 @@ macro_rules! member {
     };
 }
 
-/// Every route. Where two fit a request the first is meant.
+/// Every route. If two match a request, the first one wins.
 pub(crate) static TABLE: &[Route] = &[
     page("/panel", member!(home)),
     page("/panel/assets/{name}", Handler::Asset),
@@ -119,16 +119,15 @@ pub(crate) static TABLE: &[Route] = &[
     form("/panel/account", member!(account::change_password)),
 ];
 
-/// Who may ask for a page or send a form.
+/// Who may request a page or send a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody.
     Anybody,
-    /// Who is signed in.
+    /// Signed-in sellers only.
     SignedIn,
 }
 
-/// Every page and form as a test can walk it: method, path, and who may.
+/// Method, path and access of every page and form, for tests.
 pub fn pages() -> impl Iterator<Item = (&'static str, &'static str, Access)> {
     TABLE.iter().map(|route| {
         let access = match route.handler {
@@ -139,7 +138,7 @@ pub fn pages() -> impl Iterator<Item = (&'static str, &'static str, Access)> {
     })
 }
 
-/// The template of a path, and its route with what stands in the braces where the path has the method. HEAD stands for GET.
+/// The template of a path and, if the path has the method, its route and the value of its variable part. HEAD counts as GET.
 pub(crate) fn find(method: &Method, path: &str) -> (Option<&'static str>, Option<(&'static Route, String)>) {
     let method = if *method == Method::HEAD {
         &Method::GET

@@ -1,6 +1,6 @@
-//! What the pages say, each text in both languages beside each other. A text that a language lacks does not compile.
+//! The texts of the pages, in both languages side by side. A text that lacks a language does not compile.
 
-/// Declares the texts by page: each is the English one, then the Polish one. All are strings unless a type is given.
+/// Declares the texts by page, each in English and then in Polish. All are strings unless a type is given.
 macro_rules! texts {
     ($($(#[$doc:meta])* $page:ident: $type:ident {
         $($name:ident $(: $kind:ty)? => $english:expr, $polish:expr;)+
@@ -38,7 +38,7 @@ use webhooks::{Failure, WebhookEvent};
 use crate::language::Language;
 pub(crate) use table::{ENGLISH, POLISH, Texts};
 
-/// A title and what to do about it.
+/// A title, and a text that says what to do.
 pub(crate) type Message = (&'static str, &'static str);
 
 impl Texts {
@@ -49,7 +49,7 @@ impl Texts {
         }
     }
 
-    /// What a scope lets somebody do.
+    /// What a scope permits.
     pub(crate) const fn scope(&self, scope: Scope) -> &'static str {
         self.pick(match scope {
             Scope::OffersRead => ("read your offers", "odczytywać Twoje oferty"),
@@ -118,7 +118,7 @@ impl Texts {
         })
     }
 
-    /// Why a webhook's receiver did not answer. A reason, which is in English, comes after it.
+    /// Why a webhook's receiver did not answer. An English reason follows it.
     pub(crate) const fn failure(&self, failure: &Failure) -> &'static str {
         self.pick(match failure {
             Failure::Dns => (
@@ -151,7 +151,7 @@ impl Texts {
         })
     }
 
-    /// What the status of an answer of the API means.
+    /// The meaning of a response status of the API.
     pub(crate) const fn http_status(&self, status: u16) -> &'static str {
         self.pick(match status {
             200..=299 => ("Successful", "Udane"),
@@ -173,12 +173,12 @@ impl Texts {
         })
     }
 
-    /// A sentence for the reason why the domain refuses a value.
+    /// A sentence for the domain's reason to refuse a value.
     pub(crate) fn reason(&self, reason: &str) -> String {
         reasons::sentence(self.language, reason)
     }
 
-    /// The same, for the redirect address on this line.
+    /// The same for the redirect address on this line.
     pub(crate) fn address(&self, line: usize, reason: &str) -> String {
         let reason = reasons::predicate(self.language, reason);
         format!("{} {line}: {reason}.", self.pick(("Address", "Pozycja")))

@@ -1,5 +1,5 @@
-//! What a page knows of the request that it answers, and how it changes anything: each change is one transaction, in a task
-//! that goes on to its end whether or not the browser waits.
+//! The request that a page answers, and how a page changes anything: each change is one transaction in a task that runs to its end even if
+//! the browser disconnects.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -23,33 +23,33 @@ use crate::language::Language;
 use crate::refusal::Refusal;
 use crate::texts::Texts;
 
-/// A request for a page, or a form that was sent.
+/// A request for a page, or a submitted form.
 pub(crate) struct Visit {
     pub(crate) panel: Arc<Panel>,
     pub(crate) trace_id: TraceId,
-    /// Whom the request comes from, trusted proxies left out.
+    /// The client's address, behind trusted proxies.
     pub(crate) client: IpAddr,
     pub(crate) language: Language,
-    /// The path as it was sent.
+    /// The path as sent.
     pub(crate) path: String,
     pub(crate) query: Form,
-    /// What stands in the path where the route's template has braces; empty where it has none.
+    /// The variable part of the path; empty if the route's template has none.
     pub(crate) parameter: String,
-    /// Whether only the head of the answer is asked for.
+    /// Whether the request is a HEAD request.
     pub(crate) head: bool,
-    /// The browser's secret, made for this request where it had none.
+    /// The browser's secret; new if the browser sent none.
     pub(crate) browser: BrowserSecret,
-    /// What was sent, by a browser that has read the form; nothing with GET.
+    /// The form, after the check of its CSRF token; empty with GET.
     pub(crate) fields: Fields,
 }
 
-/// A request of somebody who is signed in.
+/// A request of a signed-in seller.
 pub(crate) struct Member {
     pub(crate) visit: Visit,
     pub(crate) signed_in: SignedIn,
 }
 
-/// How a use case ends.
+/// The future of a use case.
 type Ended<'t, T, E> = BoxFuture<'t, Result<T, E>>;
 
 impl Visit {
@@ -57,7 +57,7 @@ impl Visit {
         self.language.texts()
     }
 
-    /// Who acts, for the audit log, where nobody is signed in yet.
+    /// The actor for the audit log, while nobody is signed in yet.
     pub(crate) const fn acting_for(&self, seller: SellerId) -> ActingSeller {
         let address = self.client;
         ActingSeller { seller, address }
@@ -68,9 +68,9 @@ impl Visit {
         self.parameter.parse().map_err(|_| Refusal::NotFound)
     }
 
-    /// Runs a use case in a transaction. The outer error is a failure of the store, the inner one the use case's own refusal.
+    /// Runs a use case in a transaction. The outer error is a failure of the store, the inner one the refusal of the use case.
     ///
-    /// It begins at once, also when the returned future is dropped.
+    /// The work starts at once, even if the returned future is dropped.
     pub(crate) fn change<I, T, R, F>(
         &self,
         input: I,
@@ -102,7 +102,7 @@ impl Visit {
         }
     }
 
-    /// The same for a use case that refuses nothing.
+    /// The same for a use case without refusals.
     pub(crate) async fn store<I, T, F>(&self, input: I, run: F) -> Result<T, Refusal>
     where
         I: Send + Sync + 'static,
@@ -120,7 +120,7 @@ impl Visit {
     }
 }
 
-/// A use case with what it is given.
+/// A use case with its input.
 struct Change<I, F, T, R> {
     panel: Arc<Panel>,
     input: I,
@@ -160,7 +160,7 @@ impl Member {
         }
     }
 
-    /// The form that was sent, as one that acts once.
+    /// The submitted form, which takes effect only once.
     pub(crate) fn form(&self) -> Result<SentForm, Refusal> {
         Ok(SentForm {
             session: self.session(),
@@ -169,7 +169,7 @@ impl Member {
         })
     }
 
-    /// Who acts, for the audit log.
+    /// The actor for the audit log.
     pub(crate) const fn acting(&self) -> ActingSeller {
         self.visit.acting_for(self.signed_in.seller.id)
     }

@@ -1,4 +1,4 @@
-//! `GET /oauth/authorize` (RFC 6749 §4.1.1): where a client sends the seller's browser.
+//! `GET /oauth/authorize` (RFC 6749 §4.1.1): clients send the seller's browser here.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -14,11 +14,11 @@ use super::error::{OAuthError, forbid_old_caches, printable};
 use super::limits::{Limit, count};
 use crate::Public;
 
-/// The screen that asks the seller, below the public address.
+/// The path of the consent screen.
 const CONSENT_PATH: &str = "/panel/consent";
 
-/// Sends the browser on to the consent screen, or back to the client with what is wrong with its request. Where nobody knows
-/// whose address to trust, the browser is told itself.
+/// Redirects the browser to the consent screen, or back to the client with an error. If no redirect address can be trusted, the error is
+/// shown in the browser.
 pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpResponse, OAuthError> {
     let deadline = request.deadline();
     let now = count(public, Limit::AuthorizeByAddress(request.client), deadline).await?;
@@ -28,12 +28,12 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let asked = authorize(applications, sealer, public.randomness.as_ref(), &query, now);
     let issuer = &public.settings.public_url;
     let location = match deadline.hold(asked).await? {
-        // Base64url needs no encoding.
+        // Base64url needs no percent-encoding.
         Ok(handle) => format!("{issuer}{CONSENT_PATH}?request={handle}"),
         Err(Failure::Refused(refusal)) => back(refusal, issuer)?,
         Err(Failure::Store(error)) => return Err(error.into()),
     };
-    // Addresses are registered as URIs, and what is added is percent-encoded.
+    // Redirect addresses are registered as URIs, and the added parameters are percent-encoded.
     let location = HeaderValue::try_from(location).map_err(|_| OAuthError::server_error())?;
     let mut response = response::empty(StatusCode::FOUND, &request.trace_id);
     let headers = response.headers_mut();
@@ -42,13 +42,13 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     Ok(response)
 }
 
-/// Keeps the query, with all that it says of a client and its seller, from the next page (RFC 9700 §4.2.4).
+/// Keeps the query, which describes a client and its seller, from the next page (RFC 9700 §4.2.4).
 pub(super) fn forbid_referrers(headers: &mut HeaderMap) {
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }
 
-/// The parameters, decoded as a form's are (RFC 6749 §4.1.1). A value that cannot be decoded counts as omitted: for each
-/// parameter that is refused in its own turn.
+/// The parameters, decoded like a form (RFC 6749 §4.1.1). A value that cannot be decoded counts as omitted; the check of its parameter
+/// refuses it later.
 fn read(query: &str) -> AuthorizationQuery {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
@@ -63,7 +63,7 @@ fn read(query: &str) -> AuthorizationQuery {
     )
 }
 
-/// The address that takes a refusal back to the client, named after us (RFC 9207).
+/// The URL that returns a refusal to the client, with our issuer (RFC 9207).
 fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthError> {
     match refusal {
         AuthorizationRefusal::Client(description) => Err(OAuthError::no_such_client(description)),

@@ -1,4 +1,4 @@
-//! The parameters of a call: a form or a JSON object of strings; and who calls (RFC 6749 §2.3, contract: Flows).
+//! The parameters of a call, a form or a JSON object of strings, and client authentication (RFC 6749 §2.3, contract: Flows).
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use oauth::{Application, ApplicationReader, ClientType, InvalidClient, authenticate};
@@ -17,7 +17,7 @@ use crate::HttpSettings;
 /// 16 KiB (D7).
 const BODY_CAP: usize = 16 * 1024;
 
-/// What the body says. It carries secrets, so it cannot be printed.
+/// The parameters in the body. They contain secrets, so the type cannot be printed.
 pub(super) struct Parameters(Source);
 
 enum Source {
@@ -26,7 +26,7 @@ enum Source {
 }
 
 impl Parameters {
-    /// Reads the body by its media type. Whatever is in the URL is left alone: secrets do not belong there.
+    /// Parses the body by its media type. The query is ignored: secrets do not belong in a URL.
     pub(super) async fn read(request: &mut Request, settings: &HttpSettings) -> Result<Self, OAuthError> {
         let limits = BodyLimits {
             cap: BODY_CAP,
@@ -42,7 +42,7 @@ impl Parameters {
         }
     }
 
-    /// The value of a parameter. One without a value counts as omitted (RFC 6749 §3.2).
+    /// The value of a parameter. An empty value counts as omitted (RFC 6749 §3.2).
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let value = match &self.0 {
             Source::Form(form) => form.get(name),
@@ -82,10 +82,10 @@ fn text(json: &Json) -> Option<&str> {
     }
 }
 
-/// What a client says of itself.
+/// The credentials that a client presents.
 struct Presented {
     client_id: String,
-    /// None, or empty, where the client has none.
+    /// `None` or empty if the client has no secret.
     secret: Option<String>,
 }
 
@@ -99,8 +99,8 @@ impl Presented {
     }
 }
 
-/// The application that calls, proved by its secret where it has one. A 401 carries a challenge where the client used
-/// the `Authorization` header (RFC 6749 §5.2).
+/// The calling application, authenticated by its secret if it has one. A 401 carries a challenge if the client used the `Authorization`
+/// header (RFC 6749 §5.2).
 pub(super) async fn authenticated(
     headers: &HeaderMap,
     parameters: &Parameters,
@@ -118,7 +118,7 @@ pub(super) async fn authenticated(
         .map_err(|refusal| challenged(refusal.into()))
 }
 
-/// The same for a grant that only a client with a secret may ask for.
+/// The same, for a grant that may require a client with a secret.
 pub(super) async fn for_grant(
     headers: &HeaderMap,
     parameters: &Parameters,
@@ -134,7 +134,7 @@ pub(super) async fn for_grant(
     Ok(client)
 }
 
-/// A refusal of the client, with a challenge where it used the `Authorization` header.
+/// Adds a challenge to a refusal of the client if it used the `Authorization` header.
 pub(super) fn challenged(headers: &HeaderMap, error: OAuthError) -> OAuthError {
     if headers.contains_key(AUTHORIZATION) {
         error.challenged()

@@ -53,7 +53,7 @@ impl Code {
     }
 }
 
-/// A refusal, and what goes with it.
+/// A refusal, with the headers and the log entry that belong to it.
 #[derive(Debug)]
 pub(super) struct OAuthError(Box<Inner>);
 
@@ -66,7 +66,7 @@ struct Inner {
     allow: Option<&'static str>,
     challenge: bool,
     closes: bool,
-    /// Why it is a 500, where the log has not been told.
+    /// The cause of a 500 that is not logged yet.
     failure: Option<web::Error>,
 }
 
@@ -84,7 +84,7 @@ impl OAuthError {
         }))
     }
 
-    /// 400: the request is not what the endpoint reads.
+    /// 400: the endpoint cannot read the request.
     pub(super) fn invalid_request(description: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::InvalidRequest, description)
     }
@@ -96,12 +96,12 @@ impl OAuthError {
         error
     }
 
-    /// 401: the client has not proved who it is.
+    /// 401: client authentication failed.
     pub(super) fn invalid_client(description: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::InvalidClient, description)
     }
 
-    /// 400 where a client is named that cannot be asked to prove itself: the caller is a browser.
+    /// 400 for an unknown client if the caller is a browser, which cannot authenticate as a client.
     pub(super) fn no_such_client(description: &'static str) -> Self {
         let mut error = Self::invalid_client(description);
         error.0.status = StatusCode::BAD_REQUEST;
@@ -123,7 +123,7 @@ impl OAuthError {
         error
     }
 
-    /// 429 for so many seconds.
+    /// 429; retry after this many seconds.
     pub(super) fn too_many(seconds: u32) -> Self {
         let description = format!("Too many calls of this endpoint. Retry in {seconds} s.");
         let mut error = Self::new(Code::RateLimited, description);
@@ -146,18 +146,17 @@ impl OAuthError {
         error
     }
 
-    /// The same with a challenge where it is a 401: the client has tried HTTP Basic, or some other scheme.
+    /// The same, with a challenge if it is a 401: the client has used HTTP Basic or another scheme.
     pub(super) fn challenged(mut self) -> Self {
         self.0.challenge = self.0.code == Code::InvalidClient;
         self
     }
 
-    /// The value of `error`.
     pub(super) fn code(&self) -> Code {
         self.0.code
     }
 
-    /// Logs the failure behind it, unless that has been done.
+    /// Logs the cause, once.
     pub(super) fn logged(mut self, trace_id: &TraceId, route: &str) -> Self {
         if let Some(failure) = self.0.failure.take() {
             drop(failure.logged(trace_id, route));
@@ -165,12 +164,12 @@ impl OAuthError {
         self
     }
 
-    /// Whether the connection is to be closed.
+    /// Whether to close the connection.
     pub(super) fn closes(&self) -> bool {
         self.0.closes
     }
 
-    /// The body under this trace id.
+    /// The body with this trace id.
     pub(super) fn body(&self, trace_id: &TraceId) -> Vec<u8> {
         #[derive(Serialize)]
         struct Body<'a> {
@@ -184,7 +183,7 @@ impl OAuthError {
             error_description: &printable(&self.0.description),
             trace_id: trace_id.as_str(),
         };
-        // Strings only: this cannot fail to serialise.
+        // Only strings: serialisation cannot fail.
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
@@ -209,13 +208,13 @@ impl OAuthError {
     }
 }
 
-/// `Pragma: no-cache`, which RFC 6749 §5.1 asks for beside `Cache-Control`.
+/// `Pragma: no-cache`, which RFC 6749 §5.1 requires beside `Cache-Control`.
 pub(super) fn forbid_old_caches(headers: &mut HeaderMap) {
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
-/// What may stand in a description (RFC 6749 §5.2), of which a part may be the client's own words, and between the quotes
-/// of a challenge without an escape (RFC 9110 §5.6.4).
+/// Removes characters that a description must not contain (RFC 6749 §5.2), as part of it may come from the client, or that would need an
+/// escape between the quotes of a challenge (RFC 9110 §5.6.4).
 pub(super) fn printable(text: &str) -> String {
     let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
     text.chars().filter(allowed).take(LONGEST_TEXT).collect()
@@ -265,7 +264,7 @@ macro_rules! failures {
     };
 }
 
-// What is in doubt after a lost COMMIT was shown to nobody: the client asks again.
+// After a lost COMMIT no result was shown to the client, so it can safely retry.
 failures!(
     StoreError,
     UnitOfWorkError,

@@ -1,8 +1,8 @@
-//! Pairs of tokens for what clients present.
+//! Issues a token pair for a code or a refresh token.
 //!
-//! Up to its COMMIT the work is dropped when the client goes away, so that nobody's credential is used up for nothing. From
-//! then on it is a task of its own. Where the answer to the COMMIT is lost, it finds out what became of it: a client that
-//! was told of a failure would present the same credential again, and that ends its family.
+//! Before the COMMIT, the work is dropped when the client disconnects, so that no credential is used up in vain. From the COMMIT on, it
+//! runs as a separate task. If the answer to the COMMIT is lost, the task looks the outcome up: a client that got an error would present
+//! the same credential again, and that ends its family.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::error::OAuthError;
 use super::token::{Issued, Presented};
 use crate::Public;
 
-/// A pair in the making. Its secrets are made first, so that it can be asked for by them.
+/// A pair to issue. Its secrets are made first, so that the stored pair can be looked up by them.
 struct Issue {
     public: Arc<Public>,
     presented: Presented,
@@ -31,7 +31,7 @@ struct Issue {
 
 type Refused = Failure<GrantRefusal>;
 
-/// Uses up what is presented and issues the pair.
+/// Consumes the presented credential and issues the pair.
 pub(super) async fn issue(
     public: &Arc<Public>,
     presented: Presented,
@@ -46,7 +46,7 @@ pub(super) async fn issue(
     let ready = issue.ready(deadline).await?;
     let concluded = public.tasks.run(async move {
         let outcome = conclude(issue.public.units.as_ref(), &issue, ready).await;
-        // Logged here, since a client that has gone away leaves nobody behind who would.
+        // Logged here, because no request handler is left to log it once the client has disconnected.
         outcome
             .map(|granted| (issue.pair, granted))
             .map_err(|refused| OAuthError::from(refused).logged(&trace_id, Endpoint::Token.path()))
@@ -62,7 +62,7 @@ pub(super) async fn issue(
 }
 
 impl Issue {
-    /// Does everything but the COMMIT, again where it loses against other work.
+    /// Does everything up to the COMMIT; retries if it loses to other work.
     async fn ready(&self, deadline: Deadline) -> Result<Ready<Granted>, Refused> {
         let attempt = || async {
             let attempt = deadline.hold(self.attempt()).await;

@@ -1,4 +1,4 @@
-//! How often the endpoints may be called (contract: Limits), and against whom a call counts (D67).
+//! Rate limits of the endpoints (contract: Limits), and the subject that a call counts against (D67).
 
 use std::net::IpAddr;
 
@@ -10,18 +10,17 @@ use super::error::OAuthError;
 use crate::Public;
 use crate::policy::{admits, retry_after};
 
-/// What a call counts against.
+/// The limit and subject of a call.
 pub(super) enum Limit {
-    /// `/oauth/token` and `/oauth/revoke`: the address that the call comes from.
+    /// `/oauth/token` and `/oauth/revoke`: the caller's address.
     TokenByAddress(IpAddr),
-    /// `/oauth/token` and `/oauth/revoke`: the client that the call has proved to come from.
+    /// `/oauth/token` and `/oauth/revoke`: the authenticated client.
     TokenByClient(ClientId),
     /// `/oauth/authorize`
     AuthorizeByAddress(IpAddr),
 }
 
-/// Counts a call and refuses it beyond its limit a minute; gives the database's time. A call that could not be counted does
-/// not go on.
+/// Counts a call and refuses it beyond its limit per minute; returns the database's time. A call that cannot be counted is refused.
 pub(super) async fn count(
     public: &Public,
     limit: Limit,

@@ -1,4 +1,4 @@
-//! `/.well-known/oauth-authorization-server`: what clients discover the server by (RFC 8414).
+//! `/.well-known/oauth-authorization-server`: the metadata document of the server (RFC 8414).
 
 use actix_web::http::StatusCode;
 use oauth::Scope;
@@ -10,13 +10,13 @@ use super::Endpoint;
 use super::token::GrantType;
 use crate::Public;
 
-/// Where the document is (RFC 8414 §3).
+/// The path of the document (RFC 8414 §3).
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-authorization-server";
 
-/// How clients prove who they are, at the token endpoint as at revocation (D86).
+/// The client authentication methods, at the token endpoint and at revocation (D86).
 const AUTHENTICATION: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
 
-/// What the server has.
+/// The members of the document.
 #[derive(Serialize)]
 struct Metadata<'a> {
     issuer: &'a str,
@@ -43,7 +43,7 @@ pub(crate) fn metadata(public: &Public, request: Request) -> Answer {
     })
 }
 
-/// The document of a server at this origin.
+/// The document for a server with this origin.
 pub(crate) fn document(issuer: &str, docs_url: &str) -> Vec<u8> {
     let at = |endpoint: Endpoint| format!("{issuer}{}", endpoint.path());
     let metadata = Metadata {
@@ -61,6 +61,6 @@ pub(crate) fn document(issuer: &str, docs_url: &str) -> Vec<u8> {
         authorization_response_iss_parameter_supported: true,
         service_documentation: docs_url,
     };
-    // Strings only: this cannot fail to serialise.
+    // Only strings: serialisation cannot fail.
     serde_json::to_vec(&metadata).unwrap_or_default()
 }

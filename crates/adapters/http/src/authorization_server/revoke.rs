@@ -17,7 +17,7 @@ use super::limits::{Limit, count, is_its_own};
 use super::token::required;
 use crate::Public;
 
-/// Ends a token of the client. The checks are in the order of the token endpoint, with which its calls are counted (D79).
+/// Revokes a token of the client. The checks follow the order of the token endpoint, and the two endpoints share their limits (D79).
 pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Result<HttpResponse, OAuthError> {
     count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
 
@@ -40,7 +40,7 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
     Ok(response)
 }
 
-/// Whether the call counts against the client. Nobody has proved to be a public client but by a token of its own (D67).
+/// Whether the call counts against the client. A public client proves its identity only by a token of its own (D67).
 async fn counts(
     public: &Public,
     client: &Application,

@@ -20,18 +20,18 @@ use super::issuing;
 use super::limits::{Limit, count, is_its_own};
 use crate::Public;
 
-/// Tokens that were issued.
+/// The issued tokens.
 pub(super) struct Issued {
     pub(super) access: BearerToken,
     pub(super) refresh: Option<Credential>,
     pub(super) scopes: ScopeSet,
 }
 
-/// Issues tokens, and counts what was asked for and what came of it.
+/// Issues tokens, and counts the grant type and the outcome.
 pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result<HttpResponse, OAuthError> {
     let mut grant_type = None;
     let issued = issue_as_asked(public, request, &mut grant_type).await;
-    // Words of ours alone: what is no grant type of ours is `other`.
+    // The metric's label has only known values: an unknown grant type is `other`.
     let grant_type = grant_type.map_or("other", GrantType::as_str);
     let outcome = issued
         .as_ref()
@@ -40,8 +40,8 @@ pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result
     issued
 }
 
-/// The checks are in the order of the contract (D77). Only what an authenticated client does counts against that client, so
-/// that nobody can lock another one out (D67).
+/// The checks follow the order of the contract (D77). Only calls of an authenticated client count against it, so that nobody else can
+/// exhaust its limit (D67).
 async fn issue_as_asked(
     public: &Arc<Public>,
     request: &mut Request,
@@ -81,7 +81,7 @@ async fn issue_as_asked(
     )
 }
 
-/// Whether the call counts against the client: a public one proves by its code or refresh token alone that it is itself.
+/// Whether the call counts against the client. A public client proves its identity only by its code or refresh token.
 async fn counts(
     public: &Public,
     client: &Application,
@@ -94,7 +94,7 @@ async fn counts(
     }
 }
 
-/// What is answered (contract: `TokenResponse`).
+/// The response body (contract: `TokenResponse`).
 #[derive(Serialize)]
 struct TokenView<'a> {
     access_token: &'a str,
@@ -118,7 +118,7 @@ fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpRes
     Ok(response)
 }
 
-/// A grant type that is served.
+/// The supported grant types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrantType {
     /// RFC 6749 §4.4
@@ -130,7 +130,6 @@ pub(crate) enum GrantType {
 }
 
 impl GrantType {
-    /// Every grant type that is served.
     pub(crate) const ALL: [Self; 3] = [
         Self::ClientCredentials,
         Self::AuthorizationCode,
@@ -145,7 +144,7 @@ impl GrantType {
         }
     }
 
-    /// Whether only a client that proves itself by a secret may ask for it (D78).
+    /// Whether the grant requires a client that authenticates with a secret (D78).
     pub(super) const fn needs_secret(self) -> bool {
         match self {
             Self::ClientCredentials => true,
@@ -153,7 +152,7 @@ impl GrantType {
         }
     }
 
-    /// The grant type of a call. A missing one is an unsupported one, as the contract has it (D77).
+    /// The grant type of a call. A missing one counts as unsupported, as the contract defines (D77).
     fn of(parameters: &Parameters) -> Result<Self, OAuthError> {
         let given = parameters.get("grant_type");
         let served = Self::ALL
@@ -162,7 +161,7 @@ impl GrantType {
         served.ok_or_else(|| Self::unsupported(given))
     }
 
-    /// The refusal of a call that asks for something else, or for nothing.
+    /// The refusal of a call with an unsupported or missing grant type.
     fn unsupported(given: Option<&str>) -> OAuthError {
         let known = Self::ALL.map(Self::as_str).join(", ");
         let description = match given {
@@ -173,8 +172,8 @@ impl GrantType {
     }
 }
 
-/// The `client_credentials` grant: a token over the application owner's own account (contract: Flows 1). A client that goes away leaves nothing half-way: its token was stored in one step or not at all, and
-/// nobody knows it.
+/// The `client_credentials` grant: a token for the application owner's own account (contract: Flows 1). A client that disconnects leaves no
+/// partial state: the token is stored in one step or not at all, and nobody knows it.
 async fn client_credentials(
     public: &Public,
     client: &Application,
@@ -193,16 +192,16 @@ async fn client_credentials(
     })
 }
 
-/// What a client presents for a pair of tokens, with everything that the exchange is judged by.
+/// The credential that a client exchanges for a token pair, with everything that the exchange checks.
 pub(super) enum Presented {
-    /// The code with this key.
+    /// The code with this key, and what the client presents with it.
     Code(TokenKey, CodePresented),
-    /// The refresh token with this key, by this client.
+    /// The refresh token with this key, presented by this client.
     RefreshToken(TokenKey, ClientId),
 }
 
 impl Presented {
-    /// Reads an exchange: first that everything is there, then that the credential can be one at all.
+    /// Reads an exchange: first checks that all parameters are present, then that the code is well-formed.
     fn code(parameters: &Parameters, client_id: ClientId) -> Result<Self, OAuthError> {
         let code = required(parameters, "code")?;
         let redirect_uri = required(parameters, "redirect_uri")?.to_owned();
@@ -220,7 +219,7 @@ impl Presented {
         ))
     }
 
-    /// Reads a refresh, likewise.
+    /// Reads a refresh, in the same order.
     fn refresh_token(parameters: &Parameters, client_id: ClientId) -> Result<Self, OAuthError> {
         let token = required(parameters, "refresh_token")?;
         Ok(Self::RefreshToken(
@@ -229,7 +228,7 @@ impl Presented {
         ))
     }
 
-    /// The family that the credential names.
+    /// The family of the credential.
     pub(super) const fn family(&self) -> FamilyId {
         match self {
             Self::Code(key, _) | Self::RefreshToken(key, _) => key.family,
@@ -237,7 +236,7 @@ impl Presented {
     }
 }
 
-/// The credential of a call, where it has one that can be one of ours; whatever else is wrong with the call.
+/// The credential of a call if it is well-formed, even if the rest of the call is not valid.
 fn credential(grant_type: GrantType, parameters: &Parameters) -> Option<Credential> {
     let (kind, name) = match grant_type {
         GrantType::ClientCredentials => return None,
@@ -247,12 +246,12 @@ fn credential(grant_type: GrantType, parameters: &Parameters) -> Option<Credenti
     Credential::parse(kind, parameters.get(name)?)
 }
 
-/// A parameter that the call cannot do without.
+/// A required parameter.
 pub(super) fn required<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, OAuthError> {
     parameters.get(name).ok_or_else(|| missing(name))
 }
 
-/// The refusal of a call without that parameter.
+/// The refusal of a call that lacks a required parameter.
 fn missing(name: &str) -> OAuthError {
     OAuthError::invalid_request(format!("Send {name}."))
 }

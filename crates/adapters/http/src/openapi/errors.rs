@@ -1,4 +1,4 @@
-//! The refusals of `/v1` as responses: which codes, as enumerations, with each as it is answered.
+//! The error responses of `/v1`: their codes as enumerations, with an example of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,17 @@ use super::{headers, json, reference};
 use crate::Public;
 use crate::policy::check_user_agent;
 
-/// What names the service in an example of a challenge.
+/// The realm in the example of a challenge.
 const REALM: &str = "seller-api";
 
-/// Collects the responses that operations share.
+/// Collects the responses that several operations share.
 #[derive(Default)]
 pub(super) struct Errors {
     shared: BTreeMap<&'static str, Node>,
 }
 
 impl Errors {
-    /// The refusals of an operation by their statuses.
+    /// The error responses of an operation, by status.
     pub(super) fn of(&mut self, route: &Route<Public>, docs: &Docs) -> Vec<(String, Node)> {
         let own: Vec<Problem> = docs.refusals.iter().map(|refusal| refusal()).collect();
         let common = common(route, docs);
@@ -51,13 +51,13 @@ impl Errors {
         statuses.into_iter().map(response).collect()
     }
 
-    /// The responses that operations refer to.
+    /// The shared responses.
     pub(super) fn shared(self) -> Node {
         self.shared.into_iter().collect()
     }
 }
 
-/// Whether the messages of a status name the operation's scope or its parameters, so that it is not shared.
+/// Whether messages of this status name the operation's scope or parameters, so that the response cannot be shared.
 fn names_the_operation(route: &Route<Public>, status: StatusCode) -> bool {
     match status {
         StatusCode::FORBIDDEN => true,
@@ -66,7 +66,7 @@ fn names_the_operation(route: &Route<Public>, status: StatusCode) -> bool {
     }
 }
 
-/// The refusals that follow from the rules which all operations share, and from scope, path and effect.
+/// The refusals that follow from common rules, and from an operation's scope, path and effect.
 fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
     let mut refusals = vec![
         check_user_agent(&HeaderMap::new())
@@ -90,12 +90,12 @@ fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
     refusals
 }
 
-/// What every operation refuses, each with the names of its own parameters.
+/// The refusal of an unknown parameter, with the names of the operation's own ones.
 fn unknown_parameter(route: &Route<Public>) -> Problem {
     query::read("colour=red", route.query, |_| ()).map_or_else(Problem::from, |()| Problem::internal())
 }
 
-/// Refusals of one status, each as it is answered.
+/// The response for refusals of one status, with an example of each.
 fn response(name: &str, status: StatusCode, refusals: &[Problem]) -> Node {
     let trace_id = TraceId::from_random(*b"an example's own");
     let code = |problem: &Problem| problem.entries().first().map(Entry::code);
@@ -171,7 +171,7 @@ fn most_entries(status: StatusCode) -> i64 {
     }
 }
 
-/// What refusals of a status are called where operations share them.
+/// The name of a shared response, by status.
 fn base_name(status: StatusCode) -> &'static str {
     match status.as_u16() {
         400 => "BadRequest",

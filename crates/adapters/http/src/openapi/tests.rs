@@ -1,4 +1,4 @@
-//! The document itself: that it is whole, sound and the committed one, and that its examples are what it says.
+//! Tests of the document: it is complete, valid and equal to the committed one, and its examples match their schemas.
 
 mod shown;
 
@@ -17,20 +17,20 @@ use crate::authorization_server::{GrantType, METADATA_PATH, metadata_document};
 use crate::routes::TABLE;
 use crate::view::examples;
 
-/// The origin of a program with the default configuration.
+/// The origin of a server with the default configuration.
 const DEFAULT_ORIGIN: &str = "http://127.0.0.1:8080";
 
-/// Where that program says that its documentation is.
+/// The address of the documentation in the default configuration.
 const DEFAULT_DOCS: &str = "http://127.0.0.1:8080/docs";
 
-/// Codes that the back office alone answers.
+/// Codes that only the back office uses.
 const OFFICE: [Code; 3] = [Code::Conflict, Code::PriceIsManual, Code::InsufficientStock];
 
 fn json() -> Value {
     serde_json::from_str(&openapi(DEFAULT_ORIGIN, DEFAULT_DOCS)).unwrap()
 }
 
-/// Everything in a document, with where it is.
+/// Visits every value of a document with its path.
 fn walk<'a>(value: &'a Value, path: &str, see: &mut dyn FnMut(&str, &'a Value)) {
     see(path, value);
     match value {
@@ -52,7 +52,7 @@ fn walk<'a>(value: &'a Value, path: &str, see: &mut dyn FnMut(&str, &'a Value)) 
     }
 }
 
-/// What `expected` finds anywhere in the document.
+/// The paths that `expected` accepts, anywhere in the document.
 fn found(document: &Value, expected: impl Fn(&str, &Value) -> bool) -> Vec<String> {
     let mut places = Vec::new();
     walk(document, "", &mut |path, value| {
@@ -122,7 +122,7 @@ fn requests_are_closed_and_answers_are_open() {
     assert_eq!(closed, schemas.map(|name| format!("/components/schemas/{name}")));
 }
 
-/// Clients know of an enumeration that grows by its words, the comparison with what was released by its mark.
+/// Clients recognise a growing enumeration by its description; the comparison with the released document by its mark.
 #[test]
 fn enumerations_that_grow_are_marked_and_say_so() {
     let document = json();
@@ -175,7 +175,7 @@ fn operations_have_names_of_their_own() {
     insta::assert_snapshot!(ids.join("\n"));
 }
 
-/// The contract's own lists of each operation (Endpoints).
+/// The contract's lists of codes for each operation (Endpoints).
 #[test]
 fn every_operation_has_its_codes() {
     let document = json();
@@ -238,7 +238,7 @@ fn examples_of_parameters_are_taken() {
     });
 }
 
-/// An example that lacks a field would not show what is served.
+/// An incomplete example would not show the real response.
 #[test]
 fn examples_of_resources_are_whole() {
     for route in TABLE {
@@ -256,7 +256,7 @@ fn examples_of_resources_are_whole() {
     }
 }
 
-/// What stands in files names all that the code knows, and nothing else.
+/// The fixed files list exactly the values that the code knows.
 #[test]
 fn the_fixed_parts_are_what_the_code_has() {
     let document = json();
@@ -309,7 +309,7 @@ fn the_fixed_parts_are_what_the_code_has() {
     );
 }
 
-/// Each event as the sender writes it.
+/// Each event, as the sender serialises it.
 #[test]
 fn webhooks_are_what_is_sent() {
     let document = json();
@@ -348,7 +348,7 @@ fn webhooks_are_what_is_sent() {
     }
 }
 
-/// A schema of the document, with the components that it refers to.
+/// A validator for a schema of the document, with its referenced components.
 fn judge(document: &Value, schema: &Value) -> jsonschema::Validator {
     let mut schema = schema.clone();
     let root = BTreeMap::from([("components", document["components"].clone())]);
@@ -362,7 +362,7 @@ fn judge(document: &Value, schema: &Value) -> jsonschema::Validator {
         .unwrap()
 }
 
-/// The page about errors has a section for each code, with an example that has its status, words and shape.
+/// The page about errors has a section for each code, with an example of the right status, text and shape.
 #[test]
 fn the_page_of_errors_is_complete() {
     let page = include_str!("../../../../../docs/guide/errors.md");
@@ -389,7 +389,7 @@ fn the_page_of_errors_is_complete() {
     }
 }
 
-/// Likewise for the authorization server: its examples are the document's, or redirects.
+/// The same for the authorization server: its examples are those of the document, or redirects.
 #[test]
 fn the_page_of_errors_is_complete_for_oauth() {
     let page = include_str!("../../../../../docs/guide/errors.md");
@@ -423,7 +423,7 @@ fn the_page_of_errors_is_complete_for_oauth() {
     }
 }
 
-/// What stands under a heading.
+/// The section under a heading.
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let (_, rest) = page
         .split_once(heading)

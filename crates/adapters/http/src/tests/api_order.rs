@@ -1,4 +1,4 @@
-//! The order of the checks on `/v1` (D1): of two things wrong with a request, the earlier one is told.
+//! The order of the checks on `/v1` (D1): of two faults in a request, the response reports the one that is checked first.
 
 use actix_web::http::header::{AUTHORIZATION, USER_AGENT};
 use actix_web::test::TestRequest;
@@ -9,7 +9,7 @@ use offers::Offer;
 use super::fixture::{Answered, Fixture, OFFER, finding, good, offer, principal, quota, token, writer};
 use crate::routes::TABLE;
 
-/// What can be wrong, in the order of the checks, with the answer to it.
+/// The possible faults, in the order of the checks, with the answer to each.
 const FAULTS: [(Fault, u16, &str); 10] = [
     (Fault::Head, 400, "validation_error"),
     (Fault::UserAgent, 400, "missing_user_agent"),
@@ -101,7 +101,7 @@ async fn of_two_faults_the_earlier_is_told() {
             "{first:?}"
         );
         for (second, ..) in &FAULTS[n + 1..] {
-            // A path that does not exist needs no scope and has no resource.
+            // A path that does not exist has neither scope nor resource.
             let answered = with(&[*first, *second]).await;
             assert_eq!(
                 answered.refusal(),

@@ -1,5 +1,5 @@
-//! The refusals of the authorization server that the document shows are the ones that are answered, word for word, and so is what
-//! each operation of `/v1` says of a parameter that it does not know.
+//! The document shows exactly the refusals that the authorization server returns, word for word, and the response of each `/v1` operation
+//! to an unknown parameter.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ use crate::Public;
 use crate::openapi;
 use crate::routes::TABLE;
 
-/// The document of the listener that the fixture makes.
+/// The document of the fixture's listener.
 fn document_of_fixture() -> Value {
     let document = openapi::served("https://api.shop.example", "https://docs.shop.example");
     serde_json::from_slice(&document).unwrap()
 }
 
-/// An endpoint with each of its documented refusals, each by its words; numbers of seconds are blotted out.
+/// The documented refusals of each endpoint, by their messages; numbers of seconds are masked.
 fn documented() -> BTreeSet<String> {
     let document = document_of_fixture();
     let mut told = BTreeSet::new();
@@ -50,7 +50,7 @@ fn line(path: &str, status: &str, body: &Value) -> String {
     format!("{path} {status} {}: {words}", text("error"))
 }
 
-/// A listener at which every call is one too many, and one whose database is away.
+/// Makes a listener that refuses every call by its rate limit.
 fn beyond_every_limit() -> Fixture {
     let mut fixture = Fixture::new();
     fixture.rates.expect_count().returning(|_, _| Ok(count(1_000)));
@@ -114,7 +114,7 @@ async fn what_the_document_shows_is_what_is_answered() {
     assert_eq!(documented(), answered);
 }
 
-/// A request that lacks nothing, but for a parameter that no operation knows.
+/// A valid request, except for an unknown parameter.
 fn with_unknown_parameter(route: &Route<Public>) -> TestRequest {
     let docs = route.docs.unwrap();
     let id = docs.resource.map(|(_, example)| example);

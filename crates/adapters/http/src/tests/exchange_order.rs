@@ -1,4 +1,4 @@
-//! In which order exchanges are checked (D77), and against whom they count (D67).
+//! The order of the checks of an exchange (D77), and the subject that it counts against (D67).
 
 use actix_web::test::TestRequest;
 use oauth::{ClientId, Limiter, Subject};
@@ -10,7 +10,7 @@ use super::grants::{
     refresh_with,
 };
 
-/// What can be wrong with an exchange, in the order of the checks, with the answer to it.
+/// The possible faults of an exchange, in the order of the checks, with the answer to each.
 const FAULTS: [(Fault, u16, &str); 7] = [
     (Fault::AddressLimit, 429, "rate_limited"),
     (Fault::Body, 400, "invalid_request"),
@@ -32,8 +32,8 @@ enum Fault {
     Grant,
 }
 
-/// A request with these faults. A code that is another client's is in the way of nobody's limit, so the faults that come after
-/// the limit of a client are those of a code of its own: it has the wrong `redirect_uri`.
+/// A request with these faults. A code of another client does not count against the client. So the faults that come after the client's
+/// limit use a code of its own with the wrong `redirect_uri`.
 fn request(faults: &[Fault]) -> TestRequest {
     let has = |fault| faults.contains(&fault);
     let mut changes = Vec::new();
@@ -106,7 +106,7 @@ async fn of_two_faults_the_earlier_is_told() {
     }
 }
 
-/// Who is counted when the public client sends this, and the credential is this client's.
+/// The subjects that are counted when the public client sends this request and the credential belongs to `holder`.
 async fn counted(request: TestRequest, holder: Option<ClientId>) -> Vec<(Limiter, Subject)> {
     let nothing = Grants::new().with(|kept| kept.family = None);
     let mut fixture = Fixture::new().transactions(vec![nothing.transaction(None)]);

@@ -1,8 +1,8 @@
-//! Stand-ins for the ports that the tests of the listener share.
+//! Fake ports that the tests of the listener share.
 
 use kernel::{Purpose, SealError, Sealer};
 
-/// Writes down what was sealed for what, in clear.
+/// Writes purpose and content in clear text instead of sealing them.
 pub(crate) struct PlainSealer;
 
 impl Sealer for PlainSealer {

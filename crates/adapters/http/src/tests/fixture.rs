@@ -1,4 +1,4 @@
-//! A listener over mocks: a port that a test did not arm fails the request that reaches it.
+//! A listener over mocks. A request fails if it reaches a port for which the test has set no expectation.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -30,7 +30,7 @@ use crate::{HttpSettings, Public, UsageMeter, configure};
 
 pub(crate) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
 
-/// The ports, to be armed by a test.
+/// The ports; a test sets their expectations.
 pub(crate) struct Fixture {
     pub(crate) gate: MockGate,
     pub(crate) offers: MockOfferReader,
@@ -49,7 +49,7 @@ pub(crate) struct Fixture {
     pub(crate) trusted_proxies: Vec<&'static str>,
 }
 
-/// What came back.
+/// The response.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) status: StatusCode,
@@ -144,14 +144,14 @@ impl Fixture {
         }
     }
 
-    /// Whoever asks for a client finds this one.
+    /// Every lookup of a client returns this application.
     pub(crate) fn knows(&mut self, application: Application) {
         self.applications
             .expect_client()
             .returning(move |_| Ok(Some(application.clone())));
     }
 
-    /// Lets every call be the first of its minute, and gives what was counted.
+    /// Makes every call the first of its minute, and returns the list of counted calls.
     pub(crate) fn counts(&mut self) -> Arc<Mutex<Vec<(Limiter, Subject)>>> {
         let counted = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&counted);
@@ -162,7 +162,7 @@ impl Fixture {
         counted
     }
 
-    /// A gate that knows the token and lets it through as the 3rd request of its window.
+    /// A gate that knows the token and admits it as the 3rd request of its window.
     pub(crate) fn admitting(principal: Principal) -> Self {
         Self::at_place(principal, 3)
     }
@@ -230,7 +230,7 @@ impl Fixture {
         }
     }
 
-    /// Sends one request as it is.
+    /// Sends one request unchanged.
     pub(crate) async fn send(self, request: TestRequest) -> Answered {
         let app = init_service(App::new().configure(configure(self.public()))).await;
         let peer = SocketAddr::from(([192, 0, 2, 1], 4711));
@@ -244,13 +244,13 @@ impl Fixture {
         }
     }
 
-    /// Sends a good request for `url`.
+    /// Sends a valid request for `url`.
     pub(crate) async fn get(self, url: &str) -> Answered {
         self.send(good(url)).await
     }
 }
 
-/// A GET with a good `User-Agent` and token.
+/// A GET with a valid `User-Agent` and token.
 pub(crate) fn good(url: &str) -> TestRequest {
     TestRequest::get()
         .uri(url)
@@ -281,7 +281,7 @@ impl Answered {
         )
     }
 
-    /// Status and `error` of the shape of `/oauth`.
+    /// Status and `error` of an `/oauth` error.
     pub(crate) fn oauth_error(&self) -> (u16, String) {
         let json = self.json();
         assert_eq!(json["traceId"], self.header("x-trace-id").unwrap());
@@ -297,7 +297,7 @@ pub(crate) fn writer() -> Principal {
     caller
 }
 
-/// The clock of the transactions.
+/// The time of the transactions.
 pub(crate) fn later() -> DateTime<Utc> {
     now() + TimeDelta::hours(3)
 }
@@ -309,7 +309,7 @@ pub(crate) fn transaction() -> MockTransaction {
     transaction
 }
 
-/// A transaction that finds an offer.
+/// A transaction that finds this offer.
 pub(crate) fn finding(offer: Option<Offer>) -> MockTransaction {
     let mut transaction = transaction();
     transaction
@@ -320,7 +320,7 @@ pub(crate) fn finding(offer: Option<Offer>) -> MockTransaction {
 }
 
 impl Fixture {
-    /// The transactions that are opened, in this order and no others.
+    /// Exactly these transactions are opened, in this order.
     pub(crate) fn transactions(mut self, transactions: Vec<MockTransaction>) -> Self {
         let left = Mutex::new(transactions.into_iter());
         self.units.expect_begin().returning(move || {

@@ -1,4 +1,4 @@
-//! A family of tokens over mocked transactions: what they change stands once they are committed.
+//! A family of tokens over mocked transactions: changes take effect when they are committed.
 
 use std::sync::{Arc, Mutex};
 
@@ -41,7 +41,7 @@ pub(super) fn application() -> Application {
     }
 }
 
-/// Limits with room, and this application for everybody who asks.
+/// Limits that are never reached, and this application for every client id.
 pub(super) fn knowing(application: Application) -> Fixture {
     let mut fixture = Fixture::new();
     fixture.rates.expect_count().returning(|_, _| Ok(count(1)));
@@ -89,7 +89,7 @@ pub(super) const BACK: &str = "https://app.example/cb?from=shop";
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 pub(super) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// What the fixture's randomness makes of a new access and a new refresh token of the family.
+/// The new access and refresh tokens of the family, as made from the fixture's randomness.
 pub(super) const NEW_ACCESS: &str = "ps_at_AAAAAAAAAAAAAAAAAAAACAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH";
 
 pub(super) fn family_id() -> FamilyId {
@@ -108,17 +108,17 @@ pub(super) fn refresh_token() -> Credential {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Commit {
     Done,
-    /// The answer is lost, the effect stands.
+    /// The answer is lost; the transaction is committed.
     LostDone,
-    /// The answer is lost, and so is the effect.
+    /// The answer is lost; the transaction is rolled back.
     LostUndone,
-    /// It is rolled back since another transaction was faster.
+    /// It is rolled back because another transaction won.
     Beaten,
-    /// It is rolled back since the database went away.
+    /// It is rolled back because the database became unavailable.
     Gone,
 }
 
-/// What stands.
+/// The committed state.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) family: Option<Family>,
@@ -153,7 +153,7 @@ impl Kept {
     }
 }
 
-/// The family of these tests, with a code and a refresh token that can be used.
+/// The family of these tests, with a usable code and a usable refresh token.
 #[derive(Clone)]
 pub(super) struct Grants(Arc<Mutex<Kept>>);
 
@@ -192,13 +192,13 @@ impl Grants {
         })))
     }
 
-    /// The same after a change.
+    /// The same with a change.
     pub(super) fn with(self, change: impl FnOnce(&mut Kept)) -> Self {
         change(&mut self.0.lock().unwrap());
         self
     }
 
-    /// What stands now.
+    /// The state now.
     pub(super) fn kept(&self) -> Kept {
         self.0.lock().unwrap().clone()
     }
@@ -207,7 +207,7 @@ impl Grants {
         self.kept().family.unwrap().standing.revoked
     }
 
-    /// A transaction whose COMMIT ends so; nothing where it is not to be committed.
+    /// A transaction whose COMMIT ends like this; `None` if it must not be committed.
     pub(super) fn transaction(&self, commit: Option<Commit>) -> MockTransaction {
         let mut transaction = MockTransaction::new();
         transaction.expect_now().returning(now);
@@ -289,7 +289,7 @@ impl Grants {
         changes
     }
 
-    /// A listener that opens these transactions, one after the other and no others.
+    /// A listener that opens exactly these transactions, in this order.
     pub(super) fn over(&self, commits: &[Option<Commit>]) -> Fixture {
         let transactions = commits.iter().map(|commit| self.transaction(*commit));
         knowing(application()).transactions(transactions.collect())
@@ -304,7 +304,7 @@ pub(super) fn public_application() -> Application {
     }
 }
 
-/// Parameters of an exchange that is fine, with some of them changed or, where empty, left out.
+/// Parameters of a valid exchange; `changes` replaces values, and an empty value omits the parameter.
 pub(super) fn exchange_with(changes: &[(&str, &str)]) -> String {
     let code = code();
     let fine = [
@@ -316,7 +316,7 @@ pub(super) fn exchange_with(changes: &[(&str, &str)]) -> String {
     encoded(&fine, changes)
 }
 
-/// The same of a refresh.
+/// The same for a refresh.
 pub(super) fn refresh_with(changes: &[(&str, &str)]) -> String {
     let token = refresh_token();
     let fine = [("grant_type", "refresh_token"), ("refresh_token", token.reveal())];
@@ -344,7 +344,7 @@ pub(super) fn refresh() -> TestRequest {
     by_basic(&refresh_with(&[]))
 }
 
-/// A call by a client that has no secret.
+/// A call by a client without a secret.
 pub(super) fn by_id(body: &str) -> TestRequest {
     form(&format!("{body}&client_id={CLIENT}"))
 }

@@ -1,4 +1,4 @@
-//! Listens to what is logged in a test's thread.
+//! Captures log events in a test's thread.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// The lines so far, each with its level and fields.
+/// The events so far, each with its level and fields.
 #[derive(Clone, Default)]
 pub(crate) struct Logs(Arc<Mutex<Vec<(Level, String)>>>);
 
@@ -39,7 +39,7 @@ impl Subscriber for Logs {
 }
 
 impl Logs {
-    /// Listens until the guard is dropped.
+    /// Captures events until the guard is dropped.
     pub(crate) fn listen() -> (Self, DefaultGuard) {
         let logs = Self::default();
         let guard = tracing::subscriber::set_default(logs.clone());

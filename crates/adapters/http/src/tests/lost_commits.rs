@@ -1,4 +1,4 @@
-//! COMMITs of exchanges and refreshes whose answer is lost, and clients that go away.
+//! Exchanges and refreshes whose COMMIT loses its answer, and clients that disconnect.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ fn is_the_pair(answered: &Answered) {
 async fn a_pair_that_stands_is_handed_out() {
     for request in REQUESTS {
         let grants = Grants::new();
-        // The second transaction asks and is not committed.
+        // The second transaction only reads and is not committed.
         let fixture = grants.over(&[Some(Commit::LostDone), None]);
         is_the_pair(&fixture.send(request()).await);
         assert_eq!(grants.kept().pairs.len(), 1);
@@ -75,7 +75,7 @@ async fn the_end_of_a_family_is_seen_through() {
         for lost in [Commit::LostDone, Commit::LostUndone] {
             let grants = Grants::new();
             is_the_pair(&grants.over(&[Some(Commit::Done)]).send(request()).await);
-            // Somebody has the pair; its secrets are not those of the replay.
+            // Another client has the pair; its secrets differ from those of the replay.
             let grants = grants.with(|kept| kept.pairs.clear());
             let commits = [Some(lost), None, Some(Commit::Done)];
             let answered = grants.over(&commits).send(request()).await;
@@ -85,7 +85,7 @@ async fn the_end_of_a_family_is_seen_through() {
     }
 }
 
-/// Opens what it is given, in this order.
+/// Opens these transactions, in this order.
 struct Opening(Mutex<VecDeque<Result<MockTransaction, StoreError>>>);
 
 #[async_trait]
@@ -128,7 +128,7 @@ async fn a_database_that_is_away_is_asked_until_it_is_back() {
     }
 }
 
-/// Opens one transaction, and is never heard of again.
+/// Opens one transaction, and never answers again.
 struct Vanishing(Mutex<Option<MockTransaction>>);
 
 #[async_trait]
@@ -160,7 +160,7 @@ async fn a_silent_database_is_given_up_within_3_seconds_before_the_commit() {
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
-/// Opens transactions; each `None` waits until it is let on.
+/// Opens transactions; at each `None` it waits to be released.
 struct Held {
     steps: Mutex<VecDeque<Option<MockTransaction>>>,
     reached: Arc<Notify>,
@@ -181,7 +181,7 @@ impl UnitOfWork for Held {
     }
 }
 
-/// Sends a refresh and goes away where the transactions are held up; then lets them go on to their end.
+/// Sends a refresh and disconnects while the transactions are held; then lets them run to their end.
 async fn depart(steps: Vec<Option<MockTransaction>>) {
     let (reached, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let mut public = knowing(application()).public();

@@ -1,4 +1,4 @@
-//! `/panel/account`: the password, and signing out everywhere.
+//! `/panel/account`: change the password, sign out everywhere.
 
 use accounts::{NewPassword, PasswordHash, Seller};
 use actix_web::HttpResponse;
@@ -23,7 +23,6 @@ struct Page {
     has_password: bool,
 }
 
-/// GET
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     shown(&member, Issues::none()).await
 }
@@ -62,7 +61,7 @@ pub(crate) async fn change_password(member: Member) -> Result<HttpResponse, Refu
     }
 }
 
-/// Puts a new password in the place of the one that was compared.
+/// Replaces the password that was just compared with a new one.
 async fn replace(
     member: &Member,
     compared: PasswordHash,

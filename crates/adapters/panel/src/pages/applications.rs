@@ -57,7 +57,7 @@ pub(crate) async fn one(member: Member) -> Result<HttpResponse, Refusal> {
     shown(&member, application, raw, Issues::none()).await
 }
 
-/// POST: saves what may be edited.
+/// POST: saves the editable fields.
 pub(crate) async fn save(member: Member) -> Result<HttpResponse, Refusal> {
     let application = own(&member).await?;
     let raw = RawEdit {
@@ -80,7 +80,7 @@ pub(crate) async fn save(member: Member) -> Result<HttpResponse, Refusal> {
     done("saved", &format!("{LIST}/{id}"))
 }
 
-/// POST: replaces the secret, and leads to where the new one is shown.
+/// POST: replaces the secret, and redirects to the page that shows the new one.
 pub(crate) async fn rotate(member: Member) -> Result<HttpResponse, Refusal> {
     let (form, id) = (member.form()?, member.id()?);
     let rotated = member.change((member.acting(), form, id), |tx, panel, (by, form, id)| {
@@ -107,7 +107,7 @@ struct DeletionPage {
     client_id: ClientId,
 }
 
-/// GET: asks whether to delete.
+/// GET: asks for confirmation before deleting.
 pub(crate) async fn deletion(member: Member) -> Result<HttpResponse, Refusal> {
     let application = own(&member).await?;
     ok(&DeletionPage {
@@ -116,7 +116,6 @@ pub(crate) async fn deletion(member: Member) -> Result<HttpResponse, Refusal> {
     })
 }
 
-/// POST
 pub(crate) async fn delete(member: Member) -> Result<HttpResponse, Refusal> {
     let input = (member.acting(), member.id()?);
     let deleted = member.change(input, |tx, _, (by, id)| {
@@ -126,7 +125,7 @@ pub(crate) async fn delete(member: Member) -> Result<HttpResponse, Refusal> {
     done("deleted", LIST)
 }
 
-/// The application of the path; another seller's is none (D91).
+/// The application in the path; another seller's counts as not found (D91).
 async fn own(member: &Member) -> Result<Application, Refusal> {
     let found = member.panel.applications.client(member.id()?).await?;
     found

@@ -1,4 +1,4 @@
-//! `/panel/connections`: the applications that a seller has let in.
+//! `/panel/connections`: the applications that a seller has granted access.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -17,7 +17,6 @@ struct Page {
     connections: Vec<ConnectedApplication>,
 }
 
-/// GET
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     ok(&Page {
         frame: member.frame(member.texts().connections.title),
@@ -25,7 +24,6 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     })
 }
 
-/// POST
 pub(crate) async fn disconnect(member: Member) -> Result<HttpResponse, Refusal> {
     let input = (member.acting(), member.id::<ClientId>()?);
     let ended = member.change(input, |tx, _, (by, id)| {

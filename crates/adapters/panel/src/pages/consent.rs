@@ -1,4 +1,4 @@
-//! `/panel/consent`: the screen on which a seller lets an application in, or not.
+//! `/panel/consent`: the screen on which a seller grants or denies an application access.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::refusal::Refusal;
 use crate::visit::{Member, Visit};
 use crate::{Panel, browser};
 
-/// How often a screen is looked at where the answer to the COMMIT is lost each time.
+/// How often to retry when the answer to the COMMIT is lost each time.
 const LOOKS: u32 = 3;
 
 #[derive(Template)]
@@ -42,7 +42,7 @@ impl Page {
     }
 }
 
-/// GET: the first look binds the screen to the session. What cannot be granted whatever the seller decides is answered at once.
+/// GET: the first visit binds the screen to the session. A request that cannot be granted is refused at once.
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     let handle = member.query.get("request").unwrap_or_default().to_owned();
     let ticket = opened(&member, &handle)?;
@@ -51,7 +51,7 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     let mut looks = 1;
     let shown = loop {
         match look(&member, &ticket, application.as_ref()).await {
-            // Looking again shows the same, whether or not the first look stands.
+            // A retry gives the same screen, whether or not the first transaction was committed.
             Err(refusal) if refusal.is_unknown() && looks < LOOKS => looks += 1,
             looked => break looked?,
         }
@@ -108,7 +108,7 @@ async fn screen(
     Ok(response)
 }
 
-/// POST: the decision, in a task that goes on to its end whether or not the browser waits.
+/// POST: the decision, in a task that runs to its end even if the browser disconnects.
 pub(crate) async fn decide(member: Member) -> Result<HttpResponse, Refusal> {
     let ticket = opened(&member, member.fields.get("request"))?;
     let decision = match member.fields.get("decision") {
@@ -134,7 +134,7 @@ pub(crate) async fn decide(member: Member) -> Result<HttpResponse, Refusal> {
     }
 }
 
-/// Who decides what about which request.
+/// The seller, the consent request and the decision.
 struct Deciding {
     panel: Arc<Panel>,
     ticket: ConsentTicket,
@@ -159,7 +159,7 @@ impl Deciding {
     }
 }
 
-/// Where the answer to the COMMIT is lost the rows tell: a code is given to the browser if and only if it was stored.
+/// If the answer to the COMMIT is lost, the rows decide: the browser gets a code if and only if it was stored.
 impl Recoverable for Deciding {
     type Done = Made;
     type Error = Refused;
@@ -173,7 +173,7 @@ impl Recoverable for Deciding {
     }
 }
 
-/// POST: gives the screen up and signs out, so that another account can decide.
+/// POST: abandons the screen and signs out, so that another account can decide.
 pub(crate) async fn another_account(member: Member) -> Result<HttpResponse, Refusal> {
     let handle = member.fields.get("request");
     let input = (opened(&member, handle)?, member.viewer());

@@ -1,4 +1,4 @@
-//! `/panel/deliveries`: what applications are told by webhooks, how that went, and what is sent by hand.
+//! `/panel/deliveries`: webhook deliveries to applications, their results, and deliveries sent by hand.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -17,24 +17,24 @@ use crate::refusal::Refusal;
 use crate::visit::Member;
 
 const PAGE: &str = "/panel/deliveries";
-/// How many deliveries are shown.
+/// The most deliveries on the page.
 const MOST: u16 = 100;
-/// The value of a ticked box.
+/// The value of a ticked checkbox.
 const TICKED: &str = "1";
 
-/// Each subscription and each delivery comes with the one-time number of the form beside it.
+/// Each subscription and each delivery has the one-time number of its form.
 #[derive(Template)]
 #[template(path = "deliveries.html")]
 struct Page {
     frame: Frame,
     receivers: Vec<(Uuid, SubscriptionOfSeller)>,
     deliveries: Vec<(Uuid, DeliveryOfSeller)>,
-    /// The id of the one subscription whose deliveries are shown; empty for all.
+    /// The id of the subscription whose deliveries are shown; empty for all.
     chosen: String,
     failed: bool,
 }
 
-/// GET: the seller's subscriptions, and the deliveries that the query asks for.
+/// GET: the seller's subscriptions, and the deliveries selected by the query.
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     let query = |name| member.query.get(name).unwrap_or_default();
     let filter = filter(query("subscription"), query("failed"))?;
@@ -56,13 +56,13 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
 }
 
 impl Page {
-    /// The subscription of a delivery; one that was deleted since is missing.
+    /// The subscription of a delivery; `None` if it has been deleted since.
     fn receiver(&self, id: &SubscriptionId) -> Option<&SubscriptionOfSeller> {
         let mut receivers = self.receivers.iter().map(|(_, receiver)| receiver);
         receivers.find(|receiver| receiver.subscription.id == *id)
     }
 
-    /// The class of a state's tag, and its word.
+    /// The CSS class and the text of a state.
     const fn state(&self, state: &DeliveryState) -> (&'static str, &'static str) {
         let t = &self.frame.t.deliveries;
         match state {
@@ -74,7 +74,7 @@ impl Page {
         }
     }
 
-    /// How the last attempt ended, and the technical reason, in English; empty for none.
+    /// The result of the last attempt, and its technical reason in English; empty for none.
     fn outcome<'a>(&self, last: &'a Attempted) -> (String, &'a str) {
         let t = self.frame.t;
         match &last.outcome {
@@ -91,7 +91,7 @@ impl Page {
     }
 }
 
-/// POST: queues the event of an earlier delivery anew.
+/// POST: queues the event of an earlier delivery again.
 pub(crate) async fn again(member: Member) -> Result<HttpResponse, Refusal> {
     let delivery: DeliveryId = member.id()?;
     let subscription = member.fields.get("subscription");
@@ -104,7 +104,7 @@ pub(crate) async fn again(member: Member) -> Result<HttpResponse, Refusal> {
     told(&member, queued.await?, ("redelivered", "too-many-redeliveries"))
 }
 
-/// POST: queues a sample.
+/// POST: queues a test event.
 pub(crate) async fn test(member: Member) -> Result<HttpResponse, Refusal> {
     let subscription: SubscriptionId = member.id()?;
     let input = ((member.acting(), member.form()?), subscription);
@@ -119,7 +119,7 @@ pub(crate) async fn test(member: Member) -> Result<HttpResponse, Refusal> {
     )
 }
 
-/// Back to the page as it was filtered. A form that was sent before is told of like the first time.
+/// Redirects to the page with the same filter. A repeated form gets the notice of the first time.
 fn told(
     member: &Member,
     queued: Result<DeliveryId, Refused>,

@@ -1,4 +1,4 @@
-//! `/panel/forgotten-password`: sends a link for a new password. Its answer is the same whether or not there is such an account.
+//! `/panel/forgotten-password`: sends a link for a new password. The response does not reveal whether the account exists.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -25,14 +25,12 @@ struct SentPage {
     label: &'static str,
 }
 
-/// GET
 pub(crate) async fn page(visit: Visit) -> Result<HttpResponse, Refusal> {
     let frame = visit.frame(visit.texts().passwords.forgotten_title);
     ok(&Page { frame })
 }
 
-/// POST: looks the account up and queues the mail behind the answer's back, which takes as long for an account that there is
-/// not.
+/// POST: looks up the account and queues the mail in the background, so that the response takes the same time for an unknown account.
 pub(crate) async fn sent(visit: Visit) -> Result<HttpResponse, Refusal> {
     let email = visit.fields.get("email").trim().to_owned();
     keep_pace(&visit, &email).await?;

@@ -1,5 +1,5 @@
-//! One-time links: invitation, new password, signing in. GET shows a form and uses nothing up, so that a mail scanner does no
-//! harm (D131).
+//! One-time links: invitation, new password, signing in. GET shows a form and does not use the link up, so that a mail scanner does no harm
+//! (D131).
 
 use accounts::{LinkKind, NewPassword, Seller};
 use actix_web::HttpResponse;
@@ -22,39 +22,33 @@ struct Page {
     frame: Frame,
     issues: Issues,
     lead: &'static str,
-    /// The path of the page itself.
+    /// The path of this page.
     action: String,
     submit: &'static str,
     asks_password: bool,
     seller: Seller,
 }
 
-/// GET
 pub(crate) async fn invitation(visit: Visit) -> Result<HttpResponse, Refusal> {
     page(visit, LinkKind::Invitation).await
 }
 
-/// GET
 pub(crate) async fn reset(visit: Visit) -> Result<HttpResponse, Refusal> {
     page(visit, LinkKind::PasswordReset).await
 }
 
-/// GET
 pub(crate) async fn sign_in(visit: Visit) -> Result<HttpResponse, Refusal> {
     page(visit, LinkKind::SignIn).await
 }
 
-/// POST
 pub(crate) async fn accept_invitation(visit: Visit) -> Result<HttpResponse, Refusal> {
     set(visit, LinkKind::Invitation).await
 }
 
-/// POST
 pub(crate) async fn accept_reset(visit: Visit) -> Result<HttpResponse, Refusal> {
     set(visit, LinkKind::PasswordReset).await
 }
 
-/// POST
 pub(crate) async fn accept_sign_in(visit: Visit) -> Result<HttpResponse, Refusal> {
     let secret = BrowserSecret::from_random(&visit.panel.randomness.secret());
     let sessions = (secret.hash(), Some(visit.browser.hash()));
@@ -93,7 +87,7 @@ fn hash(visit: &Visit) -> SecretHash {
     SecretHash::of(&visit.parameter)
 }
 
-/// Whose link it is, while it can be used.
+/// The seller of a link that is still valid.
 async fn living(visit: &Visit, kind: LinkKind) -> Result<Seller, Refusal> {
     let found = visit.panel.panel.link(hash(visit)).await?;
     let found = found.filter(|(link, seller)| link.kind == kind && seller.closed_at.is_none());

@@ -1,4 +1,4 @@
-//! `/panel/once/{form}`: what a form made, shown once.
+//! `/panel/once/{form}`: shows the result of a form once.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -24,7 +24,7 @@ struct Page {
     label: &'static str,
 }
 
-/// GET: takes what waits. HEAD looks at nothing, since nobody would see it.
+/// GET: takes the result and shows it. HEAD leaves it, because nobody would see it.
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     let form: Uuid = member.id()?;
     if member.head {
@@ -56,12 +56,12 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     })
 }
 
-/// Leads to where what the form made is shown.
+/// Redirects to the page that shows the form's result.
 pub(super) fn lead(form: SentForm) -> Result<HttpResponse, Refusal> {
     see_other(&format!("/panel/once/{}", form.number))
 }
 
-/// A form whose result is kept until it is shown.
+/// A form whose result is stored until it is shown.
 pub(super) fn sent(panel: &Panel, form: SentForm) -> Sent<'_> {
     let sealer = panel.sealer.as_ref();
     Sent { form, sealer }

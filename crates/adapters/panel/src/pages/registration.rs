@@ -23,7 +23,7 @@ struct Page {
     number: Uuid,
     description: String,
     redirect_uris: String,
-    /// The word and label of each choice, and whether it is chosen.
+    /// Value and label of each choice, and whether it is selected.
     purposes: [(&'static str, &'static str, bool); 3],
     client_types: [(&'static str, &'static str, bool); 2],
     scopes: [Group; 2],
@@ -36,7 +36,7 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     shown(&member, RawRegistration::default(), number, Issues::none())
 }
 
-/// POST: registers, and leads to where the secret is shown.
+/// POST: registers the application, and redirects to the page that shows its secret.
 pub(crate) async fn sent(member: Member) -> Result<HttpResponse, Refusal> {
     let (form, fields, t) = (member.form()?, &member.fields, member.texts());
     let raw = RawRegistration {

@@ -1,8 +1,8 @@
-//! The boxes of a form that scopes are ticked in.
+//! The checkboxes for scopes.
 
 use oauth::{Scope, ScopeSet};
 
-/// Scopes that stand together: those in use, or those that are reserved for announced resources.
+/// A group of scopes: those in use, or those reserved for announced resources.
 pub(super) struct Group {
     pub(super) reserved: bool,
     pub(super) boxes: Vec<Tickable>,
@@ -10,13 +10,13 @@ pub(super) struct Group {
 
 /// A scope that can be ticked.
 pub(super) struct Tickable {
-    /// The id of its box; the first one's is what the summary of errors leads to.
+    /// The id of its checkbox; the summary of errors links to the first one's.
     pub(super) id: String,
     pub(super) scope: Scope,
     pub(super) ticked: bool,
 }
 
-/// Every scope, ticked where its name is among these.
+/// Every scope, ticked if its name is among these.
 pub(super) fn tickable(ticked: &[String]) -> [Group; 2] {
     let shown = |(place, scope): (usize, &Scope)| Tickable {
         id: match place {
@@ -34,7 +34,6 @@ pub(super) fn tickable(ticked: &[String]) -> [Group; 2] {
     })
 }
 
-/// The names of a set's scopes.
 pub(super) fn names(scopes: ScopeSet) -> Vec<String> {
     scopes.iter().map(|scope| scope.as_str().to_owned()).collect()
 }

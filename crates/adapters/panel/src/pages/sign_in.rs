@@ -28,7 +28,7 @@ struct Page {
     email: String,
 }
 
-/// GET: who is signed in goes on at once.
+/// GET: a seller who is already signed in is redirected at once.
 pub(crate) async fn page(visit: Visit) -> Result<HttpResponse, Refusal> {
     let next = Next::of(&visit.query);
     match visit.panel.panel.signed_in(visit.browser.hash()).await? {
@@ -37,7 +37,7 @@ pub(crate) async fn page(visit: Visit) -> Result<HttpResponse, Refusal> {
     }
 }
 
-/// POST
+/// POST: signs in.
 pub(crate) async fn sent(visit: Visit) -> Result<HttpResponse, Refusal> {
     let next = Next::of(visit.fields.form());
     let email = visit.fields.get("email").trim().to_owned();
@@ -60,7 +60,7 @@ pub(crate) async fn sent(visit: Visit) -> Result<HttpResponse, Refusal> {
     }
 }
 
-/// Counts an attempt to sign in, or to change a password, and waits where it has to.
+/// Counts an attempt to sign in or to change a password, and delays it if required.
 pub(super) async fn keep_pace(visit: &Visit, email: &str) -> Result<(), Refusal> {
     let limits = visit.panel.settings.attempts;
     let pace = pace(visit.panel.rates.as_ref(), (visit.client, email), limits).await?;
@@ -77,7 +77,7 @@ pub(super) async fn keep_pace(visit: &Visit, email: &str) -> Result<(), Refusal>
     Ok(())
 }
 
-/// Opens a session under a new secret. Nothing when the account was closed or its password changed meanwhile.
+/// Opens a session under a new secret. `None` if the account was closed or its password changed in the meantime.
 async fn enter(
     visit: &Visit,
     seller: &Seller,
@@ -103,7 +103,7 @@ async fn enter(
     ended.await.map(|()| None)
 }
 
-/// Gives the browser its new secret and leads on.
+/// Gives the browser its new secret and redirects to the next page.
 pub(super) fn into_panel(
     visit: &Visit,
     secret: &BrowserSecret,
@@ -115,7 +115,7 @@ pub(super) fn into_panel(
     Ok(response)
 }
 
-/// Notes a wrong password of an account that exists, and does not wait for it: the answer takes as long as without one.
+/// Notes a wrong password of an existing account in the background: the response takes as long as for an unknown account.
 fn note(visit: Visit, seller: SellerId) {
     let tasks = visit.panel.tasks.clone();
     drop(tasks.run(async move {
@@ -138,7 +138,7 @@ fn shown(visit: &Visit, next: Next, email: String, issues: Issues) -> Result<Htt
         email,
     };
     let mut response = html(template.issues.status, &template)?;
-    // An application that may not ask the account that signs in is answered at once, as a redirect of this page's form.
+    // A consent request that this account cannot grant is refused at once, by a redirect in answer to this page's form.
     if let Some(ticket) = ticket {
         browser::let_forms_lead_to(&mut response, &ticket.request.redirect_uri);
     }

@@ -16,19 +16,17 @@ struct Page {
     frame: Frame,
 }
 
-/// GET: asks, since a link that others can make must not sign anybody out.
+/// GET: asks for confirmation, because a link made by others must not sign anybody out.
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     let frame = member.frame(member.texts().sign_out.title);
     ok(&Page { frame })
 }
 
-/// POST
 pub(crate) async fn sent(member: Member) -> Result<HttpResponse, Refusal> {
     end(&member).await?;
     left(&member, "/panel/sign-in?done=signed-out")
 }
 
-/// POST
 pub(crate) async fn everywhere(member: Member) -> Result<HttpResponse, Refusal> {
     let ended = member.store(member.acting(), |tx, _, by| {
         Box::pin(sign_out_everywhere(tx, *by))
@@ -46,7 +44,7 @@ pub(super) async fn end(member: &Member) -> Result<(), Refusal> {
     ended.await
 }
 
-/// The way out, without the cookie.
+/// The redirect after signing out, which deletes the cookie.
 pub(super) fn left(member: &Member, location: &str) -> Result<HttpResponse, Refusal> {
     let mut response = see_other(location)?;
     forget_browser(response.headers_mut(), member.panel.settings.https());

@@ -28,13 +28,12 @@ struct Page {
     scopes: [Group; 2],
 }
 
-/// GET
 pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     let number = member.panel.randomness.uuid();
     shown(&member, number, Issues::none()).await
 }
 
-/// POST: makes a token, and leads to where it is shown.
+/// POST: makes a token, and redirects to the page that shows it.
 pub(crate) async fn issue(member: Member) -> Result<HttpResponse, Refusal> {
     let (form, t) = (member.form()?, member.texts());
     let Ok(expires_at) = end_of_day(member.fields.get("expires_at")) else {
@@ -70,7 +69,6 @@ pub(crate) async fn issue(member: Member) -> Result<HttpResponse, Refusal> {
     shown(&member, form.number, issues).await
 }
 
-/// POST
 pub(crate) async fn revoke(member: Member) -> Result<HttpResponse, Refusal> {
     let input = (member.acting(), member.id::<FamilyId>()?);
     let revoked = member.change(input, |tx, _, (by, id)| {
@@ -80,7 +78,7 @@ pub(crate) async fn revoke(member: Member) -> Result<HttpResponse, Refusal> {
     done("revoked", "/panel/tokens")
 }
 
-/// The end of a day, in UTC; nothing for nothing.
+/// The end of a day, in UTC; `None` for an empty text.
 fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
     if text.is_empty() {
         return Ok(None);
@@ -90,7 +88,7 @@ fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
     Ok(Some(next.and_time(NaiveTime::MIN).and_utc()))
 }
 
-/// The page, with the form as it was filled in.
+/// The page, with the values of the submitted form.
 async fn shown(member: &Member, number: Uuid, issues: Issues) -> Result<HttpResponse, Refusal> {
     let template = Page {
         frame: member.frame(member.texts().tokens.title),

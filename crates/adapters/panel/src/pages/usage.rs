@@ -1,4 +1,4 @@
-//! What an application has called in the last day, and how much of its limit is used.
+//! The calls of an application in the last day, and the used share of its limit.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::visit::Member;
 
 /// The calls of a day.
 pub(super) struct Usage {
-    /// Calls a minute.
+    /// Calls per minute.
     pub(super) limit: u32,
-    /// Calls in this minute; as many as the limit where there were more.
+    /// Calls in this minute, at most the limit.
     pub(super) used: u64,
-    /// The calls that were answered with each status.
+    /// Calls by response status.
     pub(super) by_status: BTreeMap<u16, u64>,
-    /// Each hour's successful calls and others, newest first.
+    /// Successful and other calls of each hour, newest first.
     pub(super) by_hour: Vec<(DateTime<Utc>, u64, u64)>,
 }
 
@@ -56,7 +56,7 @@ impl Usage {
         }
     }
 
-    /// From where on the use is high.
+    /// The number of calls from which usage counts as high.
     pub(super) const fn high(&self) -> u32 {
         self.limit - self.limit / 5
     }

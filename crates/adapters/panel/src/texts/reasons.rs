@@ -1,8 +1,8 @@
-//! The domain's reasons for refusing a value, as a page says them.
+//! The domain's reasons to refuse a value, in the words of a page.
 
 use crate::language::Language;
 
-/// Each reason as the domain begins it, with what is said in Polish. A test holds the table against the domain.
+/// The beginning of each domain reason and its Polish translation. A test checks the table against the domain.
 const REASONS: &[(&str, &str)] = &[
     (
         "must be 3 to 40 characters",
@@ -61,7 +61,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Where the domain speaks to somebody who writes JSON, what is said to somebody who fills in a form.
+/// Replacements for reasons that the domain words for somebody who writes JSON, reworded for somebody who fills in a form.
 const PLAINER: &[(&str, &str)] = &[
     ("must be one of", "Choose one."),
     ("must name at least one scope", "Tick at least one."),
@@ -85,7 +85,7 @@ pub(super) fn sentence(language: Language, reason: &str) -> String {
     }
 }
 
-/// The reason without a full stop; the domain's own words where there are no others.
+/// The reason without a full stop; the domain's own words if there is no translation.
 pub(super) fn predicate(language: Language, reason: &str) -> &str {
     match language {
         Language::English => reason,

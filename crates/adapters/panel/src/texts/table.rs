@@ -1,9 +1,9 @@
-//! Every text of the pages, in both languages. A text that a language lacks does not compile.
+//! Every text of the pages, in both languages. A text that lacks a language does not compile.
 
 use super::{Language, Message};
 
 texts! {
-    /// Around every page.
+    /// The frame of every page.
     frame: Frame {
         skip => "Skip to the content", "Przejdź do treści";
         navigation => "Main", "Główna";
@@ -46,7 +46,7 @@ texts! {
             "Kończy wszystkie sesje tego konta, także tę. Aplikacje i tokeny działają dalej.";
         everywhere_submit => "Sign out everywhere", "Wyloguj wszędzie";
     }
-    /// Changing a password, and having it reset.
+    /// Changing and resetting a password.
     passwords: Passwords {
         account_title => "Account", "Konto";
         signed_in_as => "Signed in as", "Zalogowane konto";
@@ -180,7 +180,7 @@ texts! {
                            usunięte. Tego nie można cofnąć i nikt nie będzie mógł ponownie użyć tej nazwy.";
         cancel => "Keep it", "Zostaw";
     }
-    /// The fields of an application.
+    /// The form for an application.
     form: ApplicationForm {
         title => "Register an application", "Rejestracja aplikacji";
         lead =>
@@ -227,7 +227,7 @@ texts! {
         accept_terms => "I accept the terms of the API", "Akceptuję warunki korzystania z API";
         submit => "Register", "Zarejestruj";
     }
-    /// What an application has called.
+    /// The calls of an application.
     usage: Usage {
         title => "Calls in the last 24 hours", "Wywołania z ostatnich 24 godzin";
         limit => "Limit in this minute", "Limit w tej minucie";
@@ -243,7 +243,7 @@ texts! {
         errors => "Refused or failed", "Odrzucone lub nieudane";
         by_hour => "Hour by hour", "Godzina po godzinie";
     }
-    /// What is shown once.
+    /// Results that are shown once.
     once: Once {
         registered => "The application is registered", "Aplikacja jest zarejestrowana";
         rotated => "The secret was replaced", "Sekret został wymieniony";
@@ -383,7 +383,7 @@ texts! {
             "Nothing was sent: at most 30 deliveries a minute are repeated to one subscription. Wait a minute, then repeat it.",
             "Niczego nie wysłano: do jednej subskrypcji powtarzamy najwyżej 30 dostaw na minutę. Poczekaj minutę i powtórz ją wtedy.";
     }
-    /// What was done.
+    /// Notices about a completed action.
     notices: Notices {
         saved => "Saved.", "Zapisano.";
         deleted => "The application was deleted.", "Aplikacja została usunięta.";
@@ -398,7 +398,7 @@ texts! {
             "Every session of the account has ended.",
             "Wszystkie sesje konta zostały zakończone.";
     }
-    /// What went wrong.
+    /// Failures.
     failures: Failures {
         not_found: Message =>
             (

@@ -1,5 +1,5 @@
-//! The examples: each names the thing that it is about by that thing's one id, credentials are written as real ones are, and what
-//! several of them tell goes together.
+//! Tests of the examples: each refers to a thing by the one id of that thing, credentials look like real ones, and examples do not
+//! contradict each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use webhooks::WebhookSecret;
 use super::{json, judge, walk};
 use crate::routes::TABLE;
 
-/// What is an id, a number or a credential in examples, by the schema and its member, by the path, or by the parameter.
+/// The kind of id, number or credential in examples, by schema and member, by path, or by parameter.
 const KINDS: [(&str, Kind); 32] = [
     ("Offer.id", Kind::Offer),
     ("OrderItem.id", Kind::Offer),
@@ -67,7 +67,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What stands in this place; every event is like the others, and so is every error.
+    /// The kind of value at this place. All events share their entries, and so do all errors.
     fn at(place: &str) -> Option<Self> {
         let known = |place: &str| {
             KINDS
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// Whether the product could have made it.
+    /// Whether the product could have made this value.
     fn is_real(self, text: &str) -> bool {
         let of = |kind| Credential::parse(kind, text).is_some();
         match self {
@@ -103,7 +103,7 @@ impl Kind {
     }
 }
 
-/// Every text of every example, with its place.
+/// Every string of every example, with its place.
 fn texts(document: &Value) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     walk(document, "", &mut |path, value| {
@@ -123,7 +123,7 @@ fn texts(document: &Value) -> Vec<(String, String)> {
     texts
 }
 
-/// The texts within a value, each with the schema that has it and its name there.
+/// The strings within a value, each with the name of its schema and member.
 fn told(document: &Value, schema: &Value, value: &Value, place: &str, texts: &mut Vec<(String, String)>) {
     let resolved = |schema: &Value| match schema["$ref"].as_str() {
         Some(reference) => (
