@@ -1,4 +1,4 @@
-//! Compiles the crate again when a file of the documentation comes or goes: the macro that embeds them sees only those it knew.
+//! Recompiles the crate when a documentation file is added or removed: the macro that embeds them tracks only existing files.
 
 fn main() {
     println!("cargo::rerun-if-changed=../../../docs");

@@ -1,4 +1,4 @@
-//! `seller-api admin`: what operators do on the database itself, without a running `serve`.
+//! `seller-api admin`: operator commands that work on the database directly, without a running `serve`.
 
 mod keys;
 mod listing;
@@ -146,7 +146,7 @@ impl Command {
     }
 }
 
-/// The configured database, if its schema fits.
+/// The configured database, if the program can use its schema.
 pub(crate) async fn open_database(config: &Config) -> anyhow::Result<Database> {
     let database = wiring::database(config)?;
     require_schema(&database, false).await?;
@@ -217,7 +217,7 @@ impl Audit {
             format,
         } = self;
         let entries = database.audit().entries(about.clone(), before, limit).await?;
-        // An id of something in the database may be right, though nothing was done to it.
+        // An id may be valid although the audit log has no entry about it.
         let is_unknown =
             |about: &String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
         if let Some(about) = about.filter(is_unknown)
@@ -296,7 +296,7 @@ fn id(text: &str) -> Result<Uuid, String> {
         .map_err(|_| "must be an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e".to_owned())
 }
 
-/// The audit log has ids of several forms, none with white space.
+/// Ids in the audit log have several forms, all without white space.
 fn audit_subject(text: &str) -> Result<String, String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if text.is_empty() || !text.bytes().all(fits) {
@@ -309,7 +309,7 @@ fn audit_subject(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A seller, as people name one.
+/// A seller's id, number or e-mail address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SellerName {
     Id(Uuid),
@@ -344,7 +344,7 @@ impl Display for SellerName {
     }
 }
 
-/// Finds a seller; closed ones too.
+/// Finds a seller, open or closed.
 pub(crate) async fn find_seller(database: &Database, name: &SellerName) -> anyhow::Result<Seller> {
     let found = match name {
         SellerName::Id(id) => database.sellers().seller((*id).into()).await?,

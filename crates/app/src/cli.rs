@@ -1,4 +1,4 @@
-//! The command line: every command but those of `admin`, with its flags.
+//! The command line: all commands except `admin`, with their flags.
 
 mod import;
 
@@ -134,7 +134,7 @@ enum ConfigCommand {
     Reference,
 }
 
-/// Runs the command that the process was started with.
+/// Runs the command on the process's command line.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::from_arg_matches(&definition().get_matches()).unwrap_or_else(|error| error.exit());
     cli.run().unwrap_or_else(|error| {
@@ -153,15 +153,14 @@ pub(crate) fn run() -> ExitCode {
     })
 }
 
-/// Each command's examples, below a line with its name; the first also tells the exit codes.
+/// The examples of each command, below a line with its name; the first one also lists the exit codes.
 const HELP: &str = include_str!("cli/help.txt");
 
-/// The commands and their flags.
 fn definition() -> clap::Command {
     with_examples(Cli::command(), "seller-api")
 }
 
-/// The command `name` and those below it, with their examples at the end of their help.
+/// The command `name` and its subcommands, with examples at the end of their help.
 fn with_examples(command: clap::Command, name: &str) -> clap::Command {
     let command = command.mut_subcommands(|inner| {
         let name = format!("{name} {}", inner.get_name());
@@ -224,7 +223,7 @@ impl Cli {
     }
 }
 
-/// Loads the configuration of a command that stays, with flags that set keys, and begins to log and to trace.
+/// Loads the configuration of a long-running command, including flags that set keys, and starts logging and tracing.
 fn traced<const N: usize>(
     mut sources: Sources,
     flags: [(&str, &str, Option<String>); N],
@@ -237,7 +236,7 @@ fn traced<const N: usize>(
     Ok(loaded)
 }
 
-/// Within the time of one question, so that a host which says nothing is named.
+/// Less than the time limit of a request, so that an unreachable host is named in the error.
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
 
 fn migrate(loaded: &Loaded) -> anyhow::Result<()> {
@@ -268,7 +267,7 @@ fn completions(shell: Shell) -> anyhow::Result<String> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut definition(), "seller-api", &mut script);
     let script = String::from_utf8(script).context("the script is no text")?;
-    // The generator for bash spells commands with a hyphen in two ways, which then do not find each other.
+    // The bash generator spells commands with a hyphen in two different ways, which then do not match.
     Ok(script.replace("__subcmd__", "__"))
 }
 

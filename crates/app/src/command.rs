@@ -1,4 +1,4 @@
-//! What every command shares: its start, what it prints (results on stdout, the rest on stderr), and exit codes.
+//! Shared by all commands: start, output (results on stdout, the rest on stderr), and exit codes.
 
 use std::{
     fmt::Display,
@@ -22,13 +22,13 @@ use crate::{
 pub(crate) struct PrintError(#[source] io::Error);
 
 impl PrintError {
-    /// Whether the reader went away, as `head` does. That is no failure.
+    /// Whether the reader closed the pipe, as `head` does. That is not a failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
 }
 
-/// Prints a line, or several, on stdout.
+/// Prints one or several lines on stdout.
 pub(crate) fn print(text: impl Display) -> Result<(), PrintError> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")
@@ -36,7 +36,7 @@ pub(crate) fn print(text: impl Display) -> Result<(), PrintError> {
         .map_err(PrintError)
 }
 
-/// Prints on stderr. A closed stderr is no failure.
+/// Prints on stderr. A closed stderr is not a failure.
 pub(crate) fn note(text: impl Display) {
     drop(writeln!(io::stderr(), "{text}"));
 }
@@ -46,19 +46,19 @@ pub(crate) fn complain(error: &anyhow::Error) {
     note(format_args!("seller-api: {}", error_chain(error.as_ref())));
 }
 
-/// A failure with an exit code of its own.
+/// A failure with its own exit code.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{0}")]
     Usage(String),
     #[error("{0}")]
     NotFound(String),
-    /// The schema is not what the program needs.
+    /// The program cannot use the database's schema.
     #[error("{0}")]
     Schema(String),
 }
 
-/// How a command ends.
+/// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Failed,
@@ -69,7 +69,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// How a command with this error ends.
+    /// The result of a command that failed with this error.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         error.chain().find_map(Self::of_cause).unwrap_or(Self::Failed)
     }
@@ -113,7 +113,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Runs a command that waits, on a runtime of its own. What it leaves behind when it is done is dropped.
+/// Runs an async command on its own runtime. Tasks that are still running at its end are dropped.
 pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(work);
@@ -121,7 +121,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
     outcome
 }
 
-/// Loads the configuration of a command that is soon over, and logs warnings alone unless a level was asked for.
+/// Loads the configuration of a short command, and logs only warnings unless a level is configured.
 pub(crate) fn started(sources: Sources) -> anyhow::Result<Loaded> {
     let loaded = sources.load()?;
     let level = match loaded.source("log.level") {

@@ -1,9 +1,8 @@
-//! The configuration: defaults, over them a TOML file, over it the environment, over all the command line.
+//! The configuration: defaults, overridden by a TOML file, then by the environment, then by the command line.
 //!
-//! A field below is the one declaration of a key: its name, type, default, range, the commands that read it, and what it means.
-//! Loading, checking and the reference (`docs/operations/configuration.md`) derive from it. In the environment `server.bind` is
-//! `SELLER_API__SERVER__BIND`; lists are separated by commas there. An unknown key or an impossible value stops the start with a message
-//! that names the key and its source.
+//! Each field below declares a key: its name, type, default, range, the commands that read it, and its meaning. Loading, checks and the
+//! reference (`docs/operations/configuration.md`) derive from it. In the environment `server.bind` is `SELLER_API__SERVER__BIND`, and lists
+//! are comma-separated. An unknown key or an invalid value stops the start with a message that names the key and its source.
 
 mod error;
 mod external;
@@ -36,7 +35,7 @@ pub use self::{
     values::{List, NameServer, Network, Period, PublicUrl, Secret, ServiceUrl},
 };
 
-/// What is wrong with a value: the key, and why.
+/// An invalid value: the key, and the reason.
 type Fault = (String, String);
 
 fn fault(key: impl Into<String>, reason: impl Into<String>) -> Fault {
@@ -95,7 +94,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What is wrong beyond types: values out of their range, then what the sections themselves find.
+    /// Problems beyond types: values outside their range, then those found by the sections.
     fn faults(&self) -> Vec<Fault> {
         let mut faults = reference::out_of_range(self);
         let sections = [
@@ -109,7 +108,7 @@ impl Config {
             self.log.faults(),
         ];
         for (key, reason) in sections.into_iter().flatten() {
-            // An adapter may refuse a value that is out of range already.
+            // An adapter may also refuse a value that is already out of range.
             if faults.iter().all(|(found, _)| *found != key) {
                 faults.push((key, reason));
             }
@@ -231,7 +230,7 @@ impl ServerConfig {
     }
 }
 
-/// The address at which a listener is reached from its own machine.
+/// An address at which the listener can be reached from the same machine.
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         return (Ipv4Addr::LOCALHOST, address.port()).into();
@@ -239,7 +238,7 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// A product of a `User-Agent` (contract: Request headers).
+/// Whether `name` is a valid product name in a `User-Agent` (contract: Request headers).
 fn is_product(name: &str) -> bool {
     let part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     name.len() <= 64 && name.bytes().all(part) && name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -258,14 +257,14 @@ pub struct TlsConfig {
 }
 
 impl TlsConfig {
-    /// Certificate and key, where the listener speaks TLS.
+    /// Certificate and key, if the listener uses TLS.
     pub fn files(&self) -> Option<(&Path, &Path)> {
         self.certificate.as_deref().zip(self.key.as_deref())
     }
 
     fn fault(&self, section: &str) -> Option<Fault> {
         let (names, files) = (["certificate", "key"], [&self.certificate, &self.key]);
-        // An empty variable must not take TLS away.
+        // An empty variable must not disable TLS.
         for (name, file) in names.into_iter().zip(files) {
             if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
                 return Some(fault(format!("{section}.{name}"), "must be the path of a file"));
@@ -275,7 +274,7 @@ impl TlsConfig {
     }
 }
 
-/// Names the missing one of two keys that belong together.
+/// Reports the missing one of two keys that must be set together.
 fn missing_half(section: &str, [one, other]: [&str; 2], set: [bool; 2]) -> Option<Fault> {
     let missing = |missing, set| {
         let reason = format!("must be set where {section}.{set} is");
@@ -328,7 +327,7 @@ impl DatabaseConfig {
         checked.collect()
     }
 
-    /// What the adapter needs to reach the database at `url`.
+    /// The adapter's settings for the database at `url`.
     pub fn settings(&self, url: &str, default_rate_limit: NonZeroU32) -> DatabaseSettings {
         DatabaseSettings {
             url: url.to_owned(),
@@ -351,13 +350,13 @@ pub struct KeysConfig {
 impl KeysConfig {
     fn faults(&self) -> Vec<Fault> {
         match self.ring() {
-            // Not every command needs keys: those that do say so.
+            // Not every command needs keys; those that do fail with their own message.
             Ok(_) | Err(KeyError::None) => Vec::new(),
             Err(error) => vec![fault("keys.sealing", format!("cannot be used: {error}"))],
         }
     }
 
-    /// The ring of these keys.
+    /// The key ring of these keys.
     pub fn ring(&self) -> Result<KeyRing, KeyError> {
         let keys = self.sealing.0.iter().map(|key| key.0.clone());
         KeyRing::parse(&keys.collect::<Vec<_>>())
@@ -503,7 +502,7 @@ pub enum LogFormat {
 impl LogConfig {
     fn faults(&self) -> Vec<Fault> {
         const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
-        // The filter takes a lone word for a part of the program, and nothing else is logged then.
+        // The filter reads a single word as the name of a module, and then logs nothing else.
         let is_lone_word = |directive: &str| {
             let directive = directive.trim();
             let is_level = LEVELS.iter().any(|level| directive.eq_ignore_ascii_case(level));

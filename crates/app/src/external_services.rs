@@ -1,4 +1,4 @@
-//! The services that this program calls: carriers, receivers of webhooks, the mail server.
+//! The external services: carriers, webhook receivers, the mail server.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -12,28 +12,28 @@ use orders::{Carrier, CarrierLookup, ShipmentMail};
 
 use crate::config::{AddressesMode, Config};
 
-/// Sends mails of every kind.
+/// Sends every kind of mail.
 pub trait Mailers: Mailer<ShipmentMail> + Mailer<AccountMail> {}
 
 impl<T: Mailer<ShipmentMail> + Mailer<AccountMail>> Mailers for T {}
 
-/// The ways out. Clones share them.
+/// Clients of all external services. Clones share them.
 #[derive(Clone)]
 pub(crate) struct ExternalServices {
-    /// Asked within a seller's request, and by the worker that follows parcels.
+    /// Used in sellers' requests and by the worker that tracks parcels.
     pub(crate) carriers: Arc<dyn CarrierLookup>,
-    /// Takes mails; none where they have to wait.
+    /// Sends mails; if `None`, mails stay queued.
     pub(crate) mailer: Option<Arc<dyn Mailers>>,
-    /// Carries deliveries to their receivers, and looks at the hosts of new ones.
+    /// Sends webhooks to their receivers, and checks the hosts of new subscriptions.
     pub(crate) receivers: Arc<HttpSender>,
-    /// The time of this process.
+    /// The process clock.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Whether the carriers are the sandbox's, which have no daily limit.
+    /// Whether the carriers are simulated; these have no daily limit.
     pub(crate) are_simulated: bool,
 }
 
 impl ExternalServices {
-    /// The carriers and the mail server that the configuration names.
+    /// The configured carriers and mail server.
     pub(crate) fn real(config: &Config, public_url: &str) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let settings = config.carriers.settings(user_agent(config, public_url));
@@ -54,7 +54,7 @@ impl ExternalServices {
         })
     }
 
-    /// The sandbox's: carriers that read a parcel's fate from its number, and a folder for mails. Receivers are real.
+    /// The sandbox's services: carriers that derive a parcel's status from its number, and a folder for mails. Webhook receivers are real.
     pub(crate) fn simulated(config: &Config, public_url: &str, folder: PathBuf) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let mut config = config.clone();
@@ -79,7 +79,7 @@ fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>> {
     mailer.map_err(|(key, reason)| anyhow!("configuration key `{key}` {reason}"))
 }
 
-/// Who brings deliveries to their receivers. That they may go anywhere is never set without being told.
+/// The sender of webhooks. Logs a warning if any address is allowed.
 fn receivers(config: &Config, public_url: &str) -> anyhow::Result<Arc<HttpSender>> {
     if config.webhooks.addresses == AddressesMode::Any {
         tracing::warn!(
@@ -96,13 +96,13 @@ fn receivers(config: &Config, public_url: &str) -> anyhow::Result<Arc<HttpSender
     Ok(Arc::new(sender))
 }
 
-/// How the service presents itself to others.
+/// The `User-Agent` of outgoing requests.
 fn user_agent(config: &Config, public_url: &str) -> String {
     let (name, docs) = (&config.server.service_name, docs_url(config, public_url));
     format!("{name}/{} (+{docs})", env!("CARGO_PKG_VERSION"))
 }
 
-/// Where developers read about the service.
+/// The address of the documentation for developers.
 pub(crate) fn docs_url(config: &Config, public_url: &str) -> String {
     let configured = config.server.docs_url.as_ref();
     configured.map_or_else(|| format!("{public_url}/docs"), |url| url.as_str().to_owned())

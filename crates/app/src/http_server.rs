@@ -1,4 +1,4 @@
-//! The HTTP servers: the sockets they listen on, and actix-web with what it leaves open.
+//! The HTTP servers: their sockets, and what actix-web leaves to configure.
 
 use std::{
     io,
@@ -22,19 +22,19 @@ use rustls::ServerConfig;
 use tokio::net::TcpSocket;
 use web::response;
 
-/// Connections that the kernel keeps until they are accepted; it has a bound of its own (`net.core.somaxconn`).
+/// Connections that wait to be accepted; the kernel has its own limit (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
 
-/// How one listener serves its connections.
+/// The connection settings of one listener.
 #[derive(Clone)]
 pub(crate) struct HttpSettings {
     pub(crate) threads: usize,
-    /// Connections at a time, over all threads.
+    /// Concurrent connections, over all threads.
     pub(crate) max_connections: usize,
     pub(crate) tls: Option<ServerConfig>,
-    /// Time for the head of a connection's first request, and before it for the TLS handshake.
+    /// The time limit for the head of a connection's first request, and before that for the TLS handshake.
     pub(crate) header_timeout: Duration,
-    /// How long a connection may idle between two requests.
+    /// How long a connection may be idle between two requests.
     pub(crate) keep_alive: Duration,
     /// Whether a client that has shut down its sending side still gets its response.
     pub(crate) half_closed: bool,
@@ -50,8 +50,8 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
     settings: HttpSettings,
     configure: impl Fn() -> C + Send + Clone + 'static,
 ) -> anyhow::Result<Server> {
-    // actix-web has no time limit for writes. Accepted sockets inherit this one: the kernel resets a connection whose client
-    // does not take its response.
+    // actix-web has no time limit for writes. Accepted sockets inherit this one: the kernel resets a connection whose client does not read
+    // its response.
     let unacknowledged = settings.keep_alive.saturating_add(settings.header_timeout);
     set_tcp_user_timeout(
         &listener,
@@ -64,7 +64,7 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
         let draining = Arc::clone(&draining);
         App::new()
             .wrap_fn(move |mut request, app| {
-                // Without a body actix-web reads the payload of `Upgrade: websocket` and `CONNECT` to the end of the connection.
+                // Without a body, actix-web reads the payload of `Upgrade: websocket` and `CONNECT` to the end of the connection.
                 let upgrades = request.head().upgrade()
                     || request.headers().contains_key(UPGRADE)
                     || request.method() == Method::CONNECT;
@@ -85,7 +85,7 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
     })
     .workers(settings.threads)
     .max_connections(connections_per_thread)
-    // Handshakes count among the connections, and have no bound of their own.
+    // Handshakes count as connections, so this rate is set too high to limit them separately.
     .max_connection_rate(settings.max_connections)
     .client_request_timeout(settings.header_timeout)
     .tls_handshake_timeout(settings.header_timeout)
@@ -112,7 +112,7 @@ pub(crate) struct BoundSocket {
 }
 
 impl BoundSocket {
-    /// Binds an address. Needs a runtime. An error names `flag`, which chooses another address.
+    /// Binds an address. Must be called within a runtime. An error names `flag`, which selects another address.
     pub(crate) fn bind(address: SocketAddr, flag: &str) -> anyhow::Result<Self> {
         Self::try_bind(address).map_err(|error| explained(error, address, flag))
     }
@@ -130,7 +130,7 @@ impl BoundSocket {
         Ok(Self { socket, address })
     }
 
-    /// The address, with the port that the kernel chose for 0.
+    /// The address, with the actual port if 0 was requested.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,4 +1,4 @@
-//! The program: configuration, wiring, servers, workers, command line. The only place that names concrete adapters.
+//! The program: configuration, wiring, servers, workers, command line. The only crate that uses concrete adapters.
 
 mod admin;
 mod cli;
@@ -21,11 +21,11 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// A page of offers is some hundred small allocations, which the C library's allocator takes a fifth of the server's time for.
+/// A page of offers makes some hundred small allocations; the C library's allocator would take a fifth of the server's time.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Runs the program with the arguments and the environment of the process.
+/// Runs the program with the process's arguments and environment.
 pub fn run() -> ExitCode {
     let outcome = cli::run();
     logging::finish();

@@ -1,4 +1,4 @@
-//! The log on stderr, one event a line, written by a thread of its own; and spans for a collector of traces beside it.
+//! The log on stderr, one event per line, written by a separate thread; and spans for a trace collector.
 
 use std::{
     error::Error,
@@ -24,24 +24,24 @@ use web::request_span::SPANS;
 
 use crate::config::{Config, LogConfig, LogFormat};
 
-/// What the HTTP libraries say too loudly: each thread at each start, and as an error each malformed request, of which anybody can send
-/// any number.
+/// Events of the HTTP libraries at too high a level: a line per thread at each start, and an error per malformed request, which anybody can
+/// send in any number.
 const QUIET: [(&str, &str); 2] = [
     ("actix_server", "actix_server=warn"),
     ("actix_http", "actix_http::h1::dispatcher=off"),
 ];
 
-/// What a pipe takes as a whole (`PIPE_BUF`): with no more at a time, lines of processes that share a pipe are never torn.
+/// The most that a pipe takes atomically (`PIPE_BUF`): larger writes could interleave with lines of other processes on the same pipe.
 const PIPE_BUF: usize = 4096;
-/// Lines in the queue of the writer. When it is full, logging blocks.
+/// Capacity of the writer's queue, in lines. If it is full, logging blocks.
 const WAITING_LINES: usize = 1024;
 
-/// Writes the last lines when it is dropped.
+/// Writes the remaining lines when it is dropped.
 static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
-/// The way to the collector of traces, from [`start_traced`] on.
+/// The exporter to the trace collector, set by [`start_traced`].
 static TELEMETRY: OnceLock<Telemetry> = OnceLock::new();
 
-/// Logs to stderr from now on, panics too. Only the first call has an effect.
+/// Starts logging to stderr, including panics. Only the first call has an effect.
 pub(crate) fn start(config: &LogConfig) {
     let log = tracing_subscriber::registry()
         .with(filter(config))
@@ -51,8 +51,8 @@ pub(crate) fn start(config: &LogConfig) {
     }
 }
 
-/// As [`start`], with spans for the collector that the configuration names; lines then name their spans. Not to be called on a
-/// thread of a runtime.
+/// As [`start`], and also exports spans to the configured collector; lines then include the ids of their spans. Do not call it on a
+/// runtime's thread.
 pub(crate) fn start_traced(config: &Config) -> anyhow::Result<()> {
     let Some(settings) = config.tracing.settings(&config.server.service_name) else {
         start(&config.log);
@@ -62,7 +62,7 @@ pub(crate) fn start_traced(config: &Config) -> anyhow::Result<()> {
     let telemetry = Telemetry::begin(settings).context("configuration section `tracing` cannot be used")?;
     let telemetry = TELEMETRY.get_or_init(|| telemetry);
     let spans = tracing_subscriber::registry().with(telemetry.layer());
-    // The filter is the log's alone: it turns spans off.
+    // The filter applies only to the log: it disables spans.
     let log = spans.with(layer(&config.log).with_filter(filter(&config.log)));
     if log.try_init().is_ok() {
         log_panics();
@@ -71,7 +71,7 @@ pub(crate) fn start_traced(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the lines of the log.
+/// The layer that writes the log.
 fn layer<S>(config: &LogConfig) -> Box<dyn tracing_subscriber::Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -90,7 +90,7 @@ where
     }
 }
 
-/// The buffer holds whole lines and is flushed when no line waits: one system call writes many lines where there are many.
+/// The buffer holds whole lines and is flushed when no line waits, so under load one system call writes many lines.
 fn writer() -> NonBlocking {
     let (writer, guard) = NonBlockingBuilder::default()
         .lossy(false)
@@ -101,12 +101,12 @@ fn writer() -> NonBlocking {
     writer
 }
 
-/// Text that cannot be parsed was refused with the configuration.
+/// An invalid filter is refused when the configuration is checked.
 fn filter(config: &LogConfig) -> EnvFilter {
     EnvFilter::try_new(directives(&config.level)).unwrap_or_default()
 }
 
-/// The log ignores the spans of traces, and would otherwise keep each of them.
+/// The log does not use the spans of traces; without this filter it would store each of them.
 fn directives(level: &str) -> String {
     let unnamed = QUIET.iter().filter(|(name, _)| !level.contains(name));
     let quiet = unnamed.map(|(_, directive)| *directive);
@@ -122,12 +122,12 @@ fn log_panics() {
     }));
 }
 
-/// Writes the lines that still wait. For the end of the program.
+/// Writes the remaining lines. Call it at the end of the program.
 pub(crate) fn finish() {
     drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
-/// Sends the last spans, for at most so long, and none from then on.
+/// Exports the remaining spans, for at most this long, and stops the export.
 pub(crate) async fn finish_spans(within: Duration) {
     if let Some(telemetry) = TELEMETRY.get()
         && spawn_blocking(move || telemetry.end(within)).await.is_err()
@@ -136,7 +136,7 @@ pub(crate) async fn finish_spans(within: Duration) {
     }
 }
 
-/// The messages of an error and its causes in one line, without those that an outer message repeats.
+/// The messages of an error and its causes on one line, without causes that an outer message already contains.
 pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -150,7 +150,7 @@ pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// A format of lines that adds `otel_trace_id` and `otel_span_id` to those within a span.
+/// A line format that adds `otel_trace_id` and `otel_span_id` to lines within a span.
 struct WithIds<F> {
     lines: F,
     format: LogFormat,

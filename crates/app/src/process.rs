@@ -1,4 +1,4 @@
-//! What the process has to do with the system around it: signals, systemd, the limit of open files.
+//! The process and its operating system: signals, systemd, the limit of open files.
 
 use std::{io, process, time::Duration};
 
@@ -12,14 +12,14 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::logging;
 
-/// SIGTERM and SIGINT, listened for from the creation of the value.
+/// SIGTERM and SIGINT, received from the creation of this value on.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    /// Needs a runtime.
+    /// Must be called within a runtime.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -35,7 +35,7 @@ impl Signals {
         }
     }
 
-    /// The next signal ends the process at once, as an unhandled one would.
+    /// Makes the next signal end the process at once, as an unhandled one would.
     pub(crate) fn exit_on_next(mut self) {
         tokio::spawn(async move {
             let name = self.next().await;
@@ -46,10 +46,10 @@ impl Signals {
     }
 }
 
-/// What a stop may take beyond its configured time before systemd kills the process.
+/// Extra time for a stop beyond the configured one, before systemd kills the process.
 const STOP_SLACK: Duration = Duration::from_secs(5);
 
-/// Tells systemd that all listeners answer. A service that waits for its database has started too: otherwise systemd would end it
+/// Tells systemd that all listeners answer. A service that waits for its database also counts as started: otherwise systemd would stop it
 /// after `TimeoutStartSec=`.
 pub(crate) fn notify_ready() {
     notify(&[NotifyState::Ready]);
@@ -60,7 +60,7 @@ pub(crate) fn notify_status(status: &str) {
     notify(&[NotifyState::Status(status)]);
 }
 
-/// Tells systemd that the process stops, and how long that may take.
+/// Tells systemd that the process is stopping, and how long that may take.
 pub(crate) fn notify_stopping(at_most: Duration) {
     let microseconds = at_most.saturating_add(STOP_SLACK).as_micros();
     notify(&[
@@ -70,7 +70,7 @@ pub(crate) fn notify_stopping(at_most: Duration) {
     ]);
 }
 
-/// Feeds systemd's watchdog (`WatchdogSec=`), where there is one, until the handle is dropped.
+/// Feeds systemd's watchdog (`WatchdogSec=`), if enabled, until the handle is dropped.
 pub(crate) fn feed_watchdog() -> Option<AbortOnDropHandle<()>> {
     let timeout = sd_notify::watchdog_enabled()?;
     Some(AbortOnDropHandle::new(tokio::spawn(async move {
@@ -87,11 +87,10 @@ fn notify(states: &[NotifyState<'_>]) {
     }
 }
 
-/// Files beside the connections of the public listener and to receivers: the database's, the back office's, the runtimes' own.
+/// Open files besides connections of the public listener and to webhook receivers: database, back office, runtimes.
 const OTHER_FILES: u64 = 2_048;
 
-/// Raises the soft limit of open files, which many systems set to 1024, to the hard one. Warns where that is too low for
-/// `connections`.
+/// Raises the soft limit of open files, which many systems set to 1024, to the hard limit. Warns if that is too low for `connections`.
 pub(crate) fn raise_open_files_limit(connections: u32) {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -1,7 +1,6 @@
-//! What `/metrics` shows: the table of metrics, the recorder, and the gauges that are read at each scrape.
+//! `/metrics`: the table of metrics, the recorder, and the gauges that are read at each scrape.
 //!
-//! The table is `docs/operations/metrics.md`. The program reads it at the start: it describes each metric, and names the counters that
-//! begin at 0.
+//! The table is `docs/operations/metrics.md`. The program reads it at the start to describe each metric and to start its counters at 0.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -15,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::readiness::Readiness;
 
-/// The page that holds the table.
+/// The page with the table.
 pub const PAGE: &str = include_str!("../../../docs/operations/metrics.md");
 
 /// A row of the table.
@@ -38,18 +37,18 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Label {
     pub name: &'static str,
-    /// All values that it can have; `None` where there are too many to list, such as routes.
+    /// All possible values; `None` if there are too many to list, such as routes.
     pub values: Option<Vec<&'static str>>,
 }
 
-/// Every metric.
+/// All rows of the table.
 pub fn table() -> &'static [Metric] {
     static TABLE: LazyLock<Vec<Metric>> = LazyLock::new(|| PAGE.lines().filter_map(Metric::parse).collect());
     &TABLE
 }
 
 impl Metric {
-    /// Reads a row: `name`, kind, labels, help. `None` for any other line of the page.
+    /// Parses a row: `name`, kind, labels, help. `None` for any other line of the page.
     fn parse(line: &'static str) -> Option<Self> {
         let row = line.strip_prefix("| `")?.strip_suffix(" |")?;
         let [name, kind, labels, help] = row.split(" | ").collect::<Vec<_>>().try_into().ok()?;
@@ -75,8 +74,7 @@ impl Metric {
         }
     }
 
-    /// Starts a counter at 0 for every combination of its labels: Prometheus sees no increase where a series begins with its first
-    /// event.
+    /// Starts a counter at 0 for every combination of its labels: if a series begins with its first event, Prometheus sees no increase.
     fn start_at_zero(&self) {
         if self.kind == Kind::Counter && !self.name.starts_with("process_") {
             for labels in self.label_sets() {
@@ -85,7 +83,7 @@ impl Metric {
         }
     }
 
-    /// Every combination of label values; none where the values of a label are not listed.
+    /// Every combination of label values; empty if a label's values are not listed.
     fn label_sets(&self) -> Vec<Vec<metrics::Label>> {
         self.labels.iter().fold(vec![Vec::new()], |sets, label| {
             let with = |set: &Vec<_>, value| {
@@ -101,7 +99,7 @@ impl Metric {
 }
 
 impl Label {
-    /// Reads "`name`: `value`, `value`".
+    /// Parses "`name`: `value`, `value`".
     fn parse(text: &'static str) -> Option<Self> {
         let (name, values) = text.strip_prefix('`')?.split_once("`: ")?;
         let values = values.split(", ");
@@ -112,19 +110,19 @@ impl Label {
     }
 }
 
-/// How often samples of histograms move to where they are rendered from. Without it they pile up between scrapes.
+/// How often histogram samples are aggregated. Otherwise they accumulate between scrapes.
 const UPKEEP: Duration = Duration::from_secs(5);
-/// Bounds of the histograms, in seconds.
+/// Histogram buckets, in seconds.
 const BUCKETS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0,
 ];
-/// Bounds for webhooks, whose receivers take their time.
+/// Buckets for webhooks, whose receivers are slower.
 const WEBHOOK_BUCKETS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 10.0, 30.0, 120.0,
 ];
 const GROUP_SIZE_BUCKETS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 
-/// The recorder of this process. Clones are the same one.
+/// The recorder of this process. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Metrics {
     recorder: PrometheusHandle,
@@ -133,7 +131,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Installs the recorder. Metrics that are looked up before this count nowhere.
+    /// Installs the recorder. Metrics that are registered earlier are lost.
     pub(crate) fn install() -> anyhow::Result<Self> {
         let recorder = recorder()?.install_recorder();
         let recorder = recorder.context("the recorder of metrics")?;
@@ -149,7 +147,7 @@ impl Metrics {
         })
     }
 
-    /// Also shows the pool of this database.
+    /// Adds the metrics of this database's pool.
     pub(crate) fn with_pool_of(self, database: &Database) -> Self {
         Self {
             database: Some(database.clone()),
@@ -157,10 +155,10 @@ impl Metrics {
         }
     }
 
-    /// All metrics in the text format of Prometheus.
+    /// All metrics in the Prometheus text format.
     pub(crate) fn render(&self) -> String {
         self.process.collect();
-        // The collector shows a missing limit as 0.
+        // The collector reports a missing limit as 0.
         if getrlimit(Resource::As).current.is_none() {
             metrics::gauge!("process_virtual_memory_max_bytes").set(f64::INFINITY);
         }
@@ -170,7 +168,7 @@ impl Metrics {
         self.recorder.render()
     }
 
-    /// Keeps the memory of histograms bounded. Never ends.
+    /// Aggregates histogram samples periodically, so that their memory stays bounded. Never ends.
     pub(crate) async fn keep_up(self) {
         loop {
             sleep(UPKEEP).await;
@@ -197,7 +195,7 @@ fn measure_pool(database: &Database) {
     metrics::gauge!("database_pool_waiting").set(number(pool.waiting));
 }
 
-/// Shows whether the process can do its work.
+/// Sets the `ready` gauge.
 pub(crate) fn set_ready(ready: bool) {
     metrics::gauge!("ready").set(if ready { 1.0 } else { 0.0 });
 }
@@ -205,8 +203,8 @@ pub(crate) fn set_ready(ready: bool) {
 /// How often the queues are measured.
 const QUEUES_EVERY: Duration = Duration::from_secs(10);
 
-/// Measures the queues of work beside requests, once the schema is there; never ends. Every process does so, also one without
-/// workers: it shows that no worker runs. An unreadable queue is NaN.
+/// Measures the queues of background work, once the schema fits; never ends. Every process does so, even without workers, so that missing
+/// workers show. An unreadable queue is NaN.
 pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
     readiness.reached().await;
     loop {

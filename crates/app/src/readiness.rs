@@ -1,4 +1,4 @@
-//! Whether the service can do its work: the schema is there, the keys are the right ones, and nobody has asked it to stop.
+//! Readiness of the service: the schema fits, the keys are right, and the process is not stopping.
 
 use std::{
     sync::{
@@ -21,25 +21,25 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{command::Failure, logging::error_chain, process, prometheus::set_ready, sealing_keys};
 
-/// Longest wait for the database's answer: a probe is answered within 2 s.
+/// The time limit for the database's answer: a probe is answered within 2 s.
 const PATIENCE: Duration = Duration::from_millis(1_900);
-/// How much of that comparing the keys may take. It is a handful of short statements, and done once.
+/// The part of that limit for comparing the keys: a few short statements, run once.
 const PATIENCE_WITH_KEYS: Duration = Duration::from_millis(900);
-/// Pause between two looks at the schema.
+/// The pause between two checks of the schema.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What `/readyz` answers by. Clones share the state.
+/// The state behind `/readyz`. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Readiness {
     database: Database,
     sealer: Arc<KeyRing>,
-    /// Set once the keys were found to be the right ones.
+    /// Set once the keys have been compared successfully.
     compared: Arc<OnceCell<()>>,
     stopping: Arc<AtomicBool>,
     reached: Arc<watch::Sender<bool>>,
 }
 
-/// Why this program cannot work with a schema, and what to do about it; `None` where it can.
+/// Why this program cannot use a schema, and how to fix it; `None` if it can.
 fn unfit(state: &SchemaState) -> Option<String> {
     Some(match state {
         SchemaState::Ready => return None,
@@ -76,8 +76,8 @@ fn unfit(state: &SchemaState) -> Option<String> {
     })
 }
 
-/// Fails where this program cannot work with the database's schema; with `migrates` only where no migration mends that. For commands,
-/// which do not wait as `serve` does.
+/// Fails if this program cannot use the database's schema; with `migrates`, only if no migration can fix that. For commands, which do not
+/// wait as `serve` does.
 pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyhow::Result<()> {
     match (database.schema_state().await?, migrates) {
         (SchemaState::Missing | SchemaState::Behind { .. }, true) => Ok(()),
@@ -89,7 +89,7 @@ pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyho
     }
 }
 
-/// The schema can only be used by a newer version of the program.
+/// Only a newer version of the program can use the schema.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the database's schema needs seller-api {oldest} or newer, and this is {}: deploy the newer version",
@@ -100,7 +100,7 @@ pub(crate) struct TooOld {
 }
 
 impl Readiness {
-    /// The database has to be one with the sealer.
+    /// `database` must be configured with the sealer.
     pub(crate) fn new(database: Database, sealer: Arc<KeyRing>) -> Self {
         Self {
             database,
@@ -111,23 +111,23 @@ impl Readiness {
         }
     }
 
-    /// From now on the service is not ready.
+    /// Makes the service not ready from now on.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         set_ready(false);
     }
 
-    /// Waits until any check has found the database ready.
+    /// Waits until a check has found the database ready.
     pub(crate) async fn reached(&self) {
-        // The sender lives as long as this value, so the wait ends only so.
+        // The sender lives as long as this value, so the wait cannot fail.
         let _ = self.reached.subscribe().wait_for(|reached| *reached).await;
     }
 
-    /// Looks at the schema again and again, and logs what has changed. Ends where this program is too old for the schema
-    /// that it found at its start.
+    /// Checks the schema periodically and logs changes of its state. Ends if this program is too old for the schema that it found at its
+    /// start.
     pub(crate) async fn watch(&self) -> TooOld {
         loop {
-            // A task of its own: a panic is logged and stops nothing else. It ends when its caller stops waiting.
+            // A separate task: a panic is logged and stops nothing else. It is aborted when the caller stops waiting.
             let watching = self.clone();
             match AbortOnDropHandle::new(tokio::spawn(async move { watching.watch_once().await })).await {
                 Ok(too_old) => return too_old,
@@ -141,7 +141,7 @@ impl Readiness {
         loop {
             let was_ready = *self.reached.borrow();
             let state = self.look().await;
-            // By its reason: the causes of an outage may differ from look to look.
+            // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
             if last != reason {
                 if let (State::Schema(SchemaState::NeedsNewerBinary { oldest }), false) = (&state, was_ready)
@@ -178,8 +178,8 @@ impl Readiness {
         Ok(state)
     }
 
-    /// Holds the keys against a few of the values that are stored, at the start and never again: what mismatched seal later, with
-    /// keys that this process lacks, is logged where it does not open.
+    /// Compares the keys with a sample of the stored values, once at the start. Values that a mismatched key seals later, with keys that
+    /// this process lacks, are logged when they fail to open.
     async fn compare_keys(&self) -> Result<(), State> {
         let values = self.database.sealed_values();
         let Ok(compared) = timeout(PATIENCE_WITH_KEYS, sealing_keys::compare(&values, &self.sealer)).await
@@ -219,7 +219,7 @@ impl Health for Readiness {
 
 const READY: State = State::Schema(SchemaState::Ready);
 
-/// What the last look at the database found.
+/// The result of the last check of the database.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
     Schema(SchemaState),
@@ -231,7 +231,7 @@ enum State {
 }
 
 impl State {
-    /// Why the service is not ready; never the database's address.
+    /// Why the service is not ready; never contains the database's address.
     fn not_ready(&self) -> Option<String> {
         match self {
             Self::Schema(state) => unfit(state),
@@ -243,7 +243,7 @@ impl State {
         }
     }
 
-    /// Logs it, and shows it in the metrics and to systemd.
+    /// Logs the state, and updates the metrics and systemd's status.
     fn report(&self) {
         let reason = self.not_ready();
         set_ready(reason.is_none());
@@ -285,7 +285,7 @@ mod tests {
         assert!(timeout(Duration::from_secs(5), watched).await.is_ok());
     }
 
-    /// What only these tests see; process tests have the other states.
+    /// States that only this test covers; process tests cover the others.
     #[test]
     fn a_standby_and_a_server_of_another_language_are_told_with_what_to_change() {
         let locale = "pl_PL.UTF-8".to_owned();

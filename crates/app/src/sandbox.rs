@@ -1,4 +1,4 @@
-//! The sandbox: the main job over a database of its own, with data to play with.
+//! The sandbox: the service with its own database and example data.
 
 mod data_dir;
 mod database;
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     fresh: bool,
 }
 
-/// Runs `sandbox`. Whatever ends this process ends the private PostgreSQL too.
+/// Runs `sandbox`. However this process ends, the private PostgreSQL ends with it.
 pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
     let (service, home, guide, _in_use) = tokio::select! {
@@ -51,7 +51,7 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
     outcome
 }
 
-/// The service, its database, what to print once it serves, and the folder, which is in use until this is dropped.
+/// The service, its database, the text to print once it serves, and the data directory, locked until this is dropped.
 async fn prepare(
     loaded: Loaded,
     options: Options,
@@ -60,10 +60,10 @@ async fn prepare(
     let mut config = loaded.config.clone();
     let (public, backoffice) = bind(&mut config, &options)?;
     if loaded.source("server.drain").is_none() {
-        // Nobody spreads requests over several sandboxes, and Ctrl-C is to end one at once.
+        // No load balancer needs a drain period, and Ctrl-C should end a sandbox at once.
         config.server.drain = Period::default();
     }
-    // It is for this machine alone, and hands out plain addresses.
+    // It serves this machine only, and prints plain addresses.
     config.server.tls = crate::config::TlsConfig::default();
     if options.fresh {
         database::refuse_fresh(&loaded)?;
@@ -90,7 +90,7 @@ async fn prepare(
     Ok((service, home, guide, data_dir))
 }
 
-/// Binds both addresses, with the ports that the options name.
+/// Binds both addresses, with the ports in the options.
 fn bind(config: &mut Config, options: &Options) -> anyhow::Result<(BoundSocket, BoundSocket)> {
     let with = |address: SocketAddr, port: Option<u16>| {
         SocketAddr::new(address.ip(), port.unwrap_or(address.port()))

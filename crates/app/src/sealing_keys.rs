@@ -1,25 +1,25 @@
-//! Whether the configured sealing keys are those under which the database's values lie.
+//! Compares the configured sealing keys with those that sealed the stored values.
 //!
-//! A key that is not configured, or is another one than its id says, leaves values unreadable and harms nothing: processes that
-//! have the right one go on opening them, and so does this one once it has it. But where such a key is the first one, it harms with
-//! everything that it seals, since a value no longer shows which of the two it needs: the service does not become ready.
+//! A key that is missing, or differs from the one with its id, makes values unreadable but does no damage: processes with the right key
+//! still open them, and so does this one once it is configured. But a wrong first key does damage with every value it seals, because the id
+//! no longer shows which of the two keys a value needs. The service then does not become ready.
 
 use adapter_postgres::SealedValues;
 use adapter_sealing::KeyRing;
 use kernel::StoreError;
 
-/// What is wrong with the configured keys, as far as a few values of each key tell.
+/// The problems of the configured keys, from a sample of values of each key.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// Ids under which another key is configured than the one that has sealed what is stored.
+    /// Ids whose configured key differs from the one that sealed the stored values.
     pub(crate) mismatched: Vec<String>,
-    /// Ids of keys that have sealed what is stored and are not configured.
+    /// Ids of keys that sealed stored values but are not configured.
     pub(crate) missing: Vec<String>,
-    /// Whether the key that seals is among the mismatched.
+    /// Whether the first key, which seals, is mismatched.
     seals: bool,
 }
 
-/// The key that seals has the id of another one that has sealed what is stored.
+/// The first key, which seals, has the id of another key that sealed stored values.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`keys.sealing` begins with another key than the one that has sealed what is stored under its id {0:?}: put that one in its \
@@ -27,7 +27,7 @@ pub(crate) struct Comparison {
 )]
 pub(crate) struct MismatchedKey(String);
 
-/// Opens a few values of each key.
+/// Opens a sample of values of each key.
 pub(crate) async fn compare(values: &SealedValues, ring: &KeyRing) -> Result<Comparison, StoreError> {
     let mut comparison = Comparison::default();
     for (id, found) in values.sample().await? {
@@ -42,7 +42,7 @@ pub(crate) async fn compare(values: &SealedValues, ring: &KeyRing) -> Result<Com
 }
 
 impl Comparison {
-    /// Fails where the key that seals is another one than its id says.
+    /// Fails if the first key, which seals, is mismatched.
     pub(crate) fn refuse_sealing(&self, ring: &KeyRing) -> Result<(), MismatchedKey> {
         if self.seals {
             return Err(MismatchedKey(ring.first_id().to_owned()));
@@ -50,7 +50,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Logs what cannot be read.
+    /// Logs which values cannot be read.
     pub(crate) fn log(&self) {
         if !self.missing.is_empty() {
             tracing::error!(

@@ -1,5 +1,5 @@
-//! The main job from the start to the stop: `serve` runs both HTTP servers, with the workers beside them or without, and `worker` the
-//! workers alone with a listener for probes.
+//! Runs the service from start to stop: `serve` runs both HTTP servers, with or without workers; `worker` runs only the workers and a
+//! listener for probes.
 
 use std::{process::ExitCode, sync::atomic::Ordering, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{
     workers,
 };
 
-/// A service whose configuration is checked and whose sockets are bound, but do not listen yet.
+/// A service with a checked configuration and bound sockets that do not listen yet.
 pub(crate) struct Service {
     shared: Shared,
     public: BoundSocket,
@@ -66,7 +66,7 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
 }
 
 impl Service {
-    /// Puts everything together; connects to nothing yet.
+    /// Wires everything together, without connecting to anything yet.
     pub(crate) fn new(
         config: &Config,
         public: BoundSocket,
@@ -89,7 +89,7 @@ impl Service {
         })
     }
 
-    /// Serves until a signal comes and requests in flight have ended. Calls `listening` once both listeners answer.
+    /// Serves until a signal arrives and requests in flight have ended. Calls `listening` once both listeners answer.
     pub(crate) async fn run(
         self,
         signals: Signals,
@@ -126,16 +126,16 @@ impl Service {
     }
 }
 
-/// The trusted networks that hold every address of their kind.
+/// The trusted networks that contain every IPv4 or every IPv6 address.
 fn trusted_everybody(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
     let trusted = server.trusted_proxies.0.iter().map(|proxy| proxy.0);
     trusted.filter(|network| network.prefix_len() == 0)
 }
 
-/// How long the last spans may take to reach their collector.
+/// The time limit for exporting the last spans.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
-/// Serves until a signal comes and requests in flight have ended. Calls `listening` once all listeners answer.
+/// Serves until a signal arrives and requests in flight have ended. Calls `listening` once all listeners answer.
 async fn run_until_stopped(
     shared: &Shared,
     servers: Vec<Server>,
@@ -174,8 +174,8 @@ async fn run_until_stopped(
     outcome.map(|_| ExitCode::SUCCESS)
 }
 
-/// Serves on for a while, so that load balancers see that this process is not ready any more. Every response closes its connection,
-/// so that clients send their next request elsewhere.
+/// Keeps serving for a while, so that load balancers see that this process is no longer ready. Every response closes its connection, so
+/// that clients send their next request elsewhere.
 async fn drain(shared: &Shared, signal: &'static str) {
     let drain = shared.config.server.drain;
     shared.draining.store(true, Ordering::Release);
@@ -183,10 +183,10 @@ async fn drain(shared: &Shared, signal: &'static str) {
     sleep(drain.0).await;
 }
 
-/// Accepts no more connections, closes idle ones, and waits for requests in flight as long as the configuration says.
+/// Accepts no more connections, closes idle ones, and waits for requests in flight within the configured time.
 async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
     let finished = async {
-        // The call itself sends the stop; the future waits for it.
+        // The call itself stops the server; the future only waits for it.
         join_all(handles.iter().map(|handle| handle.stop(true))).await;
         shared.tasks.drained().await;
         workers::end_counting(shared).await;

@@ -1,7 +1,7 @@
-//! TLS on the listeners themselves: TLS 1.2 and 1.3 by rustls, with certificates that are read again while the program runs.
+//! TLS 1.2 and 1.3 on the listeners, by rustls, with certificates that are reloaded while the program runs.
 //!
-//! The files are read once a minute and on SIGHUP. Files that cannot be used are logged once, and the certificate before is served on.
-//! Open connections keep what they agreed on.
+//! The files are read once a minute and on SIGHUP. If they cannot be used, that is logged once and the previous certificate stays in use.
+//! Open connections are not affected.
 
 use std::{
     io,
@@ -34,12 +34,12 @@ use crate::{
 
 /// How often the files are read without a signal.
 const READ_EVERY: Duration = Duration::from_mins(1);
-/// How long before its end a certificate is warned of, once a day.
+/// How long before its expiry a certificate is warned about, once a day.
 const WARNED_AHEAD: TimeDelta = TimeDelta::days(14);
-/// The `notAfter` of a certificate without an end (RFC 5280, section 4.1.2.5), in seconds since 1970.
+/// The `notAfter` of a certificate without expiry (RFC 5280, section 4.1.2.5), in seconds since 1970.
 const NO_END: i64 = 253_402_300_799;
 
-/// TLS of both listeners, where they have it.
+/// The TLS of both listeners, if configured.
 #[derive(Default)]
 pub(crate) struct Tls {
     public: Option<Certificate>,
@@ -47,7 +47,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Reads the certificates that the configuration names.
+    /// Reads the configured certificates.
     pub(crate) async fn load(listeners: &Listeners, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
         let load = async |section, listener, config: &TlsConfig| match config.files() {
             Some((certificate, key)) => {
@@ -66,13 +66,13 @@ impl Tls {
         })
     }
 
-    /// How the public listener and the marketplace's speak TLS.
+    /// The TLS configurations of the public listener and the back office.
     pub(crate) fn server_configs(&self) -> anyhow::Result<[Option<ServerConfig>; 2]> {
         let config = |of: &Option<Certificate>| of.as_ref().map(server_config).transpose();
         Ok([config(&self.public)?, config(&self.backoffice)?])
     }
 
-    /// Reads the certificates again for as long as the handle is kept; without any, SIGHUP still ends the process. Needs a runtime.
+    /// Reloads the certificates until the handle is dropped. Without any, SIGHUP still ends the process. Needs a runtime.
     pub(crate) fn keep_current(self) -> io::Result<Option<AbortOnDropHandle<()>>> {
         let mut certificates = [self.public, self.backoffice]
             .into_iter()
@@ -111,14 +111,14 @@ fn server_config(certificate: &Certificate) -> anyhow::Result<ServerConfig> {
 
 /// The files of a listener's certificate.
 struct Files {
-    /// The section of the configuration that names them.
+    /// The configuration section of the files.
     section: &'static str,
     certificate: PathBuf,
     key: PathBuf,
 }
 
 impl Files {
-    /// Errors name both files, and never show what is in them.
+    /// Errors name both files but never show their content.
     async fn read(&self) -> anyhow::Result<CertifiedKey> {
         let section = self.section;
         let (certificate, key) = (self.certificate.display(), self.key.display());
@@ -157,7 +157,7 @@ async fn read(config_key: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
     read.with_context(|| format!("`{config_key}` names {}, which cannot be read", path.display()))
 }
 
-/// The certificate that new connections get.
+/// The certificate for new connections.
 #[derive(Debug)]
 struct Served(RwLock<Arc<CertifiedKey>>);
 
@@ -177,20 +177,20 @@ impl ResolvesServerCert for Served {
     }
 }
 
-/// A listener's certificate, and what the log was told of it.
+/// A listener's certificate, and what has been logged about it.
 struct Certificate {
     /// The listener's name in metrics.
     listener: &'static str,
     files: Files,
     served: Arc<Served>,
     clock: Arc<dyn Clock>,
-    /// Why the files cannot be served now.
+    /// Why the current files cannot be used.
     refused: Option<String>,
-    /// The day of the last warning, and its reason.
+    /// The day and reason of the last warning.
     warned: Option<(Validity, NaiveDate)>,
 }
 
-/// How a certificate's time relates to the present.
+/// The validity of a certificate at this time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Validity {
     NotYet,
@@ -212,7 +212,7 @@ impl Certificate {
         })
     }
 
-    /// Serves what the files hold now, if it changed or if it was asked for.
+    /// Uses the current files if the certificate changed or a signal asked for it.
     async fn reload(&mut self, asked: bool) {
         let section = self.files.section;
         match self.files.read().await {
@@ -239,7 +239,7 @@ impl Certificate {
         self.check_validity();
     }
 
-    /// Measures when the certificate ends, and warns where clients refuse it now or will soon.
+    /// Updates the metric of the certificate's expiry, and warns if clients refuse it now or will soon.
     fn check_validity(&mut self) {
         let Some((from, to)) = validity_period(&self.served.get().cert) else {
             return;
@@ -273,13 +273,13 @@ fn validity(from: DateTime<Utc>, to: Option<DateTime<Utc>>, now: DateTime<Utc>) 
     }
 }
 
-/// True once a day for each trouble.
+/// True once a day for each problem.
 fn should_warn(validity: Validity, now: DateTime<Utc>, warned: &mut Option<(Validity, NaiveDate)>) -> bool {
     let today = Some((validity, now.date_naive()));
     validity != Validity::Valid && std::mem::replace(warned, today) != today
 }
 
-/// From when to when the first certificate of a chain is valid; `None` for the end of one without an end.
+/// The validity period of a chain's first certificate; the end is `None` for one without expiry.
 fn validity_period(chain: &[CertificateDer<'_>]) -> Option<(DateTime<Utc>, Option<DateTime<Utc>>)> {
     let certificate = x509_cert::Certificate::from_der(chain.first()?).ok()?;
     let validity = certificate.tbs_certificate.validity;

@@ -1,4 +1,4 @@
-//! Puts adapters behind the ports, for each thread of the two servers.
+//! Wires adapters to ports, for each thread of the two servers.
 
 use std::{
     net::TcpListener,
@@ -29,10 +29,10 @@ use crate::{
     readiness::Readiness,
 };
 
-/// The marketplace has few connections, but an import must not hold up everything else.
+/// The marketplace has few connections, but an import must not block other requests.
 const BACKOFFICE_THREADS: usize = 2;
 
-/// What all threads share.
+/// The state shared by all threads.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
@@ -62,12 +62,12 @@ pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
     Ok(database.with_polling(poll_schedule(config)))
 }
 
-/// The configured keys.
+/// The configured sealing keys.
 pub(crate) fn sealer(config: &Config) -> anyhow::Result<Arc<KeyRing>> {
     Ok(Arc::new(config.keys.ring().map_err(without_keys)?))
 }
 
-/// When carriers are asked about a parcel.
+/// The schedule of parcel look-ups at carriers.
 pub(crate) fn poll_schedule(config: &Config) -> PollSchedule {
     PollSchedule {
         interval: config.tracking.poll_interval.time_delta(),
@@ -75,14 +75,14 @@ pub(crate) fn poll_schedule(config: &Config) -> PollSchedule {
 }
 
 impl Shared {
-    /// Puts everything together; connects to nothing yet.
+    /// Wires everything together, without connecting to anything yet.
     pub(crate) fn new(
         config: &Config,
         public_url: String,
         external: ExternalServices,
     ) -> anyhow::Result<Self> {
         let sealer = sealer(config)?;
-        // Before the database, which looks its metrics up.
+        // Installed before the database is created, because that registers its metrics.
         let metrics = Metrics::install()?;
         let database = database(config)?.with_sealer(sealer.clone());
         Ok(Self {
@@ -129,7 +129,7 @@ impl Shared {
         http_server::serve(listener, settings, configure)
     }
 
-    /// The server of the marketplace.
+    /// The server of the back office.
     pub(crate) fn backoffice(
         &self,
         listener: TcpListener,
@@ -139,7 +139,7 @@ impl Shared {
         let threads = processors().min(BACKOFFICE_THREADS);
         let configure = move || adapter_backoffice::configure(shared.backoffice_state(&settings));
         let settings = HttpSettings {
-            // Nobody is to wait for changes on behalf of a client that has gone.
+            // A long poll must end when its client disconnects.
             half_closed: false,
             tls,
             ..self.http(threads)
@@ -147,7 +147,7 @@ impl Shared {
         http_server::serve(listener, settings, configure)
     }
 
-    /// The server of a process that only works: whether it lives and can work, and its metrics.
+    /// The server of a process that runs only workers: probes and metrics.
     pub(crate) fn probes(&self, listener: TcpListener) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
         let configure = move || adapter_backoffice::configure_probes(shared.backoffice_state(&settings));
@@ -168,7 +168,7 @@ impl Shared {
         }
     }
 
-    /// What one thread asks the database by: it gathers what is in flight there, on connections of its own.
+    /// The ports of one thread. Its reads are batched and use the thread's own connections.
     fn public_state(&self, settings: &Arc<ApiSettings>) -> Public {
         Public {
             units: self.database.units(),
@@ -191,7 +191,7 @@ impl Shared {
         }
     }
 
-    /// The panel beside the API in one thread, with which it shares the readers that gather.
+    /// The panel's ports in one thread; it shares batching readers with the API.
     fn panel_state(&self, settings: &Arc<PanelSettings>, beside: &Public) -> Panel {
         Panel {
             units: self.database.units(),
@@ -209,7 +209,7 @@ impl Shared {
         }
     }
 
-    /// The documentation, with a reference of what this very program declares.
+    /// The documentation, with a reference generated from this program.
     fn docs(&self) -> anyhow::Result<Docs> {
         let settings = DocsSettings {
             public_url: self.public_url.clone(),

@@ -1,7 +1,7 @@
-//! What goes on beside requests: webhooks are delivered, mails sent, parcels followed, and what has had its time is cleared.
+//! Background workers: deliver webhooks, send mails, track parcels, delete expired rows.
 //!
-//! Any number of processes may do so at once: work is leased in the database, so that none of it is done twice, and what
-//! a process leaves behind when it dies is taken over once its lease has run out.
+//! Any number of processes may run them at once. Work is leased in the database, so none of it is done twice; if a process dies, another
+//! one takes over its work when the lease expires.
 
 mod deliveries;
 mod housekeeping;
@@ -30,7 +30,7 @@ use crate::{
     wiring::{Shared, poll_schedule},
 };
 
-/// Batches of parcels at a time, so that those whose carriers are slow hold up few others.
+/// Concurrent batches of parcels, so that slow carriers delay few others.
 const PARCEL_LANES: usize = 3;
 
 /// Starts all workers. They wait for the schema, and end when the tasks are stopped.
@@ -45,12 +45,12 @@ pub(crate) fn start(shared: &Shared) {
     }));
 }
 
-/// Starts what every process that serves does, with workers or without: the calls that it counts are kept.
+/// Starts to store the counts of calls; every serving process does so, with or without workers.
 pub(crate) fn start_counting(shared: &Shared) {
     shared.run_routine(shared.usage_counts());
 }
 
-/// Keeps the last calls of a process that serves no more.
+/// Stores the last counts of a process that no longer serves.
 pub(crate) async fn end_counting(shared: &Shared) {
     if let Err(error) = shared.usage_counts().keep().await {
         let cause = error_chain(&error);

@@ -1,4 +1,4 @@
-//! The shape of the workspace: which crate may know which, and what the domain must not know. `deny.toml` has what nobody may bring in.
+//! Which crates of the workspace may depend on which, and what the domain must not use. `deny.toml` bans crates everywhere.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,21 +11,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{CargoOpt, DependencyKind, Metadata, MetadataCommand, PackageId};
 
-/// From the inside out: a crate knows those of inner layers, never one of its own or of an outer one.
+/// From the inside out: a crate may use only crates of inner layers, never of its own layer or an outer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Layer {
     Kernel,
     Domain,
     UseCases,
-    /// The kernel of HTTP, which every listener is built on.
+    /// The HTTP kernel, on which every listener is built.
     Web,
     Adapter,
     App,
-    /// Tests and measurements of the product, which no part of it knows.
+    /// Tests and benchmarks, which no part of the product uses.
     Workshop,
 }
 
-/// What a domain crate's whole tree must be free of.
+/// Crates that must not occur in a domain crate's dependency tree.
 const IMPURE: [&str; 10] = [
     "tokio",
     "actix-web",
@@ -53,7 +53,7 @@ impl Workspace {
         }
     }
 
-    /// Each crate of ours, with those of ours that it is built from.
+    /// Each workspace crate with its dependencies in the workspace.
     fn knows(&self) -> BTreeMap<String, BTreeSet<String>> {
         let ours = self.metadata.workspace_packages();
         let names = ours
@@ -73,7 +73,7 @@ impl Workspace {
         ours.iter().map(known).collect()
     }
 
-    /// The folder of a crate of ours below `crates`.
+    /// The folder of a workspace crate below `crates`.
     fn place(&self, name: &str) -> String {
         let package = self
             .metadata
@@ -89,7 +89,7 @@ impl Workspace {
             .replacen("crates/", "", 1)
     }
 
-    /// None for what every layer may use: it knows nothing of the product's inner parts, which is checked too.
+    /// `None` for a crate that every layer may use; it must not use inner parts of the product, which is also checked.
     fn layer(&self, name: &str) -> Option<Layer> {
         match self.place(name).as_str() {
             "domain/kernel" => Some(Layer::Kernel),
@@ -106,7 +106,7 @@ impl Workspace {
         }
     }
 
-    /// Everything that a crate is built from, tests aside.
+    /// All dependencies of a crate, without those for tests.
     fn tree(&self, name: &str) -> BTreeSet<String> {
         let resolve = self.metadata.resolve.as_ref().unwrap();
         let nodes = resolve
@@ -142,7 +142,7 @@ fn dependencies_point_inwards() {
         let layer = workspace.layer(&name);
         for other in known {
             let fine = match (layer, workspace.layer(&other)) {
-                // Domain crates may build on each other; that no two know each other, Cargo sees to.
+                // Domain crates may depend on each other; Cargo rejects cycles.
                 (Some(Layer::Domain), Some(Layer::Domain)) | (Some(Layer::Workshop), _) => true,
                 (Some(outer), Some(inner)) => outer > inner,
                 (Some(layer), None) => layer >= Layer::Adapter,

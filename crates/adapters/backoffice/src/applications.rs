@@ -1,4 +1,4 @@
-//! Applications: registered for a seller by the rules of the panel, and what the operator does with them.
+//! Applications: registration for a seller by the rules of the panel, and the operator's actions on them.
 
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
@@ -26,10 +26,10 @@ use crate::policy::operator;
 use crate::ruled::{self, OrDefault};
 use crate::{Access, BackOffice, BackOfficeSettings};
 
-/// The largest limit that an operator can set, in requests a minute (D104).
+/// The largest limit that an operator can set, in requests per minute (D104).
 const RATE_LIMIT_MAX: u32 = 10_000_000;
 
-/// An application as the operator sees it. `rate_limit` is the one in force: its own, or the service's default.
+/// An application as an operator sees it. `rate_limit` is the effective one: its own, or the service's default.
 #[derive(Serialize)]
 struct ApplicationView<'a> {
     client_id: String,
@@ -218,7 +218,7 @@ fn scope(name: &str) -> Result<Scope, String> {
     Scope::parse(name).ok_or_else(|| format!("Must be a known scope; `{name}` is none."))
 }
 
-/// Deletes an application for good.
+/// Deletes an application permanently.
 pub(crate) struct DeleteApplication {
     id: ClientId,
 }
@@ -242,13 +242,13 @@ impl Write<BackOffice> for DeleteApplication {
     }
 }
 
-/// Moves an application's status.
+/// Changes an application's status.
 pub(crate) struct Move<M> {
     id: ClientId,
     kind: PhantomData<M>,
 }
 
-/// A move over the status.
+/// A transition of the status.
 pub(crate) trait Transition: Send + Sync + 'static {
     const PATH: &'static str;
     const MOVE: manage_application::Move;

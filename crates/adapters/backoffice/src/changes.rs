@@ -1,4 +1,4 @@
-//! The change feed: what sellers and carriers did, for a marketplace that keeps its shop in step.
+//! The change feed: what sellers and carriers changed, for a marketplace that keeps its shop in sync.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ use web::{Code, Entry, Error, Problem, Violations, to_sentence};
 use crate::offers::MoneyView;
 use crate::{Access, BackOffice};
 
-/// The longest time that a reader may wait for something to happen, in seconds.
+/// The longest time that a reader may wait for a change, in seconds.
 const LONGEST_WAIT: u16 = 30;
-/// How often the feed is looked at while somebody waits. Nothing is held between two looks.
+/// How often the feed is polled while a reader waits. Nothing is held between two polls.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How long one look may take.
+/// The time limit of one poll.
 const LOOK_WITHIN: Duration = Duration::from_millis(1_400);
 
-/// Reads a page of the feed, and waits for one where there is nothing yet.
+/// Reads a page of the feed; waits for changes if there are none yet.
 pub(crate) struct ListChanges {
     after: Option<ChangeCursor>,
     limit: u16,
@@ -57,8 +57,8 @@ impl Operation<BackOffice> for ListChanges {
 impl Read<BackOffice> for ListChanges {
     const WAITS: bool = true;
 
-    /// The first page with anything on it, or an empty one when the time is over or the process is asked to stop. A reader
-    /// that goes away takes this future along.
+    /// The first page with a change, or an empty one when the time is over or the process is asked to stop. Dropped when the reader
+    /// disconnects.
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let Self {
             mut after,
@@ -92,14 +92,14 @@ fn error(error: ChangesError) -> Error {
     Problem::from(entry).into()
 }
 
-/// `{items, next}`; there always is a `next`.
+/// `{items, next}`; `next` is always present.
 #[derive(Serialize)]
 struct PageView<'a> {
     items: Vec<ItemView>,
     next: &'a str,
 }
 
-/// One change. Which of the optional fields there are follows from `kind`.
+/// One change. `kind` determines which optional fields are present.
 #[derive(Serialize)]
 struct ItemView {
     kind: &'static str,
@@ -115,7 +115,7 @@ struct ItemView {
     detail: DetailView,
 }
 
-/// The new value, under its name.
+/// The new value, by its field name.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum DetailView {

@@ -1,4 +1,4 @@
-//! What operations need to watch a process. No token.
+//! Endpoints that monitor a process. They need no token.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use web::{Error, Violations};
 
 use crate::{Access, BackOffice, NotReady};
 
-/// A little less than the time in which any read is given up.
+/// A little less than the time limit of a read.
 const READY_WITHIN: Duration = Duration::from_millis(1_200);
 
-/// 200 as long as the process runs.
+/// 200 while the process runs.
 pub(crate) struct Healthz;
 
-/// 200 `{status}` when the process can do its work, else 503 `{status, reason}`.
+/// 200 `{status}` if the process can do its work, otherwise 503 `{status, reason}`.
 pub(crate) struct Readyz;
 
-/// The text format of Prometheus.
+/// Metrics in the Prometheus text format.
 pub(crate) struct Metrics;
 
 impl Operation<BackOffice> for Healthz {

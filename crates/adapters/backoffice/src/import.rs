@@ -1,4 +1,4 @@
-//! The bulk feed: NDJSON of any size, streamed.
+//! The bulk import: NDJSON of any size, streamed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::importer::{ImportError, Importer};
 use crate::sellers::existing;
 use crate::{Access, BackOffice};
 
-/// Applies lines while they arrive.
+/// Applies lines as they arrive.
 pub(crate) struct ImportOffers {
     seller: SellerId,
 }

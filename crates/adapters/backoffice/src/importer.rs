@@ -1,7 +1,6 @@
-//! The streaming import of offers: NDJSON of any size in bounded memory, in chunks that are one transaction each.
+//! The streaming import of offers: NDJSON of any size in bounded memory, in chunks of one transaction each.
 //!
-//! While one chunk is being written, the next is read. Never more than these two are held, and what is held of one is
-//! bounded in lines and in bytes.
+//! The next chunk is read while one is being written. At most these two are in memory, and each is limited in lines and in bytes.
 
 mod lines;
 mod report;
@@ -24,14 +23,14 @@ pub use report::{ImportReport, RejectedLine};
 use crate::offers::import_line;
 use lines::{LONGEST_LINE, Line, Lines};
 
-/// A chunk is full with this many bytes of lines too, in case they are long.
+/// A chunk is also full at this many bytes of lines, in case they are long.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
-/// Feeds the offers of one existing seller, line by line (D100).
+/// Imports the offers of one existing seller, line by line (D100).
 ///
-/// Bytes go in with [`Importer::feed`], cut anywhere; [`Importer::finish`] gives the report. Dropped before, it leaves the
-/// chunks that are complete, one that is being written included, and nothing of the next. After an error it is of no use
-/// any more; the same input may be sent again from its start.
+/// [`Importer::feed`] takes bytes, split anywhere; [`Importer::finish`] returns the report. If the importer is dropped earlier, complete
+/// chunks are written, including one in progress, and the rest is discarded. After an error it cannot be used any more; the same input may
+/// be sent again from its start.
 pub struct Importer {
     units: Arc<dyn UnitOfWork>,
     tasks: Tasks,
@@ -42,13 +41,13 @@ pub struct Importer {
     report: ImportReport,
 }
 
-/// Why an import ends early. Some chunk may not have been written; those before it have.
+/// Why an import ended early. The latest chunk may not be written; all earlier ones are.
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] UnitOfWorkError),
-    /// The writing of a chunk panicked.
+    /// The task that wrote a chunk panicked.
     #[error(transparent)]
     Panicked(#[from] TaskPanicked),
 }
@@ -56,7 +55,7 @@ pub enum ImportError {
 type Written = Result<Result<Counts, UnitOfWorkError>, TaskPanicked>;
 
 impl Importer {
-    /// An import that writes through `units`, in tasks of `tasks`.
+    /// An import that writes through `units`, in tasks on `tasks`.
     pub fn new(units: Arc<dyn UnitOfWork>, tasks: Tasks, seller: SellerId) -> Self {
         Self {
             units,
@@ -69,7 +68,7 @@ impl Importer {
         }
     }
 
-    /// Takes the next piece of the input. Waits while the store is slower than the input.
+    /// Takes the next piece of the input. Waits if the store is slower than the input.
     pub async fn feed(&mut self, bytes: &[u8]) -> Result<(), ImportError> {
         let mut rest = bytes;
         while let Some(line) = self.lines.next(&mut rest) {
@@ -81,7 +80,7 @@ impl Importer {
         Ok(())
     }
 
-    /// Takes the end of the input, and waits until all of it is written.
+    /// Ends the input, and waits until all of it is written.
     pub async fn finish(mut self) -> Result<ImportReport, ImportError> {
         if let Some(line) = self.lines.last() {
             self.chunk.take(line, &mut self.report);
@@ -91,18 +90,17 @@ impl Importer {
         Ok(self.report)
     }
 
-    /// How many lines have been read, blank and rejected ones included.
+    /// The number of lines read, including blank and rejected ones.
     pub fn lines_read(&self) -> u64 {
         self.lines.ended()
     }
 
-    /// What is known so far; the chunks under way are not counted yet.
+    /// The report so far; chunks in progress are not counted yet.
     pub fn so_far(&self) -> &ImportReport {
         &self.report
     }
 
-    /// Begins to write what has gathered, once the chunk before it is written: of two lines with the same id the later
-    /// one wins.
+    /// Starts to write the collected chunk once the previous one is written, so that of two lines with the same id the later one wins.
     async fn write_chunk(&mut self) -> Result<(), ImportError> {
         self.written().await?;
         let chunk = std::mem::take(&mut self.chunk);
@@ -124,7 +122,7 @@ impl Importer {
     }
 }
 
-/// The offers of the lines that have gathered.
+/// The offers of the lines collected so far.
 #[derive(Default)]
 struct Chunk {
     feeds: Vec<OfferFeed>,

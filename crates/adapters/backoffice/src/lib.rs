@@ -1,8 +1,8 @@
-//! The marketplace-side API on its own listener: sellers, their offers, applications and personal tokens, the bulk feed,
-//! orders, the feed of changes, and what operations need to watch a process.
+//! The marketplace's API on its own listener: sellers, their offers, applications and personal tokens, the bulk import, orders, the change
+//! feed, and monitoring of the process.
 //!
-//! `routes.rs` has one line for each call, `policy.rs` who may make it. The import's core, [`Importer`], needs no HTTP and
-//! serves the command line too.
+//! `routes.rs` has one line for each operation; `policy.rs` defines who may call it. [`Importer`] works without HTTP and also serves the
+//! command line.
 
 mod applications;
 mod changes;
@@ -44,77 +44,76 @@ pub use routes::calls;
 /// The ports and settings of one server thread. Clones share them.
 #[derive(Clone)]
 pub struct BackOffice {
-    /// Everything that is written.
+    /// Begins the transactions of writes.
     pub units: Arc<dyn UnitOfWork>,
-    /// Accounts.
+    /// Reads accounts.
     pub sellers: Arc<dyn SellerReader>,
-    /// Offers; best one for each server thread.
+    /// Reads offers; preferably one per server thread.
     pub offers: Arc<dyn OfferReader>,
-    /// Orders, every seller's part.
+    /// Reads orders with every seller's part.
     pub orders: Arc<dyn OrderDirectory>,
-    /// What sellers changed.
+    /// Reads the changes of sellers.
     pub changes: Arc<dyn ChangeReader>,
-    /// Applications.
+    /// Reads applications.
     pub applications: Arc<dyn ApplicationReader>,
-    /// Who has set a password.
+    /// Reads which sellers have set a password.
     pub panel: Arc<dyn PanelReader>,
-    /// Who may call. Without it nobody is asked for a token, and only open calls are let in.
+    /// Verifies operator tokens. If absent, no token is checked and only open operations are accepted.
     pub operators: Option<Arc<dyn OperatorTokens>>,
-    /// Who has which idempotency key.
+    /// Claims idempotency keys.
     pub claims: Arc<dyn IdempotencyClaims>,
-    /// Asks carriers about parcels.
+    /// Looks up parcels at carriers.
     pub carriers: Arc<dyn CarrierLookup>,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
-    /// New ids and secrets.
+    /// Generates ids and secrets.
     pub randomness: Arc<dyn Randomness>,
-    /// Where writing work runs.
+    /// Runs writes.
     pub tasks: Tasks,
-    /// What `/readyz` asks.
+    /// The check behind `/readyz`.
     pub health: Arc<dyn Health>,
-    /// What `/metrics` shows, in the Prometheus text format.
+    /// Renders `/metrics` in the Prometheus text format.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
-    /// The rest.
     pub settings: Arc<BackOfficeSettings>,
 }
 
 /// Settings of the listener.
 #[derive(Debug, Clone)]
 pub struct BackOfficeSettings {
-    /// Names the service in `WWW-Authenticate`.
+    /// The realm in `WWW-Authenticate`.
     pub realm: String,
-    /// Where sellers find the panel, without a trailing slash.
+    /// The origin of the panel for sellers, without a trailing slash.
     pub public_url: String,
-    /// Who is believed about the addresses of clients, for the audit log.
+    /// The proxies that are trusted to report client addresses, for the audit log.
     pub trusted_proxies: TrustedProxies,
-    /// The limit of an application that has none of its own, in requests a minute.
+    /// Requests per minute of an application without its own limit.
     pub default_rate_limit: NonZeroU32,
-    /// How long a body may take to arrive; in an import, how long the next piece of it may.
+    /// The time limit for a body to arrive; in an import, for its next piece.
     pub body_timeout: Duration,
-    /// How long a request holds its idempotency key without completing: longer than any request can take (D49).
+    /// The lease of a request on its idempotency key: longer than any request can take (D49).
     pub idempotency_lease: Duration,
 }
 
 /// Whether this process can do its work.
 #[async_trait]
 pub trait Health: Send + Sync {
-    /// Asked at each `/readyz`, and given up after 1.2 s, which counts as not ready.
+    /// Called at each `/readyz` with a time limit of 1.2 s; a timeout counts as not ready.
     async fn ready(&self) -> Result<(), NotReady>;
 }
 
-/// Why this process cannot do its work, in words for an operator, without secrets.
+/// Why this process cannot do its work; for an operator, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct NotReady(pub String);
 
-/// Puts the whole API into an actix application, to be called once for each server thread.
+/// Adds the whole API to an actix application; call it once per server thread.
 ///
-/// Routing is the pipeline's own, so that the token is looked at before anybody learns which paths there are.
+/// The pipeline does the routing, so that a caller without a valid token cannot find out which paths exist.
 pub fn configure(office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
     serve(office, BackOffice::NAME, routes::TABLE)
 }
 
-/// The same for a process that only works: `/healthz`, `/readyz` and `/metrics` alone.
+/// The same for a process that runs only workers: just `/healthz`, `/readyz` and `/metrics`.
 pub fn configure_probes(office: BackOffice) -> impl FnOnce(&mut ServiceConfig) {
     let office = BackOffice {
         operators: None,

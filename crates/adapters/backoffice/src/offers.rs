@@ -1,4 +1,4 @@
-//! Offers: put and read, moderated, priced.
+//! Offers: put, read, moderate, price.
 
 use actix_web::http::Method;
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId, SellerId};
@@ -22,7 +22,7 @@ use crate::ruled::rule;
 use crate::sellers::existing;
 use crate::{Access, BackOffice};
 
-/// Feeds one offer, whole.
+/// Creates or replaces one offer.
 pub(crate) struct PutOffer {
     seller: SellerId,
     feed: OfferFeed,
@@ -44,7 +44,7 @@ impl Operation<BackOffice> for PutOffer {
 }
 
 impl Write<BackOffice> for PutOffer {
-    /// No account ever goes away, so what is seen here holds in the transaction too.
+    /// Accounts are never deleted, so the seller still exists in the transaction.
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
         existing(self.seller, call).await.map(drop)
     }
@@ -123,7 +123,7 @@ const fn decision_name(decision: Decision) -> &'static str {
     }
 }
 
-/// Sets the price of the pricing engine, unless the seller has set one by hand.
+/// Sets the price from the pricing engine, unless the seller has set one manually.
 pub(crate) struct PriceOffer {
     seller: SellerId,
     offer: OfferId,
@@ -159,7 +159,7 @@ fn problem(refusal: moderate_offer::Refusal) -> Problem {
     Entry::new(code, message).at("price").into()
 }
 
-/// An offer as `/v1` shows it (contract: Offer), and who set its price.
+/// An offer as in `/v1` (contract: Offer), and the source of its price.
 #[derive(Serialize)]
 struct OfferView<'a> {
     id: String,
@@ -245,17 +245,17 @@ type Fields = (
     WebAddress,
 );
 
-/// The body of a PUT: the nullable fields may be absent, which is null (D99).
+/// The body of a PUT: a nullable field may be absent, which means null (D99).
 fn body() -> impl Shape<Value = Fields> {
     object(fields())
 }
 
-/// A line of an import: `id` beside the fields of a PUT (D100).
+/// A line of an import: `id` and the fields of a PUT (D100).
 pub(crate) fn import_line() -> impl Shape<Value = OfferFeed> {
     object(WithId(fields())).map(|(id, fields)| feed(id, fields))
 }
 
-/// The offer of this id with these fields.
+/// The offer with this id and these fields.
 fn feed(id: OfferId, fields: Fields) -> OfferFeed {
     let (title, handle, status, price, stock, ean, brand, signature, thumbnail, url) = fields;
     OfferFeed {

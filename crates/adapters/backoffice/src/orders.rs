@@ -1,4 +1,4 @@
-//! Orders: placed, read back whole, settled, shipped by the marketplace, freed of their buyer.
+//! Orders: place, read as a whole, settle, ship for the marketplace, erase the buyer.
 
 mod view;
 
@@ -30,7 +30,7 @@ use crate::ruled::{self, rule};
 use crate::{Access, BackOffice};
 use view::{OrderView, ShippedView};
 
-/// The most lines of one order.
+/// The most lines in an order.
 const MOST_ITEMS: usize = 1_000;
 /// The longest text in an order, in characters.
 const LONGEST_TEXT: usize = 500;
@@ -100,7 +100,7 @@ fn buyer() -> impl Shape<Value = Buyer> {
     })
 }
 
-/// Shops that hold an empty text for a missing address are told what to send instead.
+/// A shop may send an empty text for a missing address; the message says what to send instead.
 fn mail_address(address: String) -> Result<Email, Invalid> {
     if address.is_empty() {
         return Err(Invalid::new(
@@ -110,7 +110,7 @@ fn mail_address(address: String) -> Result<Email, Invalid> {
     Email::new(address)
 }
 
-/// An address may be missing, but one without a country leads nowhere (D125).
+/// The address may be absent, but if present it needs a country (D125).
 fn address() -> impl Shape<Value = ShippingAddress> {
     object((
         nullable("line1", words()),
@@ -168,7 +168,7 @@ fn placing_problem(refusal: place_order::Refusal) -> Problem {
     }
 }
 
-/// Reads an order back, with every seller's part.
+/// Reads an order with every seller's part.
 pub(crate) struct ReadOrder {
     order: OrderRef,
 }
@@ -193,13 +193,13 @@ impl Read<BackOffice> for ReadOrder {
     }
 }
 
-/// Moves every part of an order.
+/// Applies a transition to every part of an order.
 pub(crate) struct Settle<S> {
     order: OrderRef,
     step: PhantomData<S>,
 }
 
-/// Which move it is.
+/// The transition.
 pub(crate) trait Step: Send + Sync + 'static {
     const PATH: &'static str;
     const SETTLEMENT: Settlement;
@@ -247,15 +247,15 @@ impl<S: Step> Write<BackOffice> for Settle<S> {
                 settle_order::Refusal::NoSuchOrder => Problem::not_found(),
                 settle_order::Refusal::Impossible(refused) => impossible(refused),
             })?;
-        // An order that has no parts was refused, so there always is something to show.
+        // An order without parts was refused earlier, so the view always exists.
         Reply::ok(&OrderView::impersonal(&parts))
     }
 }
 
-/// Ships for the marketplace: one seller's part, or all; the only way for an order of several sellers.
+/// Ships for the marketplace: one seller's part, or all parts. An order of several sellers can only be shipped this way.
 pub(crate) struct ShipOrder {
     shipment: MarketplaceShipment,
-    /// What the carrier says of the parcel, once it was asked.
+    /// The carrier's answer about the parcel, once it was asked.
     sighting: Option<Sighting>,
 }
 
@@ -345,7 +345,7 @@ impl Write<BackOffice> for EraseBuyer {
     }
 }
 
-/// A move that the state of a part does not allow, by the contract's code (D103).
+/// A transition that the state of a part does not allow, by the contract's code (D103).
 fn impossible(refused: orders::Refusal) -> Problem {
     let code = match refused.reason {
         Reason::Cancelled => Code::OrderCancelled,

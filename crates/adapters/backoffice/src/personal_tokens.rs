@@ -1,4 +1,4 @@
-//! Personal tokens: issued and revoked as the panel does.
+//! Personal tokens: issued and revoked by the rules of the panel.
 
 use accounts::{Action, PersonalTokenRequest};
 use actix_web::http::Method;
@@ -18,7 +18,7 @@ use crate::policy::operator;
 use crate::ruled::{self, OrDefault};
 use crate::{Access, BackOffice};
 
-/// Issues a token over a seller's account.
+/// Issues a token for a seller's account.
 pub(crate) struct IssueToken {
     seller: SellerId,
     request: PersonalTokenRequest,
@@ -41,7 +41,7 @@ impl Operation<BackOffice> for IssueToken {
                 scopes,
                 expires_at,
             };
-            // Whether the expiry lies in the future is judged by the database's clock, in the transaction.
+            // The transaction checks by the database's clock that the expiry is in the future.
             request.clone().check(DateTime::<Utc>::MIN_UTC).map(|_| request)
         })?;
         Ok(incoming.id(0).map(|seller| Self { seller, request }))

@@ -1,4 +1,4 @@
-//! What the pipeline checks of a request to the back office: an operator's token, and nothing of its client.
+//! The checks of a back-office request before its route: an operator's token, and nothing else.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::BackOffice;
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody who reaches the listener.
+    /// Anybody who can reach the listener.
     Open,
-    /// The bearer of an operator's token.
+    /// A caller with an operator token.
     Operator,
 }
 
@@ -31,10 +31,10 @@ impl Listener for BackOffice {
     const BODY_CAP: usize = 1024 * 1024;
     /// D46, D130
     const KEYED: &'static [Method] = &[Method::POST];
-    /// Beyond the bound that the store sets to a transaction and its repeats: the marketplace waits for what it has begun.
+    /// Longer than the store's limit for a transaction and its retries: the marketplace waits for what it has begun.
     const WRITE_WITHIN: Duration = Duration::from_mins(1);
 
-    /// Nobody where a call is open.
+    /// `None` for an open operation.
     type Caller = Option<ActingOperator>;
     type Scope = Access;
     type ResponseContext = ();
@@ -52,8 +52,8 @@ impl Listener for BackOffice {
 
     fn response_context(&self) {}
 
-    /// The row of the token is looked at each time, so that a revoked token is refused from the revocation on. Paths are
-    /// not told apart without a token.
+    /// Reads the token's row at each request, so that a revoked token is refused immediately. Without a valid token all paths get the same
+    /// answer.
     async fn admit(
         &self,
         request: &Request,
@@ -91,7 +91,7 @@ impl Listener for BackOffice {
     fn finish(&self, _: &Request, (): (), _: &mut HttpResponse) {}
 }
 
-/// Who calls, for the audit log.
+/// The calling operator, for the audit log.
 pub(crate) fn operator(call: &Call<BackOffice>) -> Result<ActingOperator, Problem> {
     call.caller
         .ok_or_else(|| Problem::unauthorized(&call.state.settings.realm))

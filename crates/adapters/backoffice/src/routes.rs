@@ -1,4 +1,4 @@
-//! The whole back office: one line for each call.
+//! All operations of the back office, one line for each.
 
 use web::route::Route;
 
@@ -16,14 +16,14 @@ use crate::personal_tokens::{IssueToken, RevokeToken};
 use crate::policy::Access;
 use crate::sellers::{CloseSeller, CreateSeller, InviteSeller, ListSellers, MakeSignInLink, ReadSeller};
 
-/// What a process that only works answers.
+/// The operations of a process that runs only workers.
 pub(crate) static PROBES: &[Route<BackOffice>] = &[
     Route::read::<Healthz>(),
     Route::read::<Readyz>(),
     Route::read::<Metrics>(),
 ];
 
-/// Every call.
+/// Every operation.
 pub(crate) static TABLE: &[Route<BackOffice>] = &[
     Route::read::<Healthz>(),
     Route::read::<Readyz>(),
@@ -58,7 +58,7 @@ pub(crate) static TABLE: &[Route<BackOffice>] = &[
     Route::read::<ListChanges>(),
 ];
 
-/// Every call as a test can walk it: method, path, and whether it needs a token.
+/// Method, path and need of a token of every operation, for tests.
 pub fn calls() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     TABLE
         .iter()

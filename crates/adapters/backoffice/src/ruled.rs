@@ -1,7 +1,7 @@
-//! Bodies whose rules are the domain's, and bodies that have to be empty.
+//! Bodies that are checked by the domain's rules, and bodies that must be empty.
 //!
-//! What has the wrong type is found by the decoder, what breaks a rule by the domain, which takes a whole record. Both are
-//! reported together, in field order, once for each field (D14).
+//! The decoder finds wrong types. The domain, which checks a whole record, finds broken rules. Both are reported together, in field order,
+//! once per field (D14).
 
 use kernel::{Invalid, Violations as Broken};
 use web::decode::{Field, FieldSet, Place, Shape, object};
@@ -11,7 +11,7 @@ use web::operation::Incoming;
 use web::schema::Node;
 use web::{Entry, Violations, to_sentence};
 
-/// No query, and no body but perhaps an empty object.
+/// Requires an empty query, and no body or an empty object.
 pub(crate) fn empty(incoming: &Incoming<'_>) -> Result<(), Violations> {
     if incoming.body.is_empty() {
         return incoming.no_query();
@@ -29,7 +29,7 @@ pub(crate) fn empty(incoming: &Incoming<'_>) -> Result<(), Violations> {
     read.map(|((), ())| ())
 }
 
-/// No query, and a JSON body of these fields that keeps the domain's rules.
+/// Requires an empty query, and a JSON body with these fields that keeps the domain's rules.
 pub(crate) fn body<F: FieldSet, T>(
     incoming: &Incoming<'_>,
     fields: F,
@@ -41,7 +41,7 @@ pub(crate) fn body<F: FieldSet, T>(
     read.map(|((), body)| body)
 }
 
-/// Reads a body that must be an object of these fields, and checks it.
+/// Decodes a body that must be an object with these fields, and checks it.
 fn read<F: FieldSet, T>(
     body: &[u8],
     fields: F,
@@ -70,12 +70,12 @@ fn read<F: FieldSet, T>(
     Err(violations)
 }
 
-/// A rule of the domain that refuses in sentences.
+/// Turns the error of a domain rule into a sentence.
 pub(crate) fn rule<G, T>(check: impl Fn(G) -> Result<T, Invalid>) -> impl Fn(G) -> Result<T, String> {
     move |given| check(given).map_err(|reason| to_sentence(&reason))
 }
 
-/// A field that gives its type's default where it is refused, so that the other fields are still checked.
+/// A field that gives its type's default if it is refused, so that the other fields are still checked.
 pub(crate) struct OrDefault<F>(pub(crate) F);
 
 impl<F: Field<Value: Default>> Field for OrDefault<F> {
@@ -98,7 +98,7 @@ impl<F: Field<Value: Default>> Field for OrDefault<F> {
     }
 }
 
-/// The broken rules of fields that nothing has been said about yet.
+/// The broken rules of fields that have no entry yet.
 fn untold(broken: &Broken, told: &[Entry]) -> Vec<Entry> {
     let is_told = |path: &str| {
         told.iter()
@@ -111,12 +111,12 @@ fn untold(broken: &Broken, told: &[Entry]) -> Vec<Entry> {
         .collect()
 }
 
-/// The field of the body that a path leads into.
+/// The top-level field of a path.
 fn field(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or(path)
 }
 
-/// Broken rules alone, found where there is no body any more.
+/// Entries for broken rules that are found after the body was decoded.
 pub(crate) fn entries(broken: &Broken) -> Vec<Entry> {
     untold(broken, &[])
 }

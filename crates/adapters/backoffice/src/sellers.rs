@@ -1,4 +1,4 @@
-//! Sellers: registered, listed, read, closed, let into the panel.
+//! Sellers: register, list, read, close, invite to the panel.
 
 use accounts::{Email, NewPassword, PasswordHash, Seller, SellerName};
 use actix_web::http::{Method, StatusCode};
@@ -50,12 +50,12 @@ struct PageView<'a> {
     next: Option<String>,
 }
 
-/// Registers an account, with a password or without.
+/// Registers an account, with or without a password.
 pub(crate) struct CreateSeller {
     name: SellerName,
     email: Email,
     password: Option<NewPassword>,
-    /// The password's, once it is made.
+    /// The hash of the password, once it is computed.
     hash: Option<PasswordHash>,
 }
 
@@ -101,7 +101,7 @@ impl Write<BackOffice> for CreateSeller {
     }
 }
 
-/// Keeps the domain's rules, all judged together.
+/// Checks the domain's rules and reports all violations together.
 fn checked(name: String, email: String, password: Option<String>) -> Result<CreateSeller, Broken> {
     let mut broken = Broken::new();
     let password = password
@@ -121,9 +121,9 @@ fn checked(name: String, email: String, password: Option<String>) -> Result<Crea
     }
 }
 
-/// Lists accounts by their numbers.
+/// Lists accounts in order of their numbers.
 pub(crate) struct ListSellers {
-    /// The number of the seller that the page begins after.
+    /// The seller number after which the page begins.
     after: i32,
     limit: u16,
 }
@@ -163,7 +163,7 @@ impl Read<BackOffice> for ListSellers {
     }
 }
 
-/// A cursor of [`ListSellers`]: the number of a page's last seller. Operators see every seller, so it needs no seal.
+/// A cursor of [`ListSellers`]: the number of the last seller on a page. Operators may see every seller, so it is not sealed.
 fn position(text: &str) -> Option<i32> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)
@@ -191,13 +191,13 @@ impl Read<BackOffice> for ReadSeller {
     }
 }
 
-/// The account, closed or not; 404 where there is none.
+/// The account, open or closed; 404 if there is none.
 pub(crate) async fn existing(id: SellerId, call: &Call<BackOffice>) -> Result<Seller, Error> {
     let seller = call.state.sellers.seller(id).await?;
     Ok(seller.ok_or_else(Problem::not_found)?)
 }
 
-/// Closes an account for good.
+/// Closes an account permanently.
 pub(crate) struct CloseSeller {
     id: SellerId,
 }
@@ -221,7 +221,7 @@ impl Write<BackOffice> for CloseSeller {
     }
 }
 
-/// Makes a link by which the marketplace lets a seller in.
+/// Makes a link with which the marketplace signs a seller in.
 pub(crate) struct MakeSignInLink {
     seller: SellerId,
 }

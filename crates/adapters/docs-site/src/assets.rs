@@ -1,4 +1,4 @@
-//! The files that pages load, embedded. Their names carry a hash of their content, so that browsers may keep them for ever.
+//! The embedded files that pages load. Their names contain a hash of the content, so browsers may cache them forever.
 
 use std::sync::LazyLock;
 
@@ -45,13 +45,13 @@ pub(crate) static ASSETS: LazyLock<[Asset; 7]> = LazyLock::new(|| {
     })
 });
 
-/// Where pages find the asset of this name.
+/// The path of the asset with this name.
 pub(crate) fn address(name: &str) -> &'static str {
     let asset = ASSETS.iter().find(|asset| asset.name == name);
     asset.map_or("", |asset| asset.address.as_str())
 }
 
-/// Sixteen characters of the content's SHA-256.
+/// 16 characters of the content's SHA-256.
 pub(crate) fn hash(content: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, content);
     URL_SAFE_NO_PAD.encode(digest).chars().take(16).collect()

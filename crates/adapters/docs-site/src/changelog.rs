@@ -1,7 +1,7 @@
 //! The Atom feed of the changelog: an entry for each released version, and one for each announcement.
 //!
-//! Announced is what an item marked **Incompatible**, or listed under "Deprecated", tells with a date behind `announced` or
-//! `since`. Anything else that is not released yet has no date, and no entry.
+//! An announcement is an item marked **Incompatible** or listed under "Deprecated" that has a date after `announced` or `since`. Other
+//! unreleased items have no date and no entry.
 
 use std::cmp::Reverse;
 
@@ -14,10 +14,9 @@ use crate::sources::{self, CHANGELOG_FILE, CHANGELOG_PAGE};
 
 pub(crate) const FEED: &str = "/docs/changelog.atom";
 
-/// When the API was announced: the date of a feed without entries (RFC 4287 §4.1.1 asks for one).
+/// When the API was announced: the date of a feed without entries (RFC 4287 §4.1.1 requires one).
 const BEGINNING: &str = "2026-11-20";
 
-/// Writes the feed.
 pub(crate) fn feed(public_url: &str, service_name: &str, changelog: &str) -> Result<Vec<u8>, Error> {
     let page = format!("{public_url}{CHANGELOG_PAGE}");
     let mut entries = Vec::new();
@@ -32,7 +31,7 @@ pub(crate) fn feed(public_url: &str, service_name: &str, changelog: &str) -> Res
             entries.push(entry(&page, anchor.clone(), version, date, &anchor, body));
         }
     }
-    // Stable: what has the same date stays in the order of the changelog.
+    // A stable sort: entries of the same date keep the order of the changelog.
     entries.sort_by_key(|entry| Reverse(entry.updated));
     let address = format!("{public_url}{FEED}");
     let feed = Feed {
@@ -59,7 +58,7 @@ pub(crate) fn feed(public_url: &str, service_name: &str, changelog: &str) -> Res
     feed.write_with_config(Vec::new(), WriteConfig::default())
 }
 
-/// Adds what the section of a release announces. The id of an announcement has no version: it stays when its release gets one.
+/// Adds the announcements in a release's section. The id of an announcement has no version, so it stays when its release gets one.
 fn announcements(section: &str, page: &str, anchor: &str, entries: &mut Vec<Entry>) {
     let (mut is_deprecated, mut depth) = (false, 0_usize);
     for (event, range) in Parser::new(section).into_offset_iter() {
@@ -125,7 +124,7 @@ fn link(rel: &str, href: String, media_type: &str) -> Link {
     }
 }
 
-/// The date that a text begins with, at midnight.
+/// The date at the start of a text, at midnight.
 fn date(text: &str) -> Option<DateTime<FixedOffset>> {
     let (date, _) = NaiveDate::parse_and_remainder(text, "%Y-%m-%d").ok()?;
     Some(date.and_time(NaiveTime::MIN).and_utc().fixed_offset())

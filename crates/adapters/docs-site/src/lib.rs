@@ -1,8 +1,8 @@
-//! The documentation under `/docs` of the public listener: the guides, the API reference, the errors, the changelog with its
-//! feed, and a search over all of it.
+//! The documentation under `/docs` of the public listener: guides, API reference, errors, changelog with a feed, and a search over all of
+//! it.
 //!
-//! Everything is embedded in the program and rendered once, at the start ([`Docs::new`]). Pages load nothing from another
-//! origin, and all but the API reference are whole without scripts. The reference is Scalar (vendored) over `/openapi.json`.
+//! Everything is embedded in the program and rendered once, at the start ([`Docs::new`]). Pages load nothing from other origins, and all
+//! but the API reference work without scripts. The reference is Scalar (vendored), which reads `/openapi.json`.
 
 mod assets;
 mod changelog;

@@ -23,23 +23,23 @@ use web::{RequestSpan, TraceId, head, response};
 
 use crate::site::{DocsError, DocsSettings, Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
 
-/// In logs and metrics.
+/// The listener's name in logs and metrics.
 const LISTENER: &str = "docs";
 /// Pages change only with the program.
 const FIVE_MINUTES: &str = "public, max-age=300";
 /// The address of an asset has a hash of its content.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// Pages load files of their own origin. Scripts make markup only through the policy `highlight` of `assets/docs.js`.
+/// Pages load files of their own origin only. Scripts create markup only through the policy `highlight` of `assets/docs.js`.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                            form-action 'self'; frame-ancestors 'none'; base-uri 'none'; \
                            require-trusted-types-for 'script'; trusted-types highlight";
-/// The API reference also calls the API of its own origin, and Scalar puts its styles into the page.
+/// The API reference also calls the API of its own origin, and Scalar adds inline styles to the page.
 const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                                 img-src 'self' data:; connect-src 'self'; form-action 'self'; \
                                 frame-ancestors 'none'; base-uri 'none'";
 
-/// The site, rendered. Clones share it.
+/// The rendered site. Clones share it.
 #[derive(Clone)]
 pub struct Docs {
     site: Arc<Site>,
@@ -48,7 +48,7 @@ pub struct Docs {
 }
 
 impl Docs {
-    /// Renders every page; `openapi` is the OpenAPI document of this program, as JSON. `randomness` makes trace ids.
+    /// Renders every page; `openapi` is the program's OpenAPI document as JSON. `randomness` makes trace ids.
     pub fn new(
         settings: &DocsSettings,
         openapi: &str,
@@ -62,7 +62,7 @@ impl Docs {
     }
 }
 
-/// Serves `/docs` and everything below it. Call it once for each server thread, before the listener that takes all other requests.
+/// Serves `/docs` and everything below it. Call it once per server thread, before the listener that takes all other requests.
 pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let listener = Rc::new(Listener {
@@ -82,7 +82,7 @@ struct Listener {
     meters: RequestMeters,
 }
 
-/// A response, before it has the headers that all have, and the route's template for logs and metrics.
+/// A response without its common headers, and the route's template for logs and metrics.
 type Answer = (HttpResponse, &'static str);
 
 impl Listener {
@@ -92,7 +92,7 @@ impl Listener {
             let random = self.docs.randomness.secret();
             random.first_chunk().copied().unwrap_or_default()
         });
-        // Pages are public: no caller decides whether they are recorded.
+        // Pages are public, so callers do not decide whether traces are recorded.
         let span = RequestSpan::begin(LISTENER, request.headers(), &trace_id, || false);
         let is_too_large = head::check(request.head()).is_err();
         let (mut response, route) = span.within(|| {
@@ -179,7 +179,7 @@ fn secure(headers: &mut HeaderMap, path: &str, is_https: bool) {
     }
 }
 
-/// A page that was rendered at the start; 304 if the reader has it already.
+/// A page rendered at the start; 304 if the client has the current version.
 fn of_document(request: &HttpRequest, document: &Document, cached: &'static str) -> HttpResponse {
     let tag = EntityTag::new_strong(document.etag.clone());
     let is_known = match IfNoneMatch::parse(request) {
@@ -203,7 +203,7 @@ fn of_document(request: &HttpRequest, document: &Document, cached: &'static str)
     }
 }
 
-/// A page that is made for one request.
+/// A page rendered for one request.
 fn page(status: StatusCode, html: String, route: &'static str) -> Answer {
     let mut response = HttpResponse::build(status);
     response.insert_header((CONTENT_TYPE, "text/html; charset=utf-8"));

@@ -1,5 +1,5 @@
-//! Markdown as the site shows it: headings with anchors, links between files as links between pages, code and tables in boxes
-//! that scroll; and the text under each heading, for the search.
+//! Renders Markdown for the site: headings with anchors, links between files as links between pages, code and tables in boxes that scroll.
+//! Also extracts the text under each heading, for the search.
 
 use std::collections::HashMap;
 
@@ -18,20 +18,20 @@ pub(crate) struct Rendered {
 /// A heading, and the text under it.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// The first level stands for the text before any other heading.
+    /// The first level marks the text before any other heading.
     pub(crate) level: HeadingLevel,
     pub(crate) id: String,
     pub(crate) heading: String,
     pub(crate) text: String,
 }
 
-/// Renders a file. `follow` gives the address of a link or picture; one without is shown as text.
+/// Renders a file. `follow` resolves the address of a link or picture; if it returns `None`, the link is shown as text.
 pub(crate) fn render(text: &str, follow: impl Fn(&str) -> Option<String>) -> Rendered {
     let mut rendered = Rendered::default();
     rendered.begin(HeadingLevel::H1, String::new(), String::new());
     let mut events: Vec<Event<'_>> = Vec::new();
     let mut ids = HashMap::new();
-    // Where the heading begins that is being read, and its text so far.
+    // The start of the current heading, and its text so far.
     let mut heading: Option<(usize, String)> = None;
     let mut is_dead_link = false;
     for mut event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
@@ -97,18 +97,18 @@ impl Rendered {
     }
 }
 
-/// Puts code and tables into boxes that scroll. Text is escaped, so these tags are the renderer's own.
+/// Puts code and tables into boxes that scroll. Text is escaped, so these tags always come from the renderer.
 fn boxed(html: &str) -> String {
     html.replace("<pre><code", "<div class=\"code\"><pre tabindex=\"0\"><code")
         .replace("</code></pre>", "</code></pre></div>")
         .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
         .replace("</table>", "</table></div>")
-        // The Content-Security-Policy allows no styles within the page.
+        // The Content-Security-Policy forbids inline styles.
         .replace(" style=\"text-align: right\"", " class=\"number\"")
 }
 
-/// The id of a heading as code hosts make it, so that links work in both places. The name of a release, in brackets in the
-/// changelog, is its id as it is: `1.2.0`.
+/// The id of a heading as code hosts generate it, so that links work in both places. The name of a release, in brackets in the changelog,
+/// is its own id: `1.2.0`.
 fn unique_id(ids: &mut HashMap<String, u32>, heading: &str) -> String {
     let heading = heading.to_lowercase();
     let release = heading.strip_prefix('[').and_then(|rest| rest.split_once(']'));

@@ -1,4 +1,4 @@
-//! The search: BM25 over every passage of the site, on the server, so that it needs no script.
+//! The search: BM25 over every passage of the site. It runs on the server, so it needs no script.
 
 use std::sync::OnceLock;
 
@@ -6,18 +6,18 @@ use bm25::{Document, Language, SearchEngine, SearchEngineBuilder};
 
 use crate::sources::ASIDE;
 
-/// The most characters of a query that are looked at.
+/// The longest query, in characters; the rest is ignored.
 pub(crate) const LONGEST_QUERY: usize = 200;
 const MOST_FOUND: usize = 30;
 const ASIDE_WEIGHT: f32 = 0.4;
-/// Words of the text that are shown, and how many of them before the first match.
+/// The number of words in an excerpt, and how many of them precede the first match.
 const SHOWN: usize = 40;
 const BEFORE: usize = 8;
 
-/// A passage that can be found.
+/// A searchable passage.
 #[derive(Clone)]
 pub(crate) struct Passage {
-    /// The page, with the anchor of the passage.
+    /// The page's address with the passage's anchor.
     pub(crate) address: String,
     pub(crate) section: &'static str,
     pub(crate) title: String,
@@ -27,11 +27,11 @@ pub(crate) struct Passage {
 
 pub(crate) struct Index {
     passages: Vec<Passage>,
-    /// Built with the first search: it would take most of the time of a start.
+    /// Built at the first search, because it would take most of the start-up time.
     engine: OnceLock<SearchEngine<usize>>,
 }
 
-/// A passage, and some of its text.
+/// A passage with an excerpt of its text.
 pub(crate) struct Found<'a> {
     pub(crate) passage: &'a Passage,
     pub(crate) excerpt: String,
@@ -55,7 +55,7 @@ impl Index {
         SearchEngineBuilder::with_documents(Language::English, documents).build()
     }
 
-    /// The passages that match the query, the best first.
+    /// The passages that match the query, best first.
     pub(crate) fn search(&self, query: &str) -> Vec<Found<'_>> {
         let query = with_parts(query);
         let matches = self.engine.get_or_init(|| self.build()).search(&query, None);
@@ -80,7 +80,7 @@ impl Index {
     }
 }
 
-/// Names such as `order_unpaid` and `order.paid` are found whole and by their parts.
+/// Names such as `order_unpaid` and `order.paid` can be found as a whole and by their parts.
 fn with_parts(name: &str) -> String {
     format!("{name} {}", parts(name))
 }
@@ -89,7 +89,7 @@ fn parts(text: &str) -> String {
     text.replace(['_', '.', '/', '-'], " ")
 }
 
-/// A piece of the text, around the first word of the query.
+/// An excerpt of the text around the first word of the query.
 fn excerpt(text: &str, query: &str) -> String {
     let query = query.to_lowercase();
     let words: Vec<_> = text.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! The site: every page, rendered, with the navigation around it.
+//! The site: every page, rendered, with its navigation.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -14,22 +14,22 @@ use crate::search::{Found, Index, LONGEST_QUERY, Passage};
 use crate::sources::{ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS, Source};
 use crate::{assets, changelog, sources};
 
-/// The first page.
+/// The home page.
 pub(crate) const HOME: &str = "/docs";
 const HOME_TITLE: &str = "Documentation";
 pub(crate) const REFERENCE_PAGE: &str = "/docs/reference";
-/// The page of results.
+/// The page of search results.
 pub(crate) const SEARCH_PAGE: &str = "/docs/search";
-/// The origin in released documents: that of a program without configuration.
+/// The origin in released documents: that of the default configuration.
 const RELEASED_ORIGIN: &str = "http://127.0.0.1:8080";
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// What the operator chooses about the documentation.
+/// The configuration of the documentation.
 #[derive(Debug, Clone)]
 pub struct DocsSettings {
-    /// The origin that readers use, without a trailing slash. Ids and links of the feed begin with it; if it is https, browsers
-    /// are told to stay with https.
+    /// The public origin, without a trailing slash. Ids and links of the feed begin with it; if it is https, browsers are told to use only
+    /// https.
     pub public_url: String,
     /// The name of the service on every page.
     pub service_name: String,
@@ -46,7 +46,7 @@ pub enum DocsError {
     OpenApi(#[from] serde_json::Error),
 }
 
-/// A response body that is ready to be sent.
+/// A response body, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) body: Bytes,
@@ -55,33 +55,33 @@ pub(crate) struct Document {
     pub(crate) etag: String,
 }
 
-/// Every page, and what renders those that depend on the request.
+/// Every page, and the templates of pages that depend on the request.
 pub(crate) struct Site {
     /// By address.
     pub(crate) documents: BTreeMap<String, Document>,
-    /// Present addresses by former ones.
+    /// Current addresses by former ones.
     pub(crate) moved: BTreeMap<String, String>,
-    /// For an unknown address.
+    /// The page for an unknown address.
     pub(crate) missing: String,
-    /// For a request whose head is larger than the limit.
+    /// The page for a request whose head is too large.
     pub(crate) too_large: String,
     navigation: Navigation,
     index: Index,
 }
 
-/// A page, before it stands in the layout.
+/// A page without the layout.
 #[derive(Default)]
 struct Page {
     section: &'static str,
     address: String,
-    /// In the navigation; empty if it is not there.
+    /// The label in the navigation; empty if the page is not listed.
     label: String,
     title: String,
     html: String,
     headings: Vec<Section>,
 }
 
-/// What all pages have in common.
+/// The parts that all pages share.
 struct Navigation {
     service: String,
     links: Vec<Link>,
@@ -103,7 +103,7 @@ struct Layout<'a> {
     query: &'a str,
 }
 
-/// The reference has a look and a navigation of its own.
+/// The API reference has its own style and navigation.
 #[derive(Template)]
 #[template(path = "reference.html")]
 struct Reference<'a> {
@@ -146,7 +146,7 @@ impl Site {
         for source in sources::pages() {
             pages.push(Page::read(source, &mut passages));
         }
-        // Stable: within a section the order is that of the sources.
+        // A stable sort: within a section the order is that of the sources.
         pages.sort_by_key(|page| SECTIONS.iter().position(|name| *name == page.section));
         let links = pages
             .iter()
@@ -168,7 +168,7 @@ impl Site {
         let reference = Document::new(Reference { settings }.render()?, HTML);
         documents.insert(REFERENCE_PAGE.to_owned(), reference);
         for (address, media_type, text) in sources::plain_files() {
-            // A released document is as it would be served here: it differs from `/openapi.json` in what has changed alone.
+            // A released document gets this server's origin, so that it differs from `/openapi.json` only by real changes.
             let text = match media_type {
                 "application/json" => text.replace(RELEASED_ORIGIN, public_url),
                 _ => text,
@@ -200,7 +200,7 @@ impl Site {
         })
     }
 
-    /// The page of results.
+    /// The page of search results.
     pub(crate) fn search(&self, query: &str) -> askama::Result<String> {
         let query: String = query.trim().chars().take(LONGEST_QUERY).collect();
         let results = Results {
@@ -212,7 +212,7 @@ impl Site {
     }
 }
 
-/// `/docs/`, which people type, and the addresses of operations, errors and the explorer when each had a page.
+/// Redirects of `/docs/`, which people type, and of the former pages of operations, errors and the explorer.
 fn moved(pages: &[Page], operations: &[(String, Passage)]) -> BTreeMap<String, String> {
     let mut moved = BTreeMap::from([
         (format!("{HOME}/"), HOME.to_owned()),
@@ -234,7 +234,7 @@ fn moved(pages: &[Page], operations: &[(String, Passage)]) -> BTreeMap<String, S
     moved
 }
 
-/// Every operation and event of the OpenAPI document, by its id.
+/// Every operation and event of the OpenAPI document, by id.
 fn operations(document: &Value) -> Vec<(String, Passage)> {
     let mut all = Vec::new();
     for part in ["paths", "webhooks"] {
@@ -243,7 +243,7 @@ fn operations(document: &Value) -> Vec<(String, Passage)> {
             for (method, operation) in methods.as_object().into_iter().flatten() {
                 let text = |place| operation.pointer(place).and_then(Value::as_str).unwrap_or("");
                 let (id, tag) = (text("/operationId"), text("/tags/0"));
-                // As `assets/reference.js` has the anchors made.
+                // The same anchors as `assets/reference.js` generates.
                 let (method, anchor) = match part {
                     "webhooks" => ("Event".to_owned(), format!("webhook/{path}")),
                     _ => (method.to_uppercase(), id.to_owned()),
@@ -274,7 +274,7 @@ impl Document {
 }
 
 impl Page {
-    /// A page that the navigation does not have.
+    /// A page that the navigation does not list.
     fn outside(title: &str, html: String) -> Self {
         Self {
             section: HOME_TITLE,
@@ -284,7 +284,7 @@ impl Page {
         }
     }
 
-    /// Renders a file, and adds what the search finds in it.
+    /// Renders a file, and adds its passages to the search.
     fn read(source: Source, passages: &mut Vec<Passage>) -> Self {
         let rendered = markdown::render(&source.text, |link| sources::follow(&source.file, link));
         let title = match source.label {
@@ -314,14 +314,14 @@ impl Page {
         }
     }
 
-    /// Whether it shows the links of a section: its own, and on the first page those of the guides.
+    /// Whether the page shows the links of a section: its own, and on the home page the guides.
     fn unfolds(&self, section: &str) -> bool {
         self.section == section || (self.address == HOME && section == GUIDES)
     }
 }
 
 impl Navigation {
-    /// The whole page, with the links to the pages before and after.
+    /// The complete page, with links to the previous and the next page.
     fn around(&self, page: &Page, query: &str) -> askama::Result<String> {
         let here = self.links.iter().position(|link| link.address == page.address);
         let link_at = |at: Option<usize>| at.and_then(|at| self.links.get(at));

@@ -1,8 +1,8 @@
-//! The files that the site shows, and their addresses.
+//! The files of the site, and their addresses.
 
 use rust_embed::Embed;
 
-/// The parts of the navigation, in its order.
+/// The sections of the navigation, in order.
 pub(crate) const SECTIONS: [&str; 6] = [GUIDES, REFERENCE, ERRORS, CHANGELOG, OPERATIONS, BACKGROUND];
 pub(crate) const GUIDES: &str = "Guides";
 pub(crate) const REFERENCE: &str = "API reference";
@@ -11,15 +11,15 @@ const CHANGELOG: &str = "Changelog";
 const OPERATIONS: &str = "Running the service";
 const BACKGROUND: &str = "Background";
 
-/// Not for integrators, who write programs against the API.
+/// Sections that are not for integrators, who write programs against the API.
 pub(crate) const ASIDE: [&str; 3] = [CHANGELOG, OPERATIONS, BACKGROUND];
 
 pub(crate) const ERRORS_PAGE: &str = "/docs/errors";
 pub(crate) const CHANGELOG_PAGE: &str = "/docs/changelog";
 pub(crate) const CHANGELOG_FILE: &str = "docs/CHANGELOG.md";
 
-/// Pages with an address of their own: section, file, name below `/docs`, and label unless it is the first heading.
-/// A file that moves changes its line here, a folder its constant below.
+/// Pages with an explicit address: section, file, name below `/docs`, and label (empty: the first heading). If a file moves, change its
+/// line here; if a folder moves, change its constant below.
 const PAGES: [(&str, &str, &str, &str); 12] = [
     (GUIDES, README, "first-steps", "First steps"),
     (ERRORS, "docs/guide/errors.md", "errors", "All codes"),
@@ -34,17 +34,17 @@ const PAGES: [(&str, &str, &str, &str); 12] = [
     (BACKGROUND, MEASURES, "security-measures", ""),
     (BACKGROUND, SECURITY, "security", "Reporting a weakness"),
 ];
-/// Every other Markdown file below these folders is a page among the guides; the address is the path.
+/// Every other Markdown file below these folders is a guide; its address is its path.
 const GUIDE: &str = "docs/guide/";
 const EXAMPLES: &str = "docs/examples/";
-/// The navigation has the guides in the order in which this page lists them.
+/// The navigation lists the guides in the order of this page.
 const GUIDE_LIST: &str = "docs/guide/README.md";
 
 const README: &str = "README.md";
 const SECURITY: &str = "SECURITY.md";
 const MEASURES: &str = "docs/development/security.md";
 
-/// `docs/` of the repository. What a run of the examples leaves behind may hold secrets, and stays out.
+/// `docs/` of the repository, without the output of example runs, which may contain secrets.
 #[derive(Embed)]
 #[folder = "../../../docs"]
 #[include = "*.md"]
@@ -61,15 +61,15 @@ struct DocsFolder;
 /// A Markdown file and its page.
 pub(crate) struct Source {
     pub(crate) section: &'static str,
-    /// Its path in the repository.
+    /// The path in the repository.
     pub(crate) file: String,
     pub(crate) address: String,
-    /// What the navigation calls it; the first heading where empty.
+    /// The label in the navigation; if empty, the first heading.
     pub(crate) label: &'static str,
     pub(crate) text: String,
 }
 
-/// Every page that is one Markdown file, in the order of the navigation within each section.
+/// Every page made from one Markdown file, in the order of the navigation within each section.
 pub(crate) fn pages() -> Vec<Source> {
     let source = |section, file: &str, label| Source {
         section,
@@ -95,7 +95,7 @@ pub(crate) fn pages() -> Vec<Source> {
     pages
 }
 
-/// Files that are served as they are: address, media type and text.
+/// Files that are served unchanged: address, media type and text.
 pub(crate) fn plain_files() -> impl Iterator<Item = (String, &'static str, String)> {
     let known = files().filter_map(|file| Some((address(&file)?, file)));
     known.filter_map(|(address, file)| {
@@ -108,7 +108,7 @@ pub(crate) fn plain_files() -> impl Iterator<Item = (String, &'static str, Strin
     })
 }
 
-/// Where a link in a file leads on the site; nothing where it leads to a file that the site does not show.
+/// The target of a file's link on the site; `None` if the site does not show the target.
 pub(crate) fn follow(from: &str, link: &str) -> Option<String> {
     if link.starts_with('#') || link.starts_with("https://") || link.starts_with("http://") {
         return Some(link.to_owned());
@@ -126,7 +126,7 @@ pub(crate) fn follow(from: &str, link: &str) -> Option<String> {
     Some(address(&path.join("/"))? + anchor)
 }
 
-/// Where a file of the repository is on the site.
+/// The address on the site of a repository file.
 fn address(file: &str) -> Option<String> {
     if let Some((_, _, name, _)) = own_page(file) {
         return Some(format!("/docs/{name}"));
@@ -140,7 +140,7 @@ fn address(file: &str) -> Option<String> {
     }
 }
 
-/// The line of a file among the pages with an address of their own.
+/// The line of a file in `PAGES`.
 fn own_page(file: &str) -> Option<&'static (&'static str, &'static str, &'static str, &'static str)> {
     PAGES.iter().find(|(_, page, ..)| *page == file)
 }
@@ -150,12 +150,12 @@ fn is_guide(file: &str) -> bool {
     is_below && file.strip_suffix(".md").is_some() && own_page(file).is_none()
 }
 
-/// Every embedded file, by its path in the repository.
+/// The path in the repository of every embedded file.
 fn files() -> impl Iterator<Item = String> {
     DocsFolder::iter().map(|name| format!("docs/{name}"))
 }
 
-/// A file of the repository as it is written.
+/// The unchanged text of a repository file.
 pub(crate) fn text_of(file: &str) -> String {
     match file {
         README => include_str!("../../../../README.md").to_owned(),

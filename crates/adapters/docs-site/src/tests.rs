@@ -1,4 +1,4 @@
-//! Tests over the whole site, as it is made from the repository's own files.
+//! Tests of the whole site, rendered from the repository's files.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use crate::{changelog, sources};
 const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
 
-/// What the public listener has beside the site.
+/// Paths of the public listener outside the site.
 const BESIDE: [&str; 2] = ["/openapi.json", "/panel"];
 
 fn site() -> Site {
@@ -22,7 +22,7 @@ fn site() -> Site {
     Site::new(&settings, OPENAPI).unwrap()
 }
 
-/// Every page that is HTML.
+/// Every HTML page.
 fn pages(site: &Site) -> BTreeMap<&str, &str> {
     let html = site
         .documents
@@ -32,7 +32,7 @@ fn pages(site: &Site) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// The values of an attribute, wherever it stands.
+/// The values of an attribute, on any element.
 fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
     let mark = format!(" {name}=\"");
     html.split(&mark)
@@ -50,7 +50,7 @@ fn every_link_and_anchor_leads_somewhere() {
         let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
         let target = if target.is_empty() { from } else { target };
         let is_there = match pages.get(target) {
-            // Scalar makes these anchors.
+            // Scalar generates these anchors.
             Some(_) if anchor.starts_with("tag/") => target == "/docs/reference",
             Some(html) => anchor.is_empty() || attributes(html, "id").contains(&anchor),
             None => site.documents.contains_key(target) || BESIDE.contains(&target),
@@ -77,7 +77,7 @@ fn every_link_and_anchor_leads_somewhere() {
     assert!(checked > 1000, "{checked}");
 }
 
-/// Links to files that only the repository has are shown as text; the files exist.
+/// Links to files that exist only in the repository are shown as text; the files must exist.
 #[test]
 fn files_that_the_site_does_not_have_are_in_the_repository() {
     let dead = RefCell::new(Vec::new());
@@ -255,7 +255,7 @@ fn the_feed_has_releases_and_announcements() {
     assert_eq!(empty.updated.to_rfc3339(), "2026-11-20T00:00:00+00:00");
 }
 
-/// An announcement without a date would never be in the feed, and a released document without a section neither.
+/// An announcement without a date would be missing from the feed, and so would a released document without a section.
 #[test]
 fn the_changelog_is_read_whole() {
     let text = sources::text_of(sources::CHANGELOG_FILE);

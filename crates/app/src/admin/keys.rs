@@ -1,4 +1,4 @@
-//! `seller-api admin keys`: keys that seal what is stored, what each of them seals, and sealing it anew.
+//! `seller-api admin keys`: the keys that seal stored values, how many values each key seals, and resealing.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Command {
     }
 }
 
-/// The database, with the configured keys and what is wrong with them.
+/// The database, the configured keys, and the result of comparing them.
 async fn opened(loaded: &Loaded) -> anyhow::Result<(Arc<KeyRing>, SealedValues, Comparison)> {
     let ring = sealer(&loaded.config)?;
     let database = database(&loaded.config)?.with_sealer(ring.clone());
@@ -100,7 +100,7 @@ async fn status(loaded: &Loaded, format: Format) -> anyhow::Result<()> {
     Ok(format.list(&rows)?)
 }
 
-/// How many values of a column a key seals.
+/// The number of values in a column that a key seals.
 struct KeyRow {
     key: String,
     state: &'static str,
@@ -121,7 +121,7 @@ impl Listed for KeyRow {
     }
 }
 
-/// What a key is to this configuration.
+/// The role of a key in this configuration.
 fn state(ring: &KeyRing, key: &str) -> &'static str {
     if key == ring.first_id() {
         "seals"
@@ -144,7 +144,7 @@ async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
     fail_if_incomplete(&ring, &outcome)
 }
 
-/// What became of the secrets: an object for programs, a sentence for people.
+/// The result of resealing: an object for programs, a sentence for people.
 fn summary(outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
     let (column, resealed, current) = (WEBHOOK_SECRETS, outcome.resealed, outcome.current);
     if json {
@@ -157,8 +157,7 @@ fn summary(outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
     format!("{column}: {resealed} {done} anew under {key}, {current} under it already")
 }
 
-/// Notes in the audit log that sealing anew begins, under the key with this id: it may be interrupted, and goes on from there
-/// when it is run again.
+/// Records in the audit log that resealing under the key with this id begins. An interrupted run continues when it is run again.
 struct Begin(String);
 
 #[async_trait]
@@ -172,7 +171,7 @@ impl Work for Begin {
     }
 }
 
-/// Fails where something was left under another key.
+/// Fails if a value is still sealed under another key.
 fn fail_if_incomplete(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> {
     let (mut reasons, busy) = (Vec::new(), outcome.busy);
     for (key, count) in &outcome.unopened {

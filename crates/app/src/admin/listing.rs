@@ -1,4 +1,4 @@
-//! Lists: tables for people, JSON lines for programs.
+//! Prints lists: tables for people, JSON lines for programs.
 
 use std::{fmt::Display, iter};
 
@@ -9,13 +9,13 @@ use crate::command::{PrintError, note, print};
 
 /// A row of a list.
 pub(super) trait Listed {
-    /// The table's columns: each heading, and the member of the object below it.
+    /// The columns of the table: heading, and member of the object.
     const COLUMNS: &'static [(&'static str, &'static str)];
 
-    /// Everything, for programs.
+    /// The whole row, for programs.
     fn object(&self) -> Value;
 
-    /// What the table shows below a heading, where that is not the member itself.
+    /// The text of a cell, if it differs from the object's member.
     fn cell(&self, _heading: &str) -> Option<String> {
         None
     }
@@ -38,7 +38,6 @@ pub(crate) struct Limit {
 }
 
 impl Format {
-    /// Prints a list.
     pub(super) fn list<T: Listed>(self, rows: &[T]) -> Result<(), PrintError> {
         if self.json {
             return rows.iter().try_for_each(|row| print(row.object()));
@@ -51,7 +50,7 @@ impl Format {
         aligned(&lines).iter().try_for_each(print)
     }
 
-    /// Prints a page of a list, and for people how to get the next one.
+    /// Prints a page of a list; for people also how to get the next page.
     pub(super) fn page<T: Listed>(
         self,
         rows: &[T],
@@ -66,7 +65,7 @@ impl Format {
         Ok(())
     }
 
-    /// Prints what was changed: the object for programs, a sentence for people.
+    /// Prints a change: the object for programs, a sentence for people.
     pub(super) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
         if self.json { print(object) } else { print(sentence) }
     }
@@ -81,7 +80,7 @@ fn cells<T: Listed>(row: &T) -> Vec<String> {
     T::COLUMNS.iter().map(cell).collect()
 }
 
-/// A member for people: points in time to the second.
+/// A member for people: timestamps with seconds.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
@@ -94,7 +93,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Lines whose columns stand under each other.
+/// Lines with aligned columns.
 fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let visible = |row: &Vec<String>| row.iter().map(|cell| visible(cell)).collect::<Vec<_>>();
     let rows = rows.iter().map(visible).collect::<Vec<_>>();
@@ -115,27 +114,27 @@ fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// A text without what a terminal would obey, and what cannot be seen but changes what is: names are others' to choose.
+/// Replaces terminal control characters and invisible characters by `?`: names are chosen by others.
 fn visible(text: &str) -> String {
     text.chars()
         .map(|c| if is_visible(c) { c } else { '?' })
         .collect()
 }
 
-/// False for control and format characters (what turns the direction of writing among them), separators of lines and what
-/// has no meaning: the standard library escapes those, and, to be read back, quotes and `\`. Accents that stand behind their
-/// letter are seen with it.
+/// False for control and format characters (including those that change the writing direction), line separators and unassigned characters.
+/// The standard library escapes these, and also quotes and `\`, so that they can be read back. A combining accent is visible after its
+/// letter.
 fn is_visible(c: char) -> bool {
     let after_a_letter = ['x', c].iter().collect::<String>();
     matches!(c, '"' | '\'' | '\\') || after_a_letter.escape_debug().count() == 2
 }
 
-/// A point in time for people.
+/// A timestamp for people.
 pub(super) fn to_second(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// A point in time for programs.
+/// A timestamp for programs.
 pub(super) fn to_microsecond(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, true)
 }

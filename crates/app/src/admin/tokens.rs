@@ -54,7 +54,7 @@ struct Which {
     seller: Option<SellerName>,
 }
 
-/// Longer than any token, in bytes: of a line no more is read.
+/// In bytes, longer than any token: no more of a line is read.
 const LONGEST: u64 = 1024;
 
 impl Command {
@@ -91,7 +91,7 @@ impl Command {
     }
 }
 
-/// Revokes the tokens on stdin, each in a transaction of its own.
+/// Revokes the tokens on stdin, each in its own transaction.
 async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Result<()> {
     if io::stdin().is_terminal() {
         note("the tokens, one a line, and Ctrl-D at the end:");
@@ -126,17 +126,17 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
     report.end()
 }
 
-/// What became of the lines so far.
+/// Counts the results of the lines so far.
 #[derive(Debug, Default)]
 struct Report {
-    /// All of them, empty ones too.
+    /// All lines, including empty ones.
     lines: u64,
     revoked: u64,
     /// Lines without a token.
     malformed: u64,
-    /// Lines whose token is not in the database.
+    /// Lines with a token that is not in the database.
     unknown: u64,
-    /// Why a line could not be printed. The others are revoked nevertheless.
+    /// Why a line could not be printed. The remaining tokens are still revoked.
     print_error: Option<PrintError>,
 }
 
@@ -157,7 +157,7 @@ impl Report {
         self.print_error = self.print_error.take().or(printed.err());
     }
 
-    /// A line without a token weighs more than a token that is not there, which does no harm any more.
+    /// A malformed line is worse than an unknown token, which can do no harm any more.
     fn end(self) -> anyhow::Result<()> {
         let left = self.malformed + self.unknown;
         if left == 0 && self.revoked > 0 {
@@ -181,8 +181,7 @@ impl Report {
     }
 }
 
-/// The next line, without white space around it; nothing at the end. Of one that is longer than any token the beginning is
-/// enough, and what is no text is no token either.
+/// The next line, trimmed; `None` at the end. A line that is longer than any token is truncated, and invalid UTF-8 never parses as a token.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     if input.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {

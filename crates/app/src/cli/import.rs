@@ -39,7 +39,7 @@ pub(super) enum Command {
     },
 }
 
-/// How much is read at a time, in bytes.
+/// The size of a read, in bytes.
 const PIECE: usize = 256 * 1024;
 const BAR: &str = "{bar:40} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left";
 const COUNTER: &str = "{spinner} {bytes}  {msg}  {bytes_per_sec}";
@@ -104,7 +104,7 @@ async fn feed(
     Ok(report)
 }
 
-/// A bar for an input of known size, else a counter. Shown on a terminal only.
+/// A progress bar for an input of known size, otherwise a counter. Shown only on a terminal.
 fn progress(size: Option<u64>) -> ProgressBar {
     let (bar, template) = match size {
         Some(size) => (ProgressBar::new(size), BAR),

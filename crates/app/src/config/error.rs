@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, in words that name the key and where its value comes from.
+//! Configuration errors. Messages name the key and the source of its value.
 
 use std::{fmt, path::PathBuf};
 
@@ -13,24 +13,24 @@ use super::reference::{Key, keys};
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file cannot be read, or is no TOML. The reason never quotes it: it may hold a secret.
+    /// The file cannot be read or is not valid TOML. The reason never quotes it: it may contain a secret.
     #[error("the configuration file {} cannot be used: {reason}", .path.display())]
     File { path: PathBuf, reason: String },
     #[error("the environment variable {name} is not valid UTF-8")]
     NotText { name: String },
-    /// Unknown keys or impossible values.
+    /// Unknown keys or invalid values.
     #[error("{}", .0.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n"))]
     Problems(Vec<Problem>),
 }
 
-/// What is wrong with one key.
+/// A problem with one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The key, `section.name`.
     pub key: String,
-    /// Why its value is refused. Never the value of a secret.
+    /// Why its value is refused. Never contains the value of a secret.
     pub reason: String,
-    /// Where the value comes from, where it was given.
+    /// The source of the value, if it was set.
     pub source: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Problem {
 }
 
 impl ConfigError {
-    /// Why the layers make no configuration.
+    /// Converts the errors of merging and parsing the layers.
     pub(super) fn refused(errors: figment::Error, layers: &Figment) -> Self {
         Self::Problems(errors.into_iter().map(|error| problem(error, layers)).collect())
     }
@@ -77,7 +77,7 @@ fn problem(error: figment::Error, layers: &Figment) -> Problem {
     }
 }
 
-/// The key of this name, or the one that this is a part of.
+/// The key with this name, or the one that this name is a part of.
 fn key_at(name: &str) -> Option<Key> {
     keys().find(|key| {
         name.strip_prefix(&key.name)
@@ -96,11 +96,11 @@ fn shown(found: &Actual) -> String {
     }
 }
 
-/// The longest value that is repeated.
+/// The longest value that a message quotes, in bytes.
 const LONGEST_SHOWN: usize = 80;
 
-/// The reason with the value that was given, where it says what there must be and not what there is. Never a secret, nor what
-/// may hold one, as addresses of services do before their `@`.
+/// Adds the value to a reason that says only what is required. Never adds a secret, or a value that may contain one, such as a URL with
+/// credentials before the `@`.
 pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String {
     let asks =
         reason.starts_with("must be ") && !reason.starts_with("must be set") && !reason.contains(", not ");
@@ -116,10 +116,10 @@ pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String 
     }
 }
 
-/// How alike an unknown name and a known one have to be, from 0 to 1, for the known one to have been meant.
+/// The minimum similarity, from 0 to 1, at which a known name is suggested for an unknown one.
 const ALIKE: f64 = 0.6;
 
-/// What is said of an unknown key: the one that was probably meant, and all that are known in its section.
+/// The reason for an unknown key: the most similar known key, and all keys of its section.
 fn unknown(key: &str, known: &[&str]) -> String {
     let known_here = known.join(", ");
     match suggestion(key, known) {
@@ -128,7 +128,7 @@ fn unknown(key: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known key that resembles an unknown one the most: a name of the same section, or the same name in another one.
+/// The known key most similar to an unknown one: a name in the same section, or the same name in another section.
 fn suggestion(key: &str, known: &[&str]) -> Option<String> {
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let likeness = |known: &str| strsim::normalized_damerau_levenshtein(name, known);

@@ -1,5 +1,5 @@
-//! The sections about external services: the mail server, carriers, receivers of webhooks, the collector of traces; and what their
-//! adapters make of them.
+//! The sections for external services (mail server, carriers, webhook receivers, trace collector), and their conversion into the settings
+//! of the adapters.
 
 use std::{fs, num::NonZeroU16, path::PathBuf, sync::Arc, time::Duration};
 
@@ -89,7 +89,7 @@ impl MailConfig {
         half.or_else(|| self.mailer().err()).into_iter().collect()
     }
 
-    /// What sends mails; `None` where neither a server nor a folder is configured.
+    /// The configured mailer; `None` if neither a server nor a folder is configured.
     pub fn mailer(&self) -> Result<Option<Arc<dyn Mailers>>, Fault> {
         let clock = Arc::new(SystemClock);
         Ok(match (&self.host, &self.folder) {
@@ -156,7 +156,7 @@ fn mail_fault(error: &SettingsError) -> Fault {
     fault(key, format!("cannot be used: {}", error_chain(error)))
 }
 
-/// Reads a file of certificates.
+/// Reads a file of root certificates.
 fn read_roots(key: &'static str, path: Option<&PathBuf>) -> Result<Option<String>, Fault> {
     let read = |path: &PathBuf| {
         let unread = |error| format!("names {}, which cannot be read: {error}", path.display());
@@ -258,13 +258,13 @@ pub struct ClientConfig {
     pub daily_limit: Option<u32>,
 }
 
-/// One carrier's section, in a form that all of them share.
+/// One carrier's section, in a form common to all carriers.
 struct CarrierSection<'a> {
     carrier: Carrier,
-    /// The keys of login and secret, which belong together. Where there is one key, it is both.
+    /// The keys of login and secret, which must be set together. If a carrier has only one key, both names are that key.
     names: [&'static str; 2],
     credentials: [Option<&'a Secret>; 2],
-    /// Whether the carrier answers without credentials too.
+    /// Whether the carrier also answers without credentials.
     is_open: bool,
     base_url: Option<&'a ServiceUrl>,
     token_url: Option<&'a ServiceUrl>,
@@ -282,7 +282,7 @@ impl CarrierSection<'_> {
         )
     }
 
-    /// The account, where the carrier is to be asked.
+    /// The account, if the carrier is enabled.
     fn account(&self) -> Option<Account> {
         let [login, secret] = match self.credentials {
             [Some(login), Some(secret)] => [login.0.clone(), secret.0.clone()],
@@ -406,15 +406,15 @@ impl CarriersConfig {
         faults
     }
 
-    /// Look-ups a day that a carrier allows, by default what it allows an account that has agreed on nothing else; `None` where no
-    /// limit is known.
+    /// Look-ups per day that a carrier allows; the default is the limit of an account without a special agreement. `None` if no limit is
+    /// known.
     pub fn daily_limit(&self, carrier: Carrier) -> Option<u32> {
         let sections = self.sections();
         let section = sections.iter().find(|section| section.carrier == carrier);
         section?.daily_limit
     }
 
-    /// What the adapter needs.
+    /// The settings of the adapter.
     pub fn settings(&self, user_agent: String) -> CarrierSettings {
         CarrierSettings {
             deadline: DEADLINE,
@@ -485,24 +485,24 @@ impl WebhooksConfig {
         faults
     }
 
-    /// When failed deliveries are tried again; `None` unless there are five delays.
+    /// The delays between attempts; `None` unless there are exactly five.
     fn schedule(&self) -> Option<RetrySchedule> {
         let delays = self.retry_delays.0.iter().copied().map(Period::time_delta);
         let delays: [TimeDelta; 5] = delays.collect::<Vec<_>>().try_into().ok()?;
         Some(RetrySchedule(delays))
     }
 
-    /// When failed deliveries are tried again.
+    /// The delays between the attempts of a delivery.
     pub fn retry_schedule(&self) -> RetrySchedule {
         self.schedule().unwrap_or_default()
     }
 
-    /// How much a worker does at once.
+    /// The concurrency of a worker.
     pub fn slots(&self) -> Slots {
         Slots::of(self.concurrency.get())
     }
 
-    /// How deliveries are sent in the name of a service whose documentation is at `docs_url`.
+    /// The settings of the webhook sender, which presents itself by the service's name and `docs_url`.
     pub fn sender(&self, service_name: &str, docs_url: &str) -> Result<SenderSettings, Fault> {
         let rules = AddressRules {
             policy: self.addresses.into(),
@@ -558,7 +558,7 @@ impl TracingConfig {
         faults
     }
 
-    /// Refuses OpenTelemetry's own variables beside an endpoint: the program ignores them, which would surprise.
+    /// Refuses OpenTelemetry's own variables if an endpoint is configured: the program ignores them, which would surprise.
     pub(super) fn foreign_variables<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Fault> {
         self.otlp_endpoint.as_ref()?;
         let foreign = names.filter(|name| name.starts_with("OTEL_")).collect::<Vec<_>>();
@@ -572,7 +572,7 @@ impl TracingConfig {
         Some(fault("tracing.otlp_endpoint", reason))
     }
 
-    /// How spans are exported; `None` without a collector.
+    /// The settings of the span exporter; `None` without a collector.
     pub fn settings(&self, service_name: &str) -> Option<TelemetrySettings> {
         let ServiceUrl(mut endpoint) = self.otlp_endpoint.clone()?;
         if endpoint.path() == "/" {

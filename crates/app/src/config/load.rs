@@ -1,4 +1,4 @@
-//! Layers of values over each other, and the effective configuration with where each value comes from.
+//! Merges layers of values into the effective configuration, and keeps the source of each value.
 
 use std::{
     env, fmt,
@@ -17,10 +17,10 @@ use super::{
     reference::{Key, keys},
 };
 
-/// What the variables of the environment begin with.
+/// The prefix of environment variables.
 const PREFIX: &str = "SELLER_API__";
 
-/// Values of one source: a file, an environment variable, a flag.
+/// The values of one source: a file, an environment variable, a flag.
 #[derive(Clone)]
 pub struct Layer {
     source: String,
@@ -46,7 +46,7 @@ impl Layer {
         })
     }
 
-    /// The value of an environment variable, if it is one of ours.
+    /// The value of an environment variable, if it sets a key.
     pub fn variable(name: &str, value: &str) -> Option<Self> {
         let key = match name.strip_prefix(PREFIX) {
             Some(key) => key.to_lowercase().replace("__", "."),
@@ -85,19 +85,19 @@ impl Provider for Layer {
     }
 }
 
-/// Where a configuration comes from, from the lowest layer to the highest.
+/// The sources of a configuration, from the lowest layer to the highest.
 #[derive(Clone, Default)]
 pub struct Sources {
     /// The TOML file.
     pub file: Option<PathBuf>,
-    /// The environment's variables; those of others are passed over.
+    /// Environment variables; unrelated ones are ignored.
     pub environment: Vec<(String, String)>,
-    /// The flags that set a key.
+    /// Flags that set a key.
     pub flags: Vec<Layer>,
 }
 
 impl Sources {
-    /// The process's environment and a file.
+    /// The environment of the process and a file.
     pub fn of_process(file: Option<PathBuf>) -> Result<Self, ConfigError> {
         let mut environment = Vec::new();
         for (name, value) in env::vars_os() {
@@ -115,20 +115,19 @@ impl Sources {
         })
     }
 
-    /// Adds a flag.
     #[must_use]
     pub fn with(mut self, flag: Option<Layer>) -> Self {
         self.flags.extend(flag);
         self
     }
 
-    /// Reads and checks everything.
+    /// Reads and checks the configuration.
     pub fn load(mut self) -> Result<Loaded, ConfigError> {
         let mut figment = Figment::new();
         if let Some(path) = &self.file {
             figment = figment.merge(Layer::file(path)?);
         }
-        // `DATABASE_URL` first: the key's own variable is the more particular of the two.
+        // `DATABASE_URL` first: the key's own variable is more specific and overrides it.
         self.environment
             .sort_by_key(|(name, _)| (name != "DATABASE_URL", name.clone()));
         let environment = self.environment.iter();
@@ -156,8 +155,8 @@ impl Sources {
     }
 }
 
-/// A variable that was meant for a key, but has too few underscores, or small letters. Those that an orchestrator sets for a service of
-/// this name are others.
+/// Finds a variable that was meant for a key, but has too few underscores or is in lower case. Variables that an orchestrator sets for a
+/// service of this name are ignored.
 fn misspelled((name, value): &(String, String)) -> Option<Problem> {
     let bare = |name: &str| {
         let upper = name.to_uppercase();
@@ -176,13 +175,13 @@ fn misspelled((name, value): &(String, String)) -> Option<Problem> {
     })
 }
 
-/// Where the value of a key comes from; none for a default.
+/// The source of a key's value; `None` for a default.
 fn source(figment: &Figment, key: &str) -> Option<String> {
     let metadata = figment.find_metadata(key);
     metadata.map(|metadata| metadata.name.to_string())
 }
 
-/// A configuration that knows where its values come from.
+/// A configuration with the sources of its values.
 #[derive(Clone)]
 pub struct Loaded {
     /// The effective values.
@@ -191,12 +190,12 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Where the value of a key comes from; none for a default.
+    /// The source of a key's value; `None` for a default.
     pub fn source(&self, key: &str) -> Option<String> {
         source(&self.figment, key)
     }
 
-    /// Writes a section's own keys, then the sections in it.
+    /// Writes a section's own keys, then its inner sections.
     fn write_section(&self, f: &mut fmt::Formatter<'_>, section: &str, values: Dict) -> fmt::Result {
         let (inner, own): (Vec<_>, Vec<_>) = values
             .into_iter()
@@ -209,7 +208,7 @@ impl Loaded {
                 if matches!(value, Value::Empty(..)) {
                     writeln!(f, "# {name} is not set{source}")?;
                 } else {
-                    // A JSON text, number or array of these is written alike in TOML.
+                    // Strings, numbers and arrays have the same notation in JSON and TOML here.
                     let value = serde_json::to_string(&value).map_err(|_| fmt::Error)?;
                     writeln!(f, "{name} = {value}{source}")?;
                 }
@@ -225,7 +224,7 @@ impl Loaded {
 }
 
 impl fmt::Display for Loaded {
-    /// Valid TOML: each key with its effective value and, where that is not the default, its source. Secrets are hidden.
+    /// Valid TOML: each key with its effective value and, if it is not the default, its source. Secrets are hidden.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = Value::serialize(&self.config).map_err(|_| fmt::Error)?;
         for (section, values) in whole.into_dict().ok_or(fmt::Error)? {
@@ -236,7 +235,7 @@ impl fmt::Display for Loaded {
 }
 
 impl fmt::Debug for Loaded {
-    /// Without the layers, which hold secrets in clear.
+    /// Leaves out the layers, which hold secrets in clear text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
     }

@@ -1,4 +1,4 @@
-//! What every key means, from the fields of [`Config`]: their comments and defaults, and the ranges and readers beside them.
+//! The reference of all keys, from the fields of [`Config`]: their comments and defaults, their ranges, and the commands that read them.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::{Config, Period};
 
-/// One key.
+/// A configuration key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// `section.name`.
     pub name: String,
-    /// The kind of value, or the words that it may be.
+    /// The type of its value, or the allowed words.
     pub kind: String,
-    /// The default as it would be written in TOML; none where the key is not set.
+    /// The default in TOML; `None` if the key has no default.
     pub default: Option<String>,
-    /// What values may be, where that is less than the kind.
+    /// The allowed values, if they are fewer than the type allows.
     pub range: Option<String>,
     pub meaning: String,
     /// The commands that read it.
@@ -29,12 +29,12 @@ impl Key {
         format!("SELLER_API__{}", self.name.replace('.', "__").to_uppercase())
     }
 
-    /// Whether its value must never be shown.
+    /// Whether its value must never be displayed.
     pub(super) fn is_secret(&self) -> bool {
         self.kind.contains("secret")
     }
 
-    /// What the message about a value of the wrong type asks for.
+    /// The expected value, for a message about a wrong type.
     pub(super) fn wanted(&self) -> String {
         let range = self.range.as_deref().filter(|range| range.starts_with("from "));
         match (self.kind.as_str(), range) {
@@ -72,12 +72,11 @@ pub fn sections() -> Vec<Section> {
     sections
 }
 
-/// Every key.
 pub fn keys() -> impl Iterator<Item = Key> {
     sections().into_iter().flat_map(|section| section.keys)
 }
 
-/// Adds a section and those within it.
+/// Adds a section and its inner sections.
 fn collect(name: &str, schema: &Value, read_by: &str, sections: &mut Vec<Section>) {
     let (inner, own): (Vec<_>, Vec<_>) =
         properties(schema).partition(|(_, value)| value.get("properties").is_some());
@@ -123,7 +122,7 @@ fn text<'a>(schema: &'a Value, member: &str) -> &'a str {
     schema.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A comment in one line.
+/// The comment of a field on one line.
 fn meaning(schema: &Value) -> String {
     let words = text(schema, "description").split_whitespace();
     words.collect::<Vec<_>>().join(" ")
@@ -139,7 +138,7 @@ fn kind(schema: &Value) -> String {
             .map(|choice| format!("`{}`: {}", text(choice, "const"), meaning(choice)));
         return choices.collect::<Vec<_>>().join(" ");
     }
-    // The type of what may be left out is a list, `null` among them.
+    // The type of an optional key is a list that includes `null`.
     let of_type = schema.get("type");
     let of_type = of_type.and_then(|of| of.as_str().or_else(|| of.get(0)?.as_str()));
     match of_type {
@@ -150,7 +149,7 @@ fn kind(schema: &Value) -> String {
     .to_owned()
 }
 
-/// The keys whose values are out of their ranges (`from A to B`), with the range.
+/// The keys with values outside their ranges (`from A to B`), with the range.
 pub(super) fn out_of_range(config: &Config) -> Vec<(String, String)> {
     let Ok(values) = serde_json::to_value(config) else {
         return Vec::new();
@@ -173,7 +172,7 @@ pub(super) fn out_of_range(config: &Config) -> Vec<(String, String)> {
 
 const HEAD: &str = include_str!("reference.md");
 
-/// The page, in Markdown.
+/// The reference page, in Markdown.
 pub fn markdown() -> Result<String, std::fmt::Error> {
     let mut page = HEAD.to_owned();
     for section in sections() {

@@ -1,4 +1,4 @@
-//! Where values come from, what the text of one becomes, which ones stop the start, and what is shown.
+//! Tests of sources, parsing, refused values, and what is displayed.
 
 mod reference;
 
@@ -28,7 +28,7 @@ fn refusal(variables: &[(&str, &str)]) -> String {
     load(variables).unwrap_err().to_string()
 }
 
-/// Why the value of a variable is refused, which names the variable and shows no secret.
+/// The message that refuses a variable's value; checks that it names the variable and shows no secret.
 fn refused(name: &str, value: &str) -> String {
     let message = refusal(&[(name, value)]);
     let source = format!("(in the environment variable {name})");
@@ -56,7 +56,7 @@ fn load_file(text: &str) -> Result<Loaded, ConfigError> {
     .load()
 }
 
-/// Keys, values that they refuse, and what is said of it. Ranges are tried in `reference`, each at both bounds.
+/// Keys, invalid values, and the expected message. `reference` tests ranges at both bounds.
 const IMPOSSIBLE: &str = "\
 server.bind | localhost | such as 127.0.0.1:8080, not `localhost`
 server.public_url | api.example | not `api.example`
@@ -148,7 +148,7 @@ fn a_url_of_the_database_is_checked_wherever_it_is_set() {
     }
 }
 
-/// Variables of no key, and what is said of it. Of `POOL_SIZE` the name is right, and the section is not.
+/// Variables that match no key, and the expected message. For `POOL_SIZE` the name is right, but the section is not.
 const UNKNOWN: &str = "\
 SERVER__BINT | did you mean `server.bind`?
 DATABASE__POOLSIZE | did you mean `database.pool_size`?
@@ -166,7 +166,7 @@ fn an_unknown_key_is_named_with_the_one_that_was_probably_meant() {
         let message = refused(&format!("SELLER_API__{name}"), "1");
         assert!(message.contains(told), "{name}: {message}");
     }
-    // Meant for a key, but spelled otherwise.
+    // Meant for a key, but misspelled.
     for name in ["SELLER_API_SERVER__BIND", "seller_api__server__bind"] {
         let message = refused(name, "127.0.0.1:1");
         assert!(
@@ -174,7 +174,7 @@ fn an_unknown_key_is_named_with_the_one_that_was_probably_meant() {
             "{message}"
         );
     }
-    // Kubernetes sets such ones for services that are called seller-api and seller-api-mail.
+    // Kubernetes sets these for services named seller-api and seller-api-mail.
     let of_others = [
         ("SELLER_API_PORT", "tcp://10.0.0.1:8080"),
         ("SELLER_API_SERVICE_HOST", "10.0.0.1"),
@@ -291,7 +291,7 @@ fn values_that_do_not_fit_together_are_refused() {
     assert!(both("127.0.0.1:80", "10.0.0.1:80").is_ok());
     assert!(both("127.0.0.1:0", "127.0.0.1:0").is_ok());
 
-    // The program reads no variable of OpenTelemetry.
+    // The program reads no OpenTelemetry variable.
     let traced = ("SELLER_API__TRACING__OTLP_ENDPOINT", "http://collector:4318");
     let foreign = ("OTEL_TRACES_SAMPLER", "always_on");
     assert!(load(&[foreign]).is_ok());
@@ -318,7 +318,7 @@ fn a_key_that_anybody_can_guess_is_refused() {
     }
 }
 
-/// The other defaults stand in the reference, which a test holds.
+/// The other defaults are in the reference, which a test checks.
 #[test]
 fn without_any_value_nobody_mails_traces_or_asks_and_what_writes_is_answered_within_3_s() {
     let config = config(&[("PATH", "/bin"), ("SELLER_API", "x")]);
@@ -339,7 +339,7 @@ fn the_environment_covers_the_file_and_flags_cover_both() {
         ("SELLER_API__SERVER__BIND", "127.0.0.1:3"),
         ("SELLER_API__SERVER__BACKOFFICE_BIND", "[::1]:4"),
         ("SELLER_API__DATABASE__URL", "postgres://b/x"),
-        // The key's own variable is the more particular one.
+        // The key's own variable is more specific.
         ("DATABASE_URL", "postgres://c/x"),
     ];
     let sources = Sources {

@@ -1,4 +1,4 @@
-//! The kinds of value that configuration keys have. Each is read from a text, and written as one.
+//! The types of configuration values. Each is parsed from a text and displayed as one.
 
 use std::{
     fmt,
@@ -23,7 +23,7 @@ use url::Url;
 pub struct Period(pub Duration);
 
 impl Period {
-    /// At most about 290 000 years.
+    /// Clamped to about 290 000 years.
     pub fn time_delta(self) -> chrono::TimeDelta {
         chrono::TimeDelta::from_std(self.0).unwrap_or(chrono::TimeDelta::MAX)
     }
@@ -39,7 +39,7 @@ impl TryFrom<String> for Period {
     }
 }
 
-/// The units that a duration is shown in, in nanoseconds; humantime's own formatter would show months.
+/// The units of a displayed duration, in nanoseconds; humantime's formatter would also use months.
 const UNITS: [(&str, u128); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -84,7 +84,7 @@ impl From<Period> for String {
 pub struct Secret(#[schemars(with = "String")] pub SecretString);
 
 impl Secret {
-    /// The secret in clear.
+    /// The secret in clear text.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
@@ -195,7 +195,7 @@ impl PublicUrl {
         &self.0
     }
 
-    /// True for a scheme with a host and a port at most.
+    /// True for a scheme and a host with an optional port.
     pub(super) fn is_origin(&self) -> bool {
         let place = self.0.split_once("://").map_or("", |(_, place)| place);
         !place.contains('/')
@@ -217,7 +217,7 @@ impl From<PublicUrl> for String {
     }
 }
 
-/// A list: an array in TOML, separated by commas in the environment, where an empty text is an empty list.
+/// A list: an array in TOML, comma-separated in the environment, where an empty text is an empty list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct List<T>(pub Vec<T>);

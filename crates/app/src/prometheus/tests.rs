@@ -1,4 +1,4 @@
-//! The table of metrics against the sources, the dashboard and the alert rules.
+//! Compares the table of metrics with the sources, the dashboard and the alert rules.
 
 mod operations;
 mod sources;

@@ -1,14 +1,14 @@
-//! The sandbox's data directory: who uses it, and the files in it.
+//! The sandbox's data directory: its lock, and the files in it.
 //!
-//! | in the directory | |
+//! | File | Content |
 //! |---|---|
 //! | `lock` | locked by the running sandbox |
 //! | `postgres/` | the private cluster |
-//! | `sealing.key` | the key that cursors are sealed with |
-//! | `credentials.json` | what was seeded, with the present addresses |
-//! | `credentials.pending.json` | what is being seeded; becomes `credentials.json` once it is committed |
+//! | `sealing.key` | the key that seals cursors |
+//! | `credentials.json` | the seeded credentials, with the current addresses |
+//! | `credentials.pending.json` | credentials of a seeding in progress; becomes `credentials.json` after its COMMIT |
 //! | `mail/` | the mails to buyers and sellers |
-//! | `claim` | the URL of a database that was found empty and is being made a sandbox |
+//! | `claim` | the URL of a database that was found empty and is becoming a sandbox |
 
 use std::{
     fs::{self, File, TryLockError},
@@ -29,14 +29,14 @@ const PENDING: &str = "credentials.pending.json";
 const KEY: &str = "sealing.key";
 const CLAIM: &str = "claim";
 
-/// A data directory that this process alone uses.
+/// A data directory, locked by this process.
 pub(super) struct DataDir {
     folder: PathBuf,
     _lock: File,
 }
 
 impl DataDir {
-    /// Makes the directory where it is missing, and takes it for this process.
+    /// Creates the directory if it is missing, and locks it for this process.
     pub(super) fn open(folder: &Path) -> anyhow::Result<Self> {
         let usable = || {
             format!(
@@ -57,12 +57,12 @@ impl DataDir {
             folder: folder.to_owned(),
             _lock: lock,
         };
-        // It holds secrets, and often lies in somebody's repository.
+        // It holds secrets, and is often inside a repository.
         directory.write(".gitignore", b"*\n").with_context(usable)?;
         Ok(directory)
     }
 
-    /// The directory, as it was given.
+    /// The directory, as given.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -77,7 +77,7 @@ impl DataDir {
         self.folder.join("mail")
     }
 
-    /// Deletes what earlier sandboxes left beside the cluster.
+    /// Deletes the files of earlier sandboxes, except the cluster.
     pub(super) fn clear(&self) -> anyhow::Result<()> {
         let mails = self.mails();
         removed(fs::remove_dir_all(&mails)).with_context(|| format!("cannot delete {}", mails.display()))?;
@@ -86,7 +86,7 @@ impl DataDir {
             .try_for_each(|name| self.remove(name))
     }
 
-    /// The sealing key; made at the first call.
+    /// The sealing key, created at the first call.
     pub(super) fn sealing_key(&self) -> anyhow::Result<Secret> {
         if let Some(key) = self.read(KEY)? {
             return Ok(key.trim().to_owned().into());
@@ -96,7 +96,7 @@ impl DataDir {
         Ok(key.into())
     }
 
-    /// The credentials of earlier seedings, those first whose seeding was seen to be committed.
+    /// The credentials of earlier seedings; those known to be committed come first.
     pub(super) fn known_credentials(&self) -> anyhow::Result<Vec<Credentials>> {
         let mut known = Vec::new();
         for name in [CREDENTIALS, PENDING] {
@@ -109,28 +109,28 @@ impl DataDir {
         Ok(known)
     }
 
-    /// Notes credentials that are about to be committed.
+    /// Stores credentials before their COMMIT.
     pub(super) fn prepare(&self, credentials: &Credentials) -> anyhow::Result<()> {
         self.write_credentials(PENDING, credentials)
     }
 
-    /// Writes credentials that are committed.
+    /// Stores committed credentials.
     pub(super) fn keep(&self, credentials: &Credentials) -> anyhow::Result<()> {
         self.write_credentials(CREDENTIALS, credentials)?;
         self.remove(PENDING)
     }
 
-    /// The database that was claimed by a start which did not come to its end.
+    /// The URL of the database that an unfinished start has claimed.
     pub(super) fn claim(&self) -> anyhow::Result<Option<String>> {
         self.read(CLAIM)
     }
 
-    /// Notes that a database was found empty and is being made a sandbox.
+    /// Records that a database was found empty and is becoming a sandbox.
     pub(super) fn set_claim(&self, database: &str) -> anyhow::Result<()> {
         self.write(CLAIM, database.as_bytes())
     }
 
-    /// Forgets the claim: the database itself says what it is.
+    /// Deletes the claim: the database itself has the mark now.
     pub(super) fn drop_claim(&self) -> anyhow::Result<()> {
         self.remove(CLAIM)
     }
@@ -150,7 +150,7 @@ impl DataDir {
         }
     }
 
-    /// Replaces a file by one that is whole and readable by its owner alone.
+    /// Replaces a file atomically by one that only its owner can read.
     fn write(&self, name: &str, contents: &[u8]) -> anyhow::Result<()> {
         let path = self.folder.join(name);
         let replace = || {
@@ -172,15 +172,14 @@ impl DataDir {
 /// `credentials.json`: everything that was seeded, in clear text, for users of the sandbox and for tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Credentials {
-    /// The API, without a trailing slash.
+    /// The origin of the API, without a trailing slash.
     pub(crate) base_url: String,
-    /// The marketplace's interface, without a trailing slash.
+    /// The origin of the back office, without a trailing slash.
     pub(crate) backoffice_url: String,
-    /// A token for it.
+    /// An operator token for the back office.
     pub(crate) backoffice_token: String,
-    /// The database.
     pub(crate) database_url: String,
-    /// At least three.
+    /// At least three sellers.
     pub(crate) sellers: Vec<SellerCredentials>,
 }
 
@@ -191,14 +190,14 @@ pub(crate) struct SellerCredentials {
     pub(crate) seller_no: i32,
     pub(crate) email: String,
     pub(crate) password: String,
-    /// Holds the six scopes of v1.
+    /// Has the six scopes of v1.
     pub(crate) personal_token: String,
     pub(crate) examples: Examples,
     /// The first one is for the seller's own use.
     pub(crate) applications: Vec<ApplicationCredentials>,
 }
 
-/// Ids to try calls with; none where the seller has no such thing.
+/// Ids for example calls; `None` if the seller has no such thing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Examples {
     pub(crate) offer: Option<String>,
@@ -218,7 +217,7 @@ pub(crate) struct ApplicationCredentials {
     pub(crate) redirect_uris: Vec<String>,
 }
 
-/// The lock, with this process's id in it; none where another process holds it.
+/// The locked file with this process's id in it; `None` if another process holds the lock.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join("lock");
     let mut file = File::options()
@@ -248,7 +247,7 @@ fn owner(folder: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// That there was nothing to remove is no failure.
+/// A missing file is not a failure.
 fn removed(outcome: io::Result<()>) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! The sandbox's database: a private cluster, or a database that the configuration names and nobody else uses.
+//! The sandbox's database: a private cluster, or a configured database that nothing else uses.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use tokio::task::spawn_blocking;
 use super::data_dir::DataDir;
 use crate::config::Loaded;
 
-/// The mark in the database that says what the installation is.
+/// The name of the mark in the database that identifies a sandbox.
 const MARK: &str = "kind";
 const SANDBOX: &str = "sandbox";
 
-/// Where the data live.
+/// The database of the sandbox.
 pub(super) struct SandboxDatabase {
     pub(super) url: String,
-    /// Where migrations go.
+    /// The URL for migrations.
     direct_url: String,
-    /// What in the configuration names the database; `None` for a PostgreSQL of the sandbox's own.
+    /// The source of the configured URL; `None` for a private cluster.
     named_in: Option<String>,
-    /// The private PostgreSQL, started again when it dies.
+    /// The private PostgreSQL, restarted if it dies.
     cluster: Option<Arc<Cluster>>,
 }
 
-/// `--fresh` deletes what a sandbox has made, and a named database may hold other things.
+/// `--fresh` deletes what a sandbox has created, but a configured database may hold other data.
 pub(super) fn refuse_fresh(loaded: &Loaded) -> anyhow::Result<()> {
     match loaded.source("database.url") {
         Some(source) => {
@@ -37,7 +37,7 @@ pub(super) fn refuse_fresh(loaded: &Loaded) -> anyhow::Result<()> {
 }
 
 impl SandboxDatabase {
-    /// The database that is configured, else a private cluster, started.
+    /// The configured database, otherwise a private cluster, started.
     pub(super) async fn open(loaded: &Loaded, data_dir: &DataDir, fresh: bool) -> anyhow::Result<Self> {
         let config = &loaded.config.database;
         if let Some(url) = &config.url {
@@ -60,7 +60,7 @@ impl SandboxDatabase {
         })
     }
 
-    /// Migrates the database and marks it as a sandbox; refuses one that holds anything else.
+    /// Migrates the database and marks it as a sandbox; refuses one that holds other data.
     pub(super) async fn migrate_and_mark(
         &self,
         database: &Database,
@@ -80,7 +80,7 @@ impl SandboxDatabase {
         data_dir.drop_claim()
     }
 
-    /// Ends the private cluster.
+    /// Stops the private cluster.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         if let Some(cluster) = self.cluster {
             spawn_blocking(move || cluster.stop())
@@ -91,8 +91,8 @@ impl SandboxDatabase {
     }
 }
 
-/// Fails unless a named database is empty or a sandbox's. The claim records that it was empty, for a start that is killed between
-/// the migrations and the mark.
+/// Fails unless a configured database is empty or a sandbox's. The claim records that it was empty, in case a start is killed between the
+/// migrations and the mark.
 async fn claim(url: &str, source: &str, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
     if database
         .is_empty()
@@ -105,7 +105,7 @@ async fn claim(url: &str, source: &str, database: &Database, data_dir: &DataDir)
         Err(error @ (StoreError::Unavailable(_) | StoreError::Retryable(_))) => {
             return Err(error).context("cannot look into the database");
         }
-        // Where there is no such table, there is no mark.
+        // If the table does not exist, there is no mark.
         mark => mark.ok().flatten(),
     };
     if mark.as_deref() == Some(SANDBOX) || data_dir.claim()?.as_deref() == Some(url) {

@@ -1,11 +1,11 @@
-//! What the sandbox prints once it serves: where everything is, and calls to copy.
+//! The text that the sandbox prints once it serves: addresses, the credentials file, and calls to copy.
 
 use std::path::Path;
 
 use super::data_dir::Credentials;
 use crate::config::AddressesMode;
 
-/// The text, from `guide.txt`. Its calls work as they stand in a POSIX shell with curl.
+/// The text, from `guide.txt`. Its calls work unchanged in a POSIX shell with curl.
 pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: AddressesMode) -> String {
     let file = data_dir.join("credentials.json");
     let seller = credentials.sellers.first();

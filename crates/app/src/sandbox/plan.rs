@@ -1,4 +1,4 @@
-//! What is seeded, from `seed.toml`: sellers with their applications, offers in every status, orders at every stage.
+//! The seed data in `seed.toml`: sellers with their applications, offers in every status, orders at every stage.
 
 use anyhow::Context as _;
 use figment::providers::{Format as _, Toml};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plan {
-    /// In the order of their numbers.
+    /// In order of their numbers.
     pub(super) sellers: Vec<SellerPlan>,
     /// Name and mailbox.
     buyers: Vec<[String; 2]>,
@@ -24,10 +24,10 @@ pub(super) struct Plan {
 #[serde(deny_unknown_fields)]
 pub(super) struct SellerPlan {
     pub(super) name: String,
-    /// The part of its e-mail address before the `@`.
+    /// The part of the e-mail address before the `@`.
     pub(super) mailbox: String,
     pub(super) domain: String,
-    /// The first one is for own use.
+    /// The first one is for the seller's own use.
     pub(super) applications: Vec<ApplicationPlan>,
     /// Newest first. The first one is published, with price and stock.
     pub(super) offers: Vec<OfferPlan>,
@@ -44,11 +44,11 @@ pub(super) struct ApplicationPlan {
     pub(super) purpose: String,
     pub(super) client_type: String,
     pub(super) scopes: Vec<String>,
-    /// What the operator makes of it after the registration: `active` or `suspended`.
+    /// The status that an operator sets after the registration: `active` or `suspended`.
     pub(super) status: Option<String>,
 }
 
-/// Title, handle, brand, EAN, price in grosze, stock, status. A negative price or stock is none.
+/// Title, handle, brand, EAN, price in grosze, stock, status. A negative price or stock means none.
 #[derive(Debug, Deserialize)]
 pub(super) struct OfferPlan(String, String, String, String, i64, i64, String);
 
@@ -59,7 +59,7 @@ pub(super) struct OrderPlan {
     #[serde(default)]
     pub(super) is_test: bool,
     pub(super) steps: Vec<Step>,
-    /// Places of seller and offer in this plan, and pieces.
+    /// Index of the seller, index of the offer, quantity.
     pub(super) lines: Vec<(usize, usize, i32)>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct OrderPlan {
 pub(super) enum Step {
     Pay,
     Cancel,
-    /// By this carrier, under this tracking number.
+    /// Carrier and tracking number.
     Ship([String; 2]),
     Deliver,
 }
@@ -78,7 +78,7 @@ impl Plan {
         Toml::from_str(include_str!("seed.toml")).context("the sandbox's seed cannot be read")
     }
 
-    /// The buyer of a seller's nth order, where it goes, how it is paid and delivered.
+    /// The buyer of a seller's nth order, the address, and the methods of payment and delivery.
     pub(super) fn buyer(&self, n: usize) -> Option<(Buyer, ShippingAddress, [String; 2])> {
         let [name, mailbox] = pick(&self.buyers, n)?;
         let [street, code, city] = pick(&self.addresses, n)?;
@@ -103,7 +103,7 @@ fn pick<T>(all: &[T], n: usize) -> Option<&T> {
 }
 
 impl OfferPlan {
-    /// How the marketplace feeds it to the shop at this domain.
+    /// The offer as the marketplace sends it for the shop at this domain.
     pub(super) fn feed(&self, id: OfferId, domain: &str) -> Option<OfferFeed> {
         let Self(title, handle, brand, ean, price, stock, status) = self;
         let has_brand = !brand.is_empty();

@@ -1,6 +1,6 @@
-//! Seeding, once: all in one transaction, through the use cases.
+//! Seeds the database once, in one transaction, through the use cases.
 //!
-//! Secrets can be read only when they are created, so the credentials are written to a file before the commit. At the next start the
+//! Secrets are readable only when they are created, so the credentials are written to a file before the COMMIT. At the next start the
 //! database shows whether it was committed.
 
 use std::fmt::Display;
@@ -33,7 +33,7 @@ use super::{
     plan::{ApplicationPlan, OrderPlan, Plan, SellerPlan, Step},
 };
 
-/// The credentials of what was seeded earlier into this database, else of what is seeded now.
+/// The credentials of an earlier seeding of this database; otherwise seeds it now.
 pub(super) async fn seed_once(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credentials> {
     for known in data_dir.known_credentials()? {
         let first = known.sellers.first().map(|seller| seller.id.parse());
@@ -53,7 +53,7 @@ async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credent
         name: "sandbox",
     };
     let (_, operator) = transact(&*database.units(), &creation).await?;
-    // Names are unique in a database: another data directory may have been seeded into this one before.
+    // Names are unique in a database, and another data directory may have seeded this one before.
     let is_first = database.sellers().sellers(0, 1).await?.is_empty();
     let id = randomness.uuid().simple().to_string();
     let seeding = Seeding {
@@ -71,7 +71,7 @@ async fn passwords(
     count: usize,
     randomness: &SystemRandomness,
 ) -> anyhow::Result<Vec<(String, PasswordHash)>> {
-    // One after the other.
+    // Hashes one password at a time.
     let hasher = Argon2Hasher::new(HashingBounds {
         at_a_time: 1,
         waiting: 0,
@@ -85,7 +85,7 @@ async fn passwords(
     Ok(passwords)
 }
 
-/// 20 characters of 5 random bits each, without those that look alike.
+/// 20 characters of 5 random bits each, without look-alike characters.
 fn readable(random: &[u8; 32]) -> String {
     let letters = b"abcdefghijkmnpqrstuvwxyz23456789";
     let letter = |byte: &u8| letters.get(usize::from(byte % 32)).copied().map(char::from);
@@ -110,15 +110,15 @@ fn odd(what: &'static str) -> impl Fn() -> SeedError {
     move || Failure::Refused(anyhow!("the plan names no such {what}"))
 }
 
-/// The one transaction.
+/// The transaction that seeds everything.
 struct Seeding<'a> {
     plan: Plan,
     data_dir: &'a DataDir,
     randomness: SystemRandomness,
     operator: String,
-    /// One for each seller.
+    /// One per seller.
     passwords: Vec<(String, PasswordHash)>,
-    /// Added to unique names; empty in a database that nothing was seeded into.
+    /// Appended to unique names; empty if the database was never seeded.
     suffix: String,
 }
 
@@ -155,7 +155,7 @@ impl Work for Seeding<'_> {
 }
 
 impl Seeding<'_> {
-    /// A unique name, with the suffix behind a separator.
+    /// A unique name, with the suffix after a separator.
     fn unique(&self, name: &str, separator: char) -> String {
         if self.suffix.is_empty() {
             return name.to_owned();
@@ -176,7 +176,7 @@ impl Seeding<'_> {
             password: Some(hash.clone()),
         };
         let request = (ActingOperator::CommandLine, &request);
-        // Nobody is invited: all have a password.
+        // No invitations are sent: every seller has a password.
         let seller = register_seller(tx, tx, &self.randomness, request, "", tx.now())
             .await
             .map_err(refused)?;
@@ -257,7 +257,7 @@ impl Seeding<'_> {
         Ok(issued.map_err(refused)?.token.token.reveal().to_owned())
     }
 
-    /// Feeds the seller's offers, as if over the last weeks.
+    /// Adds the seller's offers, with timestamps over the last weeks.
     async fn offers(
         &self,
         tx: &dyn Transaction,
@@ -274,7 +274,7 @@ impl Seeding<'_> {
         Ok(ids)
     }
 
-    /// Takes a seller's nth order through its steps, spread over its age, and makes it the example of its kind if it is the newest.
+    /// Takes a seller's nth order through its steps, spread over its age. The newest order of a kind becomes the example of that kind.
     async fn order(
         &self,
         tx: &dyn Transaction,
@@ -363,7 +363,7 @@ impl Seeding<'_> {
             tracking_number: TrackingNumber::new(number.clone()).map_err(invalid)?,
             item_ids: Vec::new(),
         };
-        // The sandbox's carriers report a number with this word as on its way, for as long as they are asked.
+        // The sandbox's carriers always report a tracking number with this prefix as in transit.
         let sighting = number.starts_with("TRANSIT").then(|| Sighting {
             status: TrackingStatus::InTransit,
             at: Some(at),
@@ -371,7 +371,7 @@ impl Seeding<'_> {
         });
         let reported = record_report(tx, &self.randomness, seller, &report, sighting, at).await;
         reported.map_err(refused)?;
-        // That was days ago, and so was the mail.
+        // The shipment was days ago, so its mail is not sent now.
         Ok(tx.forget_mails(order).await?)
     }
 }

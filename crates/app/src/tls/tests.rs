@@ -1,4 +1,4 @@
-//! Certificates in files: what can be served, what is refused, and how they are replaced.
+//! Tests of certificate files: valid ones, refused ones, and replacement.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A certificate for these years, and its key, in PEM.
+/// A certificate for these years and its key, in PEM.
 fn issued(from: i32, to: i32) -> (String, String) {
     let mut params = CertificateParams::new(vec!["api.example".to_owned()]).unwrap();
     (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));

@@ -1,4 +1,4 @@
-//! Delivers webhooks, measures how that goes, and wakes queues that were forgotten.
+//! Delivers webhooks, records metrics, and wakes queues that were missed.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -27,19 +27,18 @@ use webhooks::{
 
 use super::routine::{FailureStreak, Routine};
 
-/// How long a delivery that another process has queued waits at most before this one looks.
+/// How long a delivery queued by another process waits at most before this one polls.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often forgotten queues are looked for.
+/// How often to look for missed queues.
 const RECONCILE_EVERY: Duration = Duration::from_mins(1);
 
-/// The worker. Its batch lasts until the process stops, and ends when the attempts that were under way then have ended and
-/// are recorded.
+/// The worker. Its batch lasts until the process stops, and ends when the attempts that are in progress then have ended and are recorded.
 pub(super) struct Deliveries {
     pub(super) queues: Arc<dyn SubscriptionQueues>,
     pub(super) sender: Arc<dyn WebhookSender>,
     pub(super) randomness: Arc<dyn Randomness>,
     pub(super) clock: Arc<dyn Clock>,
-    /// Notified when this process has queued deliveries.
+    /// Notified when this process queues deliveries.
     pub(super) queued: Arc<Notify>,
     pub(super) schedule: RetrySchedule,
     pub(super) slots: Slots,
@@ -66,18 +65,18 @@ impl Routine for Deliveries {
     }
 }
 
-/// Beats at an interval, and at once when this process has queued something.
+/// Signals at an interval, and at once when this process queues something.
 struct QueueSignal<'a>(&'a Notify);
 
 #[async_trait]
 impl Pulse for QueueSignal<'_> {
     async fn beat(&self) {
-        // A hint or the time: either way it is the moment to look.
+        // Notification or timeout: both mean to poll now.
         let _ = timeout(LOOK_EVERY, self.0.notified()).await;
     }
 }
 
-/// Wakes queues that sleep though something is due in them.
+/// Wakes sleeping queues that have due deliveries.
 pub(super) struct Reconciliation {
     pub(super) queues: Arc<dyn SubscriptionQueues>,
 }
@@ -103,7 +102,7 @@ const LANES: &str = "webhook_lanes_claimed_total";
 const FIRST_DELAY: &str = "webhook_first_attempt_delay_seconds";
 const IN_FLIGHT: &str = "webhook_attempts_in_flight";
 
-/// Queues whose calls are measured, and whose failures are logged: the first of several in a row, and the end of them.
+/// Queues with metrics of their calls, and a log of failures: the first one in a row, and the end of the row.
 struct WatchedQueues {
     queues: Arc<dyn SubscriptionQueues>,
     clock: Arc<dyn Clock>,
@@ -119,7 +118,7 @@ impl WatchedQueues {
         }
     }
 
-    /// Failures are logged by [`Observer::failed`].
+    /// [`Observer::failed`] logs failures.
     fn seen<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         if answer.is_ok() {
             self.with_streak(|streak| streak.log_recovery(Deliveries::NAME));
@@ -131,8 +130,8 @@ impl WatchedQueues {
         tell(&mut self.streak.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Measures the first attempt that was made: one that was postponed or lost with its worker does not count. An attempt's end and duration give
-    /// its start.
+    /// Records the delay of the first real attempt: one that was postponed or lost with its worker does not count. The start of an attempt
+    /// is its end minus its duration.
     fn first_attempt(&self, record: &AttemptRecord) {
         let was_made = record.outcome != Outcome::Failed(Failure::WorkerLost);
         if record.attempt == 0 && was_made {
@@ -144,7 +143,7 @@ impl WatchedQueues {
     }
 }
 
-/// When a delivery was queued: its id is a `UUIDv7`.
+/// When a delivery was queued, from its `UUIDv7`.
 fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
     let (seconds, nanoseconds) = delivery.uuid().get_timestamp()?.to_unix();
     DateTime::from_timestamp(seconds.try_into().ok()?, nanoseconds)
@@ -190,13 +189,13 @@ impl Observer for WatchedQueues {
     fn failed(&self, error: StoreError) {
         let error = error.into();
         self.with_streak(|streak| {
-            // The worker has a pause of its own.
+            // The delivery worker has its own pause.
             let _: Duration = streak.log_failure(Deliveries::NAME, &error);
         });
     }
 }
 
-/// Sends each message in a task of its own, so that the work is spread over all cores, and a panic costs one attempt.
+/// Sends each message in a separate task, so that all cores share the work and a panic costs one attempt.
 struct SpawningSender(Arc<dyn WebhookSender>);
 
 #[async_trait]
@@ -222,7 +221,7 @@ impl WebhookSender for SpawningSender {
     }
 }
 
-/// An attempt that is counted while it lasts.
+/// Counts an attempt while it runs.
 struct InFlight;
 
 impl InFlight {
@@ -238,7 +237,7 @@ impl Drop for InFlight {
     }
 }
 
-/// The span of an attempt of a delivery. Of the address it has the host alone: the rest may be the receiver's secret.
+/// The span of a delivery attempt. It contains only the host of the URL: the rest may be a secret of the receiver.
 fn attempt_span(message: &Message) -> Span {
     tracing::info_span!(
         target: SPANS,

@@ -1,4 +1,4 @@
-//! Work on the database alone: clearing what has expired, and keeping the counts of calls.
+//! Database maintenance: deletes expired rows and stores the counts of calls.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,15 +12,15 @@ use usecases::UnitOfWorkError;
 
 use super::routine::Routine;
 
-/// Pause once nothing is left to clear.
+/// The pause when nothing is left to delete.
 const PAUSE: Duration = Duration::from_mins(1);
-/// Pause between two batches, so that other work goes first.
+/// The pause between two batches, to give way to other work.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// Clears what has expired, in small batches, and erases buyers of old orders.
+/// Deletes expired rows in small batches, and erases the buyers of old orders.
 pub(super) struct Cleaning {
     pub(super) database: Database,
-    /// How old an order is when its buyer is erased; none for never.
+    /// The age of an order at which its buyer is erased; `None` for never.
     pub(super) buyers_after: Option<TimeDelta>,
 }
 
@@ -42,18 +42,18 @@ impl Routine for Cleaning {
     }
 }
 
-/// How old counts become, on average; those of this long are lost with a process that is killed.
+/// How often counts are stored, on average. A killed process loses the counts since the last time.
 const KEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// Keeps the counts of calls that the server threads of this process gather.
+/// Stores the counts of calls from the server threads of this process.
 pub(super) struct Usage {
     pub(super) meter: UsageMeter,
     pub(super) log: Arc<dyn UsageLog>,
 }
 
 impl Usage {
-    /// Keeps what has been gathered. While the database is away it is gathered on; where the database fails otherwise it is
-    /// dropped, so that one bad count does not hold up all that come after it.
+    /// Stores the current counts. If the database is unavailable, they are put back; after any other failure they are dropped, so that one
+    /// bad count does not block all later ones.
     pub(super) async fn keep(&self) -> Result<(), StoreError> {
         let counts = self.meter.take();
         if counts.is_empty() {

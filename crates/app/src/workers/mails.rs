@@ -1,4 +1,4 @@
-//! Sends the mails that are due, a worker for each kind: a link to an account must not wait behind a day's parcels.
+//! Sends mails that are due. Each kind has its own worker, so that an account link does not wait behind a day's shipment mails.
 
 use std::{
     sync::{
@@ -22,14 +22,14 @@ use web::request_span::SPANS;
 use super::routine::Routine;
 use crate::logging::error_chain;
 
-/// The interval between two looks at an empty queue.
+/// The interval between two polls of an empty queue.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// How logs and metrics speak of a kind of mail.
+/// The names of a kind of mail in logs and metrics.
 pub(super) trait Kind: Mail {
-    /// The worker that sends it.
+    /// The worker's name.
     const WORKER: &'static str;
-    /// What it is about.
+    /// The kind of mail.
     const ABOUT: &'static str;
 }
 
@@ -43,7 +43,7 @@ impl Kind for AccountMail {
     const ABOUT: &'static str = "account";
 }
 
-/// The worker. A mail that the process's end interrupts is sent again, once its lease has run out.
+/// The worker. A mail that is interrupted by the end of the process is sent again when its lease expires.
 pub(super) struct Mails<M> {
     pub(super) queue: Arc<dyn MailQueue<M>>,
     pub(super) mailer: LoggingMailer<M>,
@@ -84,7 +84,7 @@ const fn name(next: MailStep) -> &'static str {
     }
 }
 
-/// A mailer whose failures are logged: each refusal for good, and the first of failures in a row that may pass.
+/// A mailer that logs failures: each permanent refusal, and the first of temporary failures in a row.
 pub(super) struct LoggingMailer<M> {
     mailer: Arc<dyn Mailer<M>>,
     in_trouble: AtomicBool,
@@ -127,7 +127,7 @@ impl<M: Kind> Mailer<M> for LoggingMailer<M> {
     }
 }
 
-/// The span of a mail that is sent. It begins a trace: what is queued does not know the request that caused it.
+/// The span of sending a mail. It starts a trace, because a queued mail does not know the request that caused it.
 fn mail_span(about: &'static str, id: MailId) -> Span {
     tracing::info_span!(
         target: SPANS,

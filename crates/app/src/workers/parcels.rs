@@ -1,5 +1,4 @@
-//! Asks carriers about the parcels that are due, within each carrier's daily limit. Sellers' requests ask the carriers too, and go
-//! first.
+//! Asks carriers about parcels that are due, within each carrier's daily limit. Sellers' requests also ask the carriers and have priority.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,7 +18,6 @@ use usecases::{
 
 use super::routine::Routine;
 
-/// The worker.
 pub(super) struct Parcels {
     pub(super) queue: Arc<dyn TrackingQueue>,
     pub(super) carriers: Arc<dyn CarrierLookup>,
@@ -29,7 +27,7 @@ pub(super) struct Parcels {
 }
 
 impl Parcels {
-    /// How often to look: often enough beside the shortest time between two questions.
+    /// The polling interval: short compared to the shortest time between two look-ups.
     fn look_every(&self) -> Duration {
         let shortest = self.schedule.interval.to_std().unwrap_or_default();
         (shortest / 4).clamp(Duration::from_millis(100), Duration::from_secs(10))

@@ -1,4 +1,4 @@
-//! What all workers have in common: a batch, a pause, again, until the process stops.
+//! The loop of every worker: a batch, then a pause, until the process stops.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,23 +10,22 @@ use web::Tasks;
 
 use crate::logging::error_chain;
 
-/// The pause after a first failure; it doubles with each further one.
+/// The pause after a first failure; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Work that is done again and again, a batch at a time. Several processes may do so at once.
+/// Repeated work in batches. Several processes may run it at once.
 #[async_trait]
 pub(super) trait Routine: Send + Sync + 'static {
-    /// What the log calls it.
+    /// The name in the log.
     const NAME: &'static str;
 
-    /// Does a batch, and returns how long to wait before the next one.
+    /// Runs a batch, and returns how long to wait before the next one.
     async fn batch(&self) -> Result<Duration, UnitOfWorkError>;
 }
 
-/// Does the work until the process stops; what was begun then is finished first. Each batch is a task of its own: one that
-/// panics is logged, and the next one follows.
+/// Runs batches until the process stops; a batch in progress is finished first. Each batch is a separate task: if one panics, that is
+/// logged, and the next one follows.
 pub(super) async fn run_routine<R: Routine>(routine: Arc<R>, tasks: Tasks, randomness: Arc<dyn Randomness>) {
     let mut streak = FailureStreak::default();
     loop {
@@ -50,13 +49,13 @@ pub(super) async fn run_routine<R: Routine>(routine: Arc<R>, tasks: Tasks, rando
     }
 }
 
-/// From half the pause to one and a half, so that processes that were started together do not stay in step.
+/// From half the pause to one and a half, so that processes started together do not stay in step.
 fn with_jitter(pause: Duration, randomness: &dyn Randomness) -> Duration {
     let [chance, ..] = randomness.secret();
     pause / 2 + pause * u32::from(chance) / 255
 }
 
-/// Failures in a row.
+/// A row of failures.
 #[derive(Default)]
 pub(super) struct FailureStreak {
     failures: u32,
@@ -64,11 +63,11 @@ pub(super) struct FailureStreak {
 }
 
 impl FailureStreak {
-    /// Logs a failure, unless one before it was, and gives the pause after it.
+    /// Logs a failure unless the previous batch failed too, and returns the pause after it.
     pub(super) fn log_failure(&mut self, worker: &'static str, error: &UnitOfWorkError) -> Duration {
         let cause = error_chain(error);
         match error {
-            // The readiness check logs outages of the database.
+            // The readiness check logs database outages.
             UnitOfWorkError::Store(StoreError::Unavailable(_)) => {
                 tracing::debug!(worker, cause, "a worker waits for the database");
             }
@@ -104,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// Panics, then fails, then works; tells at its third batch.
+    /// Panics, then fails, then succeeds; signals its third batch.
     #[derive(Default)]
     struct Clumsy {
         batches: AtomicUsize,

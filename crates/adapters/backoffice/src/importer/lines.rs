@@ -1,39 +1,39 @@
-//! Cuts what arrives in pieces into lines, with a bound on what is held of one.
+//! Splits input that arrives in pieces into lines, and limits how much of a line is buffered.
 
-/// The longest line, in bytes without its end.
+/// The longest line, in bytes without its line end.
 pub(super) const LONGEST_LINE: usize = 64 * 1024;
 
-/// The most that is kept of a line before its end is seen: one byte may still turn out to belong to a CRLF.
+/// The most that is buffered of an incomplete line: its last byte may turn out to be the CR of a CRLF.
 const MOST_HELD: usize = LONGEST_LINE + 1;
 
-/// A cutter of lines. They end with LF or CRLF, the last one perhaps with nothing.
+/// Splits input into lines. A line ends with LF or CRLF; the last one may lack a line end.
 #[derive(Default)]
 pub(super) struct Lines {
-    /// The number of lines that have ended.
+    /// The number of complete lines.
     ended: u64,
-    /// What has arrived of the line that has not ended, or all of the line that was returned last.
+    /// The start of the incomplete line, or the whole line that was returned last.
     held: Vec<u8>,
     returned: bool,
-    /// More has arrived of the present line than it may have; the rest of it is skipped.
+    /// The current line is longer than allowed; the rest of it is skipped.
     too_long: bool,
 }
 
-/// A line without its end.
+/// A line without its line end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// From 1.
+    /// Counted from 1.
     pub(super) number: u64,
-    /// Nothing where there are more than [`LONGEST_LINE`] bytes.
+    /// `None` if the line has more than [`LONGEST_LINE`] bytes.
     pub(super) text: Option<&'a [u8]>,
 }
 
 impl Lines {
-    /// How many lines have ended.
+    /// The number of complete lines.
     pub(super) fn ended(&self) -> u64 {
         self.ended
     }
 
-    /// The next line that ends in `rest`, which is moved behind it. At nothing, all of `rest` has been taken over.
+    /// The next line that ends in `rest`; moves `rest` behind it. On `None`, all of `rest` is buffered.
     pub(super) fn next<'a, 'input: 'a>(&'a mut self, rest: &mut &'input [u8]) -> Option<Line<'a>> {
         self.forget_returned();
         let Some(at) = rest.iter().position(|byte| *byte == b'\n') else {
@@ -50,7 +50,7 @@ impl Lines {
         Some(self.end())
     }
 
-    /// The line that the input ended in without a line's end.
+    /// The last line, if the input ended without a line end.
     pub(super) fn last(&mut self) -> Option<Line<'_>> {
         self.forget_returned();
         (!self.held.is_empty() || self.too_long).then(|| self.end())
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// The lines of an input that arrives in these pieces; nothing for one that is too long.
+    /// The lines of an input that arrives in these pieces; `None` for one that is too long.
     fn cut(pieces: &[&[u8]]) -> Vec<(u64, Option<Vec<u8>>)> {
         let mut lines = Lines::default();
         let mut all = Vec::new();

@@ -1,36 +1,36 @@
-//! What an import did.
+//! The report of an import.
 
 use serde::Serialize;
 use usecases::feed_offers::Counts;
 use web::{Entry, Violations};
 
-/// How many rejected lines are listed; all are counted (D100).
+/// The most rejected lines listed; all are counted (D100).
 const MOST_LISTED: usize = 10_000;
 
-/// The longest path or message that is listed, in characters: both can quote a name out of a line.
+/// The longest listed path or message, in characters: both can quote a name from a line.
 const LONGEST_QUOTE: usize = 300;
 
-/// `{created, updated, unchanged, rejected_total, rejected: [{line, errors}]}`. Lines that are blank count nowhere.
+/// `{created, updated, unchanged, rejected_total, rejected: [{line, errors}]}`. Blank lines are not counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ImportReport {
-    /// Lines that made an offer.
+    /// Lines that created an offer.
     pub created: u64,
-    /// Lines that changed one.
+    /// Lines that changed an offer.
     pub updated: u64,
-    /// Lines that said what was so before.
+    /// Lines that changed nothing.
     pub unchanged: u64,
     /// Lines that were not applied.
     pub rejected_total: u64,
-    /// The first 10 000 of them.
+    /// The first 10 000 rejected lines.
     pub rejected: Vec<RejectedLine>,
 }
 
 /// A line that was not applied.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RejectedLine {
-    /// Its number, from 1, blank lines counted.
+    /// The line number, from 1; blank lines count.
     pub line: u64,
-    /// What is wrong with it, in the shape of every error.
+    /// The violations, in the common error shape.
     pub errors: Vec<Entry>,
 }
 

@@ -1,4 +1,4 @@
-//! Lines in, report and rows out, however the input is cut.
+//! Imports lines and checks report and rows, however the input is split.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -15,14 +15,14 @@ use uuid::Uuid;
 use super::*;
 use crate::offers::import_line;
 
-/// Offers in memory, of one seller. Clones share them.
+/// The offers of one seller in memory. Clones share them.
 #[derive(Clone, Default)]
 struct Store(Arc<Mutex<Rows>>);
 
 #[derive(Clone, Default)]
 struct Rows {
     offers: BTreeMap<OfferId, Offer>,
-    /// How many offers each transaction has saved.
+    /// The number of offers that each transaction has saved.
     saved: Vec<usize>,
     away: bool,
 }
@@ -79,7 +79,7 @@ fn importer(units: &Arc<impl UnitOfWork + 'static>) -> Importer {
     Importer::new(units.clone(), Tasks::new(Handle::current()), seller())
 }
 
-/// What comes of an input that arrives in these pieces: the report, and the titles by id.
+/// Imports an input that arrives in these pieces; returns the report and the titles by id.
 async fn import(pieces: impl IntoIterator<Item = &[u8]>) -> (ImportReport, Vec<(u128, String)>) {
     let store = Arc::new(Store::default());
     let mut importer = importer(&store);
@@ -99,7 +99,7 @@ async fn whole(input: &str) -> (ImportReport, Vec<(u128, String)>) {
     import([input.as_bytes()]).await
 }
 
-/// Created, updated, unchanged, and the numbers of the rejected lines.
+/// Numbers of created, updated and unchanged offers, and the numbers of the rejected lines.
 fn figures(report: &ImportReport) -> (u64, u64, u64, Vec<u64>) {
     let rejected: Vec<_> = report.rejected.iter().map(|rejected| rejected.line).collect();
     assert_eq!(report.rejected_total, u64::try_from(rejected.len()).unwrap());
@@ -289,7 +289,7 @@ proptest! {
     }
 }
 
-/// A store whose transactions begin only when they are let.
+/// A store whose transactions begin only when a test permits it.
 struct Gated {
     store: Store,
     gate: Semaphore,

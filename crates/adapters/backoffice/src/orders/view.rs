@@ -1,4 +1,4 @@
-//! An order as the operator sees it: whole, with every seller's part.
+//! An order as an operator sees it: with every seller's part.
 
 use orders::{Buyer, OrderItem, OrderState, OrderStatus, Parcel, SellerOrder, ShippingAddress};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use web::timestamps::Timestamp;
 
 use crate::offers::MoneyView;
 
-/// `{order_id, order_number, status, …, parts}`; `status` is that of the whole.
+/// `{order_id, order_number, status, …, parts}`; `status` is that of the whole order.
 #[derive(Serialize)]
 pub(super) struct OrderView<'a> {
     order_id: String,
@@ -36,7 +36,7 @@ struct PartView<'a> {
     personal: Option<PersonalView<'a>>,
 }
 
-/// What an erasure takes away.
+/// The data that an erasure removes.
 #[derive(Serialize)]
 struct PersonalView<'a> {
     buyer: Option<BuyerView<'a>>,
@@ -59,7 +59,7 @@ struct AddressView<'a> {
     country: &'a str,
 }
 
-/// An item; its id is its offer's.
+/// An item; its id is that of its offer.
 #[derive(Serialize)]
 struct ItemView<'a> {
     id: String,
@@ -71,7 +71,7 @@ struct ItemView<'a> {
     unit_price: Option<MoneyView>,
 }
 
-/// A shipment (contract: Shipment), and what its carrier last said.
+/// A shipment (contract: Shipment), with the last status from its carrier.
 #[derive(Serialize)]
 struct ShipmentView<'a> {
     id: String,
@@ -86,13 +86,12 @@ struct ShipmentView<'a> {
 }
 
 impl<'a> OrderView<'a> {
-    /// The whole order; nothing of no parts.
+    /// The whole order; `None` without parts.
     pub(super) fn of(parts: &'a [SellerOrder]) -> Option<Self> {
         Self::with(parts, |part| Some(PersonalView::from(part)))
     }
 
-    /// The order without buyer and address: answers that are remembered hold neither, so that an erasure need not look
-    /// for them there (D130).
+    /// The order without buyer and address. Stored answers contain neither, so an erasure need not search them (D130).
     pub(super) fn impersonal(parts: &'a [SellerOrder]) -> Option<Self> {
         Self::with(parts, |_| None)
     }
@@ -219,7 +218,7 @@ struct SellersShipment<'a> {
 }
 
 impl<'a> ShippedView<'a> {
-    /// Of the parts that were shipped, which share their order.
+    /// Of the shipped parts, which belong to one order.
     pub(super) fn of(parts: &'a [SellerOrder]) -> Option<Self> {
         let order = parts.first()?;
         let shipments = parts.iter().filter_map(|part| {

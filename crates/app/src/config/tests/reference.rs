@@ -1,4 +1,4 @@
-//! The reference of the configuration: whole, current, and true where it tells ranges and defaults.
+//! Tests of the configuration reference: it is complete and current, and its ranges and defaults are right.
 
 use std::collections::BTreeSet;
 
@@ -70,7 +70,7 @@ fn defaults_are_those_that_hold() {
     }
 }
 
-/// A value a little beyond a bound: a smaller duration or number, or a greater one.
+/// A value just beyond a bound: a duration or number, greater or smaller.
 fn beyond(bound: &str, greater: bool) -> Option<String> {
     if let Ok(number) = bound.parse::<u64>() {
         let beyond = if greater {

@@ -1,4 +1,4 @@
-//! The dashboard and the alert rules against the table: they ask for metrics and labels that there are, and nothing else.
+//! Compares the dashboard and the alert rules with the table: they use only existing metrics and labels.
 
 use serde_json::Value;
 use yaml_rust2::{Yaml, YamlLoader};
@@ -9,11 +9,11 @@ const DASHBOARD: &str = include_str!("../../../../../docs/operations/grafana-das
 const ALERTS: &str = include_str!("../../../../../docs/operations/alerts.yml");
 const RUNBOOK: &str = include_str!("../../../../../docs/operations/README.md");
 
-/// Labels that Prometheus gives to whatever it collects.
+/// Labels that Prometheus adds to every target.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
-/// How an expression leaves out what watches the process: its answers are no client's.
+/// The pattern with which an expression excludes probes, which are not requests of clients.
 const NO_PROBES: &str = "/healthz|/readyz|/metrics";
-/// Words of the language that stand where a label could.
+/// Words of the query language that can occur in the place of a label.
 const WORDS: [&str; 9] = [
     "and",
     "or",
@@ -26,7 +26,7 @@ const WORDS: [&str; 9] = [
     "le",
 ];
 
-/// The metric by a name in an expression, which for a histogram has an ending.
+/// The metric with this name in an expression; a histogram's name has a suffix there.
 fn metric(name: &str) -> Option<&'static Metric> {
     table().iter().find(|metric| match metric.kind {
         Kind::Histogram => ["_bucket", "_sum", "_count"]
@@ -36,8 +36,8 @@ fn metric(name: &str) -> Option<&'static Metric> {
     })
 }
 
-/// What is wrong with an expression: each metric in it stands before conditions in braces; all other names are functions, words of
-/// the language, variables of the dashboard, or labels of those metrics.
+/// The faults of an expression: each metric must be followed by conditions in braces; all other names must be functions, PromQL words,
+/// dashboard variables, or labels of those metrics.
 fn faults(expression: &str) -> Vec<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_:$.".contains(c);
     let (mut faults, mut found, mut others) = (Vec::new(), Vec::new(), String::new());
@@ -83,8 +83,8 @@ fn faults(expression: &str) -> Vec<String> {
     faults
 }
 
-/// What is wrong with the conditions on a metric's labels, `name="value"` or `name=~"one|other"` one after another, and whom they let in
-/// that does not belong there.
+/// The faults of the conditions on a metric's labels, a list of `name="value"` or `name=~"one|other"`; also finds conditions that let in
+/// requests of probes.
 fn of_conditions(metric: &Metric, conditions: &str) -> Vec<String> {
     let (mut faults, mut given) = (Vec::new(), Vec::new());
     for condition in conditions.split(',') {
@@ -113,7 +113,7 @@ fn of_conditions(metric: &Metric, conditions: &str) -> Vec<String> {
     if given.iter().all(|(label, _)| *label != "job") {
         faults.push(format!("it counts {} of any other program's", metric.name));
     }
-    // There are no probes on the public listener.
+    // The public listener has no probes.
     let is_of_clients = given.contains(&("route", NO_PROBES)) || given.contains(&("listener", "api"));
     if metric.labels.iter().any(|label| label.name == "route") && !is_of_clients {
         faults.push(format!("it counts probes in {}", metric.name));

@@ -1,4 +1,4 @@
-//! The table against the sources: what is counted anywhere is in it, and what is in it is counted somewhere.
+//! Compares the table with the sources: every recorded metric is in the table, and every metric in the table is recorded.
 
 use std::{
     collections::BTreeSet,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::prometheus::table;
 
-/// The program's own sources, without tests.
+/// The program's sources, without tests.
 fn sources() -> Vec<String> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -32,7 +32,7 @@ fn sources() -> Vec<String> {
         .collect()
 }
 
-/// The names of the metrics that a source counts by: texts, or constants of the same file.
+/// The names of the metrics that a source records: literals, or constants of the same file.
 fn counted(source: &str) -> Vec<String> {
     let calls = ["counter!(", "gauge!(", "histogram!("];
     let arguments = calls.iter().flat_map(|call| source.split(call).skip(1));
@@ -68,7 +68,7 @@ fn the_table_and_the_sources_know_the_same_metrics() {
     assert!(counted.len() > 25, "{counted:?}");
     let untold = counted.difference(&told).collect::<Vec<_>>();
     assert!(untold.is_empty(), "not in the table: {untold:?}");
-    // Those of the process are counted by a library.
+    // A library records the `process_` metrics.
     let uncounted = told
         .difference(&counted)
         .filter(|name| !name.starts_with("process_"))
