@@ -236,7 +236,7 @@ fn traced<const N: usize>(
     Ok(loaded)
 }
 
-/// Less than the time limit of a request, so that an unreachable host is named in the error.
+/// Less than the time limit of a query, so that the error names a host that does not answer.
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
 
 fn migrate(loaded: &Loaded) -> anyhow::Result<()> {

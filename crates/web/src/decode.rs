@@ -1,7 +1,7 @@
-//! Reading a JSON object as the contract's table of fields, with all errors collected.
+//! Decodes a JSON object by the contract's table of fields, and collects all violations.
 //!
-//! A handler states the table once; what comes out is fully typed, or every violation in the order of the table,
-//! with its path, unknown fields last (D11, D14, D112).
+//! A handler declares the table once. The result is a typed value, or all violations with their paths, in the order of the
+//! table, unknown fields last (D11, D14, D112).
 //!
 //! ```
 //! use web::decode::{Shape, body, integer, list, nullable, object, one_of, optional, required, text};

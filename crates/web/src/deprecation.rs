@@ -9,7 +9,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
-/// That something is not to be used any more, and until when it can be.
+/// A deprecation: since when, until when the feature still works, and its replacement.
 ///
 /// ```
 /// use web::deprecation::{Deprecation, day};

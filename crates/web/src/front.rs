@@ -69,7 +69,7 @@ impl Front {
         })
     }
 
-    /// Has a request answered.
+    /// Serves one request.
     async fn serve<F: Future<Output = Answer>>(
         &self,
         http: HttpRequest,

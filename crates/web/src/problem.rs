@@ -200,7 +200,7 @@ impl From<Entry> for Problem {
     }
 }
 
-/// The characters that a quoted string in a challenge can contain without an escape (RFC 9110 §5.6.4).
+/// Removes characters that a quoted string in a challenge cannot contain without an escape (RFC 9110 §5.6.4).
 fn quotable(text: &str) -> String {
     text.chars()
         .filter(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\'))

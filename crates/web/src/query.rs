@@ -1,7 +1,7 @@
-//! Query strings: strict about names and encoding, all violations together (D11, D17, D21, D22, D118).
+//! Parses query strings: strict about names and encoding, reports all violations together (D11, D17, D21, D22, D118).
 //!
-//! A `+` is a plus sign, as RFC 3986 has it, not a space: no parameter of ours has a use for a space, while an
-//! offset as in `updated_after=2026-01-01T00:00:00+02:00` is often sent without being encoded. `%2B` is the same.
+//! A `+` is a plus sign, as in RFC 3986, not a space: no parameter of ours needs a space, but clients often send an offset
+//! as in `updated_after=2026-01-01T00:00:00+02:00` unencoded. `%2B` is a plus sign too.
 //!
 //! ```
 //! use web::openapi::Parameter;

@@ -1,7 +1,6 @@
-//! JSON Schema (2020-12) and the other parts of an OpenAPI document, as trees that keep their order.
+//! JSON Schema (2020-12) and the other parts of an OpenAPI document, as trees that keep the order of members.
 //!
-//! A schema that has a name is built in its place, wherever that is; [`Components`] collects the named ones and leaves
-//! references.
+//! A named schema is built where it is used; [`Components`] collects the named schemas and replaces them by references.
 //!
 //! ```
 //! use web::schema::{Components, Node, integer, object, string};

@@ -291,7 +291,7 @@ fn fields() -> impl FieldSet<Values = Fields> {
     )
 }
 
-/// A table with `id` before its other fields.
+/// A table of fields with `id` in front of the others.
 struct WithId<F>(F);
 
 impl<F: FieldSet> FieldSet for WithId<F> {

@@ -76,7 +76,7 @@ struct CarrierBudget {
 }
 
 impl QuotaLimitedCarriers {
-    /// `daily_limit`: look-ups per day that a carrier's account allows; none where no limit is known.
+    /// `daily_limit`: look-ups per day that a carrier's account allows; `None` if no limit is known.
     pub(super) fn new(
         carriers: Arc<dyn CarrierLookup>,
         clock: Arc<dyn Clock>,

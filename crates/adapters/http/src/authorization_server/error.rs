@@ -213,8 +213,8 @@ pub(super) fn forbid_old_caches(headers: &mut HeaderMap) {
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
-/// Removes characters that a description must not contain (RFC 6749 §5.2), as part of it may come from the client, or that would need an
-/// escape between the quotes of a challenge (RFC 9110 §5.6.4).
+/// Removes characters that a description must not contain (RFC 6749 §5.2) or that need an escape in a quoted challenge (RFC 9110 §5.6.4).
+/// Part of the text may come from the client.
 pub(super) fn printable(text: &str) -> String {
     let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
     text.chars().filter(allowed).take(LONGEST_TEXT).collect()

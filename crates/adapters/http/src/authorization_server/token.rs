@@ -173,7 +173,7 @@ impl GrantType {
 }
 
 /// The `client_credentials` grant: a token for the application owner's own account (contract: Flows 1). A client that disconnects leaves no
-/// partial state: the token is stored in one step or not at all, and nobody knows it.
+/// partial state: the token is stored in one step or not at all, and no client knows it.
 async fn client_credentials(
     public: &Public,
     client: &Application,

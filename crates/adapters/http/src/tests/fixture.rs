@@ -302,7 +302,7 @@ pub(crate) fn later() -> DateTime<Utc> {
     now() + TimeDelta::hours(3)
 }
 
-/// A transaction in which nothing is expected yet.
+/// A transaction without expectations yet.
 pub(crate) fn transaction() -> MockTransaction {
     let mut transaction = MockTransaction::new();
     transaction.expect_now().returning(later);
