@@ -36,8 +36,8 @@ fn metric(name: &str) -> Option<&'static Metric> {
     })
 }
 
-/// The faults of an expression: each metric must be followed by conditions in braces; all other names must be functions, words of the query language,
-/// dashboard variables, or labels of those metrics.
+/// The faults of an expression: each metric must be followed by conditions in braces; all other names must be functions, words
+/// of the query language, dashboard variables, or labels of those metrics.
 fn faults(expression: &str) -> Vec<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_:$.".contains(c);
     let (mut faults, mut found, mut others) = (Vec::new(), Vec::new(), String::new());
