@@ -1,4 +1,4 @@
-//! Who acts, from where, and the note of what was done.
+//! Who acts, from which address, and the audit log entry for the action.
 
 use std::net::IpAddr;
 
@@ -6,17 +6,15 @@ use accounts::{AccountStore, Action, Actor};
 use kernel::{SellerId, StoreError};
 use uuid::Uuid;
 
-/// Who acts, and from where.
+/// The acting seller and the address of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActingSeller {
-    /// The account.
     pub seller: SellerId,
-    /// The address that the request came from.
     pub address: IpAddr,
 }
 
 impl ActingSeller {
-    /// Notes a deed in its own transaction.
+    /// Adds an audit log entry in the transaction of the action.
     pub async fn note(
         self,
         accounts: &dyn AccountStore,
@@ -28,17 +26,17 @@ impl ActingSeller {
     }
 }
 
-/// Who acts, and from where.
+/// The acting operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActingOperator {
-    /// Whoever holds the token with this id, from this address.
+    /// The holder of the token with this id, from this address.
     Token(Uuid, IpAddr),
-    /// Somebody at the machine itself.
+    /// A user of the command line on the machine itself.
     CommandLine,
 }
 
 impl ActingOperator {
-    /// Notes a deed in its own transaction.
+    /// Adds an audit log entry in the transaction of the action.
     pub async fn note(
         self,
         accounts: &dyn AccountStore,

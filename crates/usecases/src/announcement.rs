@@ -1,5 +1,5 @@
-//! What a change announces: an item of the marketplace's feed, an event to subscribers, both or nothing. A store writes it in
-//! the transaction of the change.
+//! The announcement of a change: an item of the marketplace's change feed, an event for webhook subscribers, both or
+//! neither. A store writes it in the transaction of the change.
 
 use changes::ChangeItem;
 use chrono::{DateTime, Utc};
@@ -9,14 +9,14 @@ use offers::OfferEvent;
 use orders::OrderEvent;
 use webhooks::Event;
 
-/// What one event of a change announces.
+/// The announcement of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announcement {
-    /// Whom it concerns.
+    /// The seller that it concerns.
     pub seller: SellerId,
-    /// The marketplace reads this.
+    /// For the marketplace's change feed.
     pub item: Option<ChangeItem>,
-    /// The seller's subscribers receive this.
+    /// For the seller's webhook subscribers.
     pub event: Option<Event>,
     pub at: DateTime<Utc>,
 }

@@ -1,10 +1,10 @@
-//! The webhook worker: it claims queues (one queue of deliveries per subscription), sends what is due, and records the outcome.
+//! The webhook worker: it claims queues (one queue of deliveries per subscription), sends due deliveries, and records the outcomes.
 //!
-//! - It claims only what can start now: memory is bounded by its slots, and other workers can take the rest.
-//! - At most one claim, one settlement and one refill are under way. Attempts that end meanwhile go into the next settlement: the
-//!   busier the worker, the fewer statements per delivery.
+//! - It claims only deliveries that it can start now. The number of slots bounds its memory, and other workers can take the rest.
+//! - At most one claim, one settlement and one refill run at a time. Attempts that end meanwhile go into the next settlement: the busier
+//!   the worker, the fewer statements per delivery.
 //! - It holds no database connection while it waits for a receiver.
-//! - A slot only ever waits for a receiver. A delivery that the sender cannot begin now does not count as an attempt: its queue rests
+//! - A slot only ever waits for a receiver. A delivery that the sender cannot begin now does not count as an attempt: its queue is paused
 //!   for a moment before it is due again.
 
 mod in_flight;
@@ -22,16 +22,16 @@ use worker::Worker;
 /// Concurrency limits of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
-    /// Attempts in all, at least 1. Queues that fail get half of them at most.
+    /// Attempts in all, at least 1. Failing queues get at most half of them.
     pub attempts: u16,
     /// Attempts of one queue, at least 1.
     pub per_queue: u16,
     /// Attempts of one queue that fails, at least 1.
     pub per_failing_queue: u16,
-    /// Attempts of all queues of one application, at least 1. All its receivers may become silent at once, and no queue counts as
-    /// failing until its first attempts have timed out.
+    /// Attempts of all queues of one application, at least 1. All its receivers may stop answering at the same time,
+    /// and no queue counts as failing until its first attempts have timed out.
     pub per_application: u16,
-    /// Of these, attempts in failing queues, at least 1, so that the application's other queues do not wait for them.
+    /// Attempts of all failing queues of one application, at least 1, so that its other queues do not wait for them.
     pub failing_per_application: u16,
 }
 
@@ -60,7 +60,7 @@ impl Default for Slots {
     }
 }
 
-/// When the worker looks for work: every 100 ms, and at once when something was queued.
+/// Tells the worker when to look for work: every 100 ms, and as soon as a delivery is queued.
 #[async_trait]
 pub trait Pulse: Send + Sync {
     async fn beat(&self);
@@ -86,7 +86,7 @@ pub struct Dispatch<'a> {
     pub slots: Slots,
 }
 
-/// Delivers until `asked_to_stop`. Then it begins nothing, and returns when all running attempts have ended and are recorded.
+/// Delivers until `asked_to_stop` resolves. Then it begins nothing new and returns once all running attempts have ended and are recorded.
 pub async fn deliver_webhooks<'a>(
     dispatch: Dispatch<'a>,
     asked_to_stop: impl Future<Output = ()> + Send + 'a,

@@ -1,4 +1,4 @@
-//! How a use case fails: by a refusal that it names, or because the store did.
+//! Why a use case fails: a refusal of its own, or a failure of the store.
 
 use kernel::StoreError;
 
@@ -7,16 +7,15 @@ use crate::{Repeatable, UnitOfWorkError};
 /// The failure of a use case whose own refusals are `R`.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure<R> {
-    /// The rules refuse it; nothing was changed.
+    /// The rules refuse the operation; nothing was changed.
     #[error("{0}")]
     Refused(R),
-    /// The store failed.
     #[error(transparent)]
     Store(UnitOfWorkError),
 }
 
 impl<R> Failure<R> {
-    /// The same failure with the refusal in another use case's words.
+    /// Converts the refusal into that of another use case.
     pub(crate) fn refused_as<S: From<R>>(self) -> Failure<S> {
         match self {
             Self::Refused(refusal) => Failure::Refused(refusal.into()),
@@ -47,7 +46,6 @@ impl<R> Repeatable for Failure<R> {
     }
 }
 
-/// A refusal as the failure of a use case.
 pub(crate) fn refuse<T, R>(refusal: R) -> Result<T, Failure<R>> {
     Err(Failure::Refused(refusal))
 }

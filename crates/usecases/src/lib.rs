@@ -1,7 +1,7 @@
-//! What the system does, one file for each subject, over the ports alone, and the unit of work that carries it.
+//! The use cases, one file per subject, written against the ports alone, and the unit of work that they run in.
 //!
-//! A use case takes the narrowest ports that it needs. None of them can commit: that is left to whoever opened the
-//! transaction, the request pipeline or a worker.
+//! A use case takes the narrowest ports that it needs. No use case can commit: only the caller that opened the
+//! transaction commits it, which is the request pipeline or a worker.
 
 pub mod account_links;
 mod acting;

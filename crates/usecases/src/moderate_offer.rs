@@ -1,4 +1,4 @@
-//! The marketplace's own moves over an offer: moderation, and the pricing engine's price.
+//! Changes that the marketplace makes to an offer: moderation, and automatic prices from the pricing engine.
 
 use chrono::{DateTime, Utc};
 use kernel::{Change, Money, OfferId, SellerId};
@@ -6,18 +6,17 @@ use offers::{AutomaticPriceRefusal, Decision, Offer, OfferEvent, OfferStore};
 
 use crate::{Failure, failure::refuse};
 
-/// Why a move is not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The seller has no such offer.
     #[error("there is no such offer")]
     NoSuchOffer,
-    /// The price is not the engine's to set.
+    /// The pricing engine may not set this price.
     #[error(transparent)]
     Price(#[from] AutomaticPriceRefusal),
 }
 
-/// Applies a decision of moderation; repeating one is harmless.
+/// Applies a moderation decision. Idempotent.
 pub async fn moderate_offer(
     offers: &dyn OfferStore,
     seller: SellerId,

@@ -1,4 +1,4 @@
-//! A buyer places an order: every seller concerned gets a part of it, and stock goes down, in one transaction.
+//! A buyer places an order: each seller gets a part of it, and stock is decremented, in one transaction.
 
 use std::collections::BTreeMap;
 
@@ -11,68 +11,59 @@ use orders::{
 
 use crate::{Failure, failure::refuse};
 
-/// An order as the marketplace hands it over.
+/// An order as the marketplace submits it.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// None lets us make one.
+    /// None: a number is generated.
     pub number: Option<OrderNumber>,
-    /// True for an order that only tries things out; it takes no stock.
+    /// A test order takes no stock.
     pub is_test: bool,
-    /// How the buyer pays.
     pub payment_method: Option<String>,
-    /// How the buyer wants it delivered.
     pub delivery_method: Option<String>,
-    /// Who buys.
     pub buyer: Option<Buyer>,
-    /// Where it goes.
     pub shipping_address: Option<ShippingAddress>,
-    /// At least one; an offer of a seller at most once.
+    /// At least one; each offer of a seller at most once.
     pub items: Vec<Line>,
 }
 
 /// One line of an order.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Whose offer.
     pub seller: SellerId,
-    /// Which offer.
     pub offer: OfferId,
     /// At least 1.
     pub quantity: i32,
-    /// None takes the offer's present price.
+    /// None: the offer's current price.
     pub unit_price: Option<Money>,
-    /// None takes the offer's present title.
+    /// None: the offer's current title.
     pub title: Option<String>,
     /// The seller's own number.
     pub sku: Option<String>,
 }
 
-/// An order that was placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// Its id.
     pub id: OrderId,
-    /// Its number.
     pub number: OrderNumber,
 }
 
 /// Why an order is not placed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Lines that name no offer, or one twice.
+    /// Lines that name no existing offer, or the same offer twice.
     #[error("{0}")]
     Invalid(Violations),
     /// The number belongs to another order.
     #[error("another order has this number")]
     NumberTaken,
-    /// Too little in stock: the places of the lines in the request, from 0, each with what there is.
+    /// Not enough stock: for each such line its index in the request, from 0, and the available stock.
     #[error("too little in stock")]
     Short(Vec<(usize, i32)>),
 }
 
 type Offers = BTreeMap<(SellerId, OfferId), Offer>;
 
-/// Places the order. Offers are locked in the order of sellers and ids, so that orders never wait for each other in a circle.
+/// Places the order. Offers are locked in the order of sellers and ids, so that concurrent orders cannot deadlock.
 pub async fn place_order(
     orders: &dyn OrderStore,
     offers: &dyn OfferStore,
@@ -95,7 +86,7 @@ pub async fn place_order(
     Ok(Placed { id, number })
 }
 
-/// A number of ten characters without those that are easily mistaken for others.
+/// A number of ten characters that excludes easily confused ones.
 fn made_number(randomness: &dyn Randomness) -> OrderNumber {
     const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     let characters = randomness.secret().into_iter().take(10);
@@ -108,7 +99,7 @@ fn made_number(randomness: &dyn Randomness) -> OrderNumber {
 fn number_taken(error: StoreError, given: bool) -> Failure<Refusal> {
     match error.conflict() {
         Some("orders_number_key") if given => Failure::Refused(Refusal::NumberTaken),
-        // A number of ours that exists already: the transaction is repeated with another one.
+        // A generated number exists already: the transaction is repeated with another one.
         Some("orders_number_key") => StoreError::Retryable(Box::new(error)).into(),
         _ => error.into(),
     }

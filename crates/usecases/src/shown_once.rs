@@ -1,10 +1,10 @@
-//! Forms of the panel that act once, and what they make that is shown once.
+//! Panel forms that take effect once, and their results that are shown once.
 //!
-//! A form carries a number of its own, which is taken before anything is done. The same form sent again, by a double click or a
-//! reload, has done what it does. One that says something else under a number that was used, as it comes about by the browser's
-//! way back, must not be answered by what the first one did.
+//! Each form carries a one-time number, which is claimed before anything else happens. Submitting the same form again, by a double click or
+//! a reload, has no further effect. A form with different content under a used number, as the browser's back button can produce, must not
+//! get the first form's result.
 //!
-//! A new secret is sealed, kept under the session and the number, and taken by the page that the browser is sent to.
+//! A new secret is sealed, stored under the session and the number, and taken by the page that the browser is redirected to.
 
 use accounts::AccountStore;
 use kernel::{Purpose, Randomness, Sealer, StoreError};
@@ -14,33 +14,33 @@ use uuid::Uuid;
 
 use crate::Failure;
 
-/// A form that was sent.
+/// A submitted form.
 #[derive(Debug, Clone, Copy)]
 pub struct SentForm {
-    /// The session in which it was sent.
+    /// The session that submitted it.
     pub session: SecretHash,
     /// Its one-time number.
     pub number: Uuid,
-    /// Stands for the number together with all that the form says and what it was sent to: the same for the same form alone.
+    /// A digest of the number, the form's content and its target: equal only for the same form.
     pub mark: Uuid,
 }
 
-/// The number of a form was used before.
+/// The number of the form was used before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NumberUsed {
-    /// By the same form, which has done what it does.
+    /// By the same form: its effect has happened.
     #[error("the form was sent before")]
     BySame,
-    /// By one that said something else: nothing is done.
+    /// By a form with different content: nothing is done.
     #[error("the form's number was used by another one")]
     ByOther,
 }
 
 impl SentForm {
-    /// Takes the number, and keeps with it what is to be shown once.
+    /// Claims the number, and stores the content to be shown once with it.
     ///
-    /// The number's row says that it was used, a second one by which form. Whoever sends the number at the same moment waits
-    /// at the first row for the other one's end, and so finds the second row, or neither.
+    /// One row records that the number was used, a second row by which form. A concurrent request with the same number
+    /// waits at the first row for the other transaction's end, and then finds both rows or neither.
     pub(crate) async fn take<R: From<NumberUsed>>(
         self,
         accounts: &dyn AccountStore,
@@ -51,20 +51,20 @@ impl SentForm {
         match (first, unknown) {
             (true, _) => Ok(()),
             (false, false) => Err(Failure::Refused(NumberUsed::BySame.into())),
-            // The refusal undoes the row that was just made.
+            // The refusal rolls back the row that was just inserted.
             (false, true) => Err(Failure::Refused(NumberUsed::ByOther.into())),
         }
     }
 }
 
-/// What is shown.
+/// The content to be shown once.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Shown {
-    /// An application was registered; a public one has no secret.
+    /// A registered application with its secret; none for a public one.
     Registered(ClientId, Option<String>),
-    /// An application's secret was replaced.
+    /// An application with its new secret.
     Rotated(ClientId, String),
-    /// A personal token was made.
+    /// A new personal token.
     Token(FamilyId, String),
 }
 
@@ -86,12 +86,11 @@ enum Sealed {
     Token(Uuid, String),
 }
 
-/// A form that asks for something to be shown once.
+/// A form whose result is shown once.
 #[derive(Clone, Copy)]
 pub struct Sent<'a> {
-    /// The form.
     pub form: SentForm,
-    /// Seals what waits.
+    /// Seals the stored content.
     pub sealer: &'a dyn Sealer,
 }
 
@@ -104,7 +103,7 @@ impl std::fmt::Debug for Sent<'_> {
 }
 
 impl Sent<'_> {
-    /// Takes the form's number and keeps what will be shown. Where that is refused nothing else may be done.
+    /// Claims the form's number and stores the content to be shown. After a refusal, nothing else may be done.
     pub(crate) async fn keep<R: From<NumberUsed>>(
         self,
         accounts: &dyn AccountStore,
@@ -122,8 +121,8 @@ impl Sent<'_> {
     }
 }
 
-/// Takes what was kept in a session under the number of a form; nothing when there is none, or it was taken, or its key is
-/// gone.
+/// Takes the content stored for a form of this session. None if there is none, if it was already taken, or if its
+/// sealing key is gone.
 pub async fn take(
     accounts: &dyn AccountStore,
     sealer: &dyn Sealer,
@@ -146,7 +145,7 @@ fn binding(session: SecretHash, number: Uuid) -> Vec<u8> {
     [session.bytes().as_slice(), number.as_bytes()].concat()
 }
 
-/// Chance drawn beforehand, so that what is to be shown can be kept before the deed that makes it is done.
+/// Random bytes drawn in advance, so that the content to be shown can be stored before the action that creates it.
 #[derive(Clone, Copy)]
 pub(crate) struct Drawn {
     pub(crate) id: Uuid,

@@ -1,8 +1,8 @@
-//! A seller signs in to the panel with a password, and out again.
+//! A seller signs in to the panel with a password, and signs out.
 //!
-//! Unknown, closed and passwordless accounts and wrong passwords are not told apart, neither by words nor by time. Attempts
-//! are counted by address, where those beyond the limit are refused, and by account, where they only have to wait: nobody can
-//! lock an owner out.
+//! Unknown, closed and passwordless accounts and wrong passwords are indistinguishable, both by message and by response
+//! time. Attempts are counted per address, where those beyond the limit are refused, and per account, where they are
+//! only delayed, so that no attacker can lock an owner out.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,27 +13,26 @@ use oauth::{Limiter, Quota, RateCounter, SecretHash, Subject};
 
 use crate::{ActingSeller, Failure, sellers::NotOpen, sellers::lock_open};
 
-/// How many attempts are let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptLimits {
     /// Attempts a minute from one address; those beyond are refused.
     pub per_address: u32,
-    /// Attempts a minute for one account that need not wait. Each one beyond waits a second longer than the one before it.
+    /// Attempts a minute for one account without a delay. Each further one waits one second longer than the one before.
     pub undelayed_per_account: u32,
     /// The longest wait.
     pub longest_delay: Duration,
 }
 
-/// How an attempt goes on.
+/// How an attempt proceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// After this long; zero for most.
+    /// After this delay; usually zero.
     After(Duration),
-    /// Not at all: the address has made too many.
+    /// Refused: the address has made too many attempts.
     Refused(Quota),
 }
 
-/// Counts an attempt to sign in to the account with this e-mail address, or to have its password sent or changed.
+/// Counts an attempt to sign in to the account with this e-mail address, or to request or make a change of its password.
 pub async fn pace(
     rates: &dyn RateCounter,
     (address, email): (IpAddr, &str),
@@ -55,16 +54,16 @@ pub async fn pace(
     Ok(Pace::After(Duration::from_secs(beyond).min(limits.longest_delay)))
 }
 
-/// What comes of a password.
+/// The result of a password check.
 #[derive(Debug)]
 pub enum Checked {
-    /// It is the account's; with the hash that it was compared with.
+    /// The password matches this hash of the account.
     Right(Box<Seller>, PasswordHash),
-    /// It is not; names the account where there is one, for the audit log alone.
+    /// It does not match. Names the account, if there is one, for the audit log only.
     Wrong(Option<SellerId>),
 }
 
-/// Compares a password with the account's. An account that nobody can sign in to takes the same work.
+/// Compares a password with the account's. An account that cannot be signed in to costs the same work.
 pub async fn check(
     panel: &dyn PanelReader,
     passwords: &dyn PasswordHasher,
@@ -82,19 +81,16 @@ pub async fn check(
     })
 }
 
-/// A session to be opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening {
-    /// Who signs in.
     pub by: ActingSeller,
-    /// The hash of the new cookie.
     pub session: SecretHash,
-    /// The hash of the cookie that the browser came with: its session, if any, ends.
+    /// The hash of the browser's current cookie: its session, if any, ends.
     pub earlier: Option<SecretHash>,
 }
 
-/// Opens a session. The account's row is locked, so that a session is opened before or after the account is closed or its
-/// password changed, and not during.
+/// Opens a session. The account's row is locked, so that this runs entirely before or after a closure of the account or
+/// a change of its password.
 pub async fn open_session(
     accounts: &dyn AccountStore,
     opening: Opening,
@@ -124,8 +120,8 @@ pub(crate) async fn store_session(
     opening.by.note(accounts, Action::SignedIn, subject).await
 }
 
-/// Whether the password that was compared is still the account's. A session that was opened by one that is not is to be ended:
-/// the change came between the comparison and the opening, and could not end it.
+/// Whether the verified password is still the account's. If not, the caller must end the new session: the change came
+/// between the verification and the opening, and could not end the session itself.
 pub async fn is_still_right(
     panel: &dyn PanelReader,
     seller: SellerId,
@@ -134,7 +130,6 @@ pub async fn is_still_right(
     Ok(panel.password(seller).await?.as_ref() == Some(compared))
 }
 
-/// Ends a session.
 pub async fn sign_out(
     accounts: &dyn AccountStore,
     by: ActingSeller,
@@ -144,13 +139,12 @@ pub async fn sign_out(
     by.note(accounts, Action::SignedOut, by.seller).await
 }
 
-/// Ends every session of the account.
 pub async fn sign_out_everywhere(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
     accounts.end_sessions(by.seller, None).await?;
     by.note(accounts, Action::SignedOutEverywhere, by.seller).await
 }
 
-/// Notes a wrong password for an account that exists.
+/// Logs a wrong password for an existing account.
 pub async fn note_failure(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
     by.note(accounts, Action::SignInFailed, by.seller).await
 }

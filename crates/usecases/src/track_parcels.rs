@@ -1,4 +1,4 @@
-//! A worker asks carriers about parcels on their way.
+//! A worker asks carriers for the status of parcels in transit.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -10,26 +10,21 @@ use crate::{Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
 
 /// How many parcels are leased at a time.
 const BATCH: u16 = 20;
-/// How long a lease lasts: longer than asking about a batch can take.
+/// How long a lease lasts: longer than looking up a batch can take.
 const LEASE: TimeDelta = TimeDelta::minutes(5);
 
-/// The ports that tracking needs.
 #[derive(Clone, Copy)]
 pub struct Tracking<'a> {
-    /// Which parcels are due.
     pub queue: &'a dyn TrackingQueue,
-    /// Who is asked.
     pub carriers: &'a dyn CarrierLookup,
-    /// Where what they say is recorded.
     pub units: &'a dyn UnitOfWork,
-    /// For the lease's fence.
+    /// For the lease's fencing token.
     pub randomness: &'a dyn Randomness,
-    /// When to ask again.
     pub schedule: PollSchedule,
 }
 
-/// Asks about a batch of parcels, all at once so that one carrier never delays another, and returns how many there were; none when nothing is due. No connection is held while a
-/// carrier is asked.
+/// Looks up a batch of due parcels concurrently, so that one carrier never delays another, and returns their number. No
+/// database connection is held while a carrier is asked.
 pub async fn track_parcels(tracking: Tracking<'_>) -> Result<usize, UnitOfWorkError> {
     let due = tracking
         .queue
@@ -59,7 +54,7 @@ async fn track_one(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), Uni
     Ok(())
 }
 
-/// Records what a carrier said, and returns when to ask again.
+/// Records the carrier's answer, and returns when to ask again.
 struct Record<'a> {
     parcel: &'a DueParcel,
     sighting: Option<Sighting>,

@@ -1,4 +1,4 @@
-//! The unit of work: everything that a request or a worker changes, in one transaction.
+//! The unit of work: everything that a request or a worker changes in one transaction.
 
 use accounts::AccountStore;
 use async_trait::async_trait;
@@ -9,7 +9,7 @@ use offers::OfferStore;
 use orders::OrderStore;
 use webhooks::SubscriptionStore;
 
-/// How often a transaction that lost against another one is done again.
+/// Attempts in addition to the first one for a transaction that lost against another one.
 const REPEATS: usize = 3;
 
 /// Opens transactions.
@@ -22,61 +22,60 @@ pub trait UnitOfWork: Send + Sync {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError>;
 }
 
-/// An open transaction: one store for each thing that is changed. A use case takes those that it needs, and never this trait.
-/// Dropped without commit, it changes nothing.
+/// An open transaction: one store port per kind of state. A use case takes the stores that it needs, never this trait.
+/// Dropping it without a commit changes nothing.
 #[async_trait]
 pub trait Transaction:
     OfferStore + OrderStore + ApplicationStore + GrantStore + AccountStore + SubscriptionStore
 {
-    /// The database's clock when the transaction began: the `now` of everything done in it.
+    /// The database's clock at the start of the transaction: the `now` of everything in it.
     fn now(&self) -> DateTime<Utc>;
 
-    /// Remembers the answer under the claim of its key; the last thing before the commit. An adapter MUST fail with a conflict
-    /// on [`kernel::LOST_CLAIM`], so that the transaction is rolled back, when the claim is not ours any more.
+    /// Stores the response under the claimed idempotency key, as the last statement before the commit. If the claim has been lost, an
+    /// adapter MUST fail with a conflict on [`kernel::LOST_CLAIM`], so that the transaction is rolled back.
     async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError>;
 
-    /// Makes the changes durable. An adapter MUST tell a transaction that surely changed nothing from one whose fate is
-    /// unknown, and MUST treat a COMMIT that the server answered with ROLLBACK as a failure.
+    /// Makes the changes durable. An adapter MUST distinguish a transaction that certainly changed nothing from one
+    /// whose outcome is unknown, and MUST treat a COMMIT answered with ROLLBACK as a failure.
     async fn commit(self: Box<Self>) -> Result<(), CommitError>;
 }
 
-/// How a unit of work fails, apart from what the work itself refuses.
+/// Why a unit of work fails, other than by a refusal of the work itself.
 #[derive(Debug, thiserror::Error)]
 pub enum UnitOfWorkError {
     /// Nothing was changed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It is unknown whether the change stands.
+    /// It is unknown whether the change was committed.
     #[error("the outcome of the transaction is unknown")]
     Unknown(#[source] StoreError),
 }
 
-/// An error of some work that may hide a lost transaction.
+/// An error of a unit of work; it may contain a lost transaction.
 pub trait Repeatable: From<UnitOfWorkError> {
-    /// True when the same work, done again from its start, may succeed.
+    /// True if repeating the same work from its start may succeed.
     fn is_repeatable(&self) -> bool;
 
-    /// True when nobody knows whether the change stands.
+    /// True if it is unknown whether the change was committed.
     fn is_unknown(&self) -> bool;
 }
 
-/// What is done in one transaction.
+/// The work of one transaction.
 ///
-/// A trait and not a closure: the future of an async closure over a `&dyn Transaction` cannot be shown to be `Send`, which
-/// a task of its own has to be.
+/// A trait, not a closure: the compiler cannot prove that the future of an async closure over `&dyn Transaction` is
+/// `Send`, and a spawned task requires `Send`.
 #[async_trait]
 pub trait Work: Send + Sync {
-    /// What comes of it.
     type Done: Send;
-    /// How it fails; may hide a lost transaction.
+    /// May contain a lost transaction.
     type Error: Repeatable + Send;
 
-    /// Does it. It may be done again from its start, so it must change nothing outside of the transaction.
+    /// Runs the work. It may be repeated from its start, so it must not have effects outside of the transaction.
     async fn run(&self, transaction: &dyn Transaction) -> Result<Self::Done, Self::Error>;
 }
 
-/// Runs `work` in a transaction and commits it. Work that lost against another transaction before the commit is done
-/// again, up to three times.
+/// Runs `work` in a transaction and commits it. Work that lost against another transaction before the commit is
+/// repeated, at most three times.
 pub async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Result<W::Done, W::Error> {
     let mut repeats = 0;
     loop {

@@ -1,4 +1,4 @@
-//! The leased queues of a worker, their deliveries in hand, and the capacity that is left.
+//! The leased queues of a worker, their deliveries in hand, and the remaining capacity.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::worker::Settlement;
 /// One queue gets at most this fraction of the free slots.
 const FAIR_SHARE: u16 = 8;
 
-/// This fraction of the slots is reserved for applications that have little in hand, …
+/// This fraction of the slots is reserved for applications with little in hand, …
 const RESERVE: u16 = 8;
 
 /// … and one application gets at most this fraction of the free reserve.
@@ -27,9 +27,9 @@ const PART_OF_RESERVE: u16 = 8;
 pub(super) struct Start {
     pub(super) lease: Lease,
     pub(super) delivery: DeliveryId,
-    /// How many attempts have ended.
+    /// How many attempts of this delivery have ended.
     pub(super) attempt: u8,
-    /// None where the delivery was lost too often: nothing is sent.
+    /// None if the delivery was lost too often: nothing is sent.
     pub(super) message: Option<Message>,
 }
 
@@ -43,13 +43,13 @@ impl Start {
     }
 }
 
-/// How long a queue rests whose host had too many attempts under way, …
+/// How long a queue is paused if its host had too many attempts under way, …
 const REST: TimeDelta = TimeDelta::milliseconds(250);
 
-/// … and how long at most, if that happens again and again.
+/// … and the longest pause if that happens repeatedly.
 const LONGEST_REST: TimeDelta = TimeDelta::seconds(2);
 
-/// How many queues' last rests are remembered.
+/// How many queues' last pauses are remembered.
 const RESTS_KNOWN: usize = 4_096;
 
 /// The leased queues of a worker, and the attempts whose end is not recorded yet.
@@ -60,7 +60,7 @@ pub(super) struct InFlight {
     ended: Vec<AttemptRecord>,
     /// Rounds of refills so far.
     rounds: u64,
-    /// The last rests of queues in which nothing could begin.
+    /// The last pause of each queue in which nothing could begin.
     rests: HashMap<QueueKey, TimeDelta>,
 }
 
@@ -79,10 +79,10 @@ impl InFlight {
         self.queues.is_empty()
     }
 
-    /// How much can start now. A slot is free once the end of its attempt is recorded, so that nothing piles up while the store is
-    /// unavailable. The fewer slots are free, the fewer one queue gets, so that many queues that fail at once leave some to others.
-    /// The last slots, and the last of the half that failing queues may use, are reserved for applications with almost nothing in
-    /// hand.
+    /// How much can start now. A slot is free only once the end of its attempt is recorded, so nothing piles up while
+    /// the store is unavailable. The fewer slots are free, the fewer one queue gets, so many queues that fail at the
+    /// same time leave some to others. The last slots, and the last of the half that failing queues may use, are
+    /// reserved for applications with almost nothing in hand.
     fn capacity(&self) -> Option<Capacity> {
         let in_hand = |queue: &LeasedQueue| queue.in_hand.len();
         let used: usize = self.queues.values().map(in_hand).sum();
@@ -110,7 +110,7 @@ impl InFlight {
         })
     }
 
-    /// What a claim may use: half of the last slots, so that a later claim, for other queues, finds some too.
+    /// The capacity of a claim: half of the last slots, so that a later claim finds some for other queues.
     pub(super) fn capacity_for_claim(&self) -> Option<Capacity> {
         let half_of_few = |slots: u16, left: u16| {
             if left <= slots / RESERVE {
@@ -163,8 +163,8 @@ impl InFlight {
         self.starts(claimed.lease, claimed.deliveries)
     }
 
-    /// Adds further deliveries to leased queues. The lease of a queue that is `asked` for and not in the answer is lost: it is
-    /// released once its attempts have ended, and their ends have no effect.
+    /// Adds further deliveries to leased queues. A queue that is in `asked` but not in `answer` has lost its lease: it
+    /// is released once its attempts have ended, and recording them has no effect.
     pub(super) fn refilled(&mut self, asked: &[Refill], answer: Vec<Refilled>) -> Vec<Start> {
         for Refill { lease, capacity, .. } in asked {
             if let Some(queue) = self.queues.get_mut(lease) {
@@ -238,7 +238,7 @@ impl InFlight {
         }
     }
 
-    /// All ends to record, and the queues to release because nothing runs in them. None if there is neither.
+    /// All ends to record, and the queues to release because they have no running attempt. None if there is neither.
     pub(super) fn settlement(&mut self) -> Option<Settlement> {
         let records = std::mem::take(&mut self.ended);
         let over = self.queues.iter_mut().filter(|(_, queue)| queue.is_over());
@@ -260,7 +260,7 @@ impl InFlight {
         some.then_some(Settlement { records, releases })
     }
 
-    /// The store has recorded it. Returns whether queues were released, which may be due again.
+    /// The store has recorded the settlement. Returns whether queues were released, which may be due again.
     pub(super) fn settled(&mut self, settlement: &Settlement) -> bool {
         for record in &settlement.records {
             if let Some(queue) = self.queues.get_mut(&record.lease) {
@@ -277,7 +277,7 @@ impl InFlight {
         !settlement.releases.is_empty()
     }
 
-    /// The store has failed, as far as is known: the settlement becomes part of the next one.
+    /// The store call failed, and the settlement may not be recorded: it becomes part of the next one.
     pub(super) fn unsettled(&mut self, settlement: Settlement) {
         for release in &settlement.releases {
             if let Some(queue) = self.queues.get_mut(&release.lease) {
@@ -287,10 +287,10 @@ impl InFlight {
         self.ended.splice(0..0, settlement.records);
     }
 
-    /// Queues to refill while some of their attempts still run, so that one slow answer does not block the rest: `all`, or only
-    /// those that were full and are half empty now; first those that waited longest. A failing queue gets first attempts only,
-    /// which then do not wait behind retries. A queue whose host is full, or that is about to be released, gets none, nor does
-    /// any where the slots or its application's share are used up.
+    /// Queues to refill while some of their attempts still run, so that one slow response does not block the rest:
+    /// `all` queues, or only those that were full and are now half empty; the longest waiting first. A failing queue
+    /// gets only first attempts, which so do not wait behind retries. A queue gets none if its host is full, if it is
+    /// about to be released, or if the slots or its application's share are used up.
     pub(super) fn refills(&mut self, all: bool) -> Vec<Refill> {
         let Some(mut capacity) = self.capacity() else {
             return Vec::new();
@@ -337,7 +337,7 @@ impl InFlight {
     }
 }
 
-/// How many slots are free, and how many attempts an application may have in hand and still get more.
+/// The number of free slots, and how many attempts an application may have in hand and still get more.
 fn open(slots: u16, used: usize, per_application: u16) -> (u16, u16) {
     let free = left(slots, used);
     match free.saturating_sub(slots / RESERVE) {
@@ -354,7 +354,7 @@ const fn nothing_of(client_id: ClientId) -> ApplicationLoad {
     }
 }
 
-/// The rest after another one.
+/// The pause that follows `last`.
 fn longer(last: Option<&TimeDelta>) -> TimeDelta {
     let doubled = last.and_then(|last| last.checked_mul(2));
     doubled.map_or(REST, |rest| rest.min(LONGEST_REST))

@@ -8,14 +8,14 @@ use crate::deliver_webhooks::Slots;
 /// Consecutive failures after which a queue that has succeeded counts as failing.
 const FAILURES_IN_A_ROW: u16 = 8;
 
-/// Capacity reserved to ask whether more has become due in a queue. No other queue gets it until the store has answered, so it is
-/// small; a queue that fills it gets its whole share the next time.
+/// Capacity reserved for asking whether more deliveries of a queue have become due. No other queue gets it until the
+/// store has answered, so it is small. A queue that fills it gets its whole share the next time.
 const PROBE: u16 = 2;
 
-/// First attempts that a failing queue gets beyond those of its claim. Then it is released, so that retries get their turn.
+/// First attempts that a failing queue gets beyond those of its claim. Then it is released, so that its retries get their turn.
 const BEFORE_RETRIES: u16 = 8;
 
-/// A delivery whose attempt runs, or whose end is not recorded yet.
+/// A delivery whose attempt is running, or whose end is not recorded yet.
 pub(super) struct InHand {
     pub(super) id: DeliveryId,
     pub(super) is_retry: bool,
@@ -31,7 +31,7 @@ pub(super) struct LeasedQueue {
     pub(super) in_hand: Vec<InHand>,
     /// Of `in_hand`, those whose attempt has not ended.
     pub(super) running: usize,
-    /// The store believes that a postponed delivery is in hand: a crash of this worker would count as a lost attempt.
+    /// The store counts a postponed delivery as in hand: if this worker crashed, that would count as a lost attempt.
     pub(super) overstated: bool,
     /// First attempts since it began to fail, while no retry was in hand.
     pub(super) ahead_of_retries: u16,
@@ -45,14 +45,14 @@ pub(super) struct LeasedQueue {
     pub(super) phase: Phase,
 }
 
-/// Whether more deliveries are to be expected from a queue.
+/// Whether a queue is expected to have more due deliveries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outlook {
     /// The last answer filled the capacity: there may be more.
     Full,
     /// The last answer left capacity.
     Drained,
-    /// An attempt could not begin; no other does under this lease.
+    /// An attempt could not begin; no other attempt begins under this lease.
     Postponed,
 }
 
@@ -66,7 +66,7 @@ impl Outlook {
     }
 }
 
-/// The store call under way for a queue.
+/// The store call in progress for a queue.
 #[derive(PartialEq, Eq)]
 pub(super) enum Phase {
     None,
@@ -75,7 +75,7 @@ pub(super) enum Phase {
 }
 
 impl LeasedQueue {
-    /// Whether it counts as failing, from what is known so far.
+    /// Whether the queue counts as failing, as far as is known.
     pub(super) const fn fails(&self) -> bool {
         if self.succeeded {
             self.failures >= FAILURES_IN_A_ROW

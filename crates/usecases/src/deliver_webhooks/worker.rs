@@ -9,10 +9,10 @@ use webhooks::{AttemptRecord, Attempted, Claimed, NextStep, Refill, Refilled, Re
 use super::Dispatch;
 use super::in_flight::{InFlight, Start};
 
-/// How often a stopping worker tries to record ends while the store fails. Other workers repeat what it could not record.
+/// How often a stopping worker tries to record ends while the store fails. Other workers repeat attempts that it could not record.
 const LAST_TRIES: u8 = 3;
 
-/// The most events that are handled before the next store call.
+/// The largest number of events handled before the next store call.
 const MAX_BATCH: u8 = 128;
 
 enum Step {
@@ -49,7 +49,7 @@ pub(super) struct Worker<'a> {
     may_refill: bool,
     /// The store failed: no calls until the next beat.
     is_paused: bool,
-    /// Set when the worker is stopping: how often recording may still fail.
+    /// Set while the worker is stopping: how often recording may still fail.
     stopping: Option<u8>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Worker<'a> {
             if let Some(step) = self.steps.next().await {
                 self.take(step);
             }
-            // Whatever else has ended by now goes into the same settlement.
+            // Other attempts that have ended by now go into the same settlement.
             for _ in 0..MAX_BATCH {
                 match self.steps.next().now_or_never() {
                     Some(Some(step)) => self.take(step),
@@ -132,7 +132,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Not while claiming: queues that wait for a lease come first.
+    /// Does nothing during a claim: queues that wait for a lease come first.
     fn refill(&mut self) {
         if self.calls.claim || self.calls.refill {
             return;
@@ -170,7 +170,7 @@ impl<'a> Worker<'a> {
                 else {
                     return;
                 };
-                // Queues that were set aside may have hidden others.
+                // Suspended queues may have hidden others.
                 self.may_claim |= more || suspended > 0;
                 for queue in queues {
                     let starts = self.in_flight.take(queue);
