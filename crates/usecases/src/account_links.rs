@@ -1,5 +1,5 @@
-//! Getting into an account without its password: invitations, forgotten passwords, links of marketplaces that sign their
-//! sellers in elsewhere; and changing the password. The marketplace makes links for its sellers, too.
+//! Access to an account without its password (invitations, password resets, sign-in links of marketplaces that authenticate their sellers
+//! elsewhere), and changing the password. The marketplace can create links for its sellers, too.
 
 use accounts::{AccountMail, AccountStore, Action, Link, LinkKind, LinkSecret, PasswordHash, Seller};
 use chrono::{DateTime, Utc};
@@ -11,7 +11,7 @@ use crate::{
     sign_in::Opening, sign_in::store_session,
 };
 
-/// Why a link or a change of the password does nothing.
+/// Why a link cannot be used or a password not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The link is unknown, expired or used, or its account is closed.
@@ -20,20 +20,20 @@ pub enum Refusal {
     /// The account is closed.
     #[error(transparent)]
     Account(#[from] NotOpen),
-    /// The session from which the password was to be changed has ended meanwhile.
+    /// The session that requested the change has ended meanwhile.
     #[error("the session has ended")]
     SessionEnded,
-    /// The password is another one by now than the one that was given as the present one.
+    /// The password was replaced after the current one was verified.
     #[error("the password has been changed meanwhile")]
     PasswordReplaced,
 }
 
-/// The address of a link. The panel takes what follows its path out of every log.
+/// The URL of a link. The panel removes everything after its path from all logs.
 pub fn link_url(public_url: &str, kind: LinkKind, secret: &LinkSecret) -> String {
     format!("{public_url}/panel/{}/{}", kind.as_str(), secret.reveal())
 }
 
-/// Makes a link for an account, and every earlier one of its kind useless.
+/// Creates a link for an account and invalidates all earlier ones of its kind.
 pub async fn make_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -52,7 +52,7 @@ pub async fn make_link(
     Ok((secret, link))
 }
 
-/// Makes a link and queues the mail that carries it; what is returned of it cannot be used.
+/// Creates a link and queues the mail that carries it. The returned link cannot be used.
 pub async fn send_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -74,7 +74,7 @@ pub async fn send_link(
     Ok(link)
 }
 
-/// Sends a seller who has forgotten the password a link for a new one.
+/// Sends a password reset link to a seller who forgot the password.
 pub async fn send_reset(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -95,7 +95,7 @@ pub async fn send_reset(
     Ok(())
 }
 
-/// Sets the password by an invitation or a reset link, which is used up. Every session of the account ends.
+/// Sets the password with an invitation or reset link, which is consumed. All sessions of the account end.
 pub async fn set_password(
     accounts: &dyn AccountStore,
     (link, kind): (SecretHash, LinkKind),
@@ -115,7 +115,7 @@ pub async fn set_password(
     Ok(())
 }
 
-/// Signs in by a link, which is used up.
+/// Signs in with a link, which is consumed.
 pub async fn sign_in_by_link(
     accounts: &dyn AccountStore,
     link: SecretHash,
@@ -135,9 +135,9 @@ pub async fn sign_in_by_link(
     Ok(())
 }
 
-/// Changes the password of somebody who is signed in; every other session of the account ends. `compared` is the hash that
-/// fits what was given as the present password: comparing takes long, so whatever has ended the session or replaced the
-/// password since then is looked for with the account locked, and prevails.
+/// Changes the password of a signed-in seller; all other sessions of the account end. `compared` is the hash that the
+/// given current password was verified against. Verification is slow, so the account is locked and checked again: a
+/// session that ended or a password that was replaced meanwhile takes precedence.
 pub async fn change_password(
     accounts: &dyn AccountStore,
     (by, session): (ActingSeller, SecretHash),
@@ -156,12 +156,11 @@ pub async fn change_password(
     Ok(())
 }
 
-/// A link for the marketplace to send its seller to.
+/// A link that the marketplace redirects its seller to.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignInLink {
-    /// Its address.
     pub url: String,
-    /// When it can no longer be used.
+    /// When it expires.
     pub expires_at: DateTime<Utc>,
 }
 
@@ -171,7 +170,7 @@ impl std::fmt::Debug for SignInLink {
     }
 }
 
-/// Makes a link that signs a seller in; the one before it is useless from then on.
+/// Creates a link that signs a seller in, and invalidates the previous one.
 pub async fn make_sign_in_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -188,7 +187,7 @@ pub async fn make_sign_in_link(
     })
 }
 
-/// Sends an invitation again; the one before it is useless from then on.
+/// Sends an invitation again, and invalidates the previous one.
 pub async fn invite(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,

@@ -1,7 +1,7 @@
-//! An application sends a seller's browser to us to ask for consent: the request is checked and becomes a handle.
+//! An application redirects a seller's browser here to ask for consent: the request is validated and becomes a handle.
 //!
-//! The handle travels through the browser to the consent screen: sealed, so that nobody can make or change one, and opaque to
-//! whoever sees it.
+//! The handle travels through the browser to the consent screen. It is sealed, so that it can be neither forged nor
+//! changed, and it is opaque to everyone who sees it.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -18,7 +18,7 @@ use crate::Failure;
 /// How long the seller may take to decide (D71).
 const DECIDE_WITHIN: TimeDelta = TimeDelta::minutes(10);
 
-/// Gives the handle of a request in which nothing is wrong. `now` is the database's time.
+/// Returns the handle of a valid request. `now` is the database's time.
 pub async fn authorize(
     applications: &dyn ApplicationReader,
     sealer: &dyn Sealer,
@@ -41,7 +41,7 @@ struct Sealed {
     client_id: Uuid,
     redirect_uri: String,
     scopes: i32,
-    /// In base64url: control characters would take six bytes each in JSON, and the handle has to fit into a URL.
+    /// In base64url: JSON would escape each control character as six bytes, and the handle has to fit into a URL.
     state: String,
     challenge: String,
     /// Microseconds since 1970.
@@ -64,7 +64,7 @@ fn seal(sealer: &dyn Sealer, ticket: &ConsentTicket) -> Result<String, serde_jso
     Ok(URL_SAFE_NO_PAD.encode(sealer.seal(Purpose::ConsentTicket, &[], &plain)))
 }
 
-/// What a handle carries, whether or not its time is over.
+/// The content of a handle, expired or not.
 pub fn open_ticket(sealer: &dyn Sealer, handle: &str) -> Result<ConsentTicket, ConsentRefusal> {
     read(sealer, handle).ok_or(ConsentRefusal::Unknown)
 }
@@ -177,7 +177,7 @@ mod tests {
         assert!(matches!(ask(away, ("", "")).await, Err(Failure::Store(_))));
     }
 
-    /// Turns every byte around; what begins otherwise was not sealed here.
+    /// Reverses all bytes; rejects input that it has not sealed.
     fn turning_sealer() -> MockSealer {
         let mut sealer = MockSealer::new();
         let turned = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<_>>();

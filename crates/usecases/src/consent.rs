@@ -1,5 +1,5 @@
-//! The screen of consent: shown to a seller, bound to whom it was shown to first, and decided once; and the end of the connection
-//! that a consent makes.
+//! The consent screen: shown to a seller, bound to its first viewer, and decided once; and the end of the connection
+//! that a consent creates.
 
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -12,18 +12,18 @@ use oauth::{
 
 use crate::{ActingSeller, Failure, failure::refuse};
 
-/// What becomes of a request to see the screen.
+/// The response to a request for the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// It is shown: what is asked for, as far as the application may still have it.
+    /// Show it: the requested scopes that the application still holds.
     Screen(ScopeSet),
-    /// Nobody has to be asked: the answer goes back to the application.
+    /// No decision is needed: redirect to the application with this error.
     Answered(RedirectError),
 }
 
-/// Shows the screen to a viewer, and binds it to them where nobody has seen it. What cannot be granted to this seller whatever
-/// they decide is answered at once (D81), and the screen is used up. To the same viewer that answer is given again for as long as
-/// it holds: it tells no secret, and the first one may have been lost. `application` is the one that asks, where it still stands.
+/// Shows the screen to a viewer and binds it to the first one. A request that cannot be granted to this seller, whatever they decide, is
+/// answered at once (D81) and the screen is consumed. The same viewer gets that answer again while it holds: it contains no secret, and the
+/// first response may have been lost. `application` is the requesting one, if it still exists.
 pub async fn show(
     grants: &dyn GrantStore,
     application: Option<&Application>,
@@ -50,17 +50,15 @@ pub async fn show(
     }
 }
 
-/// What goes back to the application once the seller has decided.
+/// The response to the application once the seller has decided.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The code for the exchange.
     Code(Credential),
-    /// No code, for this reason.
     Error(RedirectError),
 }
 
 impl Outcome {
-    /// Where the browser goes: the redirect address with `code` or `error`, the `state`, and who answers (RFC 9207).
+    /// The redirect target: the redirect URI with `code` or `error`, `state`, and `iss` (RFC 9207).
     pub fn redirect(&self, ticket: &ConsentTicket, issuer: &str) -> String {
         let (name, value) = match self {
             Self::Code(code) => ("code", code.reveal()),
@@ -71,16 +69,15 @@ impl Outcome {
     }
 }
 
-/// A decision, as its transaction made it.
+/// A decision, as made in its transaction.
 #[derive(Debug)]
 pub struct Made {
-    /// What goes back.
     pub outcome: Outcome,
-    /// When it was made: the screen carries this instant from the commit on.
+    /// When it was made. The screen's `decided_at` has this value from the commit on.
     pub at: DateTime<Utc>,
 }
 
-/// The seller decides. Approval is judged by the application as it is now (D81): consent, code and decision are one change.
+/// Applies the seller's decision. The application's current state decides whether approval is possible (D81).
 pub async fn decide(
     (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
     randomness: &dyn Randomness,
@@ -114,8 +111,8 @@ pub async fn decide(
     Ok(Made { outcome, at: now })
 }
 
-/// Whether a decision was committed, where the answer to its COMMIT was lost. The screen is locked, which waits for the end of
-/// a transaction that still decides it.
+/// Whether a decision was committed, when the response to its COMMIT was lost. Locks the screen, and so waits for a
+/// transaction that may still decide it.
 pub async fn stands(
     grants: &dyn GrantStore,
     (ticket, viewer): (&ConsentTicket, Viewer),
@@ -123,13 +120,13 @@ pub async fn stands(
 ) -> Result<bool, StoreError> {
     let consent = grants.lock_consent(ticket.id, viewer, ticket.expires_at).await?;
     match &made.outcome {
-        // The family was made for this code, and with it.
+        // The family was created in the same transaction as the code.
         Outcome::Code(code) => Ok(grants.lock_family(code.key().family).await?.is_some()),
         Outcome::Error(_) => Ok(consent.decided_at == Some(made.at)),
     }
 }
 
-/// The application that asks, locked, while its owner's account is open.
+/// The requesting application, locked, if its owner's account is open.
 async fn standing(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -144,7 +141,7 @@ async fn standing(
     Ok(open.then_some(application))
 }
 
-/// An address that was taken away while the screen was open gets no code any more, nor any other answer.
+/// A redirect URI that was removed while the screen was open gets neither a code nor an error.
 fn check_address(
     application: Option<&Application>,
     ticket: &ConsentTicket,
@@ -179,7 +176,7 @@ async fn grant(
     Ok(code)
 }
 
-/// Gives the screen up, so that another account can be used for it. One that is somebody else's, or decided, stays as it is.
+/// Releases the screen so that another account can use it. A screen of another viewer, or a decided one, is left unchanged.
 pub async fn release(
     grants: &dyn GrantStore,
     ticket: &ConsentTicket,
@@ -188,7 +185,7 @@ pub async fn release(
     grants.release_consent(ticket.id, viewer).await
 }
 
-/// The screen's row, locked. An expired handle makes none.
+/// The screen's row, locked. An expired handle creates none.
 async fn locked(
     grants: &dyn GrantStore,
     ticket: &ConsentTicket,
@@ -206,8 +203,8 @@ async fn locked(
 #[error("there is no such connection")]
 pub struct NoSuchConnection;
 
-/// Disconnects: all that the application holds by this seller's consent is dead from the commit on, and what is in the making
-/// dies too.
+/// Disconnects: everything that the application holds by this seller's consent is invalid from the commit on, including
+/// grants in progress.
 pub async fn disconnect(
     grants: &dyn GrantStore,
     accounts: &dyn AccountStore,

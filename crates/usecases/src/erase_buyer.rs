@@ -11,8 +11,8 @@ use crate::{ActingOperator, Failure, failure::refuse};
 #[error("there is no such order")]
 pub struct NoSuchOrder;
 
-/// Erases the buyer of an order from every seller's part and from the mails about it, sent or not, and returns what the parts
-/// are now. Remembered answers hold no buyer. Repeating is harmless.
+/// Erases the buyer of an order from every seller's part and from all mails about it, sent or not, and returns the new
+/// parts. Stored idempotent responses contain no buyer data. Idempotent.
 pub async fn erase_buyer(
     orders: &dyn OrderStore,
     accounts: &dyn AccountStore,

@@ -1,4 +1,4 @@
-//! The marketplace feeds offers: one, or many in chunks that are one transaction each.
+//! The marketplace feeds offers: a single one, or many in chunks of one transaction each.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,16 @@ use chrono::{DateTime, Utc};
 use kernel::{OfferId, SellerId, StoreError};
 use offers::{Fed, Offer, OfferFeed, OfferStore};
 
-/// What became of the offer.
+/// The effect on the offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is new.
     Created(Offer),
-    /// It changed, or was exactly so before.
+    /// It was updated, or was already identical.
     Kept(Offer),
 }
 
-/// Feeds one offer of an existing seller. An offer that somebody else makes at the same moment counts as a lost
-/// transaction, which the caller repeats.
+/// Feeds one offer of an existing seller. If another transaction creates the offer concurrently, this one counts as
+/// lost, and the caller repeats it.
 pub async fn feed_offer(
     offers: &dyn OfferStore,
     seller: SellerId,
@@ -36,7 +35,7 @@ pub async fn feed_offer(
     Ok(outcome)
 }
 
-/// A row that appeared between our look and our insert: the transaction lost, and can be repeated over what is there now.
+/// Another transaction inserted a row between our read and our insert: this one lost, and can be repeated over the current rows.
 fn lost_to_another(error: StoreError) -> StoreError {
     match error {
         StoreError::Conflict { .. } => StoreError::Retryable(Box::new(error)),
@@ -44,22 +43,20 @@ fn lost_to_another(error: StoreError) -> StoreError {
     }
 }
 
-/// How many offers are fed in one transaction.
 pub const CHUNK: usize = 5_000;
 
-/// What became of the lines of one or more chunks.
+/// The effects of the lines of one or more chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Lines that made an offer.
+    /// Lines that created an offer.
     pub created: u64,
-    /// Lines that changed one.
+    /// Lines that updated one.
     pub updated: u64,
-    /// Lines that said what was so before.
+    /// Lines that were already identical to the offer.
     pub unchanged: u64,
 }
 
 impl Counts {
-    /// Adds the counts of another chunk.
     pub fn add(&mut self, other: Self) {
         self.created += other.created;
         self.updated += other.updated;
@@ -67,9 +64,9 @@ impl Counts {
     }
 }
 
-/// Feeds a chunk of an existing seller's offers. Of two lines with the same id the later one wins: it alone is compared with
-/// what is stored, so that a feed can be repeated without touching anything. Each line is counted as what it does to the
-/// offer as the lines before it leave it.
+/// Feeds a chunk of an existing seller's offers. Of two lines with the same id the later one wins: only it is compared
+/// with the stored offer, so that a repeated feed changes nothing. Each line is counted by its effect on the offer as
+/// left by the lines before it.
 pub async fn import_offers(
     offers: &dyn OfferStore,
     seller: SellerId,

@@ -8,11 +8,11 @@ use oauth::{
 
 use crate::{Failure, failure::refuse};
 
-/// How often a token that was surely not stored, since it lost against other work, is stored again.
+/// How often storing is repeated if the token was certainly not stored because the transaction lost against another one.
 const REPEATS: usize = 3;
 
-/// Issues an access token that ends `lifetime` after it is stored. The client is refused as when it authenticates itself where
-/// its application or account has ended since then. After a failure the token is shown to nobody.
+/// Issues an access token that expires `lifetime` after it is stored. If the application or the account has ended since the client was
+/// authenticated, the client gets the refusal of authentication. After a failure the token is not returned.
 pub async fn issue_client_token(
     tokens: &dyn ClientTokens,
     randomness: &dyn Randomness,
@@ -63,12 +63,12 @@ mod tests {
         issue_client_token(&tokens, &chance(), grant(), TimeDelta::hours(12)).await
     }
 
-    /// What is handed out when ids and secrets are those of `chance`.
+    /// The expected token if `chance` provides the ids and secrets.
     fn expected() -> BearerToken {
         BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32])
     }
 
-    /// A store that fails so often before it succeeds, and holds every call to the same token.
+    /// A store that fails this many times before it succeeds, and expects the same token in each call.
     fn failing(times: usize, failure: fn() -> StoreError) -> MockClientTokens {
         let mut tokens = MockClientTokens::new();
         let hash = expected().key().hash;

@@ -1,4 +1,4 @@
-//! The operator's moves over applications: acceptance, suspension, reinstatement, limits, scopes, deletion.
+//! The operator's actions on applications: acceptance, suspension, reinstatement, limits, scopes, deletion.
 
 use accounts::{AccountStore, Action};
 use oauth::{
@@ -7,7 +7,7 @@ use oauth::{
 
 use crate::{ActingOperator, Failure, failure::refuse};
 
-/// A move over an application's status.
+/// A transition of an application's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
     /// Pending becomes active.
@@ -18,7 +18,6 @@ pub enum Move {
     Reinstate,
 }
 
-/// Why a move is not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no such application, or it was deleted.
@@ -32,7 +31,7 @@ pub enum Refusal {
     BuiltIn,
 }
 
-/// Moves an application; repeating a move is harmless.
+/// Applies a transition. Idempotent.
 pub async fn move_application(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -76,7 +75,7 @@ pub async fn adjust_application(
     Ok(after)
 }
 
-/// Deletes an application for good.
+/// Deletes an application permanently.
 pub async fn delete_application(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,

@@ -1,4 +1,4 @@
-//! Operators' tokens: made and revoked on the command line, and noted.
+//! Operator tokens, created and revoked on the command line, with an audit log entry.
 
 use accounts::{AccountStore, Action};
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use crate::{ActingOperator, Transaction, UnitOfWorkError, Work};
 
 const NAME_MAX: usize = 100;
 
-/// A name of 1 to 100 characters, to recognise a token by.
+/// Checks a token's name, a label of 1 to 100 characters.
 pub fn operator_token_name(name: String) -> Result<String, Invalid> {
     if name.trim().is_empty() || name.chars().count() > NAME_MAX {
         return Err(Invalid::new(format!("must have 1 to {NAME_MAX} characters")));
@@ -18,7 +18,7 @@ pub fn operator_token_name(name: String) -> Result<String, Invalid> {
     Ok(name)
 }
 
-/// Makes a token; it is shown once.
+/// Creates a token; it is shown once.
 pub async fn create_operator_token(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -35,7 +35,7 @@ pub async fn create_operator_token(
     Ok((id, token))
 }
 
-/// Revokes a token, from the commit on; false when there is none alive with this id.
+/// Revokes a token, effective from the commit on; false if no live token has this id.
 pub async fn revoke_operator_token(accounts: &dyn AccountStore, id: Uuid) -> Result<bool, StoreError> {
     if !accounts.revoke_operator_token(id).await? {
         return Ok(false);
@@ -46,11 +46,10 @@ pub async fn revoke_operator_token(accounts: &dyn AccountStore, id: Uuid) -> Res
     Ok(true)
 }
 
-/// [`create_operator_token`] as a transaction of its own.
+/// [`create_operator_token`] as a unit of work.
 pub struct OperatorTokenCreation<'a> {
-    /// Ids and secrets.
     pub randomness: &'a dyn Randomness,
-    /// One that [`operator_token_name`] allows.
+    /// A name that [`operator_token_name`] accepts.
     pub name: &'a str,
 }
 
@@ -64,7 +63,7 @@ impl Work for OperatorTokenCreation<'_> {
     }
 }
 
-/// [`revoke_operator_token`] as a transaction of its own.
+/// [`revoke_operator_token`] as a unit of work.
 #[derive(Debug)]
 pub struct OperatorTokenRevocation(pub Uuid);
 

@@ -1,6 +1,6 @@
-//! A seller registers applications in the panel, edits them, replaces their secrets and deletes them.
+//! A seller registers, edits and deletes applications in the panel, and replaces their secrets.
 //!
-//! Another seller's application is none, and neither is the built-in one that carries personal tokens.
+//! Another seller's application counts as nonexistent, and so does the built-in one that carries personal tokens.
 
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
@@ -15,13 +15,12 @@ use crate::shown_once::NumberUsed;
 use crate::shown_once::{Drawn, Sent, Shown};
 use crate::{ActingSeller, Failure, failure::refuse};
 
-/// Why a change is not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The seller has no such application.
     #[error("there is no such application")]
     NoSuchApplication,
-    /// It is not registered.
+    /// The rules of registration refuse it.
     #[error(transparent)]
     Registration(#[from] register_application::Refusal),
     /// A public application has no secret.
@@ -32,7 +31,7 @@ pub enum Refusal {
     Form(#[from] NumberUsed),
 }
 
-/// Registers an application; its secret waits to be shown once.
+/// Registers an application; its secret is stored to be shown once.
 pub async fn register(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -56,7 +55,6 @@ pub async fn register(
     Ok(())
 }
 
-/// Edits an application.
 pub async fn edit(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -70,8 +68,8 @@ pub async fn edit(
     Ok(())
 }
 
-/// Replaces the secret of a confidential application: the old one stops working at once, tokens stay. The new one waits to be
-/// shown once.
+/// Replaces the secret of a confidential application: the old one stops working at once, tokens stay valid. The new one
+/// is stored to be shown once.
 pub async fn rotate_secret(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -92,7 +90,7 @@ pub async fn rotate_secret(
     Ok(())
 }
 
-/// Deletes an application for good: its tokens are dead at every seller.
+/// Deletes an application permanently: its tokens are invalid at every seller.
 pub async fn delete(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -105,7 +103,7 @@ pub async fn delete(
     Ok(())
 }
 
-/// Whether an application is one that this seller sees in the panel.
+/// Whether this seller sees the application in the panel.
 pub fn is_own(application: &Application, by: kernel::SellerId) -> bool {
     application.owner == by && !application.built_in
 }

@@ -6,7 +6,6 @@ use offers::{Offer, OfferPatch, OfferStore, PatchRefusal};
 
 use crate::{Failure, failure::refuse};
 
-/// Why an offer is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The seller has no such offer.
@@ -17,7 +16,7 @@ pub enum Refusal {
     Rules(Vec<PatchRefusal>),
 }
 
-/// Applies the change as a whole, or not at all.
+/// Applies the whole change, or nothing of it.
 pub async fn patch_offer(
     offers: &dyn OfferStore,
     seller: SellerId,

@@ -1,4 +1,4 @@
-//! Personal tokens: a seller makes and revokes them, in the panel or through the marketplace.
+//! Personal tokens: a seller creates and revokes them, in the panel or through the marketplace.
 
 use accounts::{AccountStore, Action, PERSONAL_TOKENS_MAX, PersonalTokenRequest};
 use chrono::{DateTime, Utc};
@@ -12,16 +12,15 @@ use crate::{
     shown_once::NumberUsed, shown_once::Sent, shown_once::Shown,
 };
 
-/// Why a personal token is not made or revoked.
+/// Why a personal token is not created or revoked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no account, or it is closed.
     #[error(transparent)]
     Account(#[from] NotOpen),
-    /// Fields that break a rule.
     #[error("{0}")]
     Invalid(Violations),
-    /// As many are alive as may be.
+    /// The seller has as many live tokens as allowed.
     #[error("the seller has {PERSONAL_TOKENS_MAX} personal tokens that are alive: revoke one first")]
     TooMany,
     /// The seller has no such token.
@@ -29,16 +28,13 @@ pub enum Refusal {
     NoSuchToken,
 }
 
-/// A personal token that was made.
 #[derive(Debug)]
 pub struct Issued {
-    /// Its id, to revoke it by.
     pub id: FamilyId,
-    /// The token.
     pub token: IssuedToken,
 }
 
-/// Makes a personal token. The account's row is locked, so that the number of living tokens holds under concurrency.
+/// Creates a personal token. Locks the account's row, so that the limit of live tokens holds under concurrency.
 pub async fn issue_personal_token(
     (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
     randomness: &dyn Randomness,
@@ -80,7 +76,7 @@ pub async fn issue_personal_token(
     })
 }
 
-/// Revokes a personal token; it is rejected from the commit on. Revoking it again changes nothing.
+/// Revokes a personal token; it is rejected from the commit on. Idempotent.
 pub async fn revoke_personal_token(
     accounts: &dyn AccountStore,
     seller: SellerId,
@@ -93,10 +89,10 @@ pub async fn revoke_personal_token(
     }
 }
 
-/// Why a token is not made in the panel.
+/// Why a token is not created in the panel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PanelRefusal {
-    /// By the rules of tokens.
+    /// The rules of personal tokens refuse it.
     #[error(transparent)]
     Token(#[from] Refusal),
     /// The form's number was used before.
@@ -104,7 +100,7 @@ pub enum PanelRefusal {
     Form(#[from] NumberUsed),
 }
 
-/// Makes a token, which waits to be shown once.
+/// Creates a token, which is stored to be shown once.
 pub async fn issue_in_panel(
     (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
     randomness: &dyn Randomness,
@@ -124,7 +120,6 @@ pub async fn issue_in_panel(
     Ok(())
 }
 
-/// Revokes a token.
 pub async fn revoke_in_panel(
     accounts: &dyn AccountStore,
     by: ActingSeller,
@@ -146,7 +141,7 @@ mod tests {
         Recorded, by, chance, knowing_sellers, noting, now, recording_sealer, refusal, sent_form,
     };
 
-    /// What is stored as the tokens' hashes is written down.
+    /// Records the stored token hashes.
     fn store(mut tx: MockTransaction, alive: usize, closed: bool) -> (MockTransaction, Recorded<SecretHash>) {
         tx = knowing_sellers(tx, closed);
         tx.expect_built_in_application().returning(|owner| {

@@ -1,4 +1,4 @@
-//! Deliveries by hand: the event of an earlier one again, or a sample; by a seller in the panel, or by an operator.
+//! Manual deliveries, by a seller in the panel or by an operator: an earlier event again, or a sample event.
 
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
@@ -10,22 +10,22 @@ use crate::{
     ActingOperator, ActingSeller, Failure, failure::refuse, shown_once::NumberUsed, shown_once::SentForm,
 };
 
-/// Test events to one subscription in a clock minute: it is the receiver that gets them.
+/// Limit of test events to one subscription per clock minute, since the receiver has to handle them.
 pub const MOST_TEST_EVENTS_A_MINUTE: u32 = 10;
 
-/// Repeated deliveries to one subscription in a clock minute.
+/// Limit of manual redeliveries to one subscription per clock minute.
 pub const MOST_REDELIVERIES_A_MINUTE: u32 = 30;
 
-/// Why nothing is sent.
+/// Why nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The seller has no such subscription, or it no such delivery.
+    /// The seller has no such subscription, or the subscription has no such delivery.
     #[error("there is no such delivery")]
     NotFound,
     /// The subscription is inactive, or its application suspended.
     #[error("the subscription gets nothing at present")]
     Inactive,
-    /// The subscription has had as much as one minute allows.
+    /// The subscription has reached its limit for this minute.
     #[error("the subscription has had enough for this minute")]
     TooMany,
     /// The form's number was used before.
@@ -33,7 +33,7 @@ pub enum Refusal {
     Form(#[from] NumberUsed),
 }
 
-/// Queues the event of an earlier delivery anew; returns the new delivery's id.
+/// Queues the event of an earlier delivery again; returns the new delivery's id.
 pub async fn deliver_again(
     subscriptions: &dyn SubscriptionStore,
     accounts: &dyn AccountStore,
@@ -51,7 +51,7 @@ pub async fn deliver_again(
     Ok(id)
 }
 
-/// Queues a sample of the first event that the subscription hears of; returns the delivery's id.
+/// Queues a sample of the subscription's first event; returns the delivery's id.
 pub async fn send_test_event(
     subscriptions: &dyn SubscriptionStore,
     accounts: &dyn AccountStore,
@@ -70,7 +70,7 @@ pub async fn send_test_event(
     Ok(id)
 }
 
-/// Counts what was queued last of all: the refusal of one too many undoes both, and nothing else is counted.
+/// Counts the delivery after it was queued: a refusal rolls back both, so only accepted ones are counted.
 async fn count(
     accounts: &dyn AccountStore,
     by: ActingSeller,
@@ -86,7 +86,7 @@ async fn count(
     }
 }
 
-/// The same by an operator, who is not counted.
+/// As [`deliver_again`], by an operator, without a limit.
 pub async fn deliver_again_for_operator(
     subscriptions: &dyn SubscriptionStore,
     accounts: &dyn AccountStore,
@@ -101,7 +101,7 @@ pub async fn deliver_again_for_operator(
     Ok(id)
 }
 
-/// The earlier event gets an id and attempts of its own.
+/// Queues the earlier event under a new id, with attempts of its own.
 async fn queue_again(
     subscriptions: &dyn SubscriptionStore,
     randomness: &dyn Randomness,
@@ -175,14 +175,14 @@ mod tests {
         test_support::noting, test_support::now, test_support::refusal, test_support::sent_form,
     };
 
-    /// What the stores answer.
+    /// The mocked results of the stores.
     #[derive(Clone, Copy)]
     struct Answers {
         /// The form's number is new.
         first: bool,
         /// The subscription is active.
         active: bool,
-        /// The place of the deed in its minute.
+        /// The number of this action within its minute.
         place: u64,
     }
 

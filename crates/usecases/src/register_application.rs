@@ -11,29 +11,27 @@ use oauth::{
 use crate::Failure;
 use crate::sellers::{NotOpen, lock_open};
 
-/// A registered application, with its secret for the one time that it is shown.
+/// A registered application, with its secret, which is shown only once.
 #[derive(Debug)]
 pub struct Registered {
-    /// Its id.
     pub client_id: ClientId,
     /// None for a public client.
     pub client_secret: Option<ClientSecret>,
-    /// Active, or pending where somebody has to accept it.
+    /// Active, or pending if it needs acceptance.
     pub status: ApplicationStatus,
 }
 
-/// Why an application is not registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no account, or it is closed.
     #[error(transparent)]
     Account(#[from] NotOpen),
-    /// The name belongs to another application, perhaps a deleted one.
+    /// Another application has or had the name; names of deleted applications stay taken.
     #[error("another application has this name, or had it before it was deleted")]
     NameTaken,
 }
 
-/// Registers an application of `owner`, done by the owner or by the marketplace.
+/// Registers an application of `owner`, on behalf of the owner or of the marketplace.
 pub async fn register_application(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,

@@ -1,5 +1,5 @@
-//! Tokens are revoked: a client gives its own back, an operator revokes one that was found somewhere, or all of an application or
-//! a seller.
+//! Token revocation: a client revokes its own token, an operator revokes a leaked one, or all tokens of an application
+//! or a seller.
 
 use accounts::{AccountStore, Action};
 use kernel::StoreError;
@@ -10,19 +10,19 @@ use oauth::{
 
 use crate::{ActingOperator, Failure, failure::refuse};
 
-/// A token that somebody presents, by what it is. It says so itself, so that no hint is needed (RFC 7009 §2.1).
+/// A presented token by its type. Its prefix tells the type, so that no hint is needed (RFC 7009 §2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// It ends alone.
+    /// Revoked alone.
     Access(TokenKey),
     /// A personal token.
     Personal(TokenKey),
-    /// Its whole family ends with it.
+    /// Revoked with its whole family.
     Refresh(TokenKey),
 }
 
 impl Found {
-    /// Reads a token; nothing where it cannot be one of ours.
+    /// Parses a token; None if it has none of our formats.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(token) = Credential::parse(CredentialKind::RefreshToken, text) {
             return Some(Self::Refresh(token.key()));
@@ -35,13 +35,13 @@ impl Found {
     }
 }
 
-/// There is no such token; one that expired long ago has been cleared.
+/// There is no such token. Tokens that expired long ago have been deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such token")]
 pub struct NoSuchToken;
 
-/// A client gives a token back (RFC 7009, D85). A personal token, another client's and an unknown one are left alone, and that is
-/// no failure: the client wanted it to be worth nothing to itself, and so it is.
+/// A client revokes its own token (RFC 7009, D85). A personal token, another client's token and an unknown one are left
+/// unchanged, which is no error: the token is already useless to this client.
 pub async fn revoke_own(
     grants: &dyn GrantStore,
     token: Found,
@@ -61,7 +61,7 @@ pub async fn revoke_own(
     }
 }
 
-/// Revokes a token, from the commit on, and returns its family's id. Revoking it again is harmless, and not noted.
+/// Revokes a token, effective from the commit on, and returns its family's id. Revoking it again is harmless and adds no audit entry.
 pub async fn revoke_found(
     grants: &dyn GrantStore,
     accounts: &dyn AccountStore,
@@ -91,7 +91,7 @@ pub async fn revoke_found(
     Ok(family.id)
 }
 
-/// The family that holds a token, locked.
+/// The family of a token, locked.
 async fn holding(grants: &dyn GrantStore, key: TokenKey) -> Result<Family, Failure<NoSuchToken>> {
     let family = grants.lock_family(key.family).await?;
     match family {
@@ -100,7 +100,7 @@ async fn holding(grants: &dyn GrantStore, key: TokenKey) -> Result<Family, Failu
     }
 }
 
-/// Revokes every token of an application or a seller that there is at this moment, and returns how many families ended.
+/// Revokes all current tokens of an application or a seller, and returns the number of revoked families.
 pub async fn revoke_all(
     grants: &dyn GrantStore,
     accounts: &dyn AccountStore,

@@ -7,14 +7,12 @@ use oauth::{Application, ApplicationStore, ClientId};
 
 use crate::{ActingOperator, Failure, account_links::send_link, failure::refuse};
 
-/// A seller to be registered.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The name of the business.
     pub name: SellerName,
-    /// The address to sign in with.
+    /// The e-mail address used to sign in.
     pub email: Email,
-    /// None: the seller is invited by mail to set one.
+    /// None: the seller gets an invitation by mail to set one.
     pub password: Option<PasswordHash>,
 }
 
@@ -23,8 +21,8 @@ pub struct Request {
 #[error("another seller has this e-mail address")]
 pub struct EmailTaken;
 
-/// Makes the account, and with it the built-in application that will carry its personal tokens. Who has no password is
-/// invited to set one, by a link under `public_url`.
+/// Creates the account and its built-in application, which carries its personal tokens. A seller without a password
+/// gets an invitation with a link under `public_url` to set one.
 pub async fn register_seller(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -60,18 +58,16 @@ fn email_taken(error: StoreError) -> Failure<EmailTaken> {
     }
 }
 
-/// Why nothing is done for an account.
+/// Why an account cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotOpen {
-    /// There is no such account.
     #[error("there is no such seller")]
     NoSuchSeller,
-    /// The account is closed.
     #[error("the seller's account is closed")]
     SellerClosed,
 }
 
-/// The account, locked, where it is open.
+/// Locks the account; refuses if it is not open.
 pub(crate) async fn lock_open<R: From<NotOpen>>(
     accounts: &dyn AccountStore,
     id: SellerId,
@@ -88,8 +84,7 @@ pub(crate) async fn lock_open<R: From<NotOpen>>(
 #[error("there is no such seller")]
 pub struct NoSuchSeller;
 
-/// Closes the account, and returns it: its tokens are rejected from the commit on and so are its sessions.
-/// Closing it again changes nothing.
+/// Closes the account and returns it. Its tokens and sessions are rejected from the commit on. Idempotent.
 pub async fn close_seller(
     accounts: &dyn AccountStore,
     (by, id): (ActingOperator, SellerId),

@@ -1,4 +1,4 @@
-//! A worker sends the mails of one kind that are due.
+//! A worker sends due mails of one kind.
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
@@ -6,20 +6,17 @@ use kernel::{DueMail, Mail, MailQueue, MailStep, Mailer, Randomness, StoreError}
 
 /// How many mails are leased at a time.
 const BATCH: u16 = 20;
-/// How long a lease lasts: longer than one sending can take, since a batch is sent at once.
+/// How long a lease lasts: longer than one mail can take, since a batch is sent concurrently.
 const LEASE: TimeDelta = TimeDelta::minutes(5);
 
-/// The ports that sending needs.
 pub struct Post<'a, M> {
-    /// Where mails wait.
     pub queue: &'a dyn MailQueue<M>,
-    /// Who sends them.
     pub mailer: &'a dyn Mailer<M>,
-    /// For the lease's fence.
+    /// For the lease's fencing token.
     pub randomness: &'a dyn Randomness,
 }
 
-/// Sends a batch, all at once so that a slow server does not let the leases run out, and returns what became of each; empty when nothing is due.
+/// Sends a batch concurrently, so that a slow server does not let leases expire. Returns the outcome of each mail.
 pub async fn send_mails<M: Mail>(post: Post<'_, M>) -> Result<Vec<MailStep>, StoreError> {
     let due = post
         .queue

@@ -1,4 +1,4 @@
-//! The marketplace's moves over a whole order: payment, cancellation, delivery.
+//! Transitions of a whole order by the marketplace: payment, cancellation, delivery.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,28 @@ use orders::{Delivery, OrderEvent, OrderRef, OrderStore, SellerOrder};
 
 use crate::{Failure, failure::refuse};
 
-/// A move over every part of an order.
+/// A transition of every part of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settlement {
     /// The payment is booked.
     Pay,
-    /// The buyer or the staff calls the order off; stock comes back.
+    /// The buyer or the staff cancels the order; stock is returned.
     Cancel,
     /// The marketplace records the delivery.
     Deliver,
 }
 
-/// Why a move is not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no such order.
     #[error("there is no such order")]
     NoSuchOrder,
-    /// A part does not allow it; then no part moves.
+    /// A part does not allow it, so no part changes.
     #[error(transparent)]
     Impossible(#[from] orders::Refusal),
 }
 
-/// Moves every part, or none. Repeating a move is harmless.
+/// Applies the transition to every part, or to none. Idempotent.
 pub async fn settle_order(
     orders: &dyn OrderStore,
     offers: &dyn OfferStore,
@@ -70,10 +69,10 @@ pub async fn settle_order(
 
 type Taken = BTreeMap<SellerId, BTreeMap<OfferId, i32>>;
 
-/// What the cancelled parts had taken. That of an offer may be nothing: it is then left alone, not even locked.
+/// The stock that the cancelled parts had taken. An offer of which nothing was taken is skipped, and not even locked.
 fn taken_stock(cancelled: &[Change<SellerOrder, OrderEvent>]) -> Taken {
     let mut taken = Taken::new();
-    // What test orders of before `taken` was recorded seem to have taken, they have not.
+    // Test orders placed before `taken` was recorded show a `taken`, but took no stock.
     let parts = cancelled
         .iter()
         .map(|change| &change.after)
@@ -161,7 +160,7 @@ mod tests {
         let mut uncounted = part(1, 2);
         uncounted.items[0].taken = 0;
         let store = orders(vec![uncounted], 1);
-        // Offers that are neither locked nor saved: the mock knows no call.
+        // Offers are neither locked nor saved: the mock expects no call.
         let untouched = MockTransaction::new();
         let cancelled = settle_order(&store, &untouched, &by_id(), Settlement::Cancel, now()).await;
         assert_eq!(cancelled.unwrap()[0].status(), OrderStatus::Cancelled);

@@ -1,7 +1,7 @@
-//! A parcel leaves: a seller reports it, or the marketplace does for an order of several sellers.
+//! Shipments: a seller reports one, or the marketplace does for an order of several sellers.
 //!
-//! It takes three steps, because nobody is called while a transaction is open: check, ask the carrier, record. What was
-//! checked is checked again with the rows locked.
+//! Three steps, because no carrier may be called while a transaction is open: check, ask the carrier, record. The
+//! checks are repeated with the rows locked.
 
 use chrono::{DateTime, Utc};
 use kernel::{Invalid, OfferId, Randomness, SellerId, Violations};
@@ -12,20 +12,15 @@ use orders::{
 
 use crate::{Failure, failure::refuse};
 
-/// A shipment that a seller reports.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The order, by id or number.
     pub order: OrderRef,
-    /// Who carries it.
     pub carrier: Carrier,
-    /// By which number.
     pub tracking_number: TrackingNumber,
-    /// Items that the seller names; they have to be its own, and do not limit the shipment.
+    /// Items that the seller names. They must be its own; they do not limit the shipment.
     pub item_ids: Vec<String>,
 }
 
-/// Why a shipment is not recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The seller has no such order.
@@ -37,14 +32,12 @@ pub enum Refusal {
     /// The order does not allow it.
     #[error("{refused}")]
     Impossible {
-        /// The state and the reason.
         refused: orders::Refusal,
-        /// The seller's own items in the order.
         own_items: Vec<OfferId>,
     },
 }
 
-/// First step: everything that can be refused is, before a carrier is asked.
+/// First step: refuses all that can be refused before a carrier is asked.
 pub async fn check_report(
     orders: &dyn OrderReader,
     seller: SellerId,
@@ -57,8 +50,8 @@ pub async fn check_report(
     Ok(part)
 }
 
-/// Second step: what the carrier says. Test orders and other carriers are not looked up, and whatever goes wrong means
-/// that the parcel is not known to be delivered.
+/// Second step: asks the carrier. Test orders and the carrier `Other` are not looked up. Any failure means that the
+/// parcel is not known to be delivered.
 pub async fn ask_carrier(
     carriers: &dyn CarrierLookup,
     is_test: bool,
@@ -74,7 +67,7 @@ pub async fn ask_carrier(
     }
 }
 
-/// Third step, in a transaction: the part moves, and the buyer's mail is queued with it.
+/// Third step, in a transaction: the part changes its state, and the buyer's mail is queued.
 pub async fn record_report(
     orders: &dyn OrderStore,
     randomness: &dyn Randomness,
@@ -128,21 +121,17 @@ fn own_items(part: &SellerOrder) -> Vec<OfferId> {
     part.items.iter().map(|item| item.offer).collect()
 }
 
-/// A shipment that the marketplace records.
 #[derive(Debug, Clone)]
 pub struct MarketplaceShipment {
-    /// The order, by id or number.
     pub order: OrderRef,
-    /// One seller's part, or every part that nobody has shipped yet.
+    /// One seller's part, or all parts that are not shipped yet.
     pub seller: Option<SellerId>,
-    /// Who carries it.
     pub carrier: Carrier,
-    /// By which number.
     pub tracking_number: TrackingNumber,
 }
 
-/// First step of the marketplace's shipment: everything that can be refused is, before a carrier is asked. Tells the parts
-/// that are going to be shipped.
+/// First step of the marketplace's shipment: refuses all that can be refused before a carrier is asked. Returns the
+/// parts to ship.
 pub async fn check_marketplace_shipment(
     orders: &dyn OrderDirectory,
     shipment: &MarketplaceShipment,
@@ -150,8 +139,8 @@ pub async fn check_marketplace_shipment(
     to_ship(orders.parts(&shipment.order).await?, shipment)
 }
 
-/// Records the marketplace's shipment of one part or all, with one mail to the buyer. It is the only way in which an order
-/// of several sellers is shipped.
+/// Records the marketplace's shipment of one part or all, with one mail to the buyer. An order of several sellers can
+/// only be shipped this way.
 pub async fn record_marketplace_shipment(
     orders: &dyn OrderStore,
     randomness: &dyn Randomness,
@@ -183,7 +172,7 @@ pub async fn record_marketplace_shipment(
     Ok(after)
 }
 
-/// The parts that a shipment is about: one seller's, or all that nobody has shipped yet. Each of them can be shipped.
+/// The parts of a shipment: one seller's, or all that are not shipped yet. Each of them can be shipped.
 fn to_ship(
     parts: Vec<SellerOrder>,
     shipment: &MarketplaceShipment,

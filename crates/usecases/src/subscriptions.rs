@@ -1,4 +1,4 @@
-//! An application subscribes to a seller's events, and ends a subscription.
+//! An application subscribes to a seller's events, and unsubscribes.
 
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId};
@@ -9,27 +9,26 @@ use webhooks::{
 
 use crate::{Failure, failure::refuse};
 
-/// Why nothing is subscribed to.
+/// Why a subscription is not created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The host does not resolve, or not to public addresses alone.
+    /// The host does not resolve, or resolves to an address that is not public.
     #[error("the host does not resolve to public addresses alone")]
     Host,
-    /// The pair of application and seller has as many subscriptions as it may.
+    /// The pair of application and seller has reached its limit of subscriptions.
     #[error("there are as many subscriptions as there may be")]
     Limit,
 }
 
-/// What is asked for.
+/// The requested subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Where deliveries are to go.
     pub url: WebhookUrl,
-    /// What is to be heard of; an event that is there twice counts once.
+    /// The events to deliver; duplicates count once.
     pub events: Vec<WebhookEvent>,
 }
 
-/// Looks at the host, with no transaction open.
+/// Checks the host, with no transaction open.
 pub async fn check_host(hosts: &dyn HostCheck, url: &WebhookUrl) -> Result<(), Failure<Refusal>> {
     hosts
         .check(url)
@@ -37,7 +36,7 @@ pub async fn check_host(hosts: &dyn HostCheck, url: &WebhookUrl) -> Result<(), F
         .map_err(|_| Failure::Refused(Refusal::Host))
 }
 
-/// Makes the subscription. Its secret is told here and never again.
+/// Creates the subscription. Its secret is returned here and never again.
 pub async fn create_subscription(
     subscriptions: &dyn SubscriptionStore,
     randomness: &dyn Randomness,
@@ -76,7 +75,7 @@ fn each_once(events: &[WebhookEvent]) -> Vec<WebhookEvent> {
 #[error("there is no such subscription")]
 pub struct NoSuchSubscription;
 
-/// Ends the subscription: what is pending stops, its history is gone, its place is free (D57).
+/// Deletes the subscription: pending deliveries stop, its history is deleted, and its place is free (D57).
 pub async fn delete_subscription(
     subscriptions: &dyn SubscriptionStore,
     seller: SellerId,

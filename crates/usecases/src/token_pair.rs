@@ -1,8 +1,8 @@
-//! A client exchanges an authorization code, or a refresh token, for a pair of tokens: an access token, and the refresh token
-//! that follows it.
+//! A client exchanges an authorization code or a refresh token for a token pair: an access token and its successor
+//! refresh token.
 //!
-//! The secrets of the pair are made before the transaction that stores it. Where the answer to the COMMIT is lost, the same pair
-//! can so be asked for, and handed out if it stands.
+//! The pair's secrets are generated before the transaction that stores it. If the response to the COMMIT is lost, the
+//! same pair can be looked up, and returned if it was stored.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
@@ -13,16 +13,14 @@ use oauth::{
 
 use crate::{Failure, failure::refuse};
 
-/// A pair that may be stored or not.
+/// A pair that may not be stored yet.
 #[derive(Debug)]
 pub struct TokenPair {
-    /// The access token.
     pub access: BearerToken,
-    /// The refresh token.
     pub refresh: Credential,
 }
 
-/// How long a pair lives.
+/// Lifetimes of a pair's tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetimes {
     /// The access token (contract: 12 hours).
@@ -31,17 +29,17 @@ pub struct Lifetimes {
     pub refresh: TimeDelta,
 }
 
-/// What a code or a refresh token has brought about. Both are to be committed.
+/// The result of an exchange. Both variants must be committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granted {
-    /// The pair, with these scopes.
+    /// The pair was issued, with these scopes.
     Pair(ScopeSet),
-    /// The end of the family: it was used before.
+    /// The credential was used before: the family was revoked.
     FamilyEnded,
 }
 
 impl TokenPair {
-    /// A new pair of a family.
+    /// A new pair for a family.
     pub fn new(randomness: &dyn Randomness, family: FamilyId) -> Self {
         let kind = CredentialKind::RefreshToken;
         Self {
@@ -50,13 +48,13 @@ impl TokenPair {
         }
     }
 
-    /// Whether the pair was stored. It waits for whoever holds the family, be it a transaction whose COMMIT is under way.
+    /// Whether the pair was stored. Waits for any transaction that holds the family's lock, including one whose COMMIT is in progress.
     pub async fn stands(&self, grants: &dyn GrantStore) -> Result<bool, StoreError> {
         let key = self.access.key();
         Ok(grants.lock_family(key.family).await?.is_some() && grants.has_access_token(key).await?)
     }
 
-    /// As it is stored.
+    /// The form in which it is stored.
     fn stored(&self, scopes: ScopeSet, lifetimes: Lifetimes, now: DateTime<Utc>) -> NewPair {
         NewPair {
             scopes,
@@ -68,7 +66,7 @@ impl TokenPair {
     }
 }
 
-/// Carries a verdict out: `store` uses the credential up and stores the pair with these scopes.
+/// Applies a verdict: `store` consumes the credential and stores the pair with these scopes.
 async fn carry_out<S: Future<Output = Result<(), StoreError>>>(
     verdict: Verdict,
     grants: &dyn GrantStore,
@@ -88,8 +86,8 @@ async fn carry_out<S: Future<Output = Result<(), StoreError>>>(
     }
 }
 
-/// Exchanges the code with this key, for a client that has authenticated itself. A replay ends the family and is no failure,
-/// so that it is committed; every refusal leaves all as it was.
+/// Exchanges the code with this key for an authenticated client. A replay revokes the family and returns `Ok`, so that
+/// it is committed; a refusal changes nothing.
 pub async fn exchange_code(
     grants: &dyn GrantStore,
     code: TokenKey,
@@ -108,8 +106,8 @@ pub async fn exchange_code(
     .await
 }
 
-/// Exchanges the refresh token with this key, for a client that has authenticated itself. A second use ends the family and
-/// is no failure, so that it is committed; every refusal leaves all as it was.
+/// Exchanges the refresh token with this key for an authenticated client. A second use revokes the family and returns
+/// `Ok`, so that it is committed; a refusal changes nothing.
 pub async fn refresh_tokens(
     grants: &dyn GrantStore,
     token: TokenKey,
@@ -160,7 +158,7 @@ mod tests {
         }
     }
 
-    /// A transaction that finds this of the family, or not even the family.
+    /// A transaction that finds this family and code, or no family.
     fn finding_code(found: Option<(Family, Option<Code>)>) -> MockTransaction {
         let mut tx = MockTransaction::new();
         tx.expect_lock_code()

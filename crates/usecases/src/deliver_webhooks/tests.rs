@@ -1,4 +1,4 @@
-//! A worker at a store and at receivers that are made up, on a clock that does not wait.
+//! A worker with a fake store and fake receivers, under a paused clock.
 
 mod receivers;
 mod shares;
@@ -24,7 +24,7 @@ const SLOTS: Slots = Slots {
 };
 const FAST: Duration = Duration::from_millis(5);
 const DEAD: Duration = Duration::from_secs(10);
-/// Takes nearly as long, and answers.
+/// Takes almost the whole timeout, then responds.
 const SLOW: Duration = Duration::from_millis(9_900);
 
 struct Every100Ms;
@@ -54,7 +54,7 @@ fn chance() -> MockRandomness {
     chance
 }
 
-/// Works until `stop`.
+/// Runs the worker until `stop` resolves.
 async fn work(store: &Store, receivers: &Receivers, stop: impl Future<Output = ()> + Send) {
     work_with(SLOTS, store, receivers, stop).await;
 }
@@ -77,7 +77,7 @@ async fn work_with(
     deliver_webhooks(dispatch, stop).await;
 }
 
-/// What is queued in the queue now, its `nth` success, arrives at about the next beat.
+/// A delivery queued now, the queue's `nth` success, arrives within about one beat.
 async fn arrives_soon(store: &Store, queue: u128, nth: usize) {
     let queued = Instant::now();
     store.queue(queue, 1);
@@ -86,7 +86,7 @@ async fn arrives_soon(store: &Store, queue: u128, nth: usize) {
     assert!(delay < Duration::from_millis(250), "{delay:?}");
 }
 
-/// One after the other, a while after whatever else is in the way has begun.
+/// Queues one delivery after another, after the other queues have started.
 async fn a_hundred_arrive_soon(store: &Store, queue: u128) {
     sleep(Duration::from_millis(500)).await;
     for n in 1..=100 {
@@ -269,7 +269,7 @@ async fn a_queue_that_was_taken_over_is_left_alone() {
         store.takes_over(1);
         let sent = receivers.sent();
         sleep(Duration::from_secs(10)).await;
-        // What was given out before is sent to its end, and nothing else.
+        // Deliveries already given out are completed; nothing else is sent.
         assert!(receivers.sent() <= sent + usize::from(SLOTS.per_queue));
         store.queue(2, 1);
         receivers.answer(2, FAST, 200);
@@ -299,7 +299,7 @@ async fn a_single_slot_serves_queues_that_fail_too() {
 #[tokio::test(start_paused = true)]
 async fn one_applications_silent_queues_take_no_more_than_its_part() {
     let (store, receivers) = (Store::default(), Receivers::default());
-    // A hundred sellers have connected it, and not one of its receivers has been heard of yet.
+    // A hundred sellers have connected it, and none of its receivers has responded yet.
     for silent in 1..=100 {
         store.queue(silent, 10);
         store.belongs_to(silent, 1);
@@ -333,7 +333,7 @@ async fn what_finds_no_place_at_its_host_is_not_attempted_and_comes_again_soon()
     let looking = async {
         sleep(DEAD / 2).await;
         assert_eq!(receivers.sent(), 2);
-        // Nothing is put down to those that have not begun, and they do not come back at every beat.
+        // Postponed deliveries count no attempt, and are not retried at every beat.
         assert_eq!(store.waiting_in(1).len(), 9);
         assert!(receivers.postponed() < 10, "{}", receivers.postponed());
         receivers.answer(1, FAST, 200);
