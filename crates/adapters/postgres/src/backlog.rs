@@ -1,8 +1,7 @@
-//! How much waits to be done beside requests, and for how long the oldest of it has been due.
+//! The amount of pending background work, and how long its oldest item has been due.
 //!
-//! One statement reads everything, by index entries alone and never more of them than [`QUEUE_LIMIT`] for each queue. The
-//! sorts that it asks for are those of the indexes: they keep the planner from scanning a table where it expects to find
-//! enough rows soon.
+//! One statement reads all queues from index entries only, and at most [`QUEUE_LIMIT`] per queue. Its sort orders are
+//! those of the indexes: they keep the planner from scanning a table in which it expects to find enough rows soon.
 
 use std::time::Duration;
 
@@ -14,32 +13,32 @@ use crate::{
     sql::{column, row, sql},
 };
 
-/// The most that is counted of one queue.
+/// The largest count reported per queue.
 pub const QUEUE_LIMIT: i64 = 10_000;
-/// Delivery queues among which the oldest delivery is looked for: those that have been due the longest.
+/// How many delivery queues are searched for the oldest delivery: those that have been due longest.
 const LANES: i64 = 200;
 
-/// How much waits, by queue.
+/// Pending work by queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queues {
-    /// Deliveries of webhooks that nobody has attempted yet.
+    /// Webhook deliveries without an attempt yet.
     pub first_deliveries: Backlog,
-    /// Deliveries of webhooks that failed and are to be attempted again.
+    /// Failed webhook deliveries that will be retried.
     pub repeated_deliveries: Backlog,
     /// Mails about shipments.
     pub shipment_mails: Backlog,
     /// Mails about accounts.
     pub account_mails: Backlog,
-    /// Parcels that are due to be asked about, by carrier.
+    /// Parcels that are due for a look-up, by carrier.
     pub parcels: Vec<(Carrier, Backlog)>,
 }
 
-/// What waits in one queue.
+/// The pending work of one queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// How much, at most [`QUEUE_LIMIT`].
+    /// The number of items, at most [`QUEUE_LIMIT`].
     pub waiting: u32,
-    /// For how long the oldest that is due has been; nothing where nothing is due.
+    /// How long the oldest due item has been due; zero if none is.
     pub overdue: Duration,
 }
 
@@ -56,13 +55,12 @@ impl Found {
         let overdue = self.overdue.unwrap_or_default();
         Backlog {
             waiting: u32::try_from(self.waiting).unwrap_or(u32::MAX),
-            // What is due later has been due for no time.
+            // An item that is due later counts as zero.
             overdue: Duration::try_from_secs_f64(overdue.max(0.0)).unwrap_or(Duration::MAX),
         }
     }
 }
 
-/// Looks at all of them.
 pub(crate) async fn read(statements: &Autocommit) -> Result<Queues, StoreError> {
     let asked = Carrier::ALL
         .into_iter()

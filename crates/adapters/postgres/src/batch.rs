@@ -1,4 +1,4 @@
-//! Batching: while one statement is under way, the next questions wait and then go as one statement.
+//! Batching: while one statement is under way, further questions queue, and then go out as one statement.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,8 +19,8 @@ use crate::{
     observe::{self, BatchSizes},
 };
 
-/// The most questions in one statement: enough for all that a server thread has in flight, and few enough that
-/// nobody waits long for the others' rows.
+/// The largest number of questions per statement: enough for all that a server thread has in flight, and few enough
+/// that no caller waits long for the rows of others.
 const BATCH: usize = 128;
 
 /// One statement that answers many questions.
@@ -28,12 +28,10 @@ const BATCH: usize = 128;
 pub(crate) trait BatchQuery: Send + Sync + 'static {
     /// Its name in the metrics.
     const NAME: &'static str;
-    /// What is asked.
     type Question: Send + Sync + 'static;
-    /// What is answered.
     type Answer: Send + 'static;
 
-    /// Answers every question, in order. An inner failure concerns its own question only.
+    /// Answers every question, in order. An inner error concerns only its own question.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
@@ -43,13 +41,13 @@ pub(crate) trait BatchQuery: Send + Sync + 'static {
 
 struct Waiter<G: BatchQuery> {
     question: G::Question,
-    /// Told how many went together.
+    /// Records the size of the batch.
     span: Span,
     reply: oneshot::Sender<Result<G::Answer, StoreError>>,
 }
 
-/// Batches the questions of one server thread. Its task and its connection live on the runtime of the first caller; if that
-/// runtime has ended, the next caller starts them again.
+/// Batches the questions of one server thread. Its task and its connection live on the runtime of the first caller. If
+/// that runtime has ended, the next caller starts them again.
 pub(crate) struct Batcher<G: BatchQuery> {
     query: Arc<G>,
     connector: Arc<Connector>,
@@ -65,8 +63,8 @@ impl<G: BatchQuery> Batcher<G> {
         }
     }
 
-    /// Asks, together with everybody else who is waiting. The span is the caller's own and includes the wait for the statement
-    /// under way.
+    /// Sends a question in a batch with all other waiting ones. The span belongs to the caller and includes the wait
+    /// for the statement under way.
     pub(crate) async fn ask(&self, question: G::Question) -> Result<G::Answer, StoreError> {
         let (span, (reply, answer)) = (observe::span(G::NAME), oneshot::channel());
         self.enqueue(Waiter {
@@ -81,7 +79,7 @@ impl<G: BatchQuery> Batcher<G> {
         observe::within(span, answered).await
     }
 
-    /// The queue is unbounded: a caller that waited too long leaves, and its question is dropped.
+    /// The queue is unbounded: a caller that times out leaves, and its question is dropped.
     fn enqueue(&self, waiter: Waiter<G>) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let waiter = match queue.as_ref() {
@@ -94,7 +92,7 @@ impl<G: BatchQuery> Batcher<G> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let connection = SharedConnection::new(Arc::clone(&self.connector), G::NAME);
         drop(tokio::spawn(serve(Arc::clone(&self.query), connection, receiver)));
-        // It cannot fail: the receiver has only just been made.
+        // This cannot fail: the receiver was created just above.
         let _ = sender.send(waiter);
         *queue = Some(sender);
     }
@@ -109,8 +107,8 @@ async fn serve<G: BatchQuery>(
     let sizes = BatchSizes::of(G::NAME);
     while let Some(first) = queue.recv().await {
         waiting.push(first);
-        // Let requests that have arrived ask first. An answer wakes many callers at once; without this half of them would always
-        // be one batch behind the others, in batches half as large.
+        // Let other ready requests enqueue first. One batch wakes many callers; without the yield, half of them would
+        // always miss the next batch, and batches would be half as large.
         tokio::task::yield_now().await;
         while waiting.len() < BATCH
             && let Ok(next) = queue.try_recv()
@@ -134,7 +132,7 @@ async fn serve<G: BatchQuery>(
     }
 }
 
-/// A waiter that has gone away does not take its answer.
+/// Callers that have gone away are skipped.
 fn tell<A>(
     replies: Vec<oneshot::Sender<Result<A, StoreError>>>,
     answers: Result<Vec<Result<A, StoreError>>, StoreError>,
@@ -154,8 +152,8 @@ fn tell<A>(
     }
 }
 
-/// Rows of a query by seller and id, each with the place of its question from 1, as the answers to the questions in order. A row
-/// that belongs to another question than its own is refused: it is the last guard between two sellers in one batch.
+/// Converts the rows of a query by seller and id, each with the index of its question from 1, into answers in the order of the questions. A
+/// row whose seller or id differs from its question's is rejected: this is the last safeguard between two sellers in one batch.
 pub(crate) fn answers_by_place<R, T>(
     questions: &[(SellerId, Uuid)],
     rows: Vec<(i64, R)>,

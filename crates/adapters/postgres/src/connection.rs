@@ -1,4 +1,4 @@
-//! Connections to the database: opened on whichever of its hosts takes them.
+//! Connections to the database, opened on the first of its hosts that accepts one.
 
 pub(crate) mod error;
 pub(crate) mod pool;
@@ -26,15 +26,15 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use self::error::Silence;
 
-/// What moves the bytes of a connection, for as long as it lasts.
+/// The future that performs a connection's I/O while it lasts.
 type Driver = BoxFuture<'static, Result<(), tokio_postgres::Error>>;
 
-/// One of the servers that a database's URL names; it may be the primary.
+/// One of the servers in the database URL; it may be the primary.
 pub(crate) struct Host {
-    /// `db1.internal:5432`, or the folder of a unix socket.
+    /// `db1.internal:5432`, or the directory of a Unix socket.
     name: String,
     config: Config,
-    /// Nothing where connections are not protected, as on a unix socket.
+    /// None without TLS, as on a Unix socket.
     tls: Option<MakeRustlsConnect>,
 }
 
@@ -49,18 +49,16 @@ impl Host {
     }
 }
 
-/// Opens connections to one database.
 pub(crate) struct Connector {
     hosts: Vec<Host>,
     timeout: Duration,
-    /// The place of the host that took the last connection: the next attempt begins there, so that a dead host costs its time
-    /// once and not with each connection.
+    /// The index of the host that accepted the last connection. The next attempt starts there, so that a dead host
+    /// costs its timeout only once.
     last: AtomicUsize,
-    /// What to do about the last failure, where that can be told; nothing once a connection was opened.
+    /// Advice about the last failure, if there is any; cleared once a connection was opened.
     advice: Mutex<Option<&'static str>>,
 }
 
-/// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
     #[error("no connection to the database: {}", listed(.0))]
@@ -71,16 +69,16 @@ pub(crate) enum ConnectError {
     Silent(Silence),
 }
 
-/// Why a host was not taken.
+/// Why a host was not used.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     host: String,
-    /// Nothing where it gave no answer in its time.
+    /// `Err` if it did not respond in time.
     error: Result<tokio_postgres::Error, Silence>,
 }
 
 impl Refusal {
-    /// What to do about it, where that can be told; never names the server.
+    /// Advice about this failure, if there is any; never names the server.
     fn advice(&self) -> Option<&'static str> {
         let error = self.error.as_ref().ok()?;
         tls::advice(error).or_else(|| error.code().and_then(not_let_in))
@@ -102,7 +100,7 @@ fn listed(refusals: &[Refusal]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// What to do about a server that is there and does not let the role in.
+/// Advice about a server that is reachable but rejects the role.
 fn not_let_in(code: &SqlState) -> Option<&'static str> {
     match *code {
         SqlState::INVALID_PASSWORD => {
@@ -121,7 +119,7 @@ fn not_let_in(code: &SqlState) -> Option<&'static str> {
     }
 }
 
-/// An error with its causes, in one line.
+/// An error and its causes in one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -133,7 +131,7 @@ impl From<ConnectError> for StoreError {
     }
 }
 
-/// A connection, and the task on the runtime where it was opened that moves its bytes.
+/// A connection, and the task that performs its I/O on the runtime that opened it.
 pub(crate) struct Link {
     connection: AsyncPgConnection,
     driver: JoinHandle<()>,
@@ -145,14 +143,14 @@ impl Link {
         &self.connection
     }
 
-    /// False once the server, or the end of the runtime, has closed the connection.
+    /// False once the connection was closed by the server or by the end of the runtime.
     pub(crate) fn is_open(&self) -> bool {
         !self.driver.is_finished()
     }
 }
 
 impl Drop for Link {
-    /// A server that is silent would keep the driver waiting for the end of its last statement.
+    /// Without the abort, a server that does not respond would keep the driver waiting for its last statement.
     fn drop(&mut self) {
         self.driver.abort();
     }
@@ -168,7 +166,7 @@ impl Connector {
         }
     }
 
-    /// What to do where the last attempt to open a connection failed for a reason that an operator can mend.
+    /// Advice for the operator if the last attempt to open a connection failed for a fixable reason.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         *self.advice.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,7 +175,6 @@ impl Connector {
         *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = advice;
     }
 
-    /// Opens a connection.
     pub(crate) async fn open(&self) -> Result<Link, ConnectError> {
         let open = async {
             let (client, driver) = self.reach().await?;
@@ -192,21 +189,21 @@ impl Connector {
         }
     }
 
-    /// Opens a connection for the pool, which has time limits of its own. Its driver ends with it.
+    /// Opens a connection for the pool, which has its own timeouts. Its driver ends with it.
     pub(crate) async fn open_for_pool(&self) -> Result<AsyncPgConnection, ConnectionError> {
         let refused = |error| ConnectionError::BadConnection(chain(&error));
         let client = self.open_bare().await.map_err(refused)?;
         AsyncPgConnection::try_from(client).await
     }
 
-    /// Opens a connection on which the driver itself is spoken to. What moves its bytes ends with it.
+    /// Opens a connection as a bare `tokio_postgres` client. Its I/O task ends with it.
     pub(crate) async fn open_bare(&self) -> Result<Client, ConnectError> {
         let (client, driver) = self.reach().await?;
         drop(tokio::spawn(drive(driver)));
         Ok(client)
     }
 
-    /// Tries the hosts one after another, each for its share of the time that is left.
+    /// Tries the hosts in turn; each gets its share of the remaining time.
     async fn reach(&self) -> Result<(Client, Driver), ConnectError> {
         let end = Instant::now() + self.timeout;
         let first = self.last.load(Ordering::Relaxed);
@@ -239,7 +236,7 @@ impl Connector {
 async fn drive(connection: Driver) {
     match connection.await {
         Ok(()) => {}
-        // The server is being stopped, and says so. What that means for the service is told by whoever watches the database.
+        // The server announces its shutdown. The database's own monitoring reports what that means for the service.
         Err(error) if error.code() == Some(&SqlState::ADMIN_SHUTDOWN) => {
             tracing::info!("the database server is being stopped and closed a connection");
         }

@@ -1,4 +1,4 @@
-//! The handle from which everything else is had.
+//! The handle that creates all ports.
 
 use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -51,24 +51,24 @@ use crate::{
     webhooks::{AllDeliveries, StoredQueues, StoredSubscriptions},
 };
 
-/// The shortest time between two questions about a parcel, unless [`Database::with_polling`] says otherwise.
+/// The shortest time between two look-ups of a parcel, unless [`Database::with_polling`] sets another one.
 const POLL_INTERVAL: TimeDelta = TimeDelta::minutes(30);
 
-/// How the database is reached and how long it may take.
+/// The database's URL and its timeouts.
 #[derive(Clone)]
 pub struct DatabaseSettings {
-    /// `postgres://user:password@host:port/database`. The host may be the percent-encoded folder of a unix socket, or several
-    /// hosts with commas between them, of which the one that takes writes is used. Of libpq's parameters it knows `sslmode`,
-    /// `sslrootcert`, `sslcert` and `sslkey`, and those that `tokio_postgres::Config` does.
+    /// `postgres://user:password@host:port/database`. The host may be the percent-encoded directory of a Unix socket,
+    /// or a comma-separated list of hosts, of which the one that accepts writes is used. Supports libpq's `sslmode`,
+    /// `sslrootcert`, `sslcert` and `sslkey`, and the parameters of `tokio_postgres::Config`.
     pub url: String,
-    /// Connections for transactions and rare reads, at least 1. Each gate opens one more of its own, each reader of offers
-    /// up to two, and each server thread that is asked for tokens three.
+    /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers
+    /// up to two, and each server thread that issues tokens three.
     pub pool_size: usize,
-    /// How long opening a connection may take.
+    /// Timeout for opening a connection.
     pub connect_timeout: Duration,
     /// How long a transaction waits for a free connection.
     pub acquire_timeout: Duration,
-    /// How long one statement of a transaction may take.
+    /// Timeout of one statement in a transaction.
     pub statement_timeout: Duration,
     /// Requests a minute on `/v1` for an application without a limit of its own.
     pub default_rate_limit: NonZeroU32,
@@ -82,8 +82,8 @@ impl fmt::Debug for DatabaseSettings {
     }
 }
 
-/// A PostgreSQL database. Cheap to clone. Making one connects to nothing: connections are opened when they are needed, and
-/// again when they have died.
+/// A PostgreSQL database. Cheap to clone. Creating one does not connect: connections are opened on demand, and reopened
+/// after they have died.
 #[derive(Clone)]
 pub struct Database {
     connector: Arc<Connector>,
@@ -103,7 +103,6 @@ impl fmt::Debug for Database {
 }
 
 impl Database {
-    /// A handle on the database that the settings name.
     pub fn new(settings: DatabaseSettings) -> Result<Self, DatabaseUrlError> {
         let DatabaseSettings {
             url,
@@ -115,8 +114,8 @@ impl Database {
         let connector = Arc::new(Connector::new(url::parse(&url)?, connect_timeout));
         let opener = Arc::clone(&connector);
         let mut manager = ManagerConfig::<AsyncPgConnection>::default();
-        // The other methods ask the server at each checkout. This one looks at what is known here: whether the connection
-        // is closed or in a transaction.
+        // The other methods query the server at each checkout. This one only checks locally whether the connection is
+        // closed or in a transaction.
         manager.recycling_method = RecyclingMethod::Fast;
         manager.custom_setup = Box::new(move |_| {
             let opener = Arc::clone(&opener);
@@ -133,7 +132,7 @@ impl Database {
         Ok(Self {
             connector,
             pooler: Arc::default(),
-            // It is refused only where time limits come without a runtime.
+            // Building the pool fails only if it has timeouts but no runtime.
             pool: pool.map_err(|_| DatabaseUrlError::Malformed)?,
             statement_timeout: settings.statement_timeout,
             default_rate_limit: settings.default_rate_limit,
@@ -147,42 +146,41 @@ impl Database {
         })
     }
 
-    /// With what seals the answers that are remembered. Without it nothing can be remembered, and nothing told again.
+    /// Sets the sealer of stored idempotent responses. Without it, none can be stored or returned.
     #[must_use]
     pub fn with_sealer(mut self, sealer: Arc<dyn Sealer>) -> Self {
         self.tools.sealing = Sealing::with(sealer);
         self
     }
 
-    /// With the schedule by which a parcel is first asked about; without it, one whose interval is 30 minutes.
+    /// Sets the schedule of a parcel's first look-up; the default has an interval of 30 minutes.
     #[must_use]
     pub const fn with_polling(mut self, schedule: PollSchedule) -> Self {
         self.tools.schedule = schedule;
         self
     }
 
-    /// Notified after each commit of this handle and its clones that has woken a queue of deliveries. One of those that wait
-    /// hears of it; where nobody waits, the next one does.
+    /// Notified after each commit of this handle or its clones that has woken a delivery queue. It wakes one waiter; if
+    /// there is none, the next one to wait.
     pub fn queued(&self) -> Arc<Notify> {
         Arc::clone(&self.tools.queued)
     }
 
-    /// Opens transactions.
     pub fn units(&self) -> Arc<dyn UnitOfWork> {
         Arc::new(self.unit_of_work())
     }
 
-    /// A gate. Make one for each server thread: each batches for itself, on a connection of its own.
+    /// Creates a gate. Create one per server thread: each has its own batch and connection.
     pub fn gate(&self) -> Arc<dyn Gate> {
         Arc::new(TokenGate::new(&self.connector, self.default_rate_limit))
     }
 
-    /// A reader of offers; one for each server thread, as with [`Self::gate`].
+    /// Creates a reader of offers; one per server thread, as with [`Self::gate`].
     pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
         Arc::new(OffersReader::new(&self.connector))
     }
 
-    /// A reader of a seller's orders; one for each server thread, as with [`Self::gate`].
+    /// Creates a reader of a seller's orders; one per server thread, as with [`Self::gate`].
     pub fn order_reader(&self) -> Arc<dyn OrderReader> {
         Arc::new(OrdersReader::new(&self.connector))
     }
@@ -206,12 +204,12 @@ impl Database {
         Arc::new(Feed(self.autocommit("changes")))
     }
 
-    /// The mails that wait to be sent.
+    /// The queue of mails to buyers.
     pub fn mail_queue(&self) -> Arc<dyn MailQueue<ShipmentMail>> {
         Arc::new(ShipmentMails(self.autocommit("mails")))
     }
 
-    /// The mails about accounts that wait to be sent.
+    /// The queue of mails about accounts.
     pub fn account_mail_queue(&self) -> Arc<dyn MailQueue<AccountMail>> {
         Arc::new(AccountMails {
             statements: self.autocommit("account_mails"),
@@ -219,22 +217,22 @@ impl Database {
         })
     }
 
-    /// The parcels that wait to be asked about.
+    /// The queue of parcels to look up.
     pub fn tracking_queue(&self) -> Arc<dyn TrackingQueue> {
         Arc::new(ParcelQueue(self.autocommit("parcels")))
     }
 
-    /// Reads subscriptions and what became of their deliveries.
+    /// Reads subscriptions and their deliveries.
     pub fn subscriptions(&self) -> Arc<dyn SubscriptionReader> {
         Arc::new(StoredSubscriptions(self.autocommit("subscriptions")))
     }
 
-    /// Looks up deliveries that have not arrived, whosever they are.
+    /// Looks up undelivered deliveries of all sellers.
     pub fn delivery_directory(&self) -> Arc<dyn DeliveryDirectory> {
         Arc::new(AllDeliveries(self.autocommit("subscriptions")))
     }
 
-    /// The queues in which deliveries wait.
+    /// The delivery queues.
     pub fn subscription_queues(&self) -> Arc<dyn SubscriptionQueues> {
         Arc::new(StoredQueues::new(
             self.autocommit("lanes"),
@@ -248,17 +246,17 @@ impl Database {
         Arc::new(Applications::new(&self.connector, statements))
     }
 
-    /// Looks up applications, whosever they are.
+    /// Looks up applications of all owners.
     pub fn application_directory(&self) -> Arc<dyn ApplicationDirectory> {
         Arc::new(AllApplications(self.autocommit("applications")))
     }
 
-    /// Issues the tokens of applications; one for each server thread, as with [`Self::gate`].
+    /// Issues client tokens; one per server thread, as with [`Self::gate`].
     pub fn client_tokens(&self) -> Arc<dyn ClientTokens> {
         Arc::new(IssuedTokens::new(&self.connector))
     }
 
-    /// Reads what sellers have consented to.
+    /// Reads sellers' consents.
     pub fn grants(&self) -> Arc<dyn GrantReader> {
         Arc::new(Grants(self.autocommit("grants")))
     }
@@ -273,7 +271,7 @@ impl Database {
         Arc::new(Audit(self.autocommit("audit")))
     }
 
-    /// Everything that is sealed and stored.
+    /// All sealed values in the database.
     pub fn sealed_values(&self) -> SealedValues {
         SealedValues {
             connector: Arc::clone(&self.connector),
@@ -282,28 +280,27 @@ impl Database {
         }
     }
 
-    /// Takes counts of calls.
+    /// Stores counts of calls.
     pub fn usage(&self) -> Arc<dyn UsageLog> {
         Arc::new(Usage(self.autocommit("usage")))
     }
 
-    /// Reads sellers.
     pub fn sellers(&self) -> Arc<dyn SellerReader> {
         Arc::new(Sellers(self.autocommit("sellers")))
     }
 
-    /// Keeps operators' tokens.
+    /// Stores operator tokens.
     pub fn operator_tokens(&self) -> Arc<dyn OperatorTokens> {
         Arc::new(StoredOperatorTokens(self.autocommit("operator_tokens")))
     }
 
-    /// Counts calls of the OAuth endpoints; one for each server thread, as with [`Self::gate`].
+    /// Counts calls of the OAuth endpoints; one per server thread, as with [`Self::gate`].
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
         Arc::new(Rates::new(&self.connector))
     }
 
-    /// How the schema stands to this program; fails while the database cannot be reached, so it serves as a probe too. The first
-    /// time it finds out whether a pooler between keeps prepared statements.
+    /// Whether this program can work with the schema. Fails while the database is unreachable, so it also serves as a
+    /// probe. The first call also checks whether a pooler in between supports prepared statements.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
         if !self.pooler.keeps_statements(&self.connector).await? {
             return Ok(SchemaState::StatementsForgotten);
@@ -311,28 +308,27 @@ impl Database {
         schema_state::read(&self.autocommit("schema")).await
     }
 
-    /// What to do where the last attempt to reach the database failed for a reason that an operator can mend, such as a
-    /// certificate. Never names the server.
+    /// Advice for the operator if the last connection attempt failed for a fixable reason, such as a certificate. Never
+    /// names the server.
     pub fn advice(&self) -> Option<&'static str> {
         self.connector.advice()
     }
 
-    /// Clears one small batch of what has had its time, and tells whether more is left.
+    /// Deletes one small batch of expired credentials and panel data, and reports whether more is left.
     pub async fn clear_expired(&self) -> Result<Cleared, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
         let cleared = retention::clear(&tx).await?;
         finish(tx, cleared).await
     }
 
-    /// Clears one small batch of claims, changes, mails and deliveries that have had their time, and tells whether more is
-    /// left.
+    /// Deletes one small batch of expired claims, changes, mails and deliveries, and reports whether more is left.
     pub async fn clear_records(&self) -> Result<ClearedRecords, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
         let cleared = retention::clear_records(&tx).await?;
         finish(tx, cleared).await
     }
 
-    /// Erases the buyers of one small batch of orders that were placed longer ago than `age`, and the mails about them; tells
+    /// Erases the buyers of one small batch of orders placed more than `age` ago, and the mails about them; reports
     /// whether more is left.
     pub async fn erase_buyers(&self, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
@@ -340,7 +336,7 @@ impl Database {
         finish(tx, erased).await
     }
 
-    /// True when the database holds no table at all, ours or anybody's.
+    /// True if the database has no table at all, ours or not.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         let is_empty = sql!(bool:
             "select not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace \
@@ -348,7 +344,7 @@ impl Database {
         Ok(self.autocommit("marks").row(is_empty).await?.unwrap_or_default())
     }
 
-    /// The value of a mark of the installation, such as "this is a sandbox"; none where there is no place for marks.
+    /// The value of an installation mark, such as "this is a sandbox"; None if it is unset or the table is missing.
     pub async fn mark(&self, key: &str) -> Result<Option<String>, StoreError> {
         let value = sql!(String: "select value from instance where key = ", key, "");
         match self.autocommit("marks").row(value).await {
@@ -357,19 +353,19 @@ impl Database {
         }
     }
 
-    /// Sets a mark, over an earlier value too.
+    /// Sets an installation mark, replacing an earlier value.
     pub async fn set_mark(&self, key: &str, value: &str) -> Result<(), StoreError> {
         let set = sql!((): "insert into instance (key, value) values (", key, ", ", value,
             ") on conflict (key) do update set value = excluded.value, set_at = api_now()");
         expect_rows("instance", self.autocommit("marks").execute(set).await?, 1)
     }
 
-    /// How much waits to be done beside requests; for watching, not for each request.
+    /// The amount of pending background work; for monitoring, not for every request.
     pub async fn queues(&self) -> Result<Queues, StoreError> {
         backlog::read(&self.autocommit("queues")).await
     }
 
-    /// How busy the pool is now. Asks nobody.
+    /// The current load of the pool. Sends no query.
     pub fn pool_state(&self) -> PoolState {
         self.pool.status().into()
     }

@@ -14,7 +14,7 @@ use crate::{
     sql::{row, sql},
 };
 
-/// The columns of [`FeedRow`], of the table under the name `f`.
+/// The columns of [`FeedRow`], from the table alias `f`.
 macro_rules! feed_columns {
     () => {
         "f.xid, f.id, f.seller_id, f.at, f.kind, f.offer_id, f.order_id, f.client_id, f.price_amount, f.stock, f.status"
@@ -77,13 +77,13 @@ fn detail(amount: Option<i64>, stock: Option<i32>, status: Option<&str>) -> Resu
     }
 }
 
-/// A place in the feed of one cluster: that of a row, or the beginning, which has zeros.
+/// A position in the feed of one cluster: that of a row, or all zeros for the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     cluster: i64,
     xid: i64,
     id: i64,
-    /// The row's time, in microseconds since 1970.
+    /// The row's time in microseconds since 1970.
     at: i64,
 }
 
@@ -104,23 +104,23 @@ impl Place {
             id: numbers.next()??,
             at: numbers.next()??,
         };
-        // One place has one spelling.
+        // Each position has exactly one spelling.
         (numbers.next().is_none() && place.write() == *cursor).then_some(place)
     }
 }
 
-/// The feed, one statement a page.
+/// The change feed; one statement per page.
 pub(crate) struct Feed(pub(crate) Autocommit);
 
 #[async_trait]
 impl ChangeReader for Feed {
-    /// Reads the rows after a place whose transactions have all ended, and so have those of every row that could still come to
-    /// lie before them. The place of the oldest transaction under way is part of the very snapshot that the rows are read in.
+    /// Reads rows after a position, but only those before the oldest transaction in progress: no row can appear before
+    /// them any more. That bound comes from the same snapshot as the rows.
     ///
-    /// Two facts come along, also where there are no rows: the identifier of the cluster, and whether the place is one of this
-    /// cluster's history. A restore or a failover takes back what came last, and transaction ids and numbers of rows are then
-    /// given out again. So a place is known when a transaction of its id may have been, and its row is there with the very time
-    /// that it had, or so old that it may have been cleared away.
+    /// It also returns, even without rows, the cluster's identifier and whether the position belongs to this cluster's
+    /// history. A restore or a failover loses the latest rows and then reuses transaction ids and row numbers. A
+    /// position is therefore known if its transaction id may have been used, and its row either exists with exactly the
+    /// same time or is so old that it may have been deleted.
     async fn changes(&self, after: Option<ChangeCursor>, limit: u16) -> Result<ChangePage, ChangesError> {
         let after = match after {
             None => None,

@@ -1,4 +1,4 @@
-//! The gate: looks up the tokens of all requests in flight and counts their applications, in one statement. Nothing is cached.
+//! The gate: looks up the tokens of all requests in flight and counts the requests per application, in one statement. Nothing is cached.
 
 use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
 
@@ -36,8 +36,8 @@ impl Gate for TokenGate {
     }
 }
 
-/// The columns of [`LiveRow`], from the tables `families` f, `access_tokens` t, `applications` a and `sellers` s. A token may have
-/// scopes of its own, fewer than its family.
+/// The columns of [`LiveRow`], from the tables `families` f, `access_tokens` t, `applications` a and `sellers` s. A
+/// token may have its own, narrower scopes.
 macro_rules! live_columns {
     () => {
         "f.seller_id, s.seller_no, f.client_id, a.name, coalesce(t.scopes, f.scopes) & a.scopes as scopes, f.kind, \
@@ -45,9 +45,9 @@ macro_rules! live_columns {
     };
 }
 
-/// When a token is alive at the instant `clock.at`: its own row, its family, application and account all say so, and the
-/// connection where the family was consented to. An application lives no longer than its owner's account. Each state that is fine is named, so that one which is added later lets
-/// nobody in by mistake.
+/// Whether a token is live at the instant `clock.at`: its row, its family, its application and account must all be
+/// valid, and so must the connection of a family that came from a consent. An application ends with its owner's
+/// account. The condition lists the valid states, so that a state added later is rejected by default.
 macro_rules! live_condition {
     () => {
         "t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.at) and f.revoked_at is null \
@@ -71,7 +71,7 @@ row! {
     }
 }
 
-/// A caller and the limit of its application.
+/// A caller and its application's rate limit.
 #[derive(Debug, Clone)]
 struct Caller {
     principal: Principal,
@@ -79,7 +79,7 @@ struct Caller {
 }
 
 impl LiveRow {
-    /// Who the family's token speaks for.
+    /// The principal of the family's token.
     fn caller(self, family: FamilyId, default_limit: NonZeroU32) -> Result<Caller, StoreError> {
         let client_id = ClientId::from(self.client_id);
         let corrupt = |reason: String| StoreError::corrupt("families", family, reason);
@@ -138,17 +138,17 @@ impl BatchQuery for Requests {
     type Question = TokenKey;
     type Answer = Option<Admission>;
 
-    /// Looks up every token and counts the requests of those that are alive.
+    /// Looks up all tokens and counts the requests of the live ones.
     ///
-    /// - The clock is read once: all counts of the statement fall into one window.
-    /// - The keys are handed in by subqueries, so that one plan is kept for lists of any length, and each is looked up by itself:
-    ///   `offset 0` keeps the planner from one join of whole tables, which it prefers for lists of a length that it guesses.
-    /// - Each application has one row in it, and the rows are locked in order. Two batches with the same applications in
-    ///   different orders would wait for each other in a circle.
-    /// - Its commit does not wait for the disk. That is set beside the clock, which is read in any case: PostgreSQL does not
-    ///   carry out a table expression that nobody reads.
-    /// - What comes back is a row for each living token, and one for each application with the place of its last request. They
-    ///   are put together here, since a join of two results of unknown size costs the square of them.
+    /// - It reads the clock once, so all counts fall into the same window.
+    /// - Subqueries pass the keys, so that one plan serves lists of any length. Each key is looked up on its own: `offset 0` prevents the
+    ///   planner from joining whole tables, which it prefers at the list length that it estimates.
+    /// - Each application has one row, and the rows are locked in order. Otherwise two batches with the same applications in different
+    ///   orders could deadlock.
+    /// - Its commit is asynchronous. The setting stands beside the clock, which is always read: PostgreSQL does not execute a table
+    ///   expression that is never read.
+    /// - It returns one row per live token and one per application with the place of its last request. They are joined here, since the
+    ///   server's join of two results of unknown size costs the product of their sizes.
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
@@ -181,11 +181,11 @@ impl BatchQuery for Requests {
     }
 }
 
-/// Requests of which several may carry the same token: it is looked up once.
+/// Requests of which several may carry the same token, which is then looked up once.
 struct Batch<'a> {
     /// Each token with the number of its requests.
     distinct: Vec<(&'a TokenKey, i64)>,
-    /// For each request, in order, the place of its token in `distinct`.
+    /// For each request, in order, the index of its token in `distinct`.
     requests: Vec<usize>,
 }
 
@@ -211,7 +211,7 @@ impl<'a> Batch<'a> {
         batch
     }
 
-    /// Gives each request its own place in its application's window, in the order in which the requests came.
+    /// Assigns each request its place in its application's window, in the order of the requests.
     fn admissions(
         &self,
         rows: Vec<Returned>,
@@ -240,7 +240,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// What an application's window had counted before this batch and, as the batch's requests take their places, since then.
+/// An application's count in the window before this batch, incremented as the batch's requests take their places.
 struct Window {
     place: i64,
     start: DateTime<Utc>,

@@ -1,17 +1,17 @@
 //! The ports over PostgreSQL: the unit of work, the stores and readers, the gate, and the migrations.
 //!
-//! Three kinds of connection, each opened when it is first needed and again when it has died:
-//! - a **pool** for transactions, and for single statements that are rare;
-//! - a **shared** one for each gate and each reader, that is for each server thread: while one statement is under way on it, the
-//!   next questions wait and then go as one. A reader has another one for its lists, which are pipelined;
-//! - the **migrations'** own.
+//! Three kinds of connection, each opened on first use and reopened after it has died:
+//! - a **pool** for transactions, and for rare single statements;
+//! - a **shared** one per gate and per reader, that is, per server thread: while one statement is under way, further
+//!   questions queue and then go out as one batch. A reader has a second one for its lists, which are pipelined;
+//! - one for the **migrations**.
 //!
-//! The database's URL may name several servers: each connection goes to the one that takes writes, and one on which a statement
-//! found that it no longer does is left.
+//! The database URL may name several servers. Each connection goes to the one that accepts writes; a connection is
+//! dropped once a statement finds that its server no longer does.
 //!
-//! Whatever processes compare is timed by `api_now()` in SQL. Whoever reads or begins a transaction waits for the
-//! database for [`ANSWER_WITHIN`] and no longer, and then gets [`kernel::StoreError::Unavailable`]; a statement of a
-//! transaction may take the time that the settings give it.
+//! All times that processes compare come from `api_now()` in SQL. A read, or the begin of a transaction, waits for the
+//! database for at most [`ANSWER_WITHIN`] and then fails with [`kernel::StoreError::Unavailable`]. A statement within a
+//! transaction has the timeout of the settings.
 
 mod accounts;
 mod backlog;
@@ -50,5 +50,5 @@ pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
 pub use schema_state::SchemaState;
 pub use sealed::{Resealed, SealedSample, SealedValues, WEBHOOK_SECRETS};
 
-/// The longest that a read, or the begin of a transaction, waits for the database, opening a connection included.
+/// The longest time that a read, or the begin of a transaction, waits for the database, including opening a connection.
 pub const ANSWER_WITHIN: std::time::Duration = std::time::Duration::from_millis(2500);

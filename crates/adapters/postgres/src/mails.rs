@@ -15,19 +15,19 @@ use crate::{
     unit_of_work::{Write, changing},
 };
 
-/// A time span as SQL takes it; one of more than 292 000 years counts as that.
+/// A time span in microseconds for SQL, saturating at about 292 000 years.
 pub(crate) fn microseconds(span: TimeDelta) -> i64 {
     span.num_microseconds().unwrap_or(i64::MAX)
 }
 
-/// What was leased and can be worked on. A row that cannot be read is logged: passed on as a failure, it would keep everything
-/// from being done that was leased together with it, and be leased again and again.
+/// The leased rows that can be read. An unreadable row is logged and skipped: returned as an error, it would block all
+/// rows leased with it, again and again.
 pub(crate) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
     let tell = |error: &StoreError| tracing::error!(error = %error, "a row of a queue is left out");
     rows.filter_map(|row| row.inspect_err(tell).ok()).collect()
 }
 
-/// A mail's next step as SQL takes it: a word, and the microseconds until the next attempt.
+/// A mail's next step for SQL: a word, and the microseconds until the next attempt.
 fn step_columns(next: MailStep) -> (&'static str, Option<i64>) {
     match next {
         MailStep::Sent => ("sent", None),
@@ -71,7 +71,7 @@ impl ShipmentRow {
     }
 }
 
-/// Mails to buyers. Each call is one statement with its own transaction.
+/// Mails to buyers. Each call is one autocommitted statement.
 pub(crate) struct ShipmentMails(pub(crate) Autocommit);
 
 #[async_trait]
@@ -101,7 +101,7 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
             " when 'dead' then clock.at end, due_at = clock.at + ", delay,
             " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
             " and fence = ", fence, "");
-        // No row: the lease was lost, or the buyer erased.
+        // No row: the lease was lost, or the buyer was erased.
         self.0.execute(settle).await?;
         Ok(())
     }
@@ -131,7 +131,7 @@ row! {
 }
 
 impl AccountRow {
-    /// Nothing where the mail was given up.
+    /// None if the mail was given up.
     fn leased(self, fence: Uuid, sealing: &Sealing) -> Result<Option<DueMail<AccountMail>>, StoreError> {
         let Some(url) = self.url else { return Ok(None) };
         let corrupt = |reason: String| StoreError::corrupt("account_mails", self.id, reason);
@@ -149,7 +149,7 @@ impl AccountRow {
     }
 }
 
-/// Mails about accounts. Each call is one statement with its own transaction.
+/// Mails about accounts. Each call is one autocommitted statement.
 pub(crate) struct AccountMails {
     pub(crate) statements: Autocommit,
     pub(crate) sealing: Sealing,
@@ -157,8 +157,8 @@ pub(crate) struct AccountMails {
 
 #[async_trait]
 impl MailQueue<AccountMail> for AccountMails {
-    /// The longest waiting first. Those whose link can no longer be used are given up: it has expired, was used, or another one
-    /// has taken its place, which ends at another instant.
+    /// The longest waiting first. Mails whose link is no longer valid are given up: it expired, was used, or was
+    /// replaced by another one, which has a different expiry.
     async fn lease_mails(
         &self,
         fence: Uuid,
@@ -184,7 +184,7 @@ impl MailQueue<AccountMail> for AccountMails {
         Ok(leased.into_iter().flatten().collect())
     }
 
-    /// A link that was sent, or never will be, is not kept.
+    /// The link is deleted once it was sent or given up.
     async fn settle_mail(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
         let (next, delay) = step_columns(next);
         let settle = sql!((): "update account_mails set fence = null, sent_at = case ", next,

@@ -1,4 +1,4 @@
-//! Bringing the schema up to date.
+//! Applies migrations.
 
 use std::{sync::mpsc, thread};
 
@@ -18,35 +18,35 @@ use crate::connection::{
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 
-/// Everybody who migrates this database takes this advisory lock first; the bytes of "sellerap".
+/// Every migration run takes this advisory lock first; the bytes of "sellerap".
 const LOCK: i64 = 0x7365_6c6c_6572_6170;
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A migration that is about to be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationStep {
-    /// Its folder's name, such as `0001_foundation`.
+    /// Its directory name, such as `0001_foundation`.
     pub name: String,
-    /// Its number among those that are missing, from 1.
+    /// Its number among the missing ones, from 1.
     pub number: usize,
-    /// How many are missing.
+    /// The number of missing migrations.
     pub of: usize,
 }
 
-/// What has been done.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationReport {
-    /// The migrations that were applied now, in order; empty where none was missing.
+    /// The migrations applied in this run, in order; empty if none was missing.
     pub applied: Vec<String>,
 }
 
-/// Why the schema was not brought up to date. What had been applied by then stays.
+/// Why the migrations were not all applied. Those applied before the failure stay.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// The URL is no good.
+    /// The URL is invalid.
     #[error("the database URL {0}")]
     Url(#[from] DatabaseUrlError),
-    /// The database cannot be reached, or the lock not be taken.
+    /// The database cannot be reached, or the lock cannot be taken.
     #[error("the database cannot be reached")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The role may not change the schema.
@@ -58,28 +58,27 @@ pub enum MigrateError {
     /// A migration failed and was rolled back.
     #[error("the migration {name} failed")]
     Failed {
-        /// Its folder's name.
+        /// Its directory name.
         name: String,
-        /// Why.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The machine has no thread left, or the like.
+    /// An internal failure, such as no thread being available.
     #[error("the migrations could not be run")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Applies the migrations that are missing, each in a transaction of its own, and blocks until they are. Waits while somebody
-/// else migrates, so that two at once are harmless. `progress` hears of each migration before it begins.
+/// Applies the missing migrations, each in its own transaction, and blocks until done. Waits while another process
+/// migrates, so that concurrent runs are safe. `progress` is called before each migration.
 ///
-/// Works on a runtime in a thread of its own, so it may be called from anywhere. The URL has to lead to the server itself or
-/// to a PgBouncer: the lock belongs to a transaction that is held open on a connection of its own, not to a session.
+/// Runs on its own thread and runtime, so it can be called from anywhere. The URL may lead to the server or to a
+/// PgBouncer: the lock belongs to a transaction held open on its own connection, not to a session.
 pub fn migrate(url: &str, progress: &mut dyn FnMut(MigrationStep)) -> Result<MigrationReport, MigrateError> {
     let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
     let (steps, heard) = mpsc::channel();
     thread::scope(|scope| {
         let worker = scope.spawn(move || {
-            // The harness blocks in place, which only this kind of runtime permits.
+            // The migration harness blocks in place, which only this kind of runtime permits.
             let runtime = runtime::Builder::new_multi_thread()
                 .worker_threads(1)
                 .enable_all()
@@ -111,7 +110,7 @@ async fn under_lock(
     let mut harness = AsyncMigrationHarness::new(connection);
     let report = apply(&mut harness, steps);
     drop(harness);
-    // The lock ends with the connection anyway.
+    // The lock ends with the connection in any case.
     drop(holder.connection().batch_execute("commit").await);
     report
 }
@@ -132,7 +131,7 @@ fn apply(
     };
     for (n, migration) in pending.iter().enumerate() {
         let name = migration.name().to_string();
-        // Whoever listened has gone: the migrations go on.
+        // If the receiver is gone, the migrations continue.
         let _ = steps.send(MigrationStep {
             name: name.clone(),
             number: n + 1,

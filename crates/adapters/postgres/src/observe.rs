@@ -1,7 +1,7 @@
-//! What is measured and traced of the database. Handles are looked up where connections are made, never at a statement.
+//! Metrics and traces of the database. Metric handles are created with connections, never per statement.
 //!
-//! Spans have a statement's name, and never its text or values. Only what is done for something that is traced itself has a
-//! span: what workers ask for over and over is of no use to a trace.
+//! Spans carry a statement's name, never its text or values. A span is made only within a traced operation: the
+//! workers' repeated polls are of no use in a trace.
 
 use std::panic::Location;
 
@@ -9,10 +9,10 @@ use metrics::Histogram;
 use tokio::time::Instant;
 use tracing::{Instrument, Level, Span, field::Empty};
 
-/// The target of everything that goes to traces and not to the log.
+/// The target of spans that go to traces and not to the log.
 const SPANS: &str = "spans";
 
-/// How long statements take, by what they are for.
+/// Statement durations, labelled by use.
 #[derive(Clone)]
 pub(crate) struct StatementTimes {
     statement: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct StatementTimes {
 }
 
 impl StatementTimes {
-    /// The times of statements for one use, which is a label of bounded choice.
+    /// Durations for one use, a label with few distinct values.
     pub(crate) fn of(statement: &'static str) -> Self {
         Self {
             statement,
@@ -28,12 +28,12 @@ impl StatementTimes {
         }
     }
 
-    /// Waits for a statement's answer in a span of its own, and records how long that took. One that is given up is not recorded.
+    /// Awaits a statement's response in a new span and records its duration. A dropped statement is not recorded.
     pub(crate) async fn take<T, E>(&self, answer: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         self.take_in(span(self.statement), answer).await
     }
 
-    /// As [`Self::take`], in a span that was made for it.
+    /// As [`Self::take`], in an existing span.
     pub(crate) async fn take_in<T, E>(
         &self,
         span: Span,
@@ -46,7 +46,7 @@ impl StatementTimes {
     }
 }
 
-/// How long a connection of the pool is waited for, the opening of a new one included.
+/// How long callers wait for a pooled connection, including opening a new one.
 #[derive(Clone)]
 pub(crate) struct PoolWaits(Histogram);
 
@@ -55,7 +55,7 @@ impl PoolWaits {
         Self(metrics::histogram!("database_pool_wait_seconds"))
     }
 
-    /// Waits for a connection, and records how long that took, in vain or not.
+    /// Waits for a connection and records how long that took, whether it succeeded or not.
     pub(crate) async fn take<F: Future>(&self, connection: F) -> F::Output {
         let begun = Instant::now();
         let connection = connection.await;
@@ -64,7 +64,7 @@ impl PoolWaits {
     }
 }
 
-/// How many questions go together as one statement.
+/// How many questions go out as one statement.
 pub(crate) struct BatchSizes(Histogram);
 
 impl BatchSizes {
@@ -78,7 +78,7 @@ impl BatchSizes {
     }
 }
 
-/// How long the parts of transactions take.
+/// Durations of the phases of transactions.
 #[derive(Clone)]
 pub(crate) struct TransactionTimes {
     pub(crate) begin: StatementTimes,
@@ -87,7 +87,7 @@ pub(crate) struct TransactionTimes {
 }
 
 impl TransactionTimes {
-    /// The name of all statements between the begin and the commit.
+    /// The name of the phase of all statements between begin and commit.
     pub(crate) const WITHIN: &str = "transaction";
 
     pub(crate) fn new() -> Self {
@@ -99,7 +99,7 @@ impl TransactionTimes {
     }
 }
 
-/// The span of a statement of this name in the metrics, below the current one.
+/// A span for the statement of this name in the metrics, as a child of the current one.
 pub(crate) fn span(statement: &'static str) -> Span {
     if !tracing::span_enabled!(target: SPANS, Level::INFO) || Span::current().is_disabled() {
         return Span::none();
@@ -118,18 +118,18 @@ pub(crate) fn span(statement: &'static str) -> Span {
     )
 }
 
-/// Notes how many questions, or writes, went together.
+/// Records the number of questions or writes in a batch.
 pub(crate) fn of_many(span: &Span, size: usize) {
     span.record("db.operation.batch.size", i64::try_from(size).unwrap_or(i64::MAX));
 }
 
-/// Notes which of the statements of a transaction it is: those have no names.
+/// Records the source location of a transaction's statement, since these have no names.
 pub(crate) fn asked_at(span: &Span, place: &'static Location<'static>) {
     span.record("code.file.path", place.file());
     span.record("code.line.number", i64::from(place.line()));
 }
 
-/// Waits for the answer in the span. A failure is marked without its text, which may hold values.
+/// Awaits the response in the span. A failure is marked without its text, which may contain values.
 pub(crate) async fn within<T, E>(span: Span, answer: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     let answer = answer.instrument(span.clone()).await;
     if answer.is_err() {

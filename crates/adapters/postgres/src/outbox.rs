@@ -1,5 +1,5 @@
-//! What a transaction announces: to the marketplace by the change feed, to subscribers by deliveries. Both are rows of the
-//! transaction itself, so that nobody hears of what did not happen and nothing that happened is kept back.
+//! The announcements of a transaction: to the marketplace by the change feed, to subscribers by deliveries. Both are
+//! rows of the same transaction, so that they are announced exactly if the change is committed.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use crate::{
     unit_of_work::{Write, expect_rows},
 };
 
-/// What is announced, by seller. The order of sellers is the order in which their delivery queues are locked.
+/// Announcements by seller. Delivery queues are locked in this order of sellers.
 #[derive(Default)]
 pub(crate) struct Outbox(BTreeMap<SellerId, News>);
 
@@ -49,7 +49,7 @@ impl Outbox {
         news.events.extend(event.map(|event| (event, at)));
     }
 
-    /// The statements that announce it. `woken` is set by those that wake a delivery queue.
+    /// The statements that write the announcements. Those that wake a delivery queue set `woken`.
     pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Box<dyn Write>> {
         let mut writes = Vec::<Box<dyn Write>>::new();
         for (seller, news) in self.0 {
@@ -68,7 +68,7 @@ impl Outbox {
     }
 }
 
-/// Items of one seller. Their ids rise in this order.
+/// Feed items of one seller; their ids rise in this order.
 struct FeedItems(Vec<ChangeItem>);
 
 #[async_trait]
@@ -91,23 +91,23 @@ impl Write for FeedItems {
     }
 }
 
-/// A seller's events, each with its instant.
+/// A seller's events, each with its time.
 struct FanOut {
     seller: SellerId,
     events: Vec<(Event, DateTime<Utc>)>,
-    /// Set where a delivery queue was woken.
+    /// Set if a delivery queue was woken.
     woken: Arc<AtomicBool>,
 }
 
 #[async_trait]
 impl Write for FanOut {
-    /// Queues the deliveries of the events, one for each subscription, and wakes the delivery queues that sleep.
+    /// Queues one delivery per event and subscription, and wakes sleeping delivery queues.
     ///
-    /// - A subscription hears of it while it is active and its application neither suspended nor gone.
-    /// - Its row is locked `for key share`: fan-outs do not wait for each other, but whoever puts a queue to sleep locks it `for
-    ///   update` and looks for work afterwards, and so finds this one or has not begun.
-    /// - A queue is woken by what its locked row says. What the statement saw before it had the lock may be old, and a queue
-    ///   judged by it could sleep on with work for ever.
+    /// - A subscription receives the event if it is active and its application is neither suspended nor deleted.
+    /// - Its row is locked `for key share`, so fan-outs do not wait for each other. A transaction that puts a queue to
+    ///   sleep locks the row `for update` and looks for work afterwards, so it finds this delivery or has not begun.
+    /// - Whether to wake a queue is decided by its locked row. The statement's snapshot may be older, and a queue
+    ///   judged by it could sleep forever with work in it.
     async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
         let Some(latest) = self.events.iter().map(|(_, at)| *at).max() else {
             return Ok(());
@@ -137,7 +137,7 @@ impl Write for FanOut {
              update subscriptions s set wake_at = ", latest,
             " from asleep w where s.seller_id = w.seller_id and s.id = w.id and not w.leased \
                and (w.wake_at is null or w.wake_at > ", latest, ")");
-        // The number of queues that were woken tells nothing of the deliveries: there may be none of either.
+        // The number of woken queues says nothing about the number of deliveries: both may be zero.
         let queues = insert.execute(&mut connection).await.map_err(store_error)?;
         self.woken.fetch_or(queues > 0, Ordering::Relaxed);
         Ok(())

@@ -1,4 +1,4 @@
-//! Parcels that are followed: a row begins with a shipment, carriers are asked about it, and it ends with the delivery.
+//! Tracked parcels: a row is created with the shipment, carriers are polled for it, and it is deleted on delivery.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -15,7 +15,7 @@ use crate::{
     unit_of_work::{Tx, Write, changing, changing_any},
 };
 
-/// The write by which a shipped parcel is followed from now on, or a delivered one no longer.
+/// The write that starts tracking a shipped parcel, or ends it for a delivered one.
 pub(crate) fn follow(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option<Box<dyn Write>> {
     let part = &change.after;
     let (seller, order) = (part.seller.uuid(), part.id.uuid());
@@ -63,16 +63,16 @@ impl ParcelRow {
     }
 }
 
-/// Each call is one statement with its own transaction.
+/// Each call is one autocommitted statement.
 pub(crate) struct ParcelQueue(pub(crate) Autocommit);
 
 #[async_trait]
 impl TrackingQueue for ParcelQueue {
-    /// Takes carrier after carrier in turn: the longest waiting of each, then the next of each. However much one of them leaves
-    /// undone, the others keep their share of every batch.
+    /// Takes parcels from the carriers in turn: the longest waiting of each, then the next of each. One carrier's
+    /// backlog does not reduce the others' share of a batch.
     ///
-    /// The order is found without locks, over more parcels than are asked for, so that it reaches past those that other workers
-    /// take at this moment; what is locked is looked at once more.
+    /// The order is computed without locks, over more parcels than the limit, so that it reaches past those that other
+    /// workers are leasing now. Locked rows are checked again.
     async fn lease_parcels(
         &self,
         fence: Uuid,

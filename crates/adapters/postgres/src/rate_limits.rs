@@ -1,4 +1,4 @@
-//! Counting calls and deeds in windows of a clock minute.
+//! Counts calls and actions in windows of one clock minute.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
 /// The length of a window.
 pub(crate) const WINDOW: TimeDelta = TimeDelta::minutes(1);
 
-/// What a statement says of a count: the subject's last place, the window's start, and the time.
+/// A count's row: the subject's last place, the window's start, and the time.
 type Counted = (i64, DateTime<Utc>, DateTime<Utc>);
 
 fn count((used, window_start, counted_at): Counted) -> Result<Count, StoreError> {
@@ -32,7 +32,7 @@ fn count((used, window_start, counted_at): Counted) -> Result<Count, StoreError>
     })
 }
 
-/// Counts one deed in the transaction that does it, which is as durable as it is.
+/// Counts one action in its own transaction, as durably as the action itself.
 pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
     let counted = sql!((i64, DateTime<Utc>, DateTime<Utc>):
         "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start from (select api_now() as at) present), \
@@ -60,10 +60,10 @@ impl RateCounter for Rates {
     }
 }
 
-/// Calls of any subjects in one statement.
+/// A batch of calls of any subjects.
 pub(crate) struct Calls;
 
-/// The row that a call is counted in, apart from its window.
+/// The key of a count's row, without its window.
 type Counter = (i16, Uuid);
 
 #[async_trait]
@@ -72,9 +72,9 @@ impl BatchQuery for Calls {
     type Question = (Limiter, Subject);
     type Answer = Count;
 
-    /// Counts the calls in one window. Each limiter and subject has one row in it, and the rows are locked in order: two batches
-    /// with the same subjects in different orders would wait for each other in a circle. The commit does not wait for the disk:
-    /// a crash of the server may lose the counts of its last moment, and nothing else rests on them.
+    /// Counts the calls in one window. Each limiter and subject has one row in it, and rows are locked in order;
+    /// otherwise two batches with the same subjects could deadlock. The commit is asynchronous: a server crash may lose
+    /// the latest counts, which nothing else depends on.
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
@@ -103,7 +103,7 @@ impl BatchQuery for Calls {
         let rows = rows
             .get_results::<(i16, Uuid, i64, DateTime<Utc>, DateTime<Utc>)>(&mut connection)
             .await?;
-        // From here on it is each counter's last place before the batch, and after each call the call's own.
+        // From here on: each counter's last place before the batch, and after each call the call's own place.
         let mut places: BTreeMap<Counter, Counted> = rows
             .into_iter()
             .map(|(kind, subject, used, start, at)| {
@@ -115,7 +115,7 @@ impl BatchQuery for Calls {
     }
 }
 
-/// The calls of a counter take their places in the order in which they came.
+/// The calls of a counter get their places in the order of arrival.
 fn next_place(places: &mut BTreeMap<Counter, Counted>, call: &Counter) -> Result<Count, StoreError> {
     let counted = places
         .get_mut(call)

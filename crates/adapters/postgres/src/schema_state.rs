@@ -1,4 +1,4 @@
-//! How the database's schema stands to this program.
+//! Whether this program can work with the database's schema.
 
 use kernel::StoreError;
 
@@ -8,42 +8,39 @@ use crate::{
     sql::sql,
 };
 
-/// How the database's schema stands to this program.
+/// Whether this program can work with the database's schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaState {
     /// This program can work with it.
     Ready,
-    /// It cannot be asked: a pooler between forgets prepared statements.
+    /// Cannot be determined: a pooler in between loses prepared statements.
     StatementsForgotten,
-    /// It cannot be worked on: the server takes no writes, as a standby does.
+    /// Not usable: the server is read-only, as a standby is.
     ReadOnly,
-    /// It cannot hold every text: its encoding is not UTF8.
+    /// Not usable: its encoding is not UTF8.
     NotUnicode {
-        /// Its encoding.
         encoding: String,
     },
-    /// The server's messages are not in English, by which some failures are told apart.
+    /// The server's messages are not in English, and some errors are recognised by them.
     NotEnglish {
         /// `lc_messages`.
         locale: String,
     },
-    /// The role may not read it.
+    /// The role may not read the schema.
     Forbidden,
-    /// There is none.
+    /// The database has no schema.
     Missing,
-    /// Migrations that this program brings have not been applied.
+    /// Migrations of this program have not been applied.
     Behind {
-        /// How many.
         pending: usize,
     },
-    /// It has moved on so far that this program must not work with it.
+    /// The schema requires a newer program.
     NeedsNewerBinary {
-        /// The oldest version of the program that can.
+        /// The oldest program version that can work with it.
         oldest: String,
     },
 }
 
-/// Reads the state.
 pub(crate) async fn read(statements: &Autocommit) -> Result<SchemaState, StoreError> {
     let facts = sql!((bool, String, String, bool):
         "select not current_setting('transaction_read_only')::boolean, \
@@ -77,8 +74,8 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<SchemaState, StoreEr
     Ok(judge(&embedded, &applied, env!("CARGO_PKG_VERSION")))
 }
 
-/// Judges by the migrations that this program brings, those that were applied with the oldest program each can bear, and this
-/// program's own version.
+/// Judges by the program's migrations, the applied ones with the oldest program version that each supports, and this
+/// program's version.
 fn judge(embedded: &[String], applied: &[(String, Option<String>)], own: &str) -> SchemaState {
     let oldest = applied
         .iter()
@@ -100,13 +97,13 @@ fn judge(embedded: &[String], applied: &[(String, Option<String>)], own: &str) -
     }
 }
 
-/// Whether a locale's messages are in English. An empty one is that of the server's environment, which nobody can know from here.
+/// Whether a locale's messages are in English. An empty locale means that of the server's environment, which is unknown here.
 fn is_english(locale: &str) -> bool {
     let language = locale.split(['.', '_', '@', '-']).next().unwrap_or_default();
     ["", "c", "posix", "en", "english"].contains(&language.to_ascii_lowercase().as_str())
 }
 
-/// The three numbers of a version; what is no number counts as the highest, so that doubt keeps an old program out.
+/// The three numbers of a version. A part that is not a number counts as the highest, so that an old program is rejected in doubt.
 fn version(text: &str) -> Vec<u64> {
     text.split('.')
         .map(|number| number.parse().unwrap_or(u64::MAX))

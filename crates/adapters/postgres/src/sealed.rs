@@ -1,5 +1,5 @@
-//! Which keys seal what is stored, and sealing the secrets of webhooks again under another key. They alone outlive a key: what else
-//! is sealed ends by itself within days.
+//! Which keys seal the stored values, and resealing webhook secrets under another key. Only these secrets outlive a
+//! key: all other sealed values expire within days.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,19 +18,19 @@ use crate::{
     webhooks::secret_binding,
 };
 
-/// The column of secrets that webhooks are signed with.
+/// The column of webhook signing secrets.
 pub const WEBHOOK_SECRETS: &str = "subscriptions.secret";
-/// Every column of sealed values, with what its values are for.
+/// Every column of sealed values, with its purpose.
 const COLUMNS: [(&str, Purpose); 4] = [
     (WEBHOOK_SECRETS, Purpose::WebhookSecret),
     ("idempotency.body", Purpose::RememberedBody),
     ("account_mails.url", Purpose::MailedLink),
     ("flashes.sealed", Purpose::Flash),
 ];
-/// Secrets that are read at a time.
+/// Secrets read per page.
 const PAGE: i64 = 200;
 
-/// The id of the key that sealed a value: the first byte is its length.
+/// The id of the key that sealed a value; the first byte is the id's length.
 macro_rules! key_of {
     ($column:literal) => {
         concat!(
@@ -62,7 +62,7 @@ macro_rules! counted {
     };
 }
 
-/// Three values of each key, among the first 500 rows of a column that come to hand, with what they are bound to.
+/// Three values of each key, among the first 500 rows returned for a column, with their bindings.
 macro_rules! sampled {
     ($table:literal, $column:literal, $binding:literal) => {
         concat!(
@@ -90,26 +90,26 @@ row! {
     struct SecretRow {
         seller_id: Uuid,
         id: Uuid,
-        /// The id of the key that sealed it.
+        /// The id of the sealing key.
         key: String,
         secret: Vec<u8>,
     }
 }
 
-/// What became of the secrets of webhooks.
+/// Result of resealing webhook secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resealed {
-    /// Those that the right key had sealed before.
+    /// Already sealed with the current key.
     pub current: u64,
-    /// Those that were sealed again, or would have been.
+    /// Resealed, or in a dry run would have been.
     pub resealed: u64,
-    /// Those that somebody else held locked.
+    /// Locked by another transaction.
     pub busy: u64,
-    /// Those that do not open, by the id of the key that they name.
+    /// Could not be opened, by the id of the key that they name.
     pub unopened: BTreeMap<String, u64>,
 }
 
-/// What became of the values of one key in a sample.
+/// Result of opening one key's values in a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SealedSample {
     pub opened: u64,
@@ -124,7 +124,7 @@ pub struct SealedValues {
 }
 
 impl SealedValues {
-    /// How many values each key seals: by its id, and then by column, each of which is there. Takes as long as it takes.
+    /// The number of values that each key seals: by key id, and then by column, all columns included. Has no timeout.
     pub async fn keys(&self) -> Result<BTreeMap<String, BTreeMap<&'static str, u64>>, StoreError> {
         let link = self.connector.open().await?;
         let counted = sql!((String, String, i64): concat!(counted!("subscriptions", "secret"), " union all ",
@@ -145,15 +145,14 @@ impl SealedValues {
         Ok(keys)
     }
 
-    /// The columns of sealed values.
     pub fn columns() -> impl Iterator<Item = &'static str> {
         COLUMNS.iter().map(|(column, _)| *column)
     }
 
-    /// Opens a few values of each key that seals some, and tells by the keys' ids what became of them. Cheap; what seals
-    /// little may be missed.
+    /// Opens a few values of each key and reports the results by key id. Cheap; a key that seals few values may be
+    /// missed.
     pub async fn sample(&self) -> Result<BTreeMap<String, SealedSample>, StoreError> {
-        // The bindings are those of `sealing`, `webhooks` and, among the use cases, `shown_once`.
+        // These bindings are built in `sealing`, `webhooks` and the use case `shown_once`.
         let sampled = sql!((String, String, Vec<u8>, Vec<u8>): concat!(
             sampled!("subscriptions", "secret", "uuid_send(seller_id) || uuid_send(id)"), " union all ",
             sampled!("idempotency", "body", "int8send(16) || uuid_send(seller_id) || int8send(octet_length(key)) \
@@ -174,11 +173,11 @@ impl SealedValues {
         Ok(found)
     }
 
-    /// Seals the secrets of webhooks again, but for those that the key named `current` has sealed: the one that the sealer seals
-    /// with. With `dry`, they are opened and nothing is written.
+    /// Reseals webhook secrets, except those sealed with the key `current`, which is the one that the sealer seals
+    /// with. A `dry` run opens them and writes nothing.
     ///
-    /// A secret is replaced only where it is still the same, one row a statement, so that this may run beside processes that
-    /// lock many of them. Nothing is noted of how far it has come: run again, it passes over what is done.
+    /// A secret is replaced only if it is unchanged, one row per statement, so that this can run beside processes that
+    /// lock many of these rows. It stores no progress: a repeated run skips what is done.
     pub async fn reseal(&self, current: &str, dry: bool) -> Result<Resealed, StoreError> {
         let sealer = self.sealing.sealer()?;
         let link = self.connector.open().await?;
@@ -214,7 +213,7 @@ impl SealedValues {
     }
 }
 
-/// False where somebody holds the row locked, or has changed or removed it.
+/// False if the row is locked by another transaction, changed or removed.
 async fn replace(link: &Link, row: &SecretRow, sealed: Vec<u8>) -> Result<bool, StoreError> {
     let replace = sql!((): "update subscriptions set secret = ", sealed,
         " from (select set_config('lock_timeout', '2s', true) as patience) bound where patience <> '' and seller_id = ",

@@ -1,11 +1,11 @@
-//! Sealing what is remembered, and links that wait in mails.
+//! Sealing of stored idempotent responses, and of links in queued mails.
 
 use std::{fmt, sync::Arc};
 
 use kernel::{Claim, Purpose, Sealer, StoreError};
 use uuid::Uuid;
 
-/// The sealer, where the program has one: commands that never remember anything do without keys.
+/// The sealer, if the program has keys: commands that store nothing sealed run without keys.
 #[derive(Clone, Default)]
 pub(crate) struct Sealing(Option<Arc<dyn Sealer>>);
 
@@ -20,13 +20,13 @@ impl Sealing {
         Self(Some(sealer))
     }
 
-    /// Seals the body that answers a claim.
+    /// Seals a claim's response body.
     pub(crate) fn seal(&self, claim: &Claim, body: &[u8]) -> Result<Vec<u8>, StoreError> {
         let binding = binding(claim, claim.fence);
         Ok(self.sealer()?.seal(Purpose::RememberedBody, &binding, body))
     }
 
-    /// Opens the body that was remembered under the fence of an earlier claim of the same request.
+    /// Opens the response body stored under the fence of an earlier claim of the same request.
     pub(crate) fn open(&self, claim: &Claim, fence: Uuid, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
         let binding = binding(claim, fence);
         let opened = self.sealer()?.open(Purpose::RememberedBody, &binding, sealed);
@@ -49,14 +49,14 @@ impl Sealing {
         String::from_utf8(url).map_err(|cause| StoreError::corrupt("account_mails", mail, cause))
     }
 
-    /// The sealer, which fails to be there only where the program was given no keys.
+    /// The sealer; an error if the program was started without keys.
     pub(crate) fn sealer(&self) -> Result<&Arc<dyn Sealer>, StoreError> {
         let missing = || StoreError::unexpected("this program was given no keys to seal with");
         self.0.as_ref().ok_or_else(missing)
     }
 }
 
-/// The row that a body belongs to, each part after its length: put into another row, it does not open.
+/// Binds a body to its row, each part prefixed with its length: moved into another row, it does not open.
 fn binding(claim: &Claim, fence: Uuid) -> Vec<u8> {
     let (space, key) = (claim.space.uuid(), claim.key.as_str().as_bytes());
     let parts = [

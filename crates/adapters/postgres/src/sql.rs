@@ -1,7 +1,7 @@
-//! Hand-written SQL: its text, its values and the type of its rows. Each statement is prepared once per connection.
+//! Hand-written SQL: text, values and row type of a statement. Each statement is prepared once per connection.
 //!
-//! Diesel keeps prepared what its query builder makes, but not the text that is given to `sql_query`. A statement with a query id
-//! of its own is kept like the former.
+//! Diesel caches the prepared statements of its query builder, but not those of `sql_query`. A statement with a query
+//! id of its own is cached like the former.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use diesel::{
 };
 use uuid::Uuid;
 
-/// Makes a statement of pieces of text with values between them, and the type of its rows in front:
+/// Builds a statement from text with interleaved values, with its row type in front:
 /// `sql!((Uuid, i64): "select id, seen from t where owner = ", owner, " and seen > ", seen, "")`.
 macro_rules! sql {
     (@list) => { () };
@@ -27,7 +27,7 @@ macro_rules! sql {
 }
 pub(crate) use sql;
 
-/// Declares a row: a struct whose fields are the columns, in their order.
+/// Declares a row: a struct whose fields are the columns in order.
 macro_rules! row {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $type:ty,)*
@@ -124,12 +124,12 @@ where
     }
 }
 
-/// One value of each item, as an array for a statement.
+/// Collects one value per item into an array parameter.
 pub(crate) fn column<'a, A, T>(items: &'a [A], value: impl Fn(&'a A) -> T) -> Vec<T> {
     items.iter().map(value).collect()
 }
 
-/// A statement: `Id` tells it from all others, `Row` is what it returns.
+/// A statement: `Id` identifies it, `Row` is its row type.
 pub(crate) struct Sql<Id, Row, Values> {
     text: &'static [&'static str],
     values: Values,

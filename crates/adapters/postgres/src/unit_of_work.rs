@@ -1,8 +1,8 @@
-//! Transactions: how they begin, what they send, and how they end.
+//! Transactions: how they begin, which statements they send, and how they end.
 //!
-//! A round trip costs more than a small statement, so what a transaction writes and does not read back is sent with its next
-//! read or at its end, pipelined. The outbox goes last: delivery queues are locked after everything else, in one order by all
-//! transactions, and for the shortest time.
+//! A round trip costs more than a small statement. So writes whose result is not needed are queued and sent, pipelined,
+//! with the next read or at the end. The outbox goes last: delivery queues are locked after everything else, in the
+//! same order by all transactions, and for the shortest time.
 
 use std::{
     panic::Location,
@@ -41,13 +41,13 @@ use crate::{
     sql::{Returns, sql},
 };
 
-/// No transaction lasts longer.
+/// Maximum duration of a transaction.
 pub(crate) const TRANSACTION_MAX: Duration = Duration::from_secs(10);
-/// A transaction waits this long for a row: longer than any other one usually holds it.
+/// How long a transaction waits for a row lock: longer than another one usually holds it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time for a statement's answer on the wire, on top of the time that the server gives the statement.
+/// Time for a statement's response on the network, in addition to the server's statement timeout.
 const ON_THE_WAY: Duration = Duration::from_millis(500);
-/// A rollback that takes longer is left to the end of the connection.
+/// Timeout of a rollback; after it, the connection is closed, which rolls back.
 const ROLLBACK_MAX: Duration = Duration::from_secs(2);
 
 /// Opens transactions over the pool.
@@ -67,14 +67,14 @@ impl UnitOfWork for Units {
 }
 
 impl Units {
-    /// The wait for a connection and the begin are bounded together.
+    /// One time limit covers the wait for a connection and BEGIN.
     pub(crate) async fn open_transaction(&self) -> Result<Tx, StoreError> {
         let ends = Instant::now() + ANSWER_WITHIN;
         let left = || ends.saturating_duration_since(Instant::now());
         let taken = async { self.waits.take(self.pool.get()).await.map_err(pool_error) };
         let leased = Leased::new(within(left(), taken).await?);
         let begun = self.times.begin.take(self.open(leased.connection()));
-        // After a failure the transaction may have begun or not: the connection is closed.
+        // After a failure it is unknown whether the transaction has begun, so the connection is closed.
         let now = within(left(), begun).await?;
         Ok(Tx {
             leased: Some(leased),
@@ -90,8 +90,8 @@ impl Units {
         })
     }
 
-    /// BEGIN is sent together with the statement that reads the clock and bounds the transaction, in one round trip. The bounds
-    /// hold for this transaction alone: a session's would stay on a connection that PgBouncer then gives to somebody else.
+    /// Sends BEGIN together with the statement that reads the clock and sets the timeouts, in one round trip. The timeouts apply to this
+    /// transaction alone: session settings would stay on a connection that PgBouncer then gives to another client.
     async fn open(&self, connection: &AsyncPgConnection) -> Result<DateTime<Utc>, StoreError> {
         let (mut first, mut second) = (connection, connection);
         let opening = sql!((DateTime<Utc>, String, String, String):
@@ -112,8 +112,8 @@ fn milliseconds(time: Duration) -> String {
     time.as_millis().to_string()
 }
 
-/// A connection of the pool that may be in a transaction. Unless it is given back, it is closed: the pool never
-/// sees it again, and the server rolls back.
+/// A pooled connection that may be in a transaction. Unless it is given back, it is closed: it does not return to the
+/// pool, and the server rolls back.
 pub(crate) struct Leased(Option<Object<AsyncPgConnection>>);
 
 impl Leased {
@@ -151,23 +151,23 @@ impl Drop for Leased {
     }
 }
 
-/// What writing needs beside the database.
+/// What writing needs apart from the database.
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     pub(crate) sealing: Sealing,
     pub(crate) schedule: PollSchedule,
-    /// Notified of each commit that has woken a delivery queue.
+    /// Notified after each commit that has woken a delivery queue.
     pub(crate) queued: Arc<Notify>,
 }
 
-/// A statement that waits for the next read or for the end of the transaction.
+/// A statement that waits for the next read or the end of the transaction.
 #[async_trait]
 pub(crate) trait Write: Send + Sync {
-    /// Sends the statement and checks what it did.
+    /// Sends the statement and checks its effect.
     async fn send(&self, connection: &AsyncPgConnection) -> Result<(), StoreError>;
 }
 
-/// A statement with the number of rows of a table that it has to change, if that is known.
+/// A statement and the number of rows of a table that it must change, if known.
 struct Queued<S> {
     statement: S,
     changes: Option<(&'static str, usize)>,
@@ -188,7 +188,7 @@ where
     }
 }
 
-/// A write that has to change this many rows of the table.
+/// A write that must change this many rows of the table.
 pub(crate) fn changing<S>(table: &'static str, rows: usize, statement: S) -> Box<dyn Write>
 where
     S: Send + Sync + 'static,
@@ -208,7 +208,7 @@ where
     Box::new(Queued { statement, changes })
 }
 
-/// Refuses a statement that changed another number of rows than it had to.
+/// Fails if a statement changed a different number of rows than expected.
 pub(crate) fn expect_rows(table: &str, changed: usize, expected: usize) -> Result<(), StoreError> {
     if changed == expected {
         return Ok(());
@@ -218,18 +218,18 @@ pub(crate) fn expect_rows(table: &str, changed: usize, expected: usize) -> Resul
     )))
 }
 
-/// A transaction: every port that changes something is implemented over it.
+/// A transaction; implements every port that changes state.
 pub(crate) struct Tx {
-    /// Nothing once the transaction has ended.
+    /// None once the transaction has ended.
     leased: Option<Leased>,
     now: DateTime<Utc>,
     ends: Instant,
     statement_max: Duration,
-    /// Statements that were begun and did not succeed, or have not yet.
+    /// Statements that have failed, were dropped, or are still running.
     unsettled: AtomicUsize,
     writes: Mutex<Vec<Box<dyn Write>>>,
     outbox: Mutex<Outbox>,
-    /// Whether anything that was sent has woken a delivery queue.
+    /// Whether a sent statement has woken a delivery queue.
     woken: Arc<AtomicBool>,
     tools: Tools,
     times: TransactionTimes,
@@ -260,7 +260,7 @@ impl Tx {
         Box::pin(self.run(async move { statement.get_results(&mut self.connection()).await }))
     }
 
-    /// The row of a statement that has one or none.
+    /// The row of a statement that returns at most one.
     #[track_caller]
     pub(crate) fn row<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Option<S::Row>, StoreError>>
     where
@@ -279,8 +279,8 @@ impl Tx {
         Box::pin(self.run(async move { statement.execute(&mut self.connection()).await }))
     }
 
-    /// Sends the writes that wait, and a statement behind them. Every statement goes through here or through
-    /// [`Self::finish_with`], so that a transaction in which one failed or was given up is never taken for committed.
+    /// Sends the queued writes and then a statement. Every statement goes through here or through
+    /// [`Self::finish_with`], so that a transaction with a failed or dropped statement is never considered committed.
     #[track_caller]
     pub(crate) fn run<T: Send>(
         &self,
@@ -301,22 +301,22 @@ impl Tx {
         }
     }
 
-    /// Lets a statement wait for the next read, or for the end.
+    /// Queues a statement until the next read or the end.
     pub(crate) fn write_later(&self, write: Box<dyn Write>) {
         lock(&self.writes).push(write);
     }
 
-    /// What is announced at the end.
+    /// The announcements written at the end.
     pub(crate) fn outbox(&self) -> MutexGuard<'_, Outbox> {
         lock(&self.outbox)
     }
 
-    /// Notes that a delivery queue was woken: workers of this process hear of it with the commit.
+    /// Records that a delivery queue was woken: this process's workers are notified after the commit.
     pub(crate) fn wakes_queue(&self) {
         self.woken.store(true, Ordering::Relaxed);
     }
 
-    /// Sends all that is still waiting, and `last` behind it.
+    /// Sends all queued writes, and then `last`.
     pub(crate) async fn finish_with(&self, last: Option<Box<dyn Write>>) -> Result<(), StoreError> {
         let mut writes = std::mem::take(&mut *lock(&self.writes));
         writes.extend(std::mem::take(&mut *self.outbox()).into_writes(&self.woken));
@@ -349,7 +349,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends writes one after another without waiting in between. The first failure is the cause of those after it.
+/// Sends writes pipelined. The first failure is the cause of the later ones.
 async fn send_all(writes: &[Box<dyn Write>], connection: &AsyncPgConnection) -> Result<(), StoreError> {
     let answers = join_all(writes.iter().map(|write| write.send(connection))).await;
     answers.into_iter().collect()
@@ -375,8 +375,8 @@ impl Transaction for Tx {
             return undone("the transaction had ended");
         };
         let mut connection = leased.connection();
-        // In a transaction that has failed, COMMIT is answered with the tag ROLLBACK, which does not reach us. There the
-        // statement before it fails, so that COMMIT is not carried out and the failure is seen.
+        // In a failed transaction the server answers COMMIT with the tag ROLLBACK, which Diesel does not report. In
+        // that case the statement sent before COMMIT fails, so COMMIT is not executed and the failure is detected.
         let limit = self.statement_max;
         let committed = self
             .times
