@@ -1,4 +1,4 @@
-//! Accounts and what hangs on them, within a transaction; sellers and operators' tokens outside of one.
+//! Accounts and their data, within a transaction; sellers and operator tokens outside of one.
 
 pub(crate) mod audit;
 pub(crate) mod panel;
@@ -98,7 +98,7 @@ impl From<OperatorRow> for OperatorTokenRow {
     }
 }
 
-/// Each call is one statement with its own transaction.
+/// Each call is one autocommitted statement.
 pub(crate) struct StoredOperatorTokens(pub(crate) Autocommit);
 
 #[async_trait]
@@ -156,7 +156,7 @@ impl AccountStore for Tx {
 
     async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError> {
         let spared = but.as_ref().map_or(&[][..], |but| but.bytes().as_slice());
-        // Links first: whoever is using one is waited for here, so that the session that it opened is seen below.
+        // Links first: this waits for a transaction that is using one, so that the session it opened is visible below.
         self.execute(sql!((): "delete from links where seller_id = ", seller.uuid(), ""))
             .await?;
         let end =
@@ -181,7 +181,7 @@ impl AccountStore for Tx {
         expect_rows("sellers", self.execute(set).await?, 1)
     }
 
-    /// It takes the place of the link of its kind and account before it.
+    /// Replaces the previous link of the same kind and account.
     async fn add_link(&self, link: Link) -> Result<(), StoreError> {
         let add = sql!(():
             "insert into links (hash, seller_id, kind, expires_at) values (", link.hash.bytes().as_slice(), ", ",
@@ -190,7 +190,7 @@ impl AccountStore for Tx {
         expect_rows("links", self.execute(add).await?, 1)
     }
 
-    /// The account is locked first. Of two uses at once one finds the link.
+    /// Locks the account first. Of two concurrent uses, only one finds the link.
     async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError> {
         let used = sql!(SellerRow:
             "with given as materialized (select ", hash.bytes().as_slice(), "::bytea as hash, ", kind.as_str(),
@@ -208,7 +208,7 @@ impl AccountStore for Tx {
         Ok(())
     }
 
-    /// False where the form was sent before. Whoever sends it at the same moment waits for the first one's end.
+    /// False if the form was sent before. A concurrent request with the same form waits for the first one's end.
     async fn keep_flash(
         &self,
         session: SecretHash,
@@ -221,7 +221,7 @@ impl AccountStore for Tx {
         Ok(self.execute(keep).await? == 1)
     }
 
-    /// The row stays, to tell that the form was sent.
+    /// The row stays, as a record that the form was sent.
     async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError> {
         self.row(sql!(Vec<u8>:
             "with kept as materialized (select session_hash, form, sealed from flashes where session_hash = ",
@@ -264,7 +264,7 @@ impl AccountStore for Tx {
     }
 
     async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError> {
-        // The family is what the gate looks at. That it is the seller's own stands in its row too.
+        // The gate checks the family. Its row also shows that it belongs to this seller.
         let revoke = sql!((): "update families set revoked_at = api_now() where id = ", family.uuid(),
             " and seller_id = ", seller.uuid(), " and kind = ", FamilyKind::Personal.as_str(), " and revoked_at is null");
         Ok(self.execute(revoke).await? == 1)

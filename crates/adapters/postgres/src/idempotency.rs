@@ -20,12 +20,11 @@ use crate::{
     unit_of_work::{TRANSACTION_MAX, Tx, Write},
 };
 
-/// How long a claim waits for a row that is locked: only the end of a transaction locks it, which takes no longer unless
-/// something is wrong.
+/// How long a claim waits for a locked row: only the end of a transaction locks it, which normally takes less.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// How long the true outcome of a transaction is looked for: longer than the server bears with one whose client has gone.
+/// How long the outcome of a transaction is looked up: longer than the server keeps a transaction whose client has gone.
 const OUTCOME_WITHIN: Duration = TRANSACTION_MAX.saturating_add(Duration::from_secs(5));
-/// Pause before the database is tried again while an outcome is looked for.
+/// Delay between attempts to reach the database during that look-up.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
 row! {
@@ -50,7 +49,7 @@ impl ClaimRow {
             .map_or(Claimed::InProgress, Claimed::Completed))
     }
 
-    /// The answer, once there is one.
+    /// The stored response, if there is one.
     fn remembered(self, claim: &Claim, sealing: &Sealing) -> Result<Option<Remembered>, StoreError> {
         let (Some(status), Some(body)) = (self.status, self.body) else {
             return Ok(None);
@@ -63,7 +62,7 @@ impl ClaimRow {
     }
 }
 
-/// Each call is one statement with its own transaction.
+/// Each call is one autocommitted statement.
 pub(crate) struct StoredClaims {
     pub(crate) statements: Autocommit,
     pub(crate) connector: Arc<Connector>,
@@ -72,11 +71,11 @@ pub(crate) struct StoredClaims {
 
 #[async_trait]
 impl IdempotencyClaims for StoredClaims {
-    /// Claims a key that nobody has, or whose lease or time of remembering has run out; tells whose it is otherwise.
+    /// Claims a key that is free, or whose lease or retention has expired; otherwise returns its state.
     ///
-    /// Its commit does not wait for the disk: a crash of the server may lose the claim, and with it the right to complete it, so
-    /// that nothing happens twice. Both settings hold for this statement alone. They stand in a table expression that has to be
-    /// read, since PostgreSQL does not carry out one that nobody reads.
+    /// The commit is asynchronous: a server crash may lose the claim, and with it the right to complete it, so nothing
+    /// happens twice. Both settings apply to this statement alone. They are in a table expression that is read, since
+    /// PostgreSQL does not execute one that is never read.
     async fn claim(&self, claim: &Claim, lease: Duration) -> Result<Claimed, StoreError> {
         let take = sql!((ClaimRow, bool):
             "insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at) select ",
@@ -96,7 +95,7 @@ impl IdempotencyClaims for StoredClaims {
             .statements
             .ask(|lent| async move {
                 match take.get_result::<(ClaimRow, bool)>(&mut lent.connection()).await {
-                    // Somebody is about to complete it.
+                    // Another transaction is about to complete it.
                     Err(error) if is_lock_timeout(&error) => Ok(None),
                     row => row.map(Some),
                 }
@@ -105,7 +104,7 @@ impl IdempotencyClaims for StoredClaims {
         let Some((row, was_there)) = taken else {
             return Ok(Claimed::InProgress);
         };
-        // Only a row that was there before was locked, which is what `xmax` tells: a claim or an answer had run out.
+        // Only an existing row was locked, which `xmax` shows: a claim or a stored response had expired.
         if was_there && row.fence == claim.fence {
             metrics::counter!("idempotency_takeovers_total").increment(1);
         }
@@ -117,7 +116,7 @@ impl IdempotencyClaims for StoredClaims {
             "delete from idempotency t using (select set_config('synchronous_commit', 'off', true) as mode) quick \
              where t.seller_id = ", claim.space.uuid(), " and t.key = ", claim.key.as_str(), " and t.fence = ",
             claim.fence, " and t.status is null");
-        // No row: it is completed, or somebody else's.
+        // No row: the claim is completed, or belongs to another request.
         Autocommit::execute(&self.statements, release).await?;
         Ok(())
     }
@@ -132,7 +131,7 @@ impl IdempotencyClaims for StoredClaims {
                 }
                 Err(error) => return Err(error),
                 Ok(Some(row)) if row.fence == claim.fence => return row.remembered(claim, &self.sealing),
-                // Somebody could take the key only after our transaction had ended without completing it.
+                // The key can only be taken over after our transaction ended without completing it.
                 Ok(_) => return Ok(None),
             }
         }
@@ -140,8 +139,8 @@ impl IdempotencyClaims for StoredClaims {
 }
 
 impl StoredClaims {
-    /// Waits for whoever has the row locked, and reads what stands there then. Over a connection of its own: one of the pool may
-    /// be as dead as the one that was lost.
+    /// Waits for the transaction that holds the row's lock, and then reads the row. Uses a new connection: a pooled one
+    /// may be as dead as the lost one.
     async fn read_settled(&self, claim: &Claim) -> Result<Option<ClaimRow>, StoreError> {
         let settled = sql!(ClaimRow:
             "select fence, fingerprint, status, body from idempotency where seller_id = ", claim.space.uuid(),
@@ -152,7 +151,7 @@ impl StoredClaims {
     }
 }
 
-/// Completes a claim, as the last statement of the effect's transaction.
+/// Completes a claim, as the last statement of the request's transaction.
 pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &Remembered) -> Result<(), StoreError> {
     let completion = Completion {
         status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
@@ -162,7 +161,7 @@ pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &Remembered) -> Res
     tx.finish_with(Some(Box::new(completion))).await
 }
 
-/// The last statement of a transaction. Locked any earlier, the row would make a repeated request wait for its answer.
+/// The last statement of a transaction. If the row were locked earlier, a repeated request would wait for it.
 struct Completion {
     claim: Claim,
     status: i16,

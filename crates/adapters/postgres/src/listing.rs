@@ -1,18 +1,18 @@
 //! Pages of a seller's list, newest first.
 //!
-//! Each combination of filters is a statement of its own, so that each has a plan of its own: an index scan that starts at the
-//! page's first row and stops at its last.
+//! Each combination of filters is a statement of its own with its own plan: an index scan that starts at the page's
+//! first row and stops at its last.
 //!
 //! # `updated_after`
 //!
-//! A list is sorted by creation and filtered by `updated_at`, which no one index serves. Nothing is updated before it is created,
-//! so the list has two parts, one after the other:
-//! 1. what was *created* after the instant: all of it matches, and the list's own index yields it without a miss;
-//! 2. older things that have *changed* since. While at most [`FEW`] things of the seller were updated after the instant, they
-//!    are found in the index by `updated_at` and sorted: a page costs at most [`FEW`] index entries, whatever its depth and the
-//!    number of things. That is the client that polls for changes. Where there are more, the list's own index is walked and
-//!    what has not changed is passed over: about `size × older ÷ changed` rows a page where changes are spread evenly; at
-//!    worst, where all that has changed lies at the far end, one pass over the seller's older things.
+//! A list is sorted by creation and filtered by `updated_at`, which no single index serves. Nothing is updated before
+//! it is created, so the list has two consecutive parts:
+//! 1. rows *created* after the instant: all of them match, and the list's own index yields them without a miss;
+//! 2. older rows *updated* since. While at most [`FEW`] rows of the seller were updated after the instant, they are
+//! found by the index on `updated_at` and sorted. A page then costs at most [`FEW`] index entries, whatever its depth
+//! and the number of rows; clients that poll for changes are in this case. With more updates, the list's own index is
+//! walked and unchanged rows are skipped: about `size × older ÷ changed` rows a page if changes are spread evenly; at
+//! worst, if all changed rows are at the far end, one pass over the seller's older rows.
 
 use std::marker::PhantomData;
 
@@ -32,43 +32,42 @@ use crate::{
     sql::{Returns, Value},
 };
 
-/// Up to so many updated things are sorted.
+/// At most this many updated rows are sorted.
 const FEW: i64 = 5_000;
 const FEW_AND_ONE: i64 = FEW + 1;
-/// The largest page and the row that tells whether more follow.
+/// The largest page plus the row that shows whether more follow.
 const MOST: u16 = PAGE_MAX + 1;
 
-/// A table that is listed: one row for each seller and thing, with an index by seller, instant and id, one by seller, status,
-/// instant and id, and one by seller and `updated_at`, each over the rows that are listed.
+/// A listed table: one row per seller and item. It has an index by seller, timestamp and id, one by seller, status,
+/// timestamp and id, and one by seller and `updated_at`, each over the listed rows.
 pub(crate) trait Listed: Copy + Send + Sync + 'static {
-    /// The table, with its short name where it has one.
+    /// The table, with its alias if it has one.
     const TABLE: &'static str;
-    /// The name by which columns call the table.
+    /// The name that qualifies its columns.
     const NAME: &'static str;
-    /// The columns of a row, each under that name.
+    /// The columns of a row, qualified by that name.
     const COLUMNS: &'static str;
-    /// The column of the instant that sorts the list.
+    /// The timestamp column that sorts the list.
     const AT: &'static str;
     /// The column that breaks ties.
     const ID: &'static str;
-    /// What restricts the list and its indexes, ` and …`, or nothing.
+    /// The condition of the list and its indexes, ` and …`, or empty.
     const ONLY: &'static str;
-    /// A row.
     type Row: Value + Send;
-    /// What a row is.
+    /// The type of an item.
     type Item: Send + TryFrom<Self::Row, Error = StoreError>;
 
-    /// Where a thing stands in the list.
+    /// The position of an item in the list.
     fn position(item: &Self::Item) -> Keyset;
 }
 
-/// Which of a seller's things a list holds.
+/// The filters of a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filter {
     pub(crate) status: Option<&'static str>,
-    /// Only those that were created later than this.
+    /// Only items created later than this.
     pub(crate) newer_than: Option<DateTime<Utc>>,
-    /// Only those that were updated later than this.
+    /// Only items updated later than this.
     pub(crate) updated_after: Option<DateTime<Utc>>,
 }
 
@@ -136,25 +135,25 @@ where
     Ok(found)
 }
 
-/// A run of rows in a list's order.
+/// A range of rows in a list's order.
 #[derive(Clone, Copy)]
 pub(crate) struct Slice<L> {
     seller: Uuid,
     status: Option<&'static str>,
-    /// Only what was created later.
+    /// Only rows created later than this.
     newer_than: Option<DateTime<Utc>>,
-    /// Only what was created by then.
+    /// Only rows created up to this.
     until: Option<DateTime<Utc>>,
-    /// Only what was updated later.
+    /// Only rows updated later than this.
     updated_after: Option<DateTime<Utc>>,
-    /// So few were updated later that they are found by that.
+    /// Few enough rows were updated later to find them by `updated_at`.
     few: bool,
     after: Option<Keyset>,
     rows: i64,
     list: PhantomData<L>,
 }
 
-/// The text differs with the filters, so it is kept prepared by its text.
+/// The text differs with the filters, so the prepared statement is cached by its text.
 impl<L> QueryId for Slice<L> {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
@@ -180,9 +179,9 @@ impl<L: Listed> QueryFragment<Pg> for Slice<L> {
 }
 
 impl<L: Listed> Slice<L> {
-    /// The newest of all, which is asked for most, by a plan that is kept: its values come from subqueries, since the planner
-    /// takes a plan for known ones to be cheaper and would make it anew at each run, which costs more than reading the page.
-    /// The limit that it knows holds it to the index even where one seller has most of the rows.
+    /// The newest page, the most frequent request, with a generic plan: subqueries pass its values, since for known
+    /// values the planner estimates a lower cost and would replan at each run, which costs more than reading the page.
+    /// The constant limit keeps it on the index even if one seller has most of the rows.
     fn first<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         let (columns, table, only, at, id) = (L::COLUMNS, L::TABLE, L::ONLY, L::AT, L::ID);
         out.push_sql(&format!(
@@ -228,8 +227,8 @@ impl<L: Listed> Slice<L> {
         Ok(())
     }
 
-    /// The keys of what was updated. The order, which nobody needs, keeps the planner on the index by `updated_at`: left
-    /// to itself it reads the table, where it supposes rows that match at every step.
+    /// The keys of updated rows. The otherwise useless sort order keeps the planner on the index by `updated_at`:
+    /// without it, it scans the table, where it expects frequent matches.
     fn changed<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(&format!("select {}, {} from {} where ", L::AT, L::ID, L::TABLE));
         self.of_seller(out)?;
@@ -281,7 +280,7 @@ impl<L: Listed> Slice<L> {
     }
 }
 
-/// Counts what was updated after an instant, up to [`FEW`] and one more.
+/// Counts rows updated after a timestamp, up to [`FEW`] plus one.
 struct CountUpdated<L>(Slice<L>);
 
 impl<L> QueryId for CountUpdated<L> {

@@ -1,4 +1,4 @@
-//! Applications, grants and tokens; here the families of tokens within a transaction: issued, locked, used up and revoked.
+//! Applications, grants and tokens. This file issues, locks, consumes and revokes token families within a transaction.
 
 pub(crate) mod applications;
 pub(crate) mod client_tokens;
@@ -33,7 +33,7 @@ row! {
 }
 
 row! {
-    /// What a family hangs on.
+    /// The states that a family depends on.
     struct StateRow {
         closed_at: Option<DateTime<Utc>>,
         status: Option<String>,
@@ -67,12 +67,12 @@ fn family(id: FamilyId, row: &FamilyRow, state: StateRow) -> Result<Family, Stor
     })
 }
 
-/// Locks a family, and holds the connection that it hangs on: whoever ends either waits, or was waited for. A locked row is
-/// read as it is then, not as it was when the statement began.
+/// Locks a family, and share-locks the connection that it depends on, so that a transaction that ends either waits for
+/// this one, or was waited for. A row is read as of the lock, not as of the statement's start.
 ///
-/// The application and the account are read by a statement behind the lock, which sees what was committed while the lock was
-/// waited for, so that a pair never has scopes that were taken away before (D83). Neither is locked. Whatever is issued to one
-/// that ends at the same moment is rejected by the gate, which looks at both each time.
+/// A statement after the lock reads the application and the account, so that it sees everything committed during the
+/// wait, and a pair never has scopes that were removed before (D83). Neither is locked: the gate checks both at each
+/// request, and so rejects a token issued while one of them ends.
 async fn lock(tx: &Tx, id: FamilyId) -> QueryResult<Option<(FamilyRow, StateRow)>> {
     let lock = sql!(FamilyRow:
         "with family as materialized (select seller_id, client_id, scopes, revoked_at, generation from families where id = ",
@@ -96,8 +96,8 @@ async fn lock(tx: &Tx, id: FamilyId) -> QueryResult<Option<(FamilyRow, StateRow)
     Ok(locked.zip(state))
 }
 
-/// Sends a second statement behind the first without waiting for its answer. The server carries the second one out when the
-/// first is done, so what it reads has been read after the lock.
+/// Sends a second statement without waiting for the first one's response. The server executes it after the first one,
+/// so it reads after the lock.
 async fn one_after_other<A, B>(
     first: impl Future<Output = QueryResult<A>>,
     second: impl Future<Output = QueryResult<B>>,
@@ -123,7 +123,7 @@ row! {
     }
 }
 
-/// Uses a credential up for a pair. What was used before changes no row, and then nothing is stored.
+/// Consumes a credential and stores a pair. A credential used before changes no row, and then nothing is stored.
 macro_rules! use_up {
     ($table:literal, $key:expr, $pair:expr) => {
         sql!((): concat!("with used as (update ", $table,
@@ -237,7 +237,7 @@ impl GrantStore for Tx {
         Ok(self.row(has).await?.unwrap_or_default())
     }
 
-    /// One that has ended keeps its first instant.
+    /// A family that is revoked already keeps its first `revoked_at`.
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError> {
         let revoke = sql!(():
             "update families set revoked_at = coalesce(revoked_at, clock.at) from (select api_now() as at) clock where id = ",

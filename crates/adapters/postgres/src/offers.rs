@@ -1,4 +1,4 @@
-//! Offers: their rows, and how they are read and saved.
+//! Offers: their rows, reading and saving them.
 
 use std::sync::Arc;
 
@@ -161,8 +161,8 @@ impl BatchQuery for ById {
     ) -> QueryResult<Vec<Result<Option<Offer>, StoreError>>> {
         let (sellers, ids): (Vec<_>, Vec<_>) =
             questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
-        // The keys are passed by a subquery: as bare parameters, a short list of them would be planned anew at each run, since
-        // the planner takes a plan for so few rows to be cheaper than the one that it keeps.
+        // A subquery passes the keys: with bare parameters a short list would be replanned at each run, since the
+        // planner estimates a lower cost for so few rows than for the generic plan.
         let rows = sql!((i64, OfferRow):
             concat!("select k.n, ", offer_columns!(), " from unnest((select "), sellers, "::uuid[]), (select ", ids,
             "::uuid[])) with ordinality as k (seller_id, id, n) join offers on offers.seller_id = k.seller_id and offers.id = k.id");
@@ -173,7 +173,7 @@ impl BatchQuery for ById {
     }
 }
 
-/// A seller's offers, by when they were created.
+/// A seller's offers by creation time.
 #[derive(Clone, Copy)]
 struct ByCreation;
 
@@ -199,7 +199,7 @@ impl Listed for ByCreation {
 impl OfferStore for Tx {
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError> {
         let seller = seller.uuid();
-        // A statement over one row takes no arrays: PostgreSQL keeps its plan, where it would make another one for each array.
+        // A statement for one row takes no arrays: PostgreSQL then keeps its generic plan, and would replan for each array.
         let rows: Vec<OfferRow> = if let [id] = ids {
             self.rows(sql!(OfferRow:
                 concat!("select ", offer_columns!(), " from offers where seller_id = "), seller, " and id = ", id.uuid(),
@@ -230,7 +230,7 @@ impl OfferStore for Tx {
             self.outbox()
                 .add(Announcement::of_offer(seller, event, self.now()));
         }
-        // Two transactions that make the same offers meet at the first of them, and never in a circle.
+        // Sorted, so that two transactions that create the same offers conflict at the first one and cannot deadlock.
         changes.sort_unstable_by_key(|change| change.after.id);
         let (new, known): (Vec<_>, Vec<_>) = changes
             .into_iter()
@@ -244,7 +244,7 @@ impl OfferStore for Tx {
         }
         if !new.is_empty() {
             let new = after(new);
-            // Sent at once: the caller has to know that an offer exists meanwhile.
+            // Sent at once: the caller has to know whether an offer was created meanwhile.
             let inserted = self.run(insert(seller, &new, self.connection())).await?;
             expect_rows("offers", inserted, new.len())?;
         }
@@ -282,7 +282,7 @@ async fn update_one(offer: &Offer, mut connection: &AsyncPgConnection) -> QueryR
     .await
 }
 
-/// Makes offers; one that exists is a conflict on `offers_pkey`.
+/// Inserts offers; an existing one is a conflict on `offers_pkey`.
 async fn insert(
     seller: SellerId,
     offers: &[Offer],
@@ -302,7 +302,7 @@ async fn insert(
     .await
 }
 
-/// Replaces offers that are there.
+/// Updates existing offers.
 async fn update(
     seller: SellerId,
     offers: &[Offer],

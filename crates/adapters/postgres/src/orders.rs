@@ -1,4 +1,4 @@
-//! Orders, one row for each seller's part: how they are read and saved.
+//! Orders, one row per seller's part: reading and saving them.
 
 mod documents;
 mod row;
@@ -98,7 +98,7 @@ impl BatchQuery for ById {
     ) -> QueryResult<Vec<Result<Option<SellerOrder>, StoreError>>> {
         let (sellers, orders): (Vec<_>, Vec<_>) =
             questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
-        // The keys are passed by a subquery, so that one plan is kept for lists of any length.
+        // A subquery passes the keys, so that one plan serves lists of any length.
         let rows = sql!((i64, PartRow):
             concat!("select k.n, ", part_columns!(), " from unnest((select "), sellers, "::uuid[]), (select ", orders,
             "::uuid[])) with ordinality as k (seller_id, order_id, n) \
@@ -110,7 +110,7 @@ impl BatchQuery for ById {
     }
 }
 
-/// A seller's parts, by when they were placed; without test orders.
+/// A seller's parts by placement time, without test orders.
 #[derive(Clone, Copy)]
 struct ByPlacing;
 
@@ -211,7 +211,7 @@ impl OrderStore for Tx {
         is_test: bool,
         placed_at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        // Sent at once: the caller has to know that the number is taken.
+        // Sent at once: the caller has to know whether the number is taken.
         let opened = self.execute(sql!(():
             "insert into orders (order_id, number, is_test, created_at) values (", order.uuid(), ", ", number.as_str(),
             ", ", is_test, ", ", placed_at, ")"));

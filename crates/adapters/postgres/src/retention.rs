@@ -1,4 +1,4 @@
-//! Clearing what has had its time: in batches, so that nobody waits long for the locks.
+//! Deletes expired data, in batches, so that locks are held only briefly.
 
 use std::fmt;
 
@@ -12,53 +12,53 @@ use crate::{
     unit_of_work::Tx,
 };
 
-/// Up to so many rows of each kind go at a time.
+/// Rows of each kind deleted per batch.
 const BATCH: i64 = 1_000;
-/// Up to so many orders lose their buyers at a time: their rows are locked meanwhile, and sellers may be waiting for them.
+/// Orders per batch of buyer erasure: their rows are locked meanwhile, and sellers' requests may wait for them.
 const ORDERS: i64 = 100;
-/// Delivery queues that are looked at in one go.
+/// Delivery queues examined per batch.
 const QUEUES: i32 = 200;
-/// Where the clearing of deliveries goes on, as a mark of the installation.
+/// The installation mark that stores where the deletion of deliveries continues.
 const PLACE: &str = "deliveries_cleared_to";
 
-/// What one batch has cleared of credentials and of what the panel keeps.
+/// Credentials and panel data deleted by one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleared {
     /// Tokens and codes that expired over an hour ago.
     pub tokens: usize,
-    /// Families that were revoked over an hour ago, or whose last token or code went.
+    /// Families revoked more than an hour ago, or whose last token or code was deleted.
     pub families: usize,
-    /// Windows that began over ten minutes ago.
+    /// Windows that began more than ten minutes ago.
     pub rate_windows: usize,
-    /// What the panel keeps: sessions, links, forms and screens of consent soon after their end, mails about accounts after 30
-    /// days, usage after 35, the audit log after 400.
+    /// Panel data: sessions, links, forms and consent screens soon after their end, mails about accounts after 30 days,
+    /// usage after 35, the audit log after 400.
     pub panel: usize,
-    /// True when more is left than one batch holds.
+    /// True if more is left than fits into one batch.
     pub more: bool,
 }
 
-/// What one batch has cleared of records.
+/// Records deleted by one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClearedRecords {
-    /// Claims on idempotency keys that were made over 25 hours ago and ended over an hour ago.
+    /// Claims on idempotency keys made more than 25 hours ago that ended more than an hour ago.
     pub claims: usize,
     /// Items of the change feed older than 30 days.
     pub changes: usize,
-    /// Mails that were sent, or given up, over 30 days ago.
+    /// Mails sent, or given up, more than 30 days ago.
     pub mails: usize,
-    /// Deliveries that are done, older than 30 days and not among the last 100 of their subscription, and those whose
-    /// subscription has been removed.
+    /// Finished deliveries older than 30 days that are not among the last 100 of their subscription, and those whose
+    /// subscription was deleted.
     pub deliveries: usize,
-    /// True when more is left than one batch holds.
+    /// True if more is left than fits into one batch.
     pub more: bool,
 }
 
-/// What one batch has erased.
+/// Orders erased by one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ErasedBuyers {
-    /// Orders whose buyers are gone now.
+    /// Orders whose buyer was erased.
     pub orders: usize,
-    /// True when more is left than one batch holds.
+    /// True if more is left than fits into one batch.
     pub more: bool,
 }
 
@@ -66,7 +66,7 @@ fn is_full(rows: usize, batch: i64) -> bool {
     i64::try_from(rows).is_ok_and(|rows| rows >= batch)
 }
 
-/// Deletes a batch of a table's oldest rows, by an instant that its index begins with.
+/// Deletes a batch of a table's oldest rows, by the timestamp that its index begins with.
 macro_rules! older {
     ($table:literal, $key:literal, $instant:literal, $age:literal) => {
         sql!((): concat!("delete from ", $table, " where (", $key, ") in (select ", $key, " from ", $table, " where ", $instant,
@@ -74,7 +74,7 @@ macro_rules! older {
     };
 }
 
-/// Clears a table of credentials and names the families that they were of.
+/// Deletes expired rows of a credential table and returns their families.
 macro_rules! expired {
     ($table:literal) => {
         sql!(Uuid: concat!("delete from ", $table, " where (family_id, hash) in (select family_id, hash from ", $table,
@@ -83,7 +83,7 @@ macro_rules! expired {
     };
 }
 
-/// Clears one batch of credentials and of what the panel keeps, in a transaction of the caller's.
+/// Deletes one batch of credentials and panel data in the caller's transaction.
 pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
     let batch = BATCH;
     let rate_windows = tx
@@ -101,8 +101,8 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
     let mut emptied = credentials.concat();
     emptied.sort_unstable();
     emptied.dedup();
-    // Families whose last token or code has gone, and some of those that were revoked, with what sellers see of them. A family
-    // that has neither is given none any more, so nothing can come in between.
+    // Families whose last token or code was deleted, and some of the revoked ones, with what sellers see of them. A
+    // family without either never gets another one, so nothing can be inserted concurrently.
     let families = tx.row(sql!(i64:
         "with revoked as (select id from families where revoked_at < (select api_now()) - interval '1 hour' \
            order by revoked_at limit ", batch, " for update skip locked), \
@@ -128,18 +128,18 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
 async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
     let batch = BATCH;
     Ok([
-        // A session whose seven days are over is not touched any more, and so it has been idle for eight hours soon after.
+        // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
         tx.execute(older!("sessions", "hash", "seen_at", "9 hours")).await?,
         tx.execute(older!("links", "hash", "expires_at", "1 hour")).await?,
         tx.execute(older!("consents", "id", "expires_at", "1 hour")).await?,
-        // No form is older than the session that it belongs to.
+        // No form is older than its session.
         tx.execute(older!("flashes", "session_hash, form", "created_at", "8 days")).await?,
-        // What nobody came for: it is a secret, and was to be shown at once.
+        // A secret that no one fetched: it was to be shown immediately.
         tx.execute(sql!(():
             "update flashes set sealed = null where (session_hash, form) in (select session_hash, form from flashes \
                where sealed is not null and created_at < (select api_now()) - interval '1 hour' order by created_at limit ",
             batch, " for update skip locked)")).await?,
-        // Mails whose links expired while nobody was there to send them: the links need not lie here any longer.
+        // Mails whose link expired before they could be sent: the link need not be stored any longer.
         tx.execute(sql!(():
             "update account_mails set due_at = null, dead_at = api_now(), url = null, fence = null where id in (select id \
                from account_mails where due_at < (select api_now()) - interval '1 hour' \
@@ -150,24 +150,24 @@ async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
                and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
             batch, " for update skip locked)")).await?,
         tx.execute(older!("api_usage", "seller_id, client_id, hour, status", "hour", "35 days")).await?,
-        // The ids rise with time: the first rows are looked at, and no index by time is needed.
+        // Ids rise with time: the first rows are examined, and no index by time is needed.
         tx.execute(sql!(():
             "delete from audit_log where id in (select id from (select id, at from audit_log order by id limit ",
             batch, ") oldest where at < (select api_now()) - interval '400 days')")).await?,
     ])
 }
 
-/// Clears one batch of records in a transaction of the caller's.
+/// Deletes one batch of records in the caller's transaction.
 pub(crate) async fn clear_records(tx: &Tx) -> Result<ClearedRecords, StoreError> {
     let batch = BATCH;
-    // The end of a claim moves, so they are found by their beginning. A completed one ends 24 hours after its completion, and
-    // the hour is for clocks and requests that are late.
+    // Claims are found by their start, since their end moves. A completed claim ends 24 hours after its completion; the
+    // extra hour allows for clock differences and late requests.
     let claims = tx.execute(sql!(():
         "delete from idempotency where (seller_id, key) in (select seller_id, key from idempotency \
            where created_at < (select api_now()) - interval '25 hours' and expires_at < (select api_now()) - interval '1 hour' \
            order by created_at limit ", batch, " for update skip locked)")).await?;
-    // The feed's order is, but for transactions that were long under way, the order of time: the first rows are looked at, and
-    // no index by time is needed.
+    // The feed's order is the order of time, apart from long transactions: the first rows are examined, and no index by
+    // time is needed.
     let changes = tx
         .execute(sql!(():
             "delete from changes where (seller_id, id) in (select seller_id, id from \
@@ -197,7 +197,7 @@ row! {
     }
 }
 
-/// A delivery queue, from which on there may be something to clear.
+/// The delivery queue at which the deletion continues.
 #[derive(Clone, Copy, Default)]
 struct Place {
     seller: Uuid,
@@ -220,13 +220,13 @@ impl Place {
     }
 }
 
-/// Clears deliveries that are old and done, but for the last hundred of each subscription, and all that have lost their
-/// subscription. Tells how many went and whether there is more to look at.
+/// Deletes old, finished deliveries, except the last hundred of each subscription, and all deliveries whose
+/// subscription was deleted. Returns the number of deleted rows and whether there is more to examine.
 ///
-/// It goes from queue to queue by the primary key, in which ids rise with time, and notes where it goes on: the last queue where
-/// the batch was full, else the one after the last that was looked at, and none at the end. So it reads what it clears and the
-/// hundred that it keeps, and the table needs no index for its sake. An id of thirty days ago is that instant's, with nothing in
-/// its random bits.
+/// It walks the queues by the primary key, in which ids rise with time, and stores its position: the last queue if the
+/// batch was full, else the one after the last examined, and none at the end. So it reads only what it deletes plus the
+/// hundred it keeps, and needs no index of its own. The id of thirty days ago is that timestamp with all random bits
+/// zero.
 async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
     let (key, batch, queues) = (PLACE, BATCH, QUEUES);
     let noted = tx
@@ -273,7 +273,7 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
     Ok((rows, cleared.full || next.is_some()))
 }
 
-/// Erases the buyers of one batch of orders in a transaction of the caller's. An order that somebody else is erasing is passed over.
+/// Erases the buyers of one batch of orders in the caller's transaction. Skips orders that another transaction is erasing.
 pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
     let batch = ORDERS;
     let taken = tx
@@ -284,8 +284,8 @@ pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers
         .await?;
     let orders = taken.as_slice();
     if !orders.is_empty() {
-        // Does to many orders what `SellerOrder::erase_buyer` does to one part: the rule, `updated_at` included, lives there, and a
-        // test holds this statement to it. Parts are locked by seller, as every transaction does.
+        // The set-based form of `SellerOrder::erase_buyer`, which defines the rule, including `updated_at`; a test
+        // compares the two. Parts are locked by seller, as in every transaction.
         tx.execute(sql!(():
             "with clock as materialized (select api_now() as at), \
              parts as materialized (select seller_id, order_id from seller_orders where order_id = any(", orders,
@@ -293,8 +293,8 @@ pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers
              update seller_orders p set buyer = null, shipping_address = null, \
                updated_at = case when p.paid_at is null then p.updated_at else greatest(p.updated_at, (select at from clock)) end \
                from parts where p.seller_id = parts.seller_id and p.order_id = parts.order_id")).await?;
-        // A mail may have been queued by whoever held a part until just now. This statement sees what was committed while the one
-        // before waited: from then on no transaction finds a buyer to write to.
+        // A transaction that held a part until just now may have queued a mail. This statement sees everything
+        // committed while the previous one waited; later transactions find no buyer to write to.
         tx.execute(sql!(():
             "delete from mails where order_id = any(", orders, ")"))
             .await?;

@@ -1,4 +1,4 @@
-//! Subscriptions, their delivery queues and the histories of their deliveries; here what is read and changed of subscriptions.
+//! Subscriptions, their delivery queues, and the history of their deliveries. This file reads and changes subscriptions.
 
 mod ending;
 mod queues;
@@ -30,9 +30,9 @@ pub(crate) use self::{
     queues::StoredQueues,
 };
 
-/// What may be done with the queue of a subscription `s`: `live`; `held` while its application is suspended; `gone` when nothing
-/// is ever delivered there again. It is a query of its own for each queue, so that however many queues the server expects, it
-/// looks each one's application up.
+/// The state of the queue of a subscription `s`: `live`; `held` while its application is suspended; `gone` if nothing
+/// will ever be delivered there again. It is a correlated subquery, so that the application of each queue is looked up
+/// by key, however many queues the planner estimates.
 macro_rules! queue_state {
     () => {
         "case when not s.active then 'gone' else coalesce((select case \
@@ -46,7 +46,7 @@ macro_rules! queue_state {
 }
 use queue_state;
 
-/// The columns of [`SubscriptionRow`], of a table named `s`.
+/// The columns of [`SubscriptionRow`], from the table alias `s`.
 macro_rules! subscription_columns {
     () => {
         "s.id, s.client_id, s.url, s.events, s.active, s.created_at"
@@ -84,7 +84,7 @@ impl TryFrom<SubscriptionRow> for Subscription {
     }
 }
 
-/// The kept URL. Whether its address may be sent to is judged at each attempt.
+/// The stored URL. Whether deliveries may go to its address is checked at each attempt.
 fn url(id: SubscriptionId, text: &str) -> Result<WebhookUrl, StoreError> {
     WebhookUrl::parse(text, AddressPolicy::Any)
         .map_err(|invalid| StoreError::corrupt("subscriptions", id, format!("url {invalid}")))
@@ -110,13 +110,13 @@ fn open_secret(
     WebhookSecret::parse(text).map_err(|invalid| corrupt(format!("a secret that {invalid}")))
 }
 
-/// A secret is sealed into its own row: put into another one, it does not open.
+/// Binds a secret to its row: moved into another row, it does not open.
 pub(crate) fn secret_binding(seller: Uuid, subscription: Uuid) -> Vec<u8> {
     [seller.as_bytes().as_slice(), subscription.as_bytes()].concat()
 }
 
-/// The columns of [`DeliveryRow`], of deliveries named `d` and their subscription `s`. Nothing is due any more for a
-/// subscription that has ended, though the row may not say so yet: what is pending for it is stopped bit by bit.
+/// The columns of [`DeliveryRow`], from deliveries `d` and their subscription `s`. `due_at` is null for an ended
+/// subscription, even if the row still has one: its pending deliveries are stopped gradually.
 macro_rules! delivery_columns {
     () => {
         "d.id, d.event, d.created_at, d.attempt, case when s.active then d.due_at end, d.delivered_at, d.response_status, \
@@ -204,7 +204,7 @@ impl SubscriptionReader for StoredSubscriptions {
         rows.into_iter().map(Subscription::try_from).collect()
     }
 
-    /// The newest are found by their ids, which rise with time, and told in the order in which they were queued.
+    /// Finds the newest by id, since ids rise with time, and returns them in the order in which they were queued.
     async fn history(
         &self,
         seller: SellerId,
@@ -275,7 +275,7 @@ impl SubscriptionReader for StoredSubscriptions {
     }
 }
 
-/// Everybody's deliveries that have not arrived. Each call is one statement.
+/// Undelivered deliveries of all sellers. Each call is one statement.
 pub(crate) struct AllDeliveries(pub(crate) Autocommit);
 
 #[async_trait]
@@ -333,8 +333,8 @@ impl DeliveryDirectory for AllDeliveries {
 
 #[async_trait]
 impl SubscriptionStore for Tx {
-    /// Counts one more, unless the count is full. The connection comes first in the order of locks, and the subscription will be
-    /// bound to it.
+    /// Increments the count unless it is at its limit. Locks the connection first, by the order of locks; the
+    /// subscription will be bound to it.
     async fn take_subscription_place(
         &self,
         seller: SellerId,
@@ -350,8 +350,8 @@ impl SubscriptionStore for Tx {
              on conflict (seller_id, client_id) do update set used = q.used + 1 where q.used < ", most, "")).await? == 1)
     }
 
-    /// Bound to the open connection, where there is one. Another seller's application without one has been disconnected since its
-    /// request came in: the subscription is what it would be, had it come in just before.
+    /// Binds it to the open connection, if there is one. If another seller's application has none, it was disconnected
+    /// after the request arrived: the result is the same as if the request had come just before.
     async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError> {
         let NewSubscription { seller, id, .. } = subscription;
         let (seller, client, id) = (seller.uuid(), subscription.client_id.uuid(), id.uuid());
@@ -413,7 +413,7 @@ impl SubscriptionStore for Tx {
             .transpose()
     }
 
-    /// Queues it where the queue is live, and wakes the queue, under the locks that a fan-out takes and by what it goes by.
+    /// Queues the delivery and wakes the queue, if it is live, under the same locks and conditions as a fan-out.
     async fn queue_delivery(
         &self,
         seller: SellerId,

@@ -14,8 +14,8 @@ use crate::{
     unit_of_work::{Write, changing},
 };
 
-/// The write of an entry. Its id is a UUIDv7 (RFC 9562 §5.7) with the fraction of the millisecond in the twelve bits after the
-/// version (§6.2, method 3), so that the entries of one transaction have the order in which they were written.
+/// The write of an entry. Its id is a UUIDv7 (RFC 9562 §5.7) with the fraction of the millisecond in the twelve bits after the version
+/// (§6.2, method 3), so that the entries of one transaction keep the order in which they were written.
 pub(super) fn entry(actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Box<dyn Write> {
     let insert = sql!(():
         "insert into audit_log (id, at, actor, actor_id, address, action, subject) \
@@ -57,7 +57,6 @@ impl TryFrom<EntryRow> for AuditEntry {
     }
 }
 
-/// Reads the audit log.
 pub(crate) struct Audit(pub(crate) Autocommit);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What the panel shows: who is signed in, passwords, one-time links, personal tokens.
+//! Data that the panel shows: the signed-in seller, passwords, one-time links, personal tokens.
 
 use accounts::{
     Account, HourlyUsage, Link, LinkKind, PanelReader, PasswordHash, PersonalToken, SESSION_IDLE,
@@ -52,7 +52,7 @@ impl TryFrom<TokenRow> for PersonalToken {
     }
 }
 
-/// Reads what the panel shows. Each call is one statement.
+/// Reads the panel's data. Each call is one statement.
 pub(crate) struct Panel(pub(crate) Autocommit);
 
 #[async_trait]
@@ -79,8 +79,8 @@ impl PanelReader for Panel {
         Ok(self.0.row(password).await?.flatten().map(PasswordHash::new))
     }
 
-    /// Notes the session's use where the last one was noted a minute ago or longer. That note does not wait for the
-    /// disk: lost in a crash, it ends the session a minute early.
+    /// Records the session's use if the last record is at least a minute old. That commit is asynchronous: if a crash
+    /// loses it, the session ends a minute early.
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError> {
         let look_up = sql!(SignedInRow:
             "with clock as materialized (select at, mode \
@@ -112,7 +112,7 @@ impl PanelReader for Panel {
         }))
     }
 
-    /// A link that can be used.
+    /// A link that is still usable.
     async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError> {
         let read = sql!((String, DateTime<Utc>, SellerRow):
             "select l.kind, l.expires_at, s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at \
@@ -132,7 +132,7 @@ impl PanelReader for Panel {
         Ok(Some((link, seller)))
     }
 
-    /// Those that the gate would let in, as far as they themselves are concerned.
+    /// The tokens that the gate would accept, judged by the tokens alone.
     async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError> {
         let rows = self.0.rows(sql!(TokenRow:
             "with clock as materialized (select api_now() as at) select p.id, p.name, f.scopes, p.created_at, t.expires_at \

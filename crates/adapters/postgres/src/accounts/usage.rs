@@ -1,4 +1,4 @@
-//! How often applications have called the API.
+//! Counts of API calls by application.
 
 use accounts::{HourlyUsage, UsageCount, UsageLog};
 use async_trait::async_trait;
@@ -11,13 +11,13 @@ use crate::{
     sql::{column, row, sql},
 };
 
-/// Takes the counts of a process. Each call is one statement with its own transaction.
+/// Stores the counts of a process. Each call is one autocommitted statement.
 pub(crate) struct Usage(pub(crate) Autocommit);
 
 #[async_trait]
 impl UsageLog for Usage {
-    /// Adds to the counters of the present hour, each row once and in order, so that processes that add at the same moment do not
-    /// wait in a circle. The commit does not wait for the disk.
+    /// Adds to the counters of the current hour, each row once and in order, so that concurrent processes cannot
+    /// deadlock. The commit is asynchronous.
     async fn add_usage(&self, counts: Vec<UsageCount>) -> Result<(), StoreError> {
         if counts.is_empty() {
             return Ok(());
@@ -50,7 +50,7 @@ row! {
     }
 }
 
-/// An application's hours over all sellers in order, and what the present minute has counted.
+/// An application's hours over all sellers, in order, and the count of the current minute.
 pub(super) async fn read(
     statements: &Autocommit,
     client_id: ClientId,

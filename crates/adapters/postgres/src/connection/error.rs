@@ -1,4 +1,4 @@
-//! What failures of the database mean to a port.
+//! Maps database errors to `StoreError`.
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
@@ -6,7 +6,6 @@ use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Diese
 use diesel_async::pooled_connection::deadpool::PoolError;
 use kernel::StoreError;
 
-/// The failure of a statement.
 pub(crate) fn store_error(error: DieselError) -> StoreError {
     let DieselError::DatabaseError(kind, information) = &error else {
         return StoreError::unexpected(error);
@@ -16,7 +15,7 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
             constraint: information.constraint_name().unwrap_or_default().to_owned(),
         },
         DatabaseErrorKind::SerializationFailure => StoreError::Retryable(error.into()),
-        // A server that only reads is a standby: the primary is elsewhere, or not yet there.
+        // A read-only server is a standby: the primary is elsewhere, or not promoted yet.
         DatabaseErrorKind::UnableToSendCommand
         | DatabaseErrorKind::ClosedConnection
         | DatabaseErrorKind::ReadOnlyTransaction => StoreError::Unavailable(error.into()),
@@ -27,17 +26,17 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
     }
 }
 
-/// True for SQLSTATE 40P01. Diesel keeps the code to itself and tells only some apart, so this goes by what comes along in
-/// every language of the server: the detail names the processes of the circle, one a line, and a hint points to the log.
-/// Among the statements of this crate no other error has both.
+/// True for SQLSTATE 40P01. Diesel does not expose most codes, so this checks what all server languages share: the
+/// detail lists the processes of the cycle, one a line, and a hint points to the log. No other error of this crate's
+/// statements has both.
 fn is_deadlock(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
     let lines = information.details().map_or(0, |details| details.lines().count());
     information.message() == "deadlock detected" || (information.hint().is_some() && lines >= 2)
 }
 
-/// True where the server said no to a COMMIT, or to a statement that is a transaction of its own: nothing of it stands. What it
-/// says while it ends a connection comes too late to tell, and has no kind of its own in Diesel; so the kinds that can be told
-/// apart count, and nothing else.
+/// True if the server rejected a COMMIT, or a statement that is its own transaction: nothing of it was stored. An error
+/// sent while the server closes the connection leaves the outcome open, and has no kind of its own in Diesel; so only
+/// the kinds that Diesel distinguishes count.
 pub(crate) fn is_surely_undone(error: &DieselError) -> bool {
     use DatabaseErrorKind::{
         CheckViolation, ExclusionViolation, ForeignKeyViolation, NotNullViolation, RestrictViolation,
@@ -53,14 +52,14 @@ pub(crate) fn is_surely_undone(error: &DieselError) -> bool {
     }
 }
 
-/// SQLSTATE 25P02, by the words that an English server has for it.
+/// SQLSTATE 25P02, recognised by the English message.
 fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
     information.message().contains("current transaction is aborted")
 }
 
-/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53100 to 53300 and for what PgBouncer says when it has no server. Diesel
-/// keeps these codes to itself, so this goes by the words. A server that speaks another language than English makes such a
-/// failure an unexpected one: answered as a 500 all the same, without the advice to come back.
+/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53100 to 53300, and for PgBouncer's messages when it has no server.
+/// Diesel does not expose these codes, so this checks the message. With a server language other than English such a
+/// failure is `Unexpected`: a 500 without the advice to retry.
 fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
     const WORDS: [&str; 13] = [
         "canceling statement due to",
@@ -80,11 +79,11 @@ fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool
     WORDS.iter().any(|words| information.message().contains(words))
 }
 
-/// What a standby says to `BEGIN … READ WRITE` (SQLSTATE 0A000). To a statement that writes it says 25006, which Diesel knows.
+/// A standby's message for `BEGIN … READ WRITE` (SQLSTATE 0A000). For a writing statement it sends 25006, which Diesel knows.
 const READS_ONLY: &str = "read-write mode during recovery";
 
-/// True where a connection is of no more use: it has broken, or its server only reads, or is ending (SQLSTATE 25006, 57P01 to
-/// 57P03). The next one may find the primary elsewhere.
+/// True if the connection is unusable: it is broken, or its server is read-only or shutting down (SQLSTATE 25006, 57P01
+/// to 57P03). A new connection may find the primary elsewhere.
 pub(crate) fn ends_connection(error: &DieselError) -> bool {
     let DieselError::DatabaseError(kind, information) = error else {
         return false;
@@ -99,13 +98,13 @@ pub(crate) fn ends_connection(error: &DieselError) -> bool {
     }
 }
 
-/// True where a statement waited for a lock as long as it may (SQLSTATE 55P03), by the words that an English server has for it.
+/// True if a statement exceeded the lock timeout (SQLSTATE 55P03), recognised by the English message.
 pub(crate) fn is_lock_timeout(error: &DieselError) -> bool {
     matches!(error, DieselError::DatabaseError(_, information) if information.message().contains("lock timeout"))
 }
 
-/// True for SQLSTATE 42P01, 42703 and 42883, by the words that an English server has for them: a table, a column or a function is
-/// not there. The statements of this crate all fit its own migrations, so these are not there yet.
+/// True for SQLSTATE 42P01, 42703 and 42883, recognised by the English messages: a table, column or function does not
+/// exist. All statements of this crate match its own migrations, so these are not applied yet.
 fn is_unmigrated(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
     let message = information.message();
     let lacks = ["relation ", "column ", "function "]
@@ -114,8 +113,8 @@ fn is_unmigrated(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> 
     lacks && message.ends_with("does not exist")
 }
 
-/// True for SQLSTATE 42501, by the words that an English server has for it: the role may not do what was asked, or something
-/// belongs to another role.
+/// True for SQLSTATE 42501, recognised by the English message: the role lacks a privilege, or the object belongs to
+/// another role.
 pub(crate) fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| (*error).source()).any(|error| {
         let text = error.to_string();
@@ -123,17 +122,17 @@ pub(crate) fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
     })
 }
 
-/// The schema is not there, or is older than this program; the program waits for it.
+/// The schema is missing, or older than this program; the program waits for it.
 #[derive(Debug, thiserror::Error)]
 #[error("the database's schema is missing or older than this program")]
 pub(crate) struct Unmigrated(#[source] DieselError);
 
-/// The failure to get a connection, which is always one to reach the database.
+/// A failure to get a connection, which always means that the database is unreachable.
 pub(crate) fn pool_error(error: PoolError) -> StoreError {
     StoreError::Unavailable(Box::new(error))
 }
 
-/// Nothing came within the time that was given.
+/// No response within the timeout.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the database gave no answer within {} ms", .0.as_millis())]
 pub(crate) struct Silence(pub(crate) Duration);
@@ -144,7 +143,7 @@ impl From<Silence> for StoreError {
     }
 }
 
-/// Waits for an answer, but not for longer than `limit`: a server that is silent does not time its statements out either.
+/// Waits for a response for at most `limit`: a server that does not respond does not enforce its statement timeout either.
 pub(crate) async fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,
@@ -154,7 +153,7 @@ pub(crate) async fn within<T>(
         .unwrap_or_else(|_| Err(Silence(limit).into()))
 }
 
-/// One failure that several callers are told of.
+/// One failure that is returned to several callers.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedFailure(Arc<StoreError>);
 
@@ -163,7 +162,7 @@ impl SharedFailure {
         Self(Arc::new(error))
     }
 
-    /// The failure for one of the callers, of the same kind.
+    /// A copy of the failure for one caller, of the same kind.
     pub(crate) fn for_one(&self) -> StoreError {
         match self.0.as_ref() {
             StoreError::Retryable(_) => StoreError::Retryable(Box::new(self.clone())),

@@ -1,4 +1,4 @@
-//! Single statements that are their own transaction, over the pool.
+//! Autocommitted single statements over the pool.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct Autocommit {
 }
 
 impl Autocommit {
-    /// For the statements of this name in the metrics.
+    /// `statement` is the label in the metrics.
     pub(crate) fn new(pool: Pool<AsyncPgConnection>, statement: &'static str) -> Self {
         Self {
             pool,
@@ -46,7 +46,7 @@ impl Autocommit {
         Box::pin(self.ask(|leased| async move { statement.get_results(&mut leased.connection()).await }))
     }
 
-    /// The row of a statement that has one or none.
+    /// The row of a statement that returns at most one.
     pub(crate) fn row<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Option<S::Row>, StoreError>>
     where
         S: Returns + Send + for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row> + 't,
@@ -63,8 +63,8 @@ impl Autocommit {
         Box::pin(self.ask(|leased| async move { statement.execute(&mut leased.connection()).await }))
     }
 
-    /// Runs one statement and waits for its answer as long as a read may take, getting the connection included. A
-    /// connection that does not answer, or no longer leads to the primary, is closed.
+    /// Runs one statement with the timeout of a read, including the wait for a connection. A connection that does not
+    /// respond, or no longer leads to the primary, is closed.
     pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Leased>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = QueryResult<T>>,
@@ -84,16 +84,16 @@ impl Autocommit {
     }
 }
 
-/// Connections of the pool, and who waits for one.
+/// The pool's connections and waiting callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolState {
-    /// The most that there may be.
+    /// The maximum number of connections.
     pub most: usize,
-    /// Those that somebody uses, or that are being opened for somebody.
+    /// Connections in use, or being opened for a caller.
     pub in_use: usize,
-    /// Those that are open and wait for use.
+    /// Open, unused connections.
     pub idle: usize,
-    /// Callers that wait for one.
+    /// Callers waiting for a connection.
     pub waiting: usize,
 }
 

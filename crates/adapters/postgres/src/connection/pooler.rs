@@ -1,5 +1,5 @@
-//! What a pooler between the program and the server has to be able to do: prepared statements have names, and have to be found
-//! again on whichever of the server's connections a transaction gets.
+//! The requirement on a pooler between the program and the server: it must support named prepared statements, that is,
+//! make them available on whichever server connection a transaction gets.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -13,18 +13,18 @@ use tokio_postgres::{Client, Error, SimpleQueryMessage, error::SqlState};
 use super::{Connector, error::within};
 use crate::ANSWER_WITHIN;
 
-/// How long the question may wait for a second connection of the server's; a pooler with a single one gives none.
+/// How long the check waits for a second server connection; a pooler with a single one provides none.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Whether statements are kept, as far as it is known.
+/// Whether prepared statements are known to be supported.
 #[derive(Debug, Default)]
 pub(crate) struct Pooler {
     is_proven: AtomicBool,
 }
 
 impl Pooler {
-    /// False where a statement that was prepared is not found again. Asks until it was found once, on two connections of
-    /// its own.
+    /// False if a prepared statement is not found again. Checks on two connections of its own, until it has succeeded
+    /// once.
     pub(crate) async fn keeps_statements(&self, connector: &Connector) -> Result<bool, StoreError> {
         if self.is_proven.load(Ordering::Acquire) {
             return Ok(true);
@@ -43,10 +43,10 @@ impl Pooler {
     }
 }
 
-/// Prepares a statement and executes it when the connection of the server's on which it was prepared is taken, in all likelihood:
-/// a pooler gives away first what was used last.
+/// Prepares a statement, and executes it while the server connection that prepared it is most likely busy: a pooler
+/// hands out the most recently used one first.
 async fn finds_again(asking: &Client, holding: &Client) -> Result<bool, Error> {
-    // Another process's statement may have the same name there, and says something else.
+    // Another process may use the same statement name for a different statement.
     let drawn = holding.simple_query("select gen_random_uuid()").await?;
     let expected = drawn.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
@@ -63,7 +63,7 @@ async fn finds_again(asking: &Client, holding: &Client) -> Result<bool, Error> {
     Ok(found)
 }
 
-/// True where a name is not known, is another process's, or stands for a statement of another kind.
+/// True if a statement name is unknown, belongs to another process, or names a statement of another kind.
 fn tells_of_names(error: &Error) -> bool {
     let codes = [
         SqlState::INVALID_SQL_STATEMENT_NAME,

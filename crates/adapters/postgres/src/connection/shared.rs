@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{ANSWER_WITHIN, observe::StatementTimes, sql::Returns};
 
-/// A connection on which several callers pipeline reads and single statements; never a transaction.
+/// A connection on which several callers pipeline reads and single statements, never a transaction.
 pub(crate) struct SharedConnection {
     connector: Arc<Connector>,
     link: Mutex<Option<Arc<Link>>>,
@@ -22,7 +22,7 @@ pub(crate) struct SharedConnection {
 }
 
 impl SharedConnection {
-    /// A connection for the statements of this name in the metrics.
+    /// `statement` is the label in the metrics.
     pub(crate) fn new(connector: Arc<Connector>, statement: &'static str) -> Self {
         Self {
             connector,
@@ -31,7 +31,7 @@ impl SharedConnection {
         }
     }
 
-    /// Runs one statement and waits for its answer as long as a read may take, opening the connection included.
+    /// Runs one statement with the timeout of a read, including the time to open the connection.
     pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Link>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = QueryResult<T>>,
@@ -75,8 +75,8 @@ impl SharedConnection {
         Ok(link)
     }
 
-    /// The connection is silent, or no longer leads to the primary: nobody new uses it. Those who still wait on it keep it until
-    /// they give up too.
+    /// The connection does not respond, or no longer leads to the primary: new callers get another one. Callers still
+    /// waiting on it keep it until they time out.
     async fn leave(&self, left: &Arc<Link>) {
         let mut present = self.link.lock().await;
         if present.as_ref().is_some_and(|link| Arc::ptr_eq(link, left)) {

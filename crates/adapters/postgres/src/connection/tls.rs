@@ -1,5 +1,5 @@
-//! TLS to the database, by what its URL says: `sslmode`, `sslrootcert`, `sslcert` and `sslkey` mean what they mean to libpq
-//! (PostgreSQL documentation, "SSL Support").
+//! TLS to the database, configured by its URL: `sslmode`, `sslrootcert`, `sslcert` and `sslkey` have the same meaning
+//! as in libpq (PostgreSQL documentation, "SSL Support").
 
 use std::{
     fs,
@@ -25,16 +25,16 @@ use super::url::DatabaseUrlError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Mode {
     Disable,
-    /// TLS where the server speaks it, with whoever that is.
+    /// TLS if the server supports it; the server is not verified.
     #[default]
     Prefer,
-    /// TLS, with whoever the server is; with `sslrootcert` as [`Self::VerifyCa`].
+    /// TLS, without verifying the server; with `sslrootcert`, as [`Self::VerifyCa`].
     Require,
     VerifyCa,
     VerifyFull,
 }
 
-/// What a URL says about TLS.
+/// The URL's TLS parameters.
 #[derive(Debug, Default)]
 pub(super) struct TlsParameters {
     mode: Mode,
@@ -44,7 +44,7 @@ pub(super) struct TlsParameters {
 }
 
 impl TlsParameters {
-    /// Takes a parameter of the URL; false where it is none of those about TLS.
+    /// Consumes a parameter of the URL; false if it is not about TLS.
     pub(super) fn take(&mut self, parameter: &str, value: &str) -> Result<bool, DatabaseUrlError> {
         let file = || Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty());
         match parameter {
@@ -66,7 +66,7 @@ impl TlsParameters {
         Ok(true)
     }
 
-    /// What the driver has to ask the server for.
+    /// The driver's SSL mode.
     pub(super) const fn ssl_mode(&self) -> SslMode {
         match self.mode {
             Mode::Disable => SslMode::Disable,
@@ -75,9 +75,9 @@ impl TlsParameters {
         }
     }
 
-    /// What protects connections; reads the files that were named. Nothing without TLS.
+    /// The TLS connector; reads the named files. None without TLS.
     pub(super) fn connector(&self) -> Result<Option<MakeRustlsConnect>, DatabaseUrlError> {
-        // Whoever names a root wants it to count.
+        // A given root certificate must have an effect.
         if self.root_certificates.is_some() && matches!(self.mode, Mode::Disable | Mode::Prefer) {
             return Err(DatabaseUrlError::Unchecked);
         }
@@ -96,7 +96,7 @@ impl TlsParameters {
                 .map_err(|error| unusable("sslkey", key, &error))?,
             _ => return Err(DatabaseUrlError::HalfIdentity),
         };
-        // PostgreSQL 17 demands it where TLS begins without being asked for (`sslnegotiation=direct`).
+        // PostgreSQL 17 requires it for direct TLS (`sslnegotiation=direct`).
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(Some(MakeRustlsConnect::new(config)))
     }
@@ -125,7 +125,7 @@ impl TlsParameters {
         }))
     }
 
-    /// Those of the file; without one, those that the machine trusts.
+    /// The root certificates of the file; without one, those of the machine.
     fn roots(&self) -> Result<RootCertStore, DatabaseUrlError> {
         let mut roots = RootCertStore::empty();
         let named = self
@@ -177,14 +177,14 @@ fn private_key(parameter: &'static str, path: &Path) -> Result<PrivateKeyDer<'st
     PrivateKeyDer::from_pem_slice(&pem).map_err(|error| unusable(parameter, path, &error))
 }
 
-/// What to do about a handshake that failed, where that can be told.
+/// Advice about a failed handshake, if there is any.
 pub(super) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
     let io = std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?;
     let rustls::Error::InvalidCertificate(invalid) = io.get_ref()?.downcast_ref()? else {
         return None;
     };
     match invalid {
-        // A signer of the same name with another key makes a bad signature.
+        // A signer with the same name but another key produces a bad signature.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
             "no certificate that is trusted has signed the server's: name the file of the signer's in sslrootcert",
         ),
@@ -198,7 +198,7 @@ pub(super) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             Some("the server's certificate is not valid yet: compare the clocks of both machines")
         }
-        // rustls has no word of its own for it, and keeps the library's.
+        // rustls has no variant of its own for it, and wraps the library's error.
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => Some(
             "the server shows an authority's own certificate (CA:TRUE) as its own, which psql takes and this program does \
              not: give the server a certificate that this authority has signed, or a self-signed one made with `openssl req \
@@ -208,13 +208,13 @@ pub(super) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
     }
 }
 
-/// Checks the server's certificate as far as `sslmode` asks for it; that the server holds its key is checked always.
+/// Verifies the server's certificate as `sslmode` requires. It always checks that the server holds the certificate's key.
 #[derive(Debug)]
 struct Verifier {
-    /// Who judges by whom a certificate is signed. Nothing takes every certificate (`prefer` and `require`), which keeps
-    /// listeners out and nobody else.
+    /// Verifies the certificate's chain. None accepts every certificate (`prefer` and `require`), which protects
+    /// against eavesdropping only.
     judge: Option<Arc<WebPkiServerVerifier>>,
-    /// Whether whose certificate it is does not count (`verify-ca`).
+    /// Whether the host name is ignored (`verify-ca`).
     any_name: bool,
     provider: Arc<CryptoProvider>,
 }
@@ -232,7 +232,7 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         };
         match judge.verify_server_cert(certificate, between, name, ocsp, now) {
-            // Names are looked at last: whoever has another one is well signed.
+            // Names are checked last: a certificate with another name has a valid chain.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.any_name => Ok(ServerCertVerified::assertion()),

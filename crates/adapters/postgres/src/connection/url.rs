@@ -1,4 +1,4 @@
-//! Reading the URL of a database: which servers it names, and how they are spoken to.
+//! Parses a database URL into its servers and their connection settings.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -10,14 +10,14 @@ use tokio_postgres::{
 
 use super::{Host, tls::TlsParameters};
 
-/// Tells what is wrong with a URL, or with a file that it names, without connecting to anything.
+/// Checks a URL and the files that it names, without connecting.
 pub fn check_url(url: &str) -> Result<(), DatabaseUrlError> {
     parse(url).map(drop)
 }
 
-/// Reads a URL into the servers that it names, in its order, each with the driver's configuration of its own: the driver would give
-/// a server that takes a connection and says nothing all the time that there is. What the URL leaves open is set so that a dead
-/// connection is noticed; of several servers the one that takes writes is wanted, whether it says so or not.
+/// Parses a URL into its servers, in order, each with its own driver configuration: with a single one, the driver would spend the whole
+/// timeout on a server that accepts a connection and does not respond. Keepalive and similar defaults are set so that a dead connection is
+/// detected. With several servers, the one that accepts writes is required, whether the URL says so or not.
 pub(crate) fn parse(url: &str) -> Result<Vec<Host>, DatabaseUrlError> {
     if url.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\'' | '"')) != url {
         return Err(DatabaseUrlError::Wrapped);
@@ -43,7 +43,7 @@ pub(crate) fn parse(url: &str) -> Result<Vec<Host>, DatabaseUrlError> {
     if !paired || (ports > 1 && ports != servers) {
         return Err(DatabaseUrlError::Malformed);
     }
-    // With addresses of their own the servers stay together, and the driver tries one after another.
+    // With `hostaddr` the servers stay in one configuration, and the driver tries them in turn.
     let each = if servers == 1 || addresses > 0 {
         vec![url]
     } else {
@@ -58,7 +58,7 @@ pub(crate) fn parse(url: &str) -> Result<Vec<Host>, DatabaseUrlError> {
         }
         let port = own.get_ports().first().copied().unwrap_or(5432);
         let (name, tls) = match (own.get_hosts().first(), own.get_hostaddrs().first()) {
-            // The server speaks no TLS there, and nobody can listen.
+            // The server supports no TLS on a Unix socket, and no one can eavesdrop there.
             (Some(Place::Unix(folder)), _) => (folder.display().to_string(), None),
             (Some(Place::Tcp(name)), _) => (format!("{name}:{port}"), connector.clone()),
             (None, Some(address)) => (format!("{address}:{port}"), connector.clone()),
@@ -86,7 +86,7 @@ fn config(url: &str, tls: &TlsParameters) -> Result<Config, DatabaseUrlError> {
     Ok(config)
 }
 
-/// A URL for each of the servers in front of the path.
+/// One URL per server in the authority.
 fn one_by_one(url: &str) -> Option<Vec<String>> {
     let (scheme, rest) = url.split_once("://")?;
     let (authority, path) = rest.split_at_checked(rest.find('/')?)?;
@@ -99,27 +99,27 @@ fn one_by_one(url: &str) -> Option<Vec<String>> {
     )
 }
 
-/// What the driver cannot read, told without what may be a part of a password.
+/// The driver's parse error, without text that may be part of a password.
 fn unreadable(error: &tokio_postgres::Error) -> DatabaseUrlError {
     let reason = std::error::Error::source(error).map(ToString::to_string);
     let reason = reason.unwrap_or_default();
     if reason.starts_with("unknown option") {
         return DatabaseUrlError::Parameter;
     }
-    // These are the driver's own names.
+    // These are the driver's own option names.
     match reason.strip_prefix("invalid value for option `") {
         Some(name) => DatabaseUrlError::Value(name.trim_end_matches('`').to_owned()),
         None => DatabaseUrlError::Malformed,
     }
 }
 
-/// The URL without what it says about TLS, of which the driver knows a part, and that.
+/// Splits the URL into one without TLS parameters, of which the driver knows only some, and these parameters.
 fn without_tls(url: &str) -> Result<(String, TlsParameters), DatabaseUrlError> {
     let mut tls = TlsParameters::default();
-    // A question mark may stand in a password, though it should not.
+    // A question mark may occur in a password, although it should be escaped.
     let credentials = url.find('@').map_or(0, |at| at + 1);
     let rest = url.get(credentials..).unwrap_or_default();
-    // With a second `@` the password has one, and what the driver would take for the host is a part of it.
+    // A second `@` is part of the password, and what the driver would parse as the host is, too.
     if rest.split('?').next().is_some_and(|place| place.contains('@')) {
         return Err(DatabaseUrlError::Malformed);
     }
@@ -144,68 +144,62 @@ fn without_tls(url: &str) -> Result<(String, TlsParameters), DatabaseUrlError> {
     Ok((format!("{address}?{}", others.join("&")), tls))
 }
 
-/// The parameters that a URL may have, in the order in which people need them.
+/// The supported URL parameters, most used first.
 const KNOWN_PARAMETERS: &str = "sslmode, sslrootcert, sslcert, sslkey, sslnegotiation, channel_binding, target_session_attrs, \
     application_name, options, connect_timeout, tcp_user_timeout, keepalives, keepalives_idle, keepalives_interval, \
     keepalives_retries, hostaddr and load_balance_hosts";
 
-/// What is wrong with a database URL. Never tells what may be a password.
+/// Why a database URL is invalid. Never contains text that may be a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseUrlError {
-    /// It cannot be read.
+    /// It cannot be parsed.
     #[error(
         "is no URL of the form postgres://user:password@host:port/database; characters such as @ / : ? # in a password \
          have to be percent-encoded"
     )]
     Malformed,
-    /// There are quotes or white space around it, as files of variables often bring them in.
+    /// It is in quotes or white space, as values from env files often are.
     #[error("stands in quotes or has white space around it: write it without")]
     Wrapped,
-    /// It has a parameter that nobody knows. Which one is not told: it may be a part of a password.
+    /// It has an unknown parameter. Its name is not shown: it may be part of a password.
     #[error(
         "has an unknown parameter behind its `?`: known are {KNOWN_PARAMETERS}; a ? in a password has to be percent-encoded"
     )]
     Parameter,
-    /// A parameter, or the port, has a value that cannot be.
+    /// A parameter, or the port, has an invalid value.
     #[error("has a value that cannot be for `{0}`")]
     Value(String),
-    /// It names no host.
     #[error("names no host: write postgres://user:password@host:port/database")]
     NoHost,
-    /// It names no database.
     #[error("names no database: write postgres://user:password@host:port/database")]
     NoDatabase,
-    /// It wants a server that does not write.
+    /// It requires a read-only server.
     #[error(
         "asks for a server that only reads, and this service writes: write target_session_attrs=read-write"
     )]
     ReadOnly,
-    /// Its `sslmode` is unknown.
     #[error("has an sslmode that is none of disable, prefer, require, verify-ca and verify-full")]
     SslMode,
-    /// It names trusted certificates, and nothing that is held against them.
+    /// It names root certificates, but its `sslmode` verifies nothing.
     #[error("names certificates in sslrootcert, but its sslmode checks none: write sslmode=verify-full")]
     Unchecked,
-    /// It names a certificate for the client without its key, or the other way round.
+    /// It names a client certificate without its key, or the reverse.
     #[error("names only one of sslcert and sslkey: a certificate goes with its key")]
     HalfIdentity,
-    /// It names a file that cannot be used.
+    /// A file that it names cannot be used.
     #[error("names the file {} in {parameter}, which cannot be used: {reason}", .path.display())]
     File {
-        /// The URL's parameter.
         parameter: &'static str,
-        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
         reason: String,
     },
-    /// It wants a certificate that is trusted, and nothing is.
+    /// It requires a trusted certificate, but no root certificates are available.
     #[error(
         "demands a certificate that is trusted, and this machine trusts none: install its root certificates \
          (ca-certificates), or name a file of them in sslrootcert"
     )]
     NoRoots,
-    /// TLS cannot be set up by it.
+    /// TLS cannot be configured from it.
     #[error("makes TLS impossible: {0}")]
     Tls(String),
 }

@@ -1,4 +1,4 @@
-//! Applications, within a transaction and outside.
+//! Applications, within a transaction and outside of one.
 
 use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
 
@@ -22,7 +22,7 @@ use crate::{
     webhooks::{remove_subscriptions, wake_queues},
 };
 
-/// The columns of [`ApplicationRow`], of the table under the name `a`.
+/// The columns of [`ApplicationRow`], from the table alias `a`.
 macro_rules! application_columns {
     () => {
         "a.client_id, a.owner_id, a.name, a.description, a.documentation_url, a.purpose, a.client_type, a.redirect_uris, \
@@ -83,7 +83,7 @@ impl TryFrom<ApplicationRow> for Application {
     }
 }
 
-/// A stored limit; nothing where it cannot be one.
+/// A stored limit; None if it is invalid.
 pub(crate) fn limit_from(stored: i32) -> Option<NonZeroU32> {
     u32::try_from(stored).ok().and_then(NonZeroU32::new)
 }
@@ -99,7 +99,7 @@ fn application(row: Option<ApplicationRow>) -> Result<Option<Application>, Store
 /// Reads applications outside a transaction.
 pub(crate) struct Applications {
     statements: Autocommit,
-    /// Clients that authenticate at the same time, in one statement.
+    /// Look-ups of authenticating clients, batched into one statement.
     clients: Batcher<Clients>,
 }
 
@@ -124,7 +124,7 @@ impl ApplicationReader for Applications {
     }
 }
 
-/// Clients of any owners in one statement.
+/// A batch of clients of any owners.
 pub(crate) struct Clients;
 
 #[async_trait]
@@ -146,7 +146,7 @@ impl BatchQuery for Clients {
               where a.deleted_at is null and s.closed_at is null and a.client_id = any("), ids, ")")
         .get_results::<ApplicationRow>(&mut connection)
         .await?;
-        // What is wrong with one row is its own callers' failure.
+        // An invalid row is an error only for its own callers.
         let read = |row: ApplicationRow| {
             let client_id = ClientId::from(row.client_id);
             (client_id, Application::try_from(row).map_err(SharedFailure::new))
@@ -161,7 +161,7 @@ impl BatchQuery for Clients {
     }
 }
 
-/// Everybody's applications. Each call is one statement.
+/// Applications of all owners. Each call is one statement.
 pub(crate) struct AllApplications(pub(crate) Autocommit);
 
 #[async_trait]
@@ -178,8 +178,8 @@ impl ApplicationDirectory for AllApplications {
         application(self.0.row(one).await?)
     }
 
-    /// Ids rise with time, so the primary key is the order. An owner's are few and found by the owner: a statement for both would
-    /// read everybody's for them, once it is planned for any values.
+    /// Ids rise with time, so the primary key gives the order. An owner has few applications, which are found by owner:
+    /// under a generic plan, one statement for both cases would read those of all owners.
     async fn applications(
         &self,
         filter: ApplicationFilter,

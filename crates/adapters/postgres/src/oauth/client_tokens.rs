@@ -1,4 +1,4 @@
-//! Issuing the tokens of applications: those in flight in one durable statement.
+//! Issues client tokens: all in flight in one durable statement.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,14 +22,14 @@ use crate::{
     sql::{column, sql},
 };
 
-/// What both statements do with what is `given`, first part: the applications are locked, and then their owners, each in the
-/// order of their keys, which is the same for all batches. What stands is read from the locked rows.
+/// First part of both statements, over `given`: locks the applications and then their owners, each in the order of
+/// their keys, which is the same for all batches. Their state is read from the locked rows.
 ///
-/// Whoever changes one of the rows holds it until a commit, and everybody else of the batch would wait along. So nobody waits
-/// for long, and a batch that would is taken apart.
+/// A transaction that changes one of the rows holds it until its commit, and the whole batch would wait for it. So the
+/// lock timeout is short, and a batch that exceeds it is split.
 ///
-/// The owners are looked for as an array: of a list the server expects so many that, while there are a few thousand sellers, it
-/// reads all of them each time.
+/// The owners are passed as an array: for a list, the planner's estimate is so high that it scans the whole table while
+/// there are only a few thousand sellers.
 macro_rules! standing {
     () => {
         "), bound as materialized (select set_config('lock_timeout', '100ms', true) as patience), \
@@ -44,7 +44,7 @@ macro_rules! standing {
     };
 }
 
-/// The second part, behind the kind of the families.
+/// The second part, after the kind of the families.
 macro_rules! storing {
     () => {
         ", scopes from sound order by client, family) \
@@ -56,8 +56,8 @@ macro_rules! storing {
 
 const KIND: &str = FamilyKind::ClientCredentials.as_str();
 
-/// Stores a family with its token, as a transaction of its own. False where the application or its owner does not stand any
-/// more. A wait that was too long ends as a failure that may be repeated.
+/// Stores a family with its token as a transaction of its own. False if the application or its owner is no longer
+/// valid. Exceeding the lock timeout is a retryable error.
 async fn issue_one(
     token: &NewClientToken,
     mut connection: &AsyncPgConnection,
@@ -74,7 +74,7 @@ async fn issue_one(
     }
 }
 
-/// Stores families with a token each, as one transaction; tells which families were stored.
+/// Stores families with a token each in one transaction; returns the families that were stored.
 async fn issue_many(tokens: &[NewClientToken], mut connection: &AsyncPgConnection) -> QueryResult<Vec<Uuid>> {
     sql!(Uuid:
         "with given as materialized (select * from unnest(", column(tokens, |token| token.family.uuid()),
@@ -88,7 +88,7 @@ async fn issue_many(tokens: &[NewClientToken], mut connection: &AsyncPgConnectio
     .await
 }
 
-/// Issues the tokens of applications: all in flight on one server thread in one statement.
+/// Issues client tokens: all in flight on one server thread in one statement.
 pub(crate) struct IssuedTokens(Batcher<Issues>);
 
 impl IssuedTokens {
@@ -104,7 +104,7 @@ impl ClientTokens for IssuedTokens {
     }
 }
 
-/// Tokens of any applications in one statement.
+/// A batch of tokens of any applications.
 pub(crate) struct Issues;
 
 #[async_trait]
@@ -113,8 +113,8 @@ impl BatchQuery for Issues {
     type Question = NewClientToken;
     type Answer = bool;
 
-    /// Where the server refused the batch, or the batch had to wait for too long, nothing of it stands, and each is stored by
-    /// itself: what cannot be is its own trouble. A batch whose answer is lost is told so and stays as it is.
+    /// If the server rejected the batch, or the batch exceeded the lock timeout, nothing of it was stored, and each token is stored on its
+    /// own, so that a failure concerns only its own caller. A batch whose response is lost fails as a whole.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
@@ -134,8 +134,8 @@ impl BatchQuery for Issues {
     }
 }
 
-/// Stores each by itself. Whoever has had to wait for too long is not waited for again: the application's other tokens fail
-/// alike, as ones that may be repeated.
+/// Stores each on its own. After one exceeded the lock timeout, the remaining tokens of its application are not tried
+/// and fail as retryable, too.
 async fn one_by_one(
     connection: &AsyncPgConnection,
     tokens: &[NewClientToken],

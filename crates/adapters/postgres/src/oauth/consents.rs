@@ -1,4 +1,4 @@
-//! Consents and the connections that come of them.
+//! Consents and the connections that they create.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -42,8 +42,8 @@ row! {
     }
 }
 
-/// Locks a screen of consent, or makes it. The update changes nothing: it is what waits for a row that somebody else has locked,
-/// or is making, and then reads it as it has become.
+/// Locks a consent screen, or creates it. The update changes nothing: it waits for a row that another transaction has
+/// locked or is inserting, and then reads its new version.
 pub(super) async fn lock(
     tx: &Tx,
     id: ConsentId,
@@ -70,8 +70,8 @@ pub(super) async fn lock(
     })
 }
 
-/// Ends a connection; false when there is none that is open. Its generation rises: whatever was issued, or is being issued,
-/// under the one before is dead.
+/// Ends a connection; false if none is open. Its generation rises: everything issued, or being issued, under the
+/// previous one is invalid.
 pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError> {
     let end = sql!(():
         "update connections set generation = generation + 1, disconnected_at = api_now() where client_id = ",
@@ -121,7 +121,7 @@ pub(crate) struct Grants(pub(crate) Autocommit);
 
 #[async_trait]
 impl GrantReader for Grants {
-    /// Also of one that can no longer be used.
+    /// Includes credentials that can no longer be used.
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError> {
         let holder = sql!(Uuid:
             "select f.client_id from families f where f.id = ", key.family.uuid(),
@@ -132,7 +132,7 @@ impl GrantReader for Grants {
         Ok(self.0.row(holder).await?.map(ClientId::from))
     }
 
-    /// The applications of which something is left that could be used, and what the consents behind it allow together.
+    /// The applications with a grant that can still be used, and the union of the scopes of their consents.
     async fn connections(&self, seller: SellerId) -> Result<Vec<ConnectedApplication>, StoreError> {
         let connections = sql!(ConnectionRow:
             "with clock as materialized (select api_now() as at), \

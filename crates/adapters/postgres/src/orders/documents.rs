@@ -1,4 +1,4 @@
-//! The parts of an order that are written once and read whole: items, buyer and address, each one JSON document.
+//! The parts of an order that are written once and read as a whole: items, buyer and address, each one JSON document.
 
 use std::{borrow::Cow, io::Write as _};
 
@@ -14,7 +14,7 @@ use orders::{Buyer, OrderItem, ShippingAddress};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A JSON document as it lies in its column, not yet read.
+/// A JSON document as stored in its column, not parsed yet.
 #[derive(Debug, AsExpression, FromSqlRow)]
 #[diesel(sql_type = sql_types::Json)]
 pub(crate) struct Document(Vec<u8>);
@@ -47,10 +47,10 @@ struct ItemDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sku: Option<Cow<'a, str>>,
     quantity: i32,
-    /// Absent where every piece was taken from stock.
+    /// Absent if all pieces were taken from stock.
     #[serde(skip_serializing_if = "Option::is_none")]
     taken: Option<i32>,
-    /// Minor units of the one currency.
+    /// In minor units of the only currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit_price: Option<i64>,
 }
@@ -126,7 +126,7 @@ impl Document {
         })
     }
 
-    /// The items, or why they cannot be.
+    /// The items, or why they are invalid.
     pub(super) fn items(&self) -> Result<Vec<OrderItem>, String> {
         let documents = self.read::<Vec<ItemDocument>>("items")?;
         if documents.is_empty() {
@@ -155,7 +155,7 @@ impl Document {
         })
     }
 
-    /// What is wrong is told by its place, never by its text: that may be a buyer's.
+    /// Errors name the position, never the text, which may be a buyer's data.
     fn read<'a, T: Deserialize<'a>>(&'a self, column: &str) -> Result<T, String> {
         serde_json::from_slice(&self.0)
             .map_err(|error| format!("{column} cannot be read at column {}", error.column()))

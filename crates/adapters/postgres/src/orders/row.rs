@@ -1,4 +1,4 @@
-//! A seller's part of an order as a row: each status has its own instants, and only what was sent has a shipment.
+//! A seller's part of an order as a row: each status has its own timestamps, and only a shipped part has a shipment.
 
 use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::documents::Document;
 use crate::sql::row;
 
-/// The columns of [`PartRow`], of the table under the name `o`.
+/// The columns of [`PartRow`], from the table alias `o`.
 macro_rules! part_columns {
     () => {
         "o.seller_id, o.order_id, o.placed_at, o.updated_at, o.paid_at, o.shipped_at, o.delivered_at, o.cancelled_at, \
@@ -85,7 +85,7 @@ impl PartRow {
         })
     }
 
-    /// All of a shipment's first six columns are there, or none.
+    /// The parcel; a shipment's first six columns are all set, or all null.
     fn parcel(&mut self) -> Result<Option<Parcel>, String> {
         let columns = (
             self.shipment_id,

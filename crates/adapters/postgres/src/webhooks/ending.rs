@@ -1,9 +1,9 @@
-//! The end of subscriptions, and their rest while an application is suspended.
+//! The end of subscriptions, and putting them to sleep while an application is suspended.
 //!
-//! Whoever ends a subscription locks its row `for update`: every fan-out in flight that has found it alive has to end first,
-//! and what that queued is there for the next statement. A transaction stops, or deletes, a limited number of what is pending
-//! and is over quickly however much that is: nothing of it is given out any more. Workers stop the rest when they come by the
-//! queue, and what has no subscription is cleared like what is old.
+//! A transaction that ends a subscription locks its row `for update`. So it waits for all fan-outs in flight that found
+//! the subscription active, and its next statement sees what they queued. It stops or deletes a limited number of
+//! pending deliveries, so it is fast however many there are: none of the rest is given out any more. Workers stop the
+//! rest when they claim the queue, and deliveries without a subscription are deleted by retention.
 
 use kernel::{SellerId, StoreError};
 use oauth::ClientId;
@@ -15,14 +15,14 @@ use crate::{sql::sql, unit_of_work::Tx};
 /// Whose subscriptions end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ended {
-    /// Those of an application to a seller's events.
+    /// An application's subscriptions to a seller's events.
     Connection(SellerId, ClientId),
-    /// Those to a seller's events, and those of the seller's own applications.
+    /// All subscriptions to a seller's events, and those of the seller's own applications.
     Seller(SellerId),
 }
 
-/// Ends subscriptions for good: they stay to be seen, inactive. A queue that a worker holds stays in its hands until it gives it
-/// back, so that the attempts under way are recorded.
+/// Ends subscriptions permanently: they stay visible, inactive. A queue leased by a worker stays leased until the
+/// worker releases it, so that running attempts are recorded.
 pub(crate) async fn end_subscriptions(tx: &Tx, whose: Ended) -> Result<(), StoreError> {
     let (seller, client) = match whose {
         Ended::Connection(seller, client_id) => (seller.uuid(), Some(client_id.uuid())),
@@ -40,7 +40,7 @@ pub(crate) async fn end_subscriptions(tx: &Tx, whose: Ended) -> Result<(), Store
     if ended.is_empty() {
         return Ok(());
     }
-    // Where more is pending than is stopped here, the queue wakes, and the worker that finds it stops the rest.
+    // If more is pending than is stopped here, the queue is woken, and the worker that claims it stops the rest.
     let (sellers, queues): (Vec<_>, Vec<_>) = ended.into_iter().unzip();
     tx.execute(sql!(():
         "with pending as materialized (select l.seller_id, l.id as queue, d.id from unnest(", sellers, ", ", queues,
@@ -58,7 +58,7 @@ pub(crate) async fn end_subscriptions(tx: &Tx, whose: Ended) -> Result<(), Store
         .map(drop)
 }
 
-/// Removes one subscription of an application with its history; false where there is none.
+/// Deletes one subscription of an application with its history; false if there is none.
 pub(super) async fn remove_subscription(
     tx: &Tx,
     seller: SellerId,
@@ -81,7 +81,7 @@ pub(super) async fn remove_subscription(
     Ok(gone)
 }
 
-/// Removes every subscription of an application that is being deleted, with their histories.
+/// Deletes every subscription of an application that is being deleted, with their histories.
 pub(crate) async fn remove_subscriptions(tx: &Tx, client_id: ClientId) -> Result<(), StoreError> {
     let client = client_id.uuid();
     let gone = tx.rows(sql!((Uuid, Uuid):
@@ -105,8 +105,8 @@ async fn forget(tx: &Tx, gone: Vec<(Uuid, Uuid)>) -> Result<(), StoreError> {
          where d.seller_id = x.seller_id and d.subscription_id = x.subscription_id and d.id = x.id")).await.map(drop)
 }
 
-/// Wakes the queues of an application that have something pending and sleep: those that rested while it was suspended. The
-/// application's row is locked by now, so that none is put to rest at the same moment.
+/// Wakes an application's sleeping queues that have pending deliveries: those put to sleep while it was suspended. The
+/// caller holds the application's row lock, so that none is put to sleep concurrently.
 pub(crate) async fn wake_queues(tx: &Tx, client_id: ClientId) -> Result<(), StoreError> {
     let woken = tx.execute(sql!(():
         "with rested as materialized (select s.seller_id, s.id from subscriptions s where s.client_id = ",

@@ -1,5 +1,5 @@
-//! Delivery queues, one for each subscription: leased, refilled, given back and woken. Each call is a statement or a transaction of its own over the
-//! pool.
+//! Delivery queues, one per subscription: claimed, refilled, released and woken. Each call is a statement or a
+//! transaction of its own over the pool.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -23,12 +23,12 @@ use crate::{
     sql::{column, row, sql},
 };
 
-/// How often queues that cannot be read are logged at most.
+/// The minimum interval between log lines about unreadable queues.
 const LOG_EVERY: Duration = Duration::from_mins(1);
 
-/// Up to `capacity` deliveries that are due in each queue `l`, without those that are `running`, as `place` orders them: three first
-/// attempts for each repeated one, beginning with a first one, and no more than its `repeats` of the latter. Each index is read
-/// no further than that, whatever waits behind. The fixed limits are for the planner, which knows no others.
+/// Up to `capacity` due deliveries of each queue `l`, except those `running`, ordered by `place`: three first attempts
+/// for each repeated one, beginning with a first one, and at most `repeats` repeated ones. Each index is read only that
+/// far, however much is waiting. The constant limits are for the planner, which cannot see the others.
 macro_rules! due_in_queue {
     () => {
         "(select u.* from (\
@@ -71,19 +71,19 @@ impl TryFrom<DueRow> for Due {
     }
 }
 
-/// A delivery that cannot be read is left out: passed on as a failure, it would hold up all that came with it.
+/// An unreadable delivery is skipped: returned as an error, it would block all deliveries read with it.
 fn due(row: Option<DueRow>) -> Vec<Due> {
     readable(row.into_iter().map(Due::try_from))
 }
 
 row! {
-    /// A queue with one of its deliveries, or none.
+    /// A queue with one or none of its deliveries.
     struct ClaimRow {
         seller_id: Uuid,
         id: Uuid,
         client_id: Uuid,
         state: String,
-        /// There may be queues that were not looked at, or there was no capacity for one: the same in all rows of a claim.
+        /// Some due queues were not examined, or one got no capacity. The same in all rows of a claim.
         more: bool,
         url: String,
         secret: Vec<u8>,
@@ -92,7 +92,7 @@ row! {
     }
 }
 
-/// The applications that have their part, and those whose queues that fail have theirs.
+/// The applications that have used up their share, and those whose failing queues have used up theirs.
 fn full_applications(capacity: &Capacity) -> (Vec<Uuid>, Vec<Uuid>) {
     let is_full = |of: &ApplicationLoad| of.attempts >= capacity.per_application;
     let is_full_of_failing =
@@ -113,21 +113,21 @@ pub(crate) struct StoredQueues {
 
 #[async_trait]
 impl SubscriptionQueues for StoredQueues {
-    /// Leases queues that are due, those that have waited longest first, and reads what is due in them.
+    /// Leases due queues, the longest waiting first, and reads their due deliveries.
     ///
-    /// - Queues that fail have an index of their own: however many wait, none of them is passed over on the way to the others.
-    /// - As many queues are locked as there is capacity for attempts. Those for which no capacity is left after that stay due.
-    /// - An application has a part of the capacity, and of that a smaller one for its queues that fail: those use up nothing of what
-    ///   its sound ones begin with.
-    /// - Queues of an application that has its part already are read over. That costs some microseconds of each, which is what
-    ///   bounds how much its silent receivers can hold up others by.
-    /// - A queue in which nothing is due is leased too: only its owner puts it to sleep.
-    /// - A queue that was leased was left by its worker; what that one had in hand, and has not been heard of since, is lost once
-    ///   more. What was given out was due 30 s before the end of the lease, and what an attempt of it has put off was not.
-    /// - Queues that are not live come back with what they are, untouched.
+    /// - Failing queues have an index of their own: however many wait, the others are found without passing over them.
+    /// - As many queues are locked as there is capacity for attempts. Those that get no capacity stay due.
+    /// - An application has a share of the capacity, and a smaller one within it for its failing queues, so that they
+    ///   use up nothing reserved for its healthy ones.
+    /// - Queues of an application that has used up its share are skipped. Each costs some microseconds, which bounds
+    ///   how much an application with unresponsive receivers can delay others.
+    /// - A queue without due deliveries is leased too: only its lease holder puts it to sleep.
+    /// - A queue with an expired lease was abandoned by its worker. Deliveries that this worker had in hand and did not
+    ///   report count one more loss: those given out were due 30 s before the lease's end, and those rescheduled by an
+    ///   attempt were not.
+    /// - Queues that are not live are returned with their state, unchanged.
     ///
-    /// Its commit does not wait for the disk: with the claim a crash loses the right to record what is sent under it, and the
-    /// queues are due again.
+    /// The commit is asynchronous: if a crash loses the claim, its fence is invalid and the queues are due again.
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
         let (full, full_of_failing) = full_applications(&capacity);
         let (attempts, failing_attempts) =
@@ -195,8 +195,8 @@ impl SubscriptionQueues for StoredQueues {
         })
     }
 
-    /// Prolongs leases as a claim would begin them, and reads what else is due. What the worker has in hand from now on is what
-    /// it says, and what it is given. As with a claim, the commit does not wait for the disk.
+    /// Extends leases to the full duration and reads further due deliveries. Afterwards the worker has in hand what it
+    /// reports plus what it is given. As for a claim, the commit is asynchronous.
     async fn refill(&self, queues: &[Refill]) -> Result<Vec<Refilled>, StoreError> {
         let running: Vec<_> = queues
             .iter()
@@ -221,7 +221,7 @@ impl SubscriptionQueues for StoredQueues {
                from queues l, clock where s.seller_id = l.seller_id and s.id = l.id) \
              select l.seller_id, l.id, l.fence, g.id, g.event, g.body, g.attempt, g.lost \
              from queues l left join given g on g.seller_id = l.seller_id and g.queue = l.id order by l.seller_id, l.id, g.place"));
-        // Rows of one queue stand together.
+        // Rows of one queue are adjacent.
         let mut filled = Vec::<Refilled>::new();
         for (seller, subscription, fence, row) in self.statements.rows(prolong).await? {
             let lease = lease(seller, subscription, fence);
@@ -246,8 +246,8 @@ impl SubscriptionQueues for StoredQueues {
             .await
     }
 
-    /// Wakes queues that nobody holds and that are not due though one of their deliveries is. One that is due in a few seconds is
-    /// not forgotten: it rests, because its host had no place.
+    /// Wakes queues that are neither leased nor due although one of their deliveries is. A queue that is due within a
+    /// few seconds is not stuck: it is paused because its host had no capacity.
     async fn reconcile(&self) -> Result<usize, StoreError> {
         self.statements.execute(sql!(():
             concat!("with clock as materialized (select api_now() as at), \
@@ -271,13 +271,12 @@ impl StoredQueues {
         }
     }
 
-    /// Puts queues of suspended applications to sleep until reinstatement wakes them, and stops those in which nothing is ever
-    /// delivered again, a limited number of deliveries at a time. Tells how many. What fails here is tried again with the next
-    /// claim, for the queues are still due.
+    /// Puts queues of suspended applications to sleep until reinstatement wakes them, and stops deliveries of ended subscriptions, a
+    /// limited number at a time. Returns how many queues. A failure here is retried by the next claim, since the queues stay due.
     ///
-    /// A queue is put to sleep under a lock on its application: one that is being reinstated is left alone, and one that has been
-    /// is not suspended any more. With the queues that were found go others of their applications that are awake and in nobody's
-    /// hands, so that however many an application has, few claims come upon them. Nobody is waited for: what is locked is looked
+    /// A queue is put to sleep under a lock on its application: one that is being reinstated is skipped, and one already reinstated is no
+    /// longer suspended. Other awake, unleased queues of the same applications are put to sleep too, so that few claims meet them, however
+    /// many there are. Locked rows are skipped and examined the next time.
     /// at the next time.
     async fn suspend(&self, rows: &[ClaimRow]) -> usize {
         let suspend = sql!((Uuid, Uuid):
@@ -315,7 +314,7 @@ impl StoredQueues {
         }
     }
 
-    /// Rows of one queue stand together. One whose address or secret cannot be read is logged and left to its lease.
+    /// Rows of one queue are adjacent. A queue whose URL or secret is unreadable is logged and left until its lease expires.
     fn queues(&self, fence: Uuid, rows: Vec<ClaimRow>) -> Vec<SubscriptionQueue> {
         let mut queues = Vec::<SubscriptionQueue>::new();
         let mut unreadable = None;
@@ -364,8 +363,8 @@ fn lease(seller: Uuid, subscription: Uuid, fence: Uuid) -> Lease {
     }
 }
 
-/// Queues that cannot be worked on because their address, or what they sign with, cannot be read: counted each time, and logged
-/// now and then. Such a queue comes up again with every lease, and with a wrong sealing key all of them do.
+/// Queues with an unreadable URL or secret. Each is counted, and logged at intervals: it comes up again with every
+/// lease, and with a wrong sealing key all of them do.
 #[derive(Default)]
 struct Unreadable(Mutex<LogState>);
 
@@ -387,7 +386,7 @@ impl Unreadable {
         }
     }
 
-    /// How many were left out since the last log line, this one included, where it is time for another one.
+    /// The number skipped since the last log line, including this one, if another line is due.
     fn due(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.since = state.since.saturating_add(1);

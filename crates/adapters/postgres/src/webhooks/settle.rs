@@ -1,4 +1,4 @@
-//! Recording how attempts ended, and giving delivery queues back.
+//! Records the ends of attempts and releases delivery queues.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use crate::{
     sql::{column, sql},
 };
 
-/// What is recorded in one go.
+/// Everything recorded in one call.
 pub(super) struct Settlement {
     records: Vec<Attempt>,
     released: Vec<Release>,
-    /// Queues and fences of both, each once, in the order in which they are locked.
+    /// Queues and fences of both, each once, in lock order.
     leases: Vec<(Uuid, Uuid, Uuid)>,
 }
 
@@ -60,7 +60,7 @@ impl Settlement {
         })
     }
 
-    /// Sends it: one statement that is its own transaction where no queue is given back, else a transaction.
+    /// Sends it: as one autocommitted statement if no queue is released, else as a transaction.
     pub(super) async fn send(self, mut connection: &AsyncPgConnection) -> QueryResult<()> {
         if self.released.is_empty() {
             self.record(connection).await?;
@@ -81,16 +81,16 @@ impl Settlement {
         ending.batch_execute("commit").await
     }
 
-    /// Records the ends of attempts made under leases that still hold, and tells which of the queues that are to be given back no
-    /// transaction is queueing deliveries for. Those rows are locked against that until the transaction ends.
+    /// Records the ends of attempts made under leases that are still valid. Returns which of the queues to release have no transaction
+    /// queueing deliveries for them; their rows are locked against that until the transaction ends.
     ///
-    /// What has ended is joined with its lease before its row is looked for: the row's whole key then comes from one side. The
-    /// server takes sellers and subscriptions for independent, expects one delivery of a queue, and would as soon read all of them.
+    /// Ended attempts are joined with their leases before the delivery row is looked up, so that its whole key comes from one side.
+    /// Otherwise the planner treats sellers and subscriptions as independent and may read all deliveries of a queue.
     ///
-    /// An attempt that was under way when its delivery was stopped is recorded like any other, and nothing follows from it.
+    /// An attempt whose delivery was stopped meanwhile is recorded like any other, and has no further effect.
     ///
-    /// All queues are locked in one order first. The stronger lock is not waited for: a buyer's order that hangs between its last
-    /// statement and its end holds up nobody else's deliveries.
+    /// All queues are locked in the same order first. The stronger lock skips locked rows: an order transaction that hangs does not delay
+    /// other sellers' deliveries.
     async fn record(&self, mut connection: &AsyncPgConnection) -> QueryResult<Vec<(Uuid, Uuid)>> {
         let (leases, ended, released) = (&self.leases, &self.records, &self.released);
         let delay = |ended: &Attempt| match ended.record.next {
@@ -128,11 +128,11 @@ impl Settlement {
         .await
     }
 
-    /// Gives queues back: asleep where nothing waits, due when the next delivery is, and where one is due now behind all others,
-    /// none before its rest is over. One that deliveries are being queued for stays awake, and is looked at again after a moment:
-    /// whoever queues them leaves the waking of a leased queue to its owner.
+    /// Releases queues: asleep if nothing waits, due with the next delivery, and at the back if one is due now; never
+    /// before its pause is over. A queue with deliveries being queued stays awake and is examined again after a moment,
+    /// since those transactions leave the waking of a leased queue to its lease holder.
     ///
-    /// It has to see what was committed before the rows were locked, and so is a statement of its own.
+    /// It must see everything committed before the rows were locked, so it is a separate statement.
     async fn give_back(
         &self,
         undisturbed: &[(Uuid, Uuid)],
