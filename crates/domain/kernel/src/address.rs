@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks of IPv4 that are not globally routable, or that no public service may live in: first address and prefix length.
+/// IPv4 networks that are not globally routable, or that host no public service: first address and prefix length.
 const SPECIAL_V4: [(Ipv4Addr, u32); 19] = [
     (Ipv4Addr::UNSPECIFIED, 8),            // "this network", RFC 791
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private use, RFC 1918
@@ -27,10 +27,10 @@ const SPECIAL_V4: [(Ipv4Addr, u32); 19] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved and broadcast, RFC 1112
 ];
 
-/// The one block of IPv6 from which global unicast addresses are given out.
+/// The only IPv6 block from which global unicast addresses are allocated.
 const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Networks inside [`GLOBAL_V6`] that are special all the same.
+/// Networks inside [`GLOBAL_V6`] that are special nevertheless.
 const SPECIAL_V6: [(Ipv6Addr, u32); 5] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocol assignments, Teredo among them, RFC 2928, RFC 4380
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation, RFC 3849
@@ -39,8 +39,8 @@ const SPECIAL_V6: [(Ipv6Addr, u32); 5] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation, RFC 9637
 ];
 
-/// True when the address is globally routable unicast. Addresses that embed another one (IPv4-mapped, NAT64, 6to4,
-/// Teredo) are not, whatever they embed.
+/// True if the address is globally routable unicast. Addresses that embed another one (IPv4-mapped, NAT64, 6to4,
+/// Teredo) are not public, whatever they embed.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !SPECIAL_V4

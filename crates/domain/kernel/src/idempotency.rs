@@ -1,4 +1,4 @@
-//! Idempotency keys: what is claimed, what is remembered, and the ports of both (contract: Idempotency).
+//! Idempotency keys: claims, stored responses, and their port (contract: Idempotency).
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use crate::{Invalid, SellerId, StoreError};
 
-/// A key that a client chose: 1 to 128 printable ASCII characters.
+/// A key chosen by a client: 1 to 128 printable ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// Checks a key as it stands in the header.
+    /// Validates a key as given in the header.
     pub fn new(key: &[u8]) -> Result<Self, Invalid> {
         let printable = key.iter().all(|byte| (0x20..=0x7e).contains(byte));
         let text = std::str::from_utf8(key)
@@ -22,23 +22,22 @@ impl IdempotencyKey {
             .ok_or_else(|| Invalid::new("must be 1 to 128 printable ASCII characters, such as a UUID"))
     }
 
-    /// The key.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Whose key it is. Keys of different spaces never meet.
+/// The scope of a key. Keys of different spaces are independent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeySpace {
     /// One space per seller, for all operations and applications.
     Seller(SellerId),
-    /// The back office's.
+    /// The back office.
     Operator,
 }
 
 impl KeySpace {
-    /// The stored form: the seller's id, or the nil UUID, which is no seller's.
+    /// The stored form: the seller's id, or the nil UUID for the operator.
     pub const fn uuid(self) -> Uuid {
         match self {
             Self::Seller(seller) => seller.uuid(),
@@ -47,8 +46,8 @@ impl KeySpace {
     }
 }
 
-/// SHA-256 over what makes two requests the same one: method, raw path with query, raw body, and whatever else may not
-/// differ. The parts are prefixed with their lengths, so that none runs into the next.
+/// SHA-256 over everything that must be equal for two requests to be the same: method, raw path with query, raw body,
+/// and so on. Each part is prefixed with its length, so that parts cannot run together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
@@ -77,33 +76,30 @@ impl Fingerprint {
 /// A claim on a key: the right to run the request, for the time of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Whose key.
     pub space: KeySpace,
-    /// Which key.
     pub key: IdempotencyKey,
-    /// Of which request.
     pub fingerprint: Fingerprint,
-    /// A random id of the claimer. Completion and release work only for the one who holds the claim still.
+    /// A random id of the claimant. Completion and release work only under the current fence.
     pub fence: Uuid,
 }
 
-/// What came of claiming.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claimed {
-    /// The claim is ours: run the request.
+    /// The claim succeeded: run the request.
     Run,
     /// The same request is still running.
     InProgress,
     /// The key belongs to another request.
     Reused,
-    /// The request was completed: this was the answer.
+    /// The request was completed with this response.
     Completed(Remembered),
 }
 
-/// What the conflict of a completion names when the claim was lost to somebody else meanwhile.
+/// The constraint named by the conflict when a completion's claim was taken over by another request.
 pub const LOST_CLAIM: &str = "idempotency_fence";
 
-/// A good answer, as it is remembered: exactly its bytes.
+/// A successful response as stored, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     /// The status code, 2xx.
@@ -112,22 +108,22 @@ pub struct Remembered {
     pub body: Vec<u8>,
 }
 
-/// Claims keys, outside of the effect's transaction.
+/// Claims keys outside of the request's transaction.
 ///
-/// An adapter MUST claim in one statement, MUST count a claim whose lease has run out as absent, fingerprint included,
-/// MUST seal remembered bodies, and MUST keep them for 24 hours from completion.
+/// An adapter MUST claim in one statement, MUST treat a claim with an expired lease as absent, including its
+/// fingerprint, MUST seal stored bodies, and MUST keep them for 24 hours from completion.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait IdempotencyClaims: Send + Sync {
-    /// Claims the key for `lease`, or says who has it.
+    /// Claims the key for `lease`, or returns its current state.
     async fn claim(&self, claim: &Claim, lease: Duration) -> Result<Claimed, StoreError>;
 
-    /// Gives an uncompleted claim back, after a failure that surely changed nothing, so that the client may try again.
-    /// Does nothing when the claim is completed or somebody else's.
+    /// Releases an uncompleted claim after a failure that certainly changed nothing, so that the client may retry. Does
+    /// nothing if the claim is completed or taken over.
     async fn release(&self, claim: &Claim) -> Result<(), StoreError>;
 
-    /// What stands in the row of a claim whose COMMIT was not answered. It waits for the transaction that may still hold
-    /// the row: the remembered answer when it was completed, nothing when it was not.
+    /// The state of a claim whose COMMIT got no response. Waits for the transaction that may still hold the row: the
+    /// stored response if it was completed, None if not.
     async fn outcome(&self, claim: &Claim) -> Result<Option<Remembered>, StoreError>;
 }
 

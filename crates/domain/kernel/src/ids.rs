@@ -1,11 +1,11 @@
-//! Identifiers: one newtype for each thing that has one, so that none can be taken for another.
+//! Ids: a newtype per kind of thing, so that they cannot be confused.
 
 use std::str::FromStr;
 
 use uuid::Uuid;
 
-/// Defines an id over a UUID. New ones are UUIDv7 (RFC 9562), made with [`crate::Randomness::uuid`], so that rows made
-/// together lie together in an index.
+/// Defines an id over a UUID. New ones are UUIDv7 (RFC 9562), made with [`crate::Randomness::uuid`], so that rows
+/// created together are close together in an index.
 #[macro_export]
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -35,7 +35,7 @@ macro_rules! uuid_id {
         impl ::std::str::FromStr for $name {
             type Err = $crate::Invalid;
 
-            /// Reads the canonical form alone (lowercase, hyphens): one id has one spelling.
+            /// Accepts only the canonical form (lowercase, hyphens), so that each id has one spelling.
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 $crate::canonical_uuid(text).map(Self)
             }
@@ -53,7 +53,7 @@ uuid_id! {
     OfferId
 }
 
-/// Reads a UUID in its canonical form: 36 characters, lowercase hexadecimal, hyphens.
+/// Parses a UUID in its canonical form: 36 characters, lowercase hexadecimal, hyphens.
 #[doc(hidden)]
 pub fn canonical_uuid(text: &str) -> Result<Uuid, crate::Invalid> {
     let id = Uuid::from_str(text).ok();

@@ -1,46 +1,44 @@
-//! Refused input: what is wrong with a value, in words that tell a caller what to do.
+//! Rejected input: what is wrong with a value, in words that tell the caller what to do.
 
 use std::fmt;
 
-/// Why one value is refused. The text is a predicate about the value, in English, without a full stop ("must be at
+/// Why one value is rejected. The text is a predicate about the value, in English, without a full stop ("must be at
 /// least 3 characters"), so that an adapter can put the field's name before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);
 
 impl Invalid {
-    /// A refusal in the given words.
     pub fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 }
 
-/// All that is wrong with a record, field by field, in the record's field order.
+/// All violations of a record, in its field order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Violations(Vec<(String, Invalid)>);
 
 impl Violations {
-    /// Nothing wrong so far.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Notes that `path` (such as `price.amount` or `redirect_uris[2]`) is refused.
+    /// Adds a violation for `path` (such as `price.amount` or `redirect_uris[2]`).
     pub fn add(&mut self, path: impl Into<String>, reason: Invalid) {
         self.0.push((path.into(), reason));
     }
 
-    /// The value, or nothing after noting why not.
+    /// The value, or None after adding the violation.
     pub fn take<T>(&mut self, path: impl Into<String>, result: Result<T, Invalid>) -> Option<T> {
         result.map_err(|reason| self.add(path, reason)).ok()
     }
 
-    /// `Ok` while nothing is wrong.
+    /// `Ok` if there is no violation.
     pub fn into_result(self) -> Result<(), Self> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }
     }
 
-    /// Each refused path with its reason.
+    /// Each path with its reason.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Invalid)> {
         self.0.iter().map(|(path, reason)| (path.as_str(), reason))
     }

@@ -1,6 +1,6 @@
-//! What every part of the domain shares: ids, money, time, pages, changes, queued mails, and the ports under them.
+//! Types shared by the whole domain: ids, money, time, pages, changes, queued mails, and the ports below them.
 //!
-//! Pure: nothing here knows a database, a socket or a clock of its own.
+//! Pure: nothing here accesses a database, a socket or the system clock.
 
 mod address;
 mod idempotency;
@@ -31,29 +31,28 @@ pub use mail::{MockMailQueue, MockMailer};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockClock, MockRandomness, MockSealer};
 
-/// The state a change was computed from. A store saves the change only over exactly that state.
+/// The state from which a change was computed. A store saves the change only over exactly that state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// There was nothing: the change makes the thing.
+    /// It did not exist: the change creates it.
     Absent,
-    /// The thing was read, and its row locked, in the transaction that saves the change.
+    /// It was read, with its row locked, in the transaction that saves the change.
     Locked,
 }
 
-/// What a transition returns: the new state with its events. They travel as one value, so that neither can be saved
-/// without the other.
+/// The result of a transition: the new state with its events. They are one value, so that neither can be saved without
+/// the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<A, E> {
     /// What the change was computed from.
     pub before: Version,
-    /// The new state.
     pub after: A,
-    /// What happened, in order; empty when nobody needs to hear of it.
+    /// The events in order; empty if the change needs no announcement.
     pub events: Vec<E>,
 }
 
 impl<A, E> Change<A, E> {
-    /// A new thing.
+    /// A change that creates something.
     pub fn made(after: A, events: Vec<E>) -> Self {
         Self {
             before: Version::Absent,
@@ -62,7 +61,7 @@ impl<A, E> Change<A, E> {
         }
     }
 
-    /// A thing that was there before.
+    /// A change of something that exists.
     pub fn of_existing(after: A, events: Vec<E>) -> Self {
         Self {
             before: Version::Locked,

@@ -1,4 +1,4 @@
-//! Mails that are queued: how sending is repeated, and the ports of queue and sender. What a mail says is its domain's.
+//! Queued mails: the retry schedule, and the ports of queue and sender. Each domain defines the content of its mails.
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -7,17 +7,16 @@ use uuid::Uuid;
 use crate::StoreError;
 
 crate::uuid_id! {
-    /// A queued mail. Its `Message-ID` is made of it, so that a repeated sending is recognisable.
+    /// The id of a queued mail. Its `Message-ID` is derived from it, so that repeated sendings are recognisable.
     MailId
 }
 
-/// A mail that can be queued.
 pub trait Mail: Send + Sync + 'static {
-    /// Its id, fixed when it is queued.
+    /// Its id, assigned when it is queued.
     fn id(&self) -> MailId;
 }
 
-/// How long to wait after each failed attempt; after the last one the mail is given up.
+/// The delay after each failed attempt; after the last one the mail is given up.
 const RETRY_DELAYS: [TimeDelta; 7] = [
     TimeDelta::minutes(1),
     TimeDelta::minutes(5),
@@ -28,19 +27,19 @@ const RETRY_DELAYS: [TimeDelta; 7] = [
     TimeDelta::hours(24),
 ];
 
-/// What becomes of a mail after an attempt.
+/// The next step of a mail after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailStep {
-    /// The server took it.
+    /// The server accepted it.
     Sent,
-    /// It is tried again after this time.
+    /// It is retried after this time.
     Retry(TimeDelta),
-    /// It is given up, and stays for somebody to look at.
+    /// It is given up, and kept for inspection.
     Dead,
 }
 
 impl MailStep {
-    /// What follows from the `attempt`th attempt, from 1. A refusal for good is not repeated.
+    /// The step after attempt number `attempt`, from 1. A permanent refusal is not retried.
     pub fn after(attempt: u32, outcome: &Result<(), SendError>) -> Self {
         let delay = usize::try_from(attempt)
             .ok()
@@ -56,10 +55,10 @@ impl MailStep {
 /// Why a mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The server is away, busy, or asks to come back.
+    /// The server is unreachable, busy, or asks to retry later.
     #[error("the mail could not be handed over for now")]
     Transient(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The server, or the address itself, says that it never will be taken.
+    /// The server refuses the mail permanently, or the address is invalid.
     #[error("the mail was refused for good")]
     Permanent(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -67,23 +66,22 @@ pub enum SendError {
 /// A mail that a worker has leased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueMail<M> {
-    /// The mail.
     pub mail: M,
     /// Which attempt this is, from 1.
     pub attempt: u32,
-    /// Who holds the lease.
+    /// The lease's fencing token.
     pub fence: Uuid,
 }
 
-/// The queue of one kind of mail, from the side of the workers. Each call is a transaction of its own.
+/// The queue of one kind of mail, as workers use it. Each call is a transaction of its own.
 ///
-/// An adapter MUST lease a mail to one worker at a time, and MUST let another one take it over once the lease has run out.
-/// A mail that is worth nothing any more, because the link in it has expired or was used or replaced, MUST NOT be leased,
+/// An adapter MUST lease a mail to one worker at a time, and MUST let another one take it over once the lease has
+/// expired. A mail that has become useless, because its link has expired or was used or replaced, MUST NOT be leased,
 /// and is given up.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait MailQueue<M: Mail>: Send + Sync {
-    /// Leases up to `limit` mails that are due, for `lease`.
+    /// Leases up to `limit` due mails for `lease`.
     async fn lease_mails(
         &self,
         fence: Uuid,
@@ -91,18 +89,17 @@ pub trait MailQueue<M: Mail>: Send + Sync {
         lease: TimeDelta,
     ) -> Result<Vec<DueMail<M>>, StoreError>;
 
-    /// Notes what became of a leased mail; changes nothing when the lease was lost. A retry's time begins with this call, by
-    /// the queue's own clock: the workers' clocks need not agree.
+    /// Records the step of a leased mail; does nothing if the lease was lost. A retry's delay starts at this call, by
+    /// the queue's own clock, so the workers' clocks need not agree.
     async fn settle_mail(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError>;
 }
 
-/// Hands mails of one kind over.
+/// Sends mails of one kind.
 ///
-/// An adapter MUST give every sending of one mail the same `Message-ID`, and MUST answer within a bounded time.
+/// An adapter MUST give all sendings of one mail the same `Message-ID`, and MUST return within a bounded time.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait Mailer<M: Mail>: Send + Sync {
-    /// Sends one mail.
     async fn send(&self, mail: &M) -> Result<(), SendError>;
 }
 

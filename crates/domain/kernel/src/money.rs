@@ -3,7 +3,7 @@
 /// The largest amount: 2^53 − 1, the last integer that every JSON client reads exactly.
 pub const MAX_AMOUNT: i64 = 9_007_199_254_740_991;
 
-/// ISO 4217 currency. The marketplace trades in one.
+/// ISO 4217 currency. The marketplace uses only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Currency {
     /// Polish złoty.
@@ -49,7 +49,6 @@ impl Money {
         self.amount
     }
 
-    /// The currency of the amount.
     pub const fn currency(self) -> Currency {
         self.currency
     }

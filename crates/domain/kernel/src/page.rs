@@ -3,23 +3,22 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-/// Items on a page when the caller names no number.
+/// Default number of items on a page.
 pub const PAGE_DEFAULT: u16 = 50;
-/// The most items a page can hold.
+/// Maximum number of items on a page.
 pub const PAGE_MAX: u16 = 200;
 
-/// How many items a page holds at most: 1 to [`PAGE_MAX`].
+/// The maximum number of items on a page: 1 to [`PAGE_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageSize(u16);
 
 impl PageSize {
-    /// The nearest size that is allowed.
+    /// The nearest allowed size.
     pub fn clamped(size: i64) -> Self {
         let size = size.clamp(1, i64::from(PAGE_MAX));
         Self(u16::try_from(size).unwrap_or(PAGE_MAX))
     }
 
-    /// The number of items.
     pub const fn get(self) -> u16 {
         self.0
     }
@@ -31,10 +30,10 @@ impl Default for PageSize {
     }
 }
 
-/// Where an item stands in a list that is sorted by an instant and an id, both descending. A page begins after one.
+/// The position of an item in a list sorted by timestamp and id, both descending. A page begins after a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keyset {
-    /// The sorting instant, to the microsecond.
+    /// The sort timestamp, in microseconds.
     pub at: DateTime<Utc>,
     /// The tie-break.
     pub id: Uuid,
@@ -45,13 +44,13 @@ pub struct Keyset {
 pub struct Page<T> {
     /// The items, in the list's order.
     pub items: Vec<T>,
-    /// The last item's position when more items follow it, nothing at the end of the list.
+    /// The last item's position if more items follow, None at the end of the list.
     pub next: Option<Keyset>,
 }
 
 impl<T> Page<T> {
-    /// Makes a page of at most `size` items from a read of up to `size + 1`: the one too many tells that more follow, so
-    /// that `next` is empty exactly at the end and no empty page is ever announced.
+    /// Makes a page of at most `size` items from a read of up to `size + 1`: the extra item shows that more follow, so
+    /// that `next` is None exactly at the end, and never leads to an empty page.
     pub fn from_one_more(mut items: Vec<T>, size: PageSize, position: impl Fn(&T) -> Keyset) -> Self {
         let size = usize::from(size.get());
         let more = items.len() > size;

@@ -1,28 +1,26 @@
-//! How a store fails: in kinds that tell a caller whether trying again can help.
+//! Store failures, in kinds that tell a caller whether a retry can help.
 
 use std::error::Error;
 
-/// The failure of a port that keeps or reads state. The cause travels along and is logged once, by whoever answers.
+/// The failure of a port that stores or reads state. The caller that sends the response logs the cause once.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The transaction was undone by a deadlock or a serialization failure: the same work may be done again from its start.
+    /// A deadlock or serialization failure rolled the transaction back: the same work may be repeated from its start.
     #[error("the transaction lost against another one and can be repeated")]
     Retryable(#[source] Box<dyn Error + Send + Sync>),
-    /// The store cannot be reached, or does not answer in time. Nothing was changed, as far as is known.
+    /// The store is unreachable, or does not respond in time. As far as is known, nothing was changed.
     #[error("the store cannot be reached")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// What should be unique exists already; names the constraint that says so.
+    /// A unique value exists already; names the violated constraint.
     #[error("there is such a row already ({constraint})")]
     Conflict {
         /// The name of the violated constraint or unique index.
         constraint: String,
     },
-    /// A stored row that cannot be: the rules of the domain exclude it.
+    /// A stored row that violates the rules of the domain.
     #[error("impossible row {row} ({reason})")]
     Corrupt {
-        /// Which row it is.
         row: Row,
-        /// What is wrong with it.
         reason: String,
     },
     /// Anything else; a defect.
@@ -30,10 +28,9 @@ pub enum StoreError {
     Unexpected(#[source] Box<dyn Error + Send + Sync>),
 }
 
-/// Names a row in an error: its table and its key.
+/// Identifies a row in an error by table and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The table.
     pub table: &'static str,
     /// The key's value, as text.
     pub id: String,
@@ -46,7 +43,6 @@ impl std::fmt::Display for Row {
 }
 
 impl StoreError {
-    /// An impossible row.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "ids and reasons are made for the error"
@@ -61,12 +57,11 @@ impl StoreError {
         }
     }
 
-    /// A defect with its cause.
     pub fn unexpected(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unexpected(cause.into())
     }
 
-    /// The name of the violated constraint, where the failure is a conflict.
+    /// The violated constraint, if this is a conflict.
     pub fn conflict(&self) -> Option<&str> {
         match self {
             Self::Conflict { constraint } => Some(constraint),
@@ -75,13 +70,12 @@ impl StoreError {
     }
 }
 
-/// How a COMMIT fails.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Surely nothing was changed.
+    /// Certainly nothing was changed.
     #[error("the transaction was rolled back")]
     RolledBack(#[source] StoreError),
-    /// The answer was lost: the effect may stand or not, and only the rows can tell. Never repeat blindly.
+    /// The response was lost: the transaction may be committed or not, which only its rows show. Never repeat it blindly.
     #[error("the answer to COMMIT was lost")]
     Unknown(#[source] StoreError),
 }

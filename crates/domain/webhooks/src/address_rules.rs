@@ -7,22 +7,21 @@ use kernel::is_public;
 
 use crate::{Host, Scheme, WebhookUrl};
 
-/// Where deliveries may go in principle.
+/// The general policy for delivery addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AddressPolicy {
-    /// By `https`, into the public internet.
+    /// `https` to the public internet.
     #[default]
     Public,
-    /// Anywhere, by `http` too: for local development alone.
+    /// Any address, also by `http`: for local development only.
     Any,
 }
 
-/// The policy, and what the operator denies besides.
+/// The policy, and additional networks that the operator denies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AddressRules {
-    /// The policy.
     pub policy: AddressPolicy,
-    /// Networks that are denied under any policy.
+    /// Networks that are denied under every policy.
     pub deny: Vec<IpNet>,
 }
 
@@ -37,16 +36,16 @@ impl AddressPolicy {
 }
 
 impl AddressRules {
-    /// Whether a delivery may connect to the address. An IPv4-mapped address (RFC 4291 §2.5.5.2) reaches the IPv4 host that
-    /// it embeds, so it is denied with it.
+    /// Whether a delivery may connect to the address. An IPv4-mapped address (RFC 4291 §2.5.5.2) reaches the IPv4 host
+    /// that it embeds, so it is denied if that one is.
     pub fn vet(&self, address: IpAddr) -> bool {
         let reached = address.to_canonical();
         let denied = |network: &IpNet| network.contains(&address) || network.contains(&reached);
         self.policy.admits(address) && !self.deny.iter().any(denied)
     }
 
-    /// Whether a delivery may go to the URL as far as it tells itself: its scheme, and its host where that is an address.
-    /// What a name resolves to is vetted one by one.
+    /// Whether a delivery may go to the URL, judged by its scheme, and by its host if that is an IP address. The
+    /// addresses of a host name are vetted one by one.
     pub fn admit(&self, url: &WebhookUrl) -> bool {
         let scheme = self.policy == AddressPolicy::Any || url.scheme() == Scheme::Https;
         scheme

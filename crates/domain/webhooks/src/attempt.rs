@@ -1,23 +1,21 @@
-//! One attempt of a delivery: how it ended, and how that is kept and told.
+//! One attempt of a delivery: its outcome, and the outcome's stored and displayed forms.
 
 use std::time::Duration;
 
 use kernel::Invalid;
 
-/// How long the reason of a failure may be, in characters.
+/// Maximum length of a failure's reason in characters.
 const REASON_MAX: usize = 200;
 
-/// An attempt that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempted {
-    /// How it ended.
     pub outcome: Outcome,
-    /// How long it took, from the look-up of the name on.
+    /// Its duration, beginning with the DNS look-up.
     pub duration: Duration,
 }
 
 impl Attempted {
-    /// The status that the receiver answered with, if it did.
+    /// The response's status, if there was a response.
     pub const fn response_status(&self) -> Option<u16> {
         match self.outcome {
             Outcome::Answered(status) => Some(status),
@@ -25,82 +23,80 @@ impl Attempted {
         }
     }
 
-    /// How long it took, in whole milliseconds.
+    /// The duration in whole milliseconds.
     pub fn duration_ms(&self) -> i32 {
         i32::try_from(self.duration.as_millis()).unwrap_or(i32::MAX)
     }
 }
 
-/// What became of a message that was to be sent.
+/// The result of sending a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sent {
     /// An attempt was made.
     Attempted(Attempted),
-    /// Nothing was begun, for as many attempts as its host is given are under way there. That is no attempt of the delivery:
-    /// it stays as it was, and is tried again soon.
+    /// Nothing was sent, because the host has its maximum of concurrent attempts. It does not count as an attempt: the
+    /// delivery is unchanged and is retried soon.
     Postponed,
 }
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The receiver answered with this status (100 to 999); what follows the head is of no account.
+    /// The receiver responded with this status (100 to 999); everything after the response head is ignored.
     Answered(u16),
-    /// There was no answer.
+    /// There was no response.
     Failed(Failure),
 }
 
 impl Outcome {
-    /// True for a 2xx status and nothing else (contract: Delivery).
+    /// True only for a 2xx status (contract: Delivery).
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Answered(200..=299))
     }
 }
 
-/// Why there was no answer. Reasons are in English, for developers, at most 200 characters.
+/// Why there was no response. Reasons are in English, for developers, at most 200 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The host's name does not resolve.
     #[error("the host's name does not resolve")]
     Dns,
-    /// The host has an address that deliveries never go to.
+    /// The host has a forbidden address.
     #[error("the host has an address that deliveries do not go to")]
     AddressRefused,
-    /// No connection came about: the network says that there is no way.
+    /// The connection failed with a network error.
     #[error("the host cannot be reached")]
     Connect,
-    /// The host refused the connection.
     #[error("the host refused the connection")]
     Refused,
-    /// The attempt's time was over.
+    /// The attempt exceeded its timeout.
     #[error("there was no answer in time")]
     TimedOut,
-    /// TLS failed; with the reason.
+    /// TLS failed, for this reason.
     #[error("TLS failed: {0}")]
     Tls(String),
-    /// What came was no HTTP answer; with the reason.
+    /// The response was not valid HTTP, for this reason.
     #[error("what came was no HTTP answer: {0}")]
     Protocol(String),
-    /// The connection ended before the answer's head did.
+    /// The connection was closed before the response head was complete.
     #[error("the connection was closed before the answer")]
     Closed,
-    /// The worker was lost in the midst of it, not for the first time.
+    /// The worker was lost during the attempt, and the allowed number of losses is used up.
     #[error("the delivery was lost together with its sender")]
     WorkerLost,
 }
 
 impl Failure {
-    /// A failure of TLS. A longer reason is cut.
+    /// A TLS failure. Longer reasons are truncated.
     pub fn tls(reason: &str) -> Self {
         Self::Tls(cut(reason))
     }
 
-    /// A failure of HTTP. A longer reason is cut.
+    /// An HTTP failure. Longer reasons are truncated.
     pub fn protocol(reason: &str) -> Self {
         Self::Protocol(cut(reason))
     }
 
-    /// The failure's name, in logs and meters.
+    /// The failure's name in logs and metrics.
     pub const fn as_code(&self) -> &'static str {
         match self {
             Self::Dns => "dns",
@@ -115,7 +111,7 @@ impl Failure {
         }
     }
 
-    /// The reason, where the failure has one.
+    /// The reason, if the failure has one.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Tls(reason) | Self::Protocol(reason) => Some(reason),
@@ -129,7 +125,7 @@ impl Failure {
         }
     }
 
-    /// The stored form: the name, and the reason after a colon.
+    /// The stored form: the name, then a colon and the reason.
     pub fn to_text(&self) -> String {
         match self.reason() {
             Some(reason) => format!("{}:{reason}", self.as_code()),
@@ -137,7 +133,7 @@ impl Failure {
         }
     }
 
-    /// Reads the stored form.
+    /// Parses the stored form.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         match text.split_once(':') {
             Some(("tls", reason)) => Ok(Self::tls(reason)),
@@ -162,7 +158,7 @@ const PLAIN: [Failure; 7] = [
     Failure::WorkerLost,
 ];
 
-/// Cut to its length, and free of what a store or a page could stumble over.
+/// Truncates the reason and replaces control characters, which a store or a page may not accept.
 fn cut(reason: &str) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     reason.chars().take(REASON_MAX).map(visible).collect()

@@ -1,27 +1,23 @@
-//! A delivery and its machine, and when a failed one is tried again (contract: States, Webhook delivery, Retries).
+//! A delivery, its state machine, and the schedule of its retries (contract: States, Webhook delivery, Retries).
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Invalid;
 
 use crate::{Attempted, DeliveryId, Outcome, WebhookEvent};
 
-/// How many attempts a delivery has in all (contract: Limits).
+/// Maximum number of attempts of a delivery (contract: Limits).
 pub const MOST_ATTEMPTS: u8 = 6;
 
-/// One event on its way to one subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// Its id, the same on every attempt.
     pub id: DeliveryId,
-    /// What happened.
     pub event: WebhookEvent,
-    /// When it was queued.
     pub created_at: DateTime<Utc>,
-    /// How far it is.
     pub state: DeliveryState,
 }
 
-/// How far a delivery is. `attempt` counts the attempts that have ended.
+/// The state of a delivery. `attempt` counts the attempts that have ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryState {
     /// No attempt has ended yet.
@@ -30,47 +26,43 @@ pub enum DeliveryState {
     Waiting {
         /// 1 to 5.
         attempt: u8,
-        /// The last attempt.
         last: Attempted,
         /// When the next one is due.
         due_at: DateTime<Utc>,
     },
-    /// The receiver took it.
+    /// The receiver accepted it.
     Delivered {
         /// 1 to 6.
         attempt: u8,
-        /// The attempt that succeeded.
         last: Attempted,
-        /// When that ended.
+        /// When that attempt ended.
         at: DateTime<Utc>,
     },
     /// The sixth attempt failed.
     Exhausted {
-        /// The sixth attempt.
         last: Attempted,
     },
-    /// It was given up with attempts left, since its subscription ended.
+    /// Its subscription ended before its attempts were used up.
     Stopped {
         /// 0 to 5.
         attempt: u8,
-        /// The last attempt, if there was any.
+        /// The last attempt, if there was one.
         last: Option<Attempted>,
     },
 }
 
-/// What becomes of a delivery whose attempt has ended.
+/// The next step after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {
-    /// It has arrived.
     Delivered,
-    /// It is due again so long after the end of the attempt.
+    /// It is due again this long after the end of the attempt.
     Retry(TimeDelta),
-    /// It is given up.
+    /// All attempts have failed.
     Exhausted,
 }
 
 impl NextStep {
-    /// What follows the attempt of this number, from 1. `jitter` as for [`RetrySchedule::delay`].
+    /// The step after the attempt with this number, from 1. For `jitter` see [`RetrySchedule::delay`].
     pub fn after(attempt: u8, outcome: &Outcome, schedule: &RetrySchedule, jitter: f64) -> Self {
         if outcome.is_success() {
             return Self::Delivered;
@@ -81,7 +73,7 @@ impl NextStep {
     }
 }
 
-/// The delivery is finished: no attempt of it can end any more.
+/// The delivery is finished: no further attempt of it can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the delivery is finished")]
 pub struct Finished;
@@ -119,7 +111,7 @@ impl Delivery {
         Ok(Self { state, ..self })
     }
 
-    /// The subscription has ended. What is finished stays as it is.
+    /// The subscription has ended. A finished delivery is unchanged.
     #[must_use]
     pub fn stop(self) -> Self {
         let state = match self.state {
@@ -137,16 +129,14 @@ impl Delivery {
     }
 }
 
-/// A delivery's state as a row keeps it.
+/// A delivery's state as stored in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRecord {
     /// How many attempts have ended.
     pub attempt: i16,
-    /// When the next one is due.
     pub due_at: Option<DateTime<Utc>>,
-    /// When one succeeded.
     pub delivered_at: Option<DateTime<Utc>>,
-    /// How the last one ended.
+    /// The last attempt.
     pub last: Option<Attempted>,
 }
 
@@ -186,7 +176,7 @@ impl DeliveryState {
         }
     }
 
-    /// How the last attempt ended, if there was any.
+    /// The last attempt, if there was one.
     pub const fn last(&self) -> Option<&Attempted> {
         match self {
             Self::Queued => None,
@@ -197,7 +187,6 @@ impl DeliveryState {
         }
     }
 
-    /// When it arrived.
     pub const fn delivered_at(&self) -> Option<DateTime<Utc>> {
         match self {
             Self::Delivered { at, .. } => Some(*at),
@@ -214,7 +203,7 @@ impl DeliveryState {
     }
 }
 
-/// The delay after each attempt but the last.
+/// The delay after each attempt except the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetrySchedule(pub [TimeDelta; 5]);
 
@@ -232,10 +221,10 @@ impl Default for RetrySchedule {
 }
 
 impl RetrySchedule {
-    /// How long after the end of the attempt of this number (from 1) the next one is due: the scheduled delay, and up to a
-    /// tenth more (D60) so that what failed together does not come again together. Nothing after the sixth.
+    /// How long after the end of the attempt with this number (from 1) the next one is due: the scheduled delay plus up
+    /// to a tenth (D60), so that deliveries that failed together are not retried together. None after the sixth.
     ///
-    /// `jitter` is a random number from 0 to 1; what lies outside counts as the nearer end.
+    /// `jitter` is a random number from 0 to 1; other values are clamped.
     pub fn delay(&self, after_attempt: u8, jitter: f64) -> Option<TimeDelta> {
         let place = usize::from(after_attempt.checked_sub(1)?);
         let delay = self.0.get(place)?.to_std().unwrap_or_default();

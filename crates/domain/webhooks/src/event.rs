@@ -57,15 +57,14 @@ impl WebhookEvent {
     }
 }
 
-/// What a body begins with.
+/// The beginning of every body.
 const BEFORE_ID: &[u8] = br#"{"id":""#;
 /// The order number of a sample.
 const SAMPLE_NUMBER: &str = "TEST";
 
-/// Something that happened, as subscribers hear of it.
+/// An event for subscribers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// What happened.
     pub name: WebhookEvent,
     data: Data,
 }
@@ -86,7 +85,7 @@ struct Rest<'a> {
 }
 
 impl Event {
-    /// What subscribers hear of an order's move.
+    /// The subscribers' event of an order's transition.
     pub fn of_order(event: &OrderEvent) -> Self {
         let name = match event.kind {
             OrderEventKind::Created => WebhookEvent::OrderCreated,
@@ -102,7 +101,7 @@ impl Event {
         Self { name, data }
     }
 
-    /// What subscribers hear of an offer's change: of its rejection alone.
+    /// The subscribers' event of an offer's change; only a rejection has one.
     pub fn of_offer(event: &OfferEvent) -> Option<Self> {
         match event {
             OfferEvent::Rejected { offer } => Some(Self {
@@ -117,8 +116,7 @@ impl Event {
         }
     }
 
-    /// An event of this name about something that does not exist, for a receiver to try itself with. `id` is told as the id of
-    /// the order or offer.
+    /// A sample event about a nonexistent thing, for testing a receiver. `id` is used as the order's or offer's id.
     pub fn sample(name: WebhookEvent, id: Uuid) -> Self {
         let data = match name {
             WebhookEvent::OrderCreated
@@ -136,14 +134,14 @@ impl Event {
         Self { name, data }
     }
 
-    /// The body of a delivery: fixed once, so that every attempt carries the same bytes under the same signature.
+    /// The body of a delivery: built once, so that every attempt sends the same bytes with the same signature.
     pub fn body(&self, id: DeliveryId, occurred_at: DateTime<Utc>) -> Result<Vec<u8>, serde_json::Error> {
         let (before, after) = self.around_id(occurred_at)?;
         Ok([before, id.to_string().into_bytes(), after].concat())
     }
 
-    /// A body without its delivery's id: what stands before it and what stands after it. It serves where as many deliveries
-    /// as there are subscriptions get their ids, and so their bodies, in one go.
+    /// A body without its delivery's id: the bytes before and after the id. Used when many subscriptions' deliveries
+    /// get their ids, and so their bodies, in one statement.
     pub fn around_id(&self, occurred_at: DateTime<Utc>) -> Result<(Vec<u8>, Vec<u8>), serde_json::Error> {
         let rest = serde_json::to_vec(&Rest {
             event: self.name.as_str(),
@@ -155,8 +153,7 @@ impl Event {
     }
 }
 
-/// The body of a delivery that tells again what an earlier one told: the same but for the id. Nothing where `body` is none
-/// that [`Event::body`] has made.
+/// The body of a redelivery: an earlier body with a new id. None if `body` was not made by [`Event::body`].
 pub fn with_delivery_id(body: &[u8], id: DeliveryId) -> Option<Vec<u8>> {
     let id = id.to_string();
     let (earlier, after) = body.strip_prefix(BEFORE_ID)?.split_at_checked(id.len())?;

@@ -1,5 +1,5 @@
-//! Webhooks: events, the subscriptions to them, deliveries and their machine, which addresses they may go to, and the ports
-//! that keep and carry them.
+//! Webhooks: events, subscriptions, deliveries and their state machine, the address rules, and the ports that store and
+//! send deliveries.
 
 mod address_rules;
 mod attempt;

@@ -1,4 +1,4 @@
-//! Where subscriptions and deliveries are kept, and who carries deliveries out.
+//! Storage of subscriptions and deliveries, and sending of deliveries.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::{
     Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
 };
 
-/// The host cannot be sent to: its name does not resolve, or an address of it is none that deliveries may go to. Which of
-/// both is not told, so that nobody learns names of the service's own network.
+/// No delivery can be sent to the host: its name does not resolve, or one of its addresses is forbidden. The two cases
+/// are indistinguishable, so that names in the service's own network are not revealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the host does not resolve to public addresses alone")]
 pub struct HostRefused;
 
-/// Looks at the host of a new subscription (contract: Address rules).
+/// Checks the host of a new subscription (contract: Address rules).
 ///
 /// An adapter MUST resolve the name absolutely and within 2 s, MUST refuse the host when any of its addresses is refused by
 /// the address rules, and MUST NOT be called while a connection or a transaction is held.
@@ -30,66 +30,61 @@ pub trait HostCheck: Send + Sync {
     async fn check(&self, url: &WebhookUrl) -> Result<(), HostRefused>;
 }
 
-/// What is sent in one attempt.
+/// The message of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Whose subscription it goes to. It is not sent.
+    /// The subscription's application. It is not sent.
     pub application: ClientId,
     /// `X-Delivery-Id`.
     pub delivery: DeliveryId,
     /// `X-Event`.
     pub event: WebhookEvent,
-    /// Where it goes.
     pub url: WebhookUrl,
-    /// The body.
     pub body: Arc<[u8]>,
     /// `X-Signature`.
     pub signature: String,
 }
 
-/// Carries out an attempt.
+/// Sends the message of an attempt.
 ///
-/// An adapter MUST keep every deadline of an attempt itself, MUST connect to no address that it has not vetted in this very
-/// attempt, MUST follow no redirect, and MUST turn every failure into an outcome. It MUST NOT wait for other attempts to end:
-/// an attempt's time is the receiver's, and a worker's slot is not for waiting.
+/// An adapter MUST enforce every deadline of an attempt itself, MUST connect only to addresses that it has vetted in
+/// the same attempt, MUST follow no redirect, and MUST turn every failure into an outcome. It MUST NOT wait for other
+/// attempts to end: an attempt's time belongs to the receiver, and a worker's slot must not be spent waiting.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
-    /// Sends, and tells how that ended, or that it cannot begin now. Dropped half-way, it ends the connection.
+    /// Sends it and returns the outcome, or that it cannot begin now. Dropping the future closes the connection.
     async fn send(&self, message: &Message) -> Sent;
 }
 
-/// A delivery that is queued by hand.
+/// A manually queued delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDelivery {
-    /// Its own id.
     pub id: DeliveryId,
-    /// What happened.
     pub event: WebhookEvent,
-    /// Its bytes, with the id in them.
+    /// The body, with the id in it.
     pub body: Vec<u8>,
-    /// When it is queued, and due.
+    /// When it is queued and due.
     pub created_at: DateTime<Utc>,
 }
 
 /// Changes subscriptions within a transaction.
 #[async_trait]
 pub trait SubscriptionStore: Send + Sync {
-    /// Takes one of the places that the pair of application and seller has; false when all
-    /// [`crate::MOST_SUBSCRIPTIONS`] are taken. Inactive subscriptions keep their places. An adapter MUST be exact however
-    /// many ask at once.
+    /// Takes one of the pair of application and seller's [`crate::MOST_SUBSCRIPTIONS`] places; false if all are taken.
+    /// Inactive subscriptions keep their places. An adapter MUST be exact under concurrency.
     async fn take_subscription_place(
         &self,
         seller: SellerId,
         client_id: ClientId,
     ) -> Result<bool, StoreError>;
 
-    /// Keeps a new subscription whose place was taken. An adapter MUST seal its secret and MUST bind it to the seller's
-    /// present connection with the application, where there is one: the subscription ends with it.
+    /// Stores a new subscription whose place was taken. An adapter MUST seal its secret and MUST bind it to the
+    /// seller's current connection with the application, if there is one: the subscription ends with it.
     async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
 
-    /// Removes an application's subscription, stops its pending deliveries, forgets its history, and frees its place; false
-    /// when there is no such subscription.
+    /// Deletes an application's subscription with its history, stops its pending deliveries, and frees its place; false
+    /// if there is no such subscription.
     async fn remove_subscription(
         &self,
         seller: SellerId,
@@ -97,14 +92,14 @@ pub trait SubscriptionStore: Send + Sync {
         subscription: SubscriptionId,
     ) -> Result<bool, StoreError>;
 
-    /// A seller's subscription, whichever application's.
+    /// A seller's subscription of any application.
     async fn subscription(
         &self,
         seller: SellerId,
         subscription: SubscriptionId,
     ) -> Result<Option<Subscription>, StoreError>;
 
-    /// What a delivery of a seller's subscription told, and its bytes.
+    /// The event and the body of a delivery of a seller's subscription.
     async fn delivery_body(
         &self,
         seller: SellerId,
@@ -112,8 +107,8 @@ pub trait SubscriptionStore: Send + Sync {
         delivery: DeliveryId,
     ) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError>;
 
-    /// Queues a delivery and wakes the queue; false, and nothing is queued, when the subscription is gone or inactive or its
-    /// application suspended or gone.
+    /// Queues a delivery and wakes the queue. False, without an effect, if the subscription or its application does not
+    /// exist, or the former is inactive or the latter suspended.
     async fn queue_delivery(
         &self,
         seller: SellerId,
@@ -122,25 +117,22 @@ pub trait SubscriptionStore: Send + Sync {
     ) -> Result<bool, StoreError>;
 }
 
-/// A subscription as its seller sees it.
+/// A subscription as shown to its seller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionOfSeller {
-    /// The subscription.
     pub subscription: Subscription,
-    /// The name of its application.
+    /// The application's name.
     pub app_name: String,
 }
 
-/// A delivery as the seller sees it.
+/// A delivery as shown to the seller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryOfSeller {
-    /// To which subscription.
     pub subscription: SubscriptionId,
-    /// The delivery.
     pub delivery: Delivery,
 }
 
-/// Which of a seller's deliveries are looked at.
+/// A filter of a seller's deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveryFilter {
     /// Only those to this subscription.
@@ -151,18 +143,18 @@ pub struct DeliveryFilter {
 
 /// Reads subscriptions and deliveries outside a transaction.
 ///
-/// An adapter MUST read what is committed on the primary.
+/// An adapter MUST read committed data from the primary.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SubscriptionReader: Send + Sync {
-    /// An application's subscriptions at a seller, inactive ones too, oldest first.
+    /// An application's subscriptions at a seller, including inactive ones, oldest first.
     async fn subscriptions(
         &self,
         seller: SellerId,
         client_id: ClientId,
     ) -> Result<Vec<Subscription>, StoreError>;
 
-    /// The last 100 deliveries of an application's subscription, newest first; nothing when there is no such subscription.
+    /// The last 100 deliveries of an application's subscription, newest first; None if there is no such subscription.
     async fn history(
         &self,
         seller: SellerId,
@@ -185,33 +177,33 @@ pub trait SubscriptionReader: Send + Sync {
     ) -> Result<Vec<DeliveryOfSeller>, StoreError>;
 }
 
-/// Gives queues out to workers and takes the ends of attempts in.
+/// Leases queues to workers and records the ends of attempts.
 ///
-/// - A claim holds for 30 s, longer than any attempt takes; a queue whose claim has run out is given out again, and what was
-///   in its worker's hands comes back with [`crate::Due::lost`] counted.
-/// - Each claim and refill MUST look at the subscription anew: a suspended application's queues are left alone, those of one
-///   that is gone, disconnected or inactive are stopped.
+/// - A claim is valid for 30 s, longer than any attempt takes. An expired one is given out again; the deliveries that
+///   its worker had in hand then have a higher [`crate::Due::lost`].
+/// - Each claim and refill MUST check the subscription again: queues of a suspended application are left alone, and
+///   those of a subscription that is deleted, disconnected or inactive are stopped.
 /// - Times MUST be the database's.
 /// - No connection is held between calls.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SubscriptionQueues: Send + Sync {
-    /// Claims queues that are due under `fence`, those first that have waited longest, with deliveries that are due: first
-    /// attempts before repeated ones, so that they never wait behind them, yet a few of these too. It MUST give out no more
-    /// than there is capacity for, and queues of an application for which there is none MUST NOT hold up those of others. Repeated
-    /// attempts MUST leave one of a queue's places to a first one, where it has more than one.
+    /// Claims due queues under `fence`, the longest waiting first, with their due deliveries: first attempts before
+    /// repeated ones, which so never delay them, but also some repeated ones. It MUST NOT exceed the capacity, and
+    /// queues of an application without capacity MUST NOT delay those of others. If a queue has more than one place,
+    /// repeated attempts MUST leave one of them to a first attempt.
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError>;
 
-    /// Prolongs claims, and gives out what else is due in their queues, none of what is still running. A queue that is not in
-    /// the answer is held no more: its attempts end, and nothing else begins.
+    /// Extends claims and returns what else is due in their queues, without the deliveries that are running. The claim
+    /// of a queue missing from the result is lost: its attempts end, and no new one begins.
     async fn refill(&self, held: &[Refill]) -> Result<Vec<Refilled>, StoreError>;
 
-    /// Records the ends of attempts, then gives queues back: asleep where nothing waits, due when the next delivery is, and
-    /// where more is due now, at the back of the queue; none before its rest is over. A record counts only under the queue's present fence, and while
-    /// as many attempts have ended as it says: sent twice, it changes nothing twice.
+    /// Records the ends of attempts, then releases queues: asleep if nothing waits, due with the next delivery, or at
+    /// the back if one is due now; never before its pause is over. A record counts only under the queue's current fence
+    /// and if its number of ended attempts matches, so sending it twice has no second effect.
     async fn settle(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError>;
 
-    /// Wakes queues that sleep though something is due in them, and returns how many; called once a minute. None ever should.
+    /// Wakes sleeping queues that have due deliveries, and returns their number; called once a minute. It should always be 0.
     async fn reconcile(&self) -> Result<usize, StoreError>;
 }
 
@@ -224,10 +216,9 @@ pub enum Undelivered {
     Exhausted,
 }
 
-/// Which deliveries are looked at.
+/// A filter of undelivered deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UndeliveredFilter {
-    /// Why they have not arrived.
     pub why: Undelivered,
     /// Only those to this seller's subscriptions.
     pub seller: Option<SellerId>,
@@ -235,22 +226,20 @@ pub struct UndeliveredFilter {
     pub subscription: Option<SubscriptionId>,
 }
 
-/// A delivery with all that names it.
+/// A delivery with its seller and subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryOfAny {
-    /// Whose events the subscription hears of.
+    /// The seller whose events the subscription receives.
     pub seller: SellerId,
-    /// To which subscription.
     pub subscription: SubscriptionId,
-    /// The delivery.
     pub delivery: Delivery,
 }
 
-/// Looks up deliveries of any seller, outside a transaction.
+/// Looks up deliveries of all sellers, outside a transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait DeliveryDirectory: Send + Sync {
-    /// True when there is such a subscription, an ended one too, and it is to this seller's events, where one is given.
+    /// True if the subscription exists, ended ones included, and, if a seller is given, belongs to that seller's events.
     async fn has_subscription(
         &self,
         seller: Option<SellerId>,

@@ -1,4 +1,4 @@
-//! Queues: the deliveries of one subscription, as a worker holds and works through them.
+//! Queues: the deliveries of one subscription, as a worker leases and processes them.
 
 use std::sync::Arc;
 
@@ -9,25 +9,22 @@ use uuid::Uuid;
 
 use crate::{DeliveryId, NextStep, Outcome, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl};
 
-/// How often a delivery may be lost with its worker without a loss counting as a failed attempt.
+/// How many losses with a worker a delivery may have before one counts as a failed attempt.
 pub const LOSSES_FORGIVEN: u8 = 2;
 
-/// Which queue: each subscription is one.
+/// The key of a queue: each subscription has one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueueKey {
-    /// Whose subscription.
     pub seller: SellerId,
-    /// The subscription.
     pub subscription: SubscriptionId,
 }
 
-/// A queue in the hands of a worker.
+/// A worker's lease of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lease {
-    /// Which queue.
     pub queue: QueueKey,
-    /// What the queue was claimed under: a claim's own random id. Whoever took the queue over has another one, and what is
-    /// done under this one then changes nothing.
+    /// The fencing token: a random id per claim. If another worker takes the queue over, it has another fence, and
+    /// calls under this one have no effect.
     pub fence: Uuid,
 }
 
@@ -36,130 +33,119 @@ pub struct Lease {
 pub struct Capacity {
     /// Attempts in all; at least 1.
     pub attempts: u16,
-    /// Of them at most so many for queues that fail; may be 0.
+    /// Of these, at most this many in failing queues; may be 0.
     pub failing_attempts: u16,
     /// Attempts of one queue.
     pub per_queue: u16,
-    /// Attempts of one queue that fails.
+    /// Attempts of one failing queue.
     pub per_failing_queue: u16,
-    /// Attempts of all queues of one application, those that are under way included; at least 1.
+    /// Attempts of all queues of one application, including running ones; at least 1.
     pub per_application: u16,
-    /// Of them at most so many in queues that fail, those that are under way included; at least 1.
+    /// Of these, at most this many in failing queues, including running ones; at least 1.
     pub failing_per_application: u16,
-    /// What is under way, each application once.
+    /// The running attempts, one entry per application.
     pub under_way: Vec<ApplicationLoad>,
 }
 
-/// How much of an application is under way.
+/// The running attempts of one application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApplicationLoad {
-    /// Which application.
     pub client_id: ClientId,
-    /// Attempts in all of its queues.
+    /// Attempts in all its queues.
     pub attempts: u16,
-    /// Those of them in queues that fail.
+    /// Of these, attempts in failing queues.
     pub failing: u16,
 }
 
-/// What a claim has come to.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// Queues, each with what is due in it.
+    /// Claimed queues with their due deliveries.
     pub queues: Vec<SubscriptionQueue>,
-    /// How many queues were due and may not be worked on, and are due no more. Others may have waited behind them.
+    /// The number of due queues that may not be processed; they are no longer due. They may have hidden other queues.
     pub suspended: usize,
-    /// Not all queues that are due were looked at, or there was no capacity for one of them: another claim may find more. Where it is
-    /// false, only what becomes due or free later is to be had.
+    /// True if not all due queues were examined, or one got no capacity: another claim may find more. If false, there
+    /// is more only once something becomes due or free.
     pub more: bool,
 }
 
-/// A queue with what is to be done in it.
+/// A queue with its due deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionQueue {
-    /// The claim on it.
     pub lease: Lease,
-    /// Whose subscription it is.
+    /// The subscription's application.
     pub client_id: ClientId,
-    /// Where its deliveries go.
     pub url: WebhookUrl,
-    /// What they are signed with.
+    /// The key of their signatures.
     pub secret: WebhookSecret,
-    /// True when its last attempts failed.
+    /// True if its last attempts failed.
     pub failing: bool,
-    /// What is due.
     pub deliveries: Vec<Due>,
 }
 
-/// A delivery that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
-    /// Which delivery.
     pub id: DeliveryId,
-    /// What happened.
     pub event: WebhookEvent,
-    /// Its bytes, the same on every attempt.
+    /// The body, the same on every attempt.
     pub body: Arc<[u8]>,
-    /// How many attempts of it have ended, 0 to 5.
+    /// Number of ended attempts, 0 to 5.
     pub attempt: u8,
-    /// How often it has been lost together with its worker without that having counted as an attempt yet.
+    /// How often it was lost with its worker without counting as an attempt.
     pub lost: u8,
 }
 
 impl Due {
-    /// True when it was lost once too often: the loss is a failed attempt, and nothing is sent now. A body that kills its
-    /// worker thus comes to an end like any other.
+    /// True if it was lost once too often: the loss counts as a failed attempt, and nothing is sent now. So a body that
+    /// crashes its worker also runs out of attempts.
     pub const fn has_failed_by_loss(&self) -> bool {
         self.lost > LOSSES_FORGIVEN
     }
 }
 
-/// The end of an attempt, as it is recorded.
+/// The recorded end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRecord {
-    /// The queue, under the claim that gave the delivery out.
+    /// The lease under which the delivery was given out.
     pub lease: Lease,
-    /// Which delivery.
     pub delivery: DeliveryId,
-    /// How many attempts had ended when it was given out: the one that ended now has the next number.
+    /// The number of ended attempts when it was given out: this attempt has the next number.
     pub attempt: u8,
-    /// How it ended.
     pub outcome: Outcome,
-    /// How long it took, in whole milliseconds, not below 0.
+    /// The duration in whole milliseconds, not negative.
     pub duration_ms: i32,
-    /// What becomes of the delivery. Delays count from the database's present.
+    /// The delivery's next step. Delays count from the database's current time.
     pub next: NextStep,
 }
 
-/// A queue that its worker gives back.
+/// A queue that its worker releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Release {
-    /// The claim that ends.
     pub lease: Lease,
-    /// Whether the queue fails from now on; nothing where nothing new is known.
+    /// Whether the queue counts as failing from now on; None leaves it unchanged.
     pub failing: Option<bool>,
-    /// How long the queue rests before it is due again, whatever waits in it; zero for not at all.
+    /// How long the queue is paused before it is due again, whatever waits in it; zero for no pause.
     pub rest: TimeDelta,
 }
 
-/// A queue that is held, in which there is capacity again.
+/// A leased queue that has capacity again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refill {
-    /// The claim on it.
     pub lease: Lease,
-    /// Its deliveries that are still in the worker's hands.
+    /// Its deliveries that the worker still has in hand.
     pub running: Vec<DeliveryId>,
-    /// How many more can start now; 0 where the store is only to hear what is running.
+    /// How many more can start now; 0 only reports what is running.
     pub capacity: u16,
-    /// How many of those may be repeated attempts.
+    /// Of these, at most this many repeated attempts.
     pub repeats: u16,
 }
 
-/// What else is due in a queue that is held.
+/// Further due deliveries of a leased queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refilled {
-    /// The claim, which holds from now on as long as a new one would.
+    /// The lease, extended to its full duration.
     pub lease: Lease,
-    /// What is due, as many as there was capacity for.
+    /// The due deliveries, at most the capacity.
     pub deliveries: Vec<Due>,
 }
 

@@ -1,4 +1,4 @@
-//! The secret of a subscription, and what is signed with it (contract: Delivery).
+//! The secret of a subscription, and its signatures (contract: Delivery).
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use ring::hmac;
 const PREFIX: &str = "ps_wh_";
 const RANDOM_BYTES: usize = 32;
 
-/// The key of a subscription's signatures: `ps_wh_` and 32 random bytes in base64url. It cannot be printed by accident.
+/// The signing key of a subscription: `ps_wh_` and 32 random bytes in base64url. Its `Debug` output is redacted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookSecret(String);
 
 impl WebhookSecret {
-    /// Writes random bytes as a secret.
+    /// Encodes random bytes as a secret.
     pub fn from_random(bytes: &[u8; RANDOM_BYTES]) -> Self {
         Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// Reads a secret that was kept.
+    /// Parses a stored secret.
     pub fn parse(text: String) -> Result<Self, Invalid> {
         let random = text
             .strip_prefix(PREFIX)
@@ -30,7 +30,7 @@ impl WebhookSecret {
         }
     }
 
-    /// The secret in clear, to be shown once or sealed.
+    /// The plain secret, to be shown once or sealed.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -42,8 +42,8 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// What stands in `X-Signature`: `sha256=` and the lowercase hexadecimal HMAC-SHA256 (RFC 2104) of the body's bytes. The key
-/// is the whole secret as it is written, prefix included (D93).
+/// The value of `X-Signature`: `sha256=` and the lowercase hexadecimal HMAC-SHA256 (RFC 2104) of the body's bytes. The
+/// key is the whole secret as written, including the prefix (D93).
 pub fn signature(secret: &WebhookSecret, body: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.0.as_bytes());

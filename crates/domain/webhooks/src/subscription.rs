@@ -1,4 +1,4 @@
-//! Subscriptions: which application hears of which of a seller's events, and where (contract: Webhook).
+//! Subscriptions: which application receives which of a seller's events, and where (contract: Webhook).
 
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
@@ -6,7 +6,7 @@ use oauth::ClientId;
 
 use crate::{WebhookEvent, WebhookSecret, WebhookUrl};
 
-/// How many subscriptions a pair of application and seller may have, inactive ones included (contract: Limits).
+/// Maximum number of subscriptions of a pair of application and seller, including inactive ones (contract: Limits).
 pub const MOST_SUBSCRIPTIONS: u32 = 20;
 
 kernel::uuid_id! {
@@ -14,44 +14,39 @@ kernel::uuid_id! {
     SubscriptionId
 }
 
-/// A subscription, without its secret, which nobody reads again.
+/// A subscription without its secret, which can never be read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// Its id.
     pub id: SubscriptionId,
-    /// The application that made it.
+    /// The application that created it.
     pub client_id: ClientId,
-    /// Where its deliveries go.
     pub url: WebhookUrl,
-    /// What it hears of: at least one event, each once, in the order in which they were given.
+    /// Its events: at least one, each once, in the order given.
     pub events: Vec<WebhookEvent>,
-    /// False once the seller has disconnected the application: nothing is queued for it any more.
+    /// False once the seller has disconnected the application: nothing more is queued for it.
     pub active: bool,
-    /// When it was made.
     pub created_at: DateTime<Utc>,
 }
 
-/// A subscription that is being made.
+/// A subscription to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSubscription {
-    /// Whose events.
+    /// The seller whose events it receives.
     pub seller: SellerId,
-    /// The application that makes it.
+    /// The application that creates it.
     pub client_id: ClientId,
-    /// Its id.
     pub id: SubscriptionId,
-    /// Where its deliveries go.
     pub url: WebhookUrl,
-    /// What it hears of: at least one event, each once.
+    /// Its events: at least one, each once.
     pub events: Vec<WebhookEvent>,
-    /// The key of its signatures; kept sealed.
+    /// The key of its signatures; stored sealed.
     pub secret: WebhookSecret,
-    /// When it is made, by the database's clock.
+    /// The creation time, by the database's clock.
     pub created_at: DateTime<Utc>,
 }
 
 impl NewSubscription {
-    /// What others see of it, its maker included.
+    /// The subscription without its secret.
     pub fn subscription(&self) -> Subscription {
         Subscription {
             id: self.id,
