@@ -6,29 +6,25 @@ use kernel::{Invalid, SellerId};
 const NAME_MAX: usize = 200;
 const EMAIL_MAX: usize = 254;
 
-/// A seller as the marketplace registered it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seller {
-    /// The id.
     pub id: SellerId,
-    /// The number people use; rises from 1.
+    /// The public number; ascending from 1.
     pub seller_no: i32,
-    /// The name of the business.
+    /// The business name.
     pub name: String,
-    /// Signs in with it.
+    /// The e-mail address used to sign in.
     pub email: String,
-    /// When the account was made.
     pub created_at: DateTime<Utc>,
-    /// When the account was closed; its tokens have been rejected since.
+    /// When the account was closed; its tokens are rejected from then on.
     pub closed_at: Option<DateTime<Utc>>,
 }
 
-/// The name of a seller: 1 to 200 characters, not all of them white space.
+/// A seller's name: 1 to 200 characters, not only white space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SellerName(String);
 
 impl SellerName {
-    /// Checks a name.
     pub fn new(name: String) -> Result<Self, Invalid> {
         if name.trim().is_empty() || name.chars().count() > NAME_MAX {
             return Err(Invalid::new(format!("must have 1 to {NAME_MAX} characters")));
@@ -36,19 +32,17 @@ impl SellerName {
         Ok(Self(name))
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// An e-mail address, good enough to be tried: one `@` with something on both sides, at most 254 characters. Unique
-/// among sellers without regard to case.
+/// A plausible e-mail address: one `@` with text on both sides, at most 254 characters. Unique among sellers, ignoring
+/// case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Email(String);
 
 impl Email {
-    /// Checks an address.
     pub fn new(address: String) -> Result<Self, Invalid> {
         let parts = address.split_once('@');
         let whole = parts
@@ -61,15 +55,14 @@ impl Email {
         Ok(Self(address))
     }
 
-    /// The address.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Whether somebody who gives this address to sign in means the account with that one. The case of ASCII letters does not
-/// matter. That of others does: what they are folded to is no two programs' common knowledge, and an address that a database
-/// finds must be counted as the same one wherever attempts are counted ([`oauth::Subject::account`]).
+/// Whether two spellings given at sign-in mean the same account. Only the case of ASCII letters is ignored: programs
+/// fold other letters differently, and every address that the database matches must also be counted as the same one by
+/// the limiters ([`oauth::Subject::account`]).
 pub fn is_same_address(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
@@ -79,12 +72,11 @@ pub fn is_same_address(one: &str, other: &str) -> bool {
 pub struct PasswordHash(String);
 
 impl PasswordHash {
-    /// Takes over a hash that a [`crate::PasswordHasher`] made.
+    /// Accepts a hash made by a [`crate::PasswordHasher`].
     pub fn new(phc: String) -> Self {
         Self(phc)
     }
 
-    /// The PHC string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -99,15 +91,12 @@ impl std::fmt::Debug for PasswordHash {
 /// A seller to be registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSeller {
-    /// The id, made by the caller.
+    /// The id, chosen by the caller.
     pub id: SellerId,
-    /// The name.
     pub name: SellerName,
-    /// The address.
     pub email: Email,
     /// None until the seller sets a password.
     pub password: Option<PasswordHash>,
-    /// Now.
     pub created_at: DateTime<Utc>,
 }
 

@@ -6,19 +6,18 @@ use chrono::{DateTime, Utc};
 use kernel::SellerId;
 use uuid::Uuid;
 
-/// Who acted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
     /// A seller, in the panel.
     Seller(SellerId),
     /// An operator, by the token with this id.
     Operator(Uuid),
-    /// Somebody at the machine itself, by the command line.
+    /// A user of the command line on the machine itself.
     CommandLine,
 }
 
 impl Actor {
-    /// The word in the rows.
+    /// The stored name.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Seller(_) => "seller",
@@ -27,7 +26,7 @@ impl Actor {
         }
     }
 
-    /// The actor's id, where there is one.
+    /// The actor's id, if it has one.
     pub fn id(self) -> Option<Uuid> {
         match self {
             Self::Seller(seller) => Some(seller.uuid()),
@@ -36,7 +35,7 @@ impl Actor {
         }
     }
 
-    /// The actor with this word and id.
+    /// Parses a stored actor.
     pub fn read(kind: &str, id: Option<Uuid>) -> Option<Self> {
         match (kind, id) {
             ("seller", Some(seller)) => Some(Self::Seller(seller.into())),
@@ -49,17 +48,15 @@ impl Actor {
 
 macro_rules! actions {
     ($($(#[$doc:meta])* $variant:ident = $word:literal,)*) => {
-        /// What was done.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Action {
             $($(#[$doc])* $variant,)*
         }
 
         impl Action {
-            /// Every action.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The word in rows and lists.
+            /// The name in rows and lists.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
@@ -70,7 +67,7 @@ macro_rules! actions {
 actions! {
     /// A seller signed in.
     SignedIn = "session.opened",
-    /// Somebody gave a wrong password for an account that exists.
+    /// A wrong password was given for an existing account.
     SignInFailed = "session.refused",
     /// A seller signed out.
     SignedOut = "session.closed",
@@ -78,13 +75,13 @@ actions! {
     SignedOutEverywhere = "sessions.closed",
     /// A password was set or changed.
     PasswordChanged = "password.changed",
-    /// A link for a new password was asked for.
+    /// A password reset link was requested.
     ResetAsked = "password.reset_asked",
-    /// A seller was sent a link to set the first password by.
+    /// A seller was sent an invitation to set the first password.
     InvitationSent = "invitation.sent",
-    /// A link that signs a seller in was made.
+    /// A sign-in link was created.
     SignInLinkMade = "sign_in_link.made",
-    /// An account was made.
+    /// An account was created.
     SellerRegistered = "seller.registered",
     /// An account was closed.
     SellerClosed = "seller.closed",
@@ -102,7 +99,7 @@ actions! {
     ApplicationSuspended = "application.suspended",
     /// An application was reinstated.
     ApplicationReinstated = "application.reinstated",
-    /// A personal token was made.
+    /// A personal token was created.
     PersonalTokenMade = "personal_token.made",
     /// A personal token was revoked.
     PersonalTokenRevoked = "personal_token.revoked",
@@ -116,41 +113,39 @@ actions! {
     TokenRevoked = "token.revoked",
     /// All tokens of a seller or of an application were revoked by an operator.
     TokensRevoked = "tokens.revoked",
-    /// An event was delivered again, for a seller or by an operator.
+    /// An event was redelivered, by a seller or an operator.
     Redelivered = "delivery.repeated",
-    /// A seller had a sample sent to a subscription.
+    /// A seller had a test event sent to a subscription.
     TestEventSent = "test_event.sent",
     /// A buyer's data was erased.
     BuyerErased = "buyer.erased",
-    /// An operator token was made.
+    /// An operator token was created.
     OperatorTokenMade = "operator_token.made",
     /// An operator token was revoked.
     OperatorTokenRevoked = "operator_token.revoked",
-    /// An operator began to seal anew what is stored; the subject is the id of the key under which.
+    /// An operator began resealing stored values; the subject is the new key's id.
     ResealingBegun = "keys.resealing_begun",
 }
 
 impl Action {
-    /// The action with the given word.
+    /// The action with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|action| action.as_str() == word)
     }
 }
 
-/// An entry of the log. It names things by their ids, and holds neither secrets nor anybody's personal data.
+/// An entry of the log. It identifies things by id, and contains neither secrets nor personal data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
     /// Its id; rises with time.
     pub id: Uuid,
-    /// When, by the database's clock.
+    /// The time, by the database's clock.
     pub at: DateTime<Utc>,
-    /// Who.
     pub actor: Actor,
-    /// From where; none for the command line.
+    /// The client address; None for the command line.
     pub address: Option<IpAddr>,
-    /// What.
     pub action: Action,
-    /// To what: the id of an application, a token, an order or an account.
+    /// The id of the affected application, token, order or account.
     pub subject: String,
 }
 

@@ -1,13 +1,13 @@
-//! The rules of a new password (NIST SP 800-63B §5.1.1.2: length counts, composition does not).
+//! The rules for a new password (NIST SP 800-63B §5.1.1.2: length counts, composition does not).
 
 use kernel::Invalid;
 
-/// The least number of characters.
+/// Minimum number of characters.
 const LEAST: usize = 10;
-/// The most bytes: hashing must not become work that somebody else decides upon.
+/// Maximum number of bytes, so that a client cannot cause unbounded hashing work.
 const MOST: usize = 256;
 
-/// Passwords that everybody tries first, and that are long enough to pass.
+/// The most common passwords that are long enough to be accepted otherwise.
 const COMMON: [&str; 12] = [
     "1234567890",
     "0123456789",
@@ -23,12 +23,12 @@ const COMMON: [&str; 12] = [
     "1q2w3e4r5t",
 ];
 
-/// A password that may be set. Never printed.
+/// A valid new password. Never printed.
 #[derive(Clone)]
 pub struct NewPassword(String);
 
 impl NewPassword {
-    /// Takes a password for the account with this e-mail address.
+    /// Validates a password for the account with this e-mail address.
     pub fn new(text: String, email: &str) -> Result<Self, Invalid> {
         if text.chars().count() < LEAST {
             return Err(Invalid::new(format!("must have at least {LEAST} characters")));
@@ -53,7 +53,7 @@ impl NewPassword {
         Ok(Self(text))
     }
 
-    /// The text, for the hasher.
+    /// The plain text, for the hasher.
     pub fn reveal(&self) -> &str {
         &self.0
     }

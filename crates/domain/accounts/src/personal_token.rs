@@ -1,37 +1,34 @@
-//! Personal tokens: made by a seller for scripts of its own.
+//! Personal tokens: created by a seller for its own scripts.
 
 use chrono::{DateTime, Utc};
 use kernel::{Invalid, Violations};
 use oauth::{Scope, ScopeSet};
 
-/// How many personal tokens of one seller can be alive at a time.
+/// Maximum number of live personal tokens per seller.
 pub const PERSONAL_TOKENS_MAX: usize = 20;
 const NAME_MAX: usize = 100;
 
-/// A personal token as somebody asks for it.
+/// A request for a personal token, not validated yet.
 #[derive(Debug, Clone, Default)]
 pub struct PersonalTokenRequest {
-    /// 1 to 100 characters, to recognise it by.
+    /// A label of 1 to 100 characters.
     pub name: String,
     /// At least one; reserved ones are allowed.
     pub scopes: Vec<String>,
-    /// In the future, or none for a token that does not expire.
+    /// In the future; None for a token that does not expire.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// A request that keeps every rule but the number of living tokens, which the store counts.
+/// A validated request. Only the limit of live tokens is left for the store to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonalTokenRules {
-    /// To recognise it by.
     pub name: String,
-    /// What it may do.
     pub scopes: ScopeSet,
-    /// When it ends.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
 impl PersonalTokenRequest {
-    /// Checks every rule, and reports all that is wrong, in field order.
+    /// Checks every rule and reports all violations in field order.
     pub fn check(self, now: DateTime<Utc>) -> Result<PersonalTokenRules, Violations> {
         let mut violations = Violations::new();
         if self.name.trim().is_empty() || self.name.chars().count() > NAME_MAX {

@@ -1,50 +1,45 @@
-//! Sessions of the panel, and the links by which somebody gets in without a password.
+//! Panel sessions, and the one-time links that give access without a password.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::SellerId;
 use oauth::{Secret, SecretHash, SecretKind};
 
-/// A session ends after this long without a request (D91).
+/// A session ends after this idle time (D91).
 pub const SESSION_IDLE: TimeDelta = TimeDelta::hours(8);
-/// A session ends after this long in all (D91).
+/// A session's maximum lifetime (D91).
 pub const SESSION_LIFETIME: TimeDelta = TimeDelta::days(7);
 
-/// A session as it is kept.
+/// A stored session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session {
-    /// The hash of its cookie.
     pub hash: SecretHash,
-    /// Who is signed in.
     pub seller: SellerId,
-    /// When the seller signed in.
     pub created_at: DateTime<Utc>,
-    /// When it was last used, to the minute.
+    /// The time of its last use, accurate to a minute.
     pub seen_at: DateTime<Utc>,
 }
 
 impl Session {
-    /// Whether it still counts.
     pub fn is_alive(&self, now: DateTime<Utc>) -> bool {
         now < self.seen_at + SESSION_IDLE && now < self.created_at + SESSION_LIFETIME
     }
 }
 
-/// What a one-time link is for.
+/// The purpose of a one-time link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkKind {
     /// A seller registered without a password sets the first one.
     Invitation,
     /// A seller who has forgotten the password sets a new one.
     PasswordReset,
-    /// A marketplace that signs its sellers in elsewhere sends one into the panel.
+    /// A marketplace that authenticates its sellers elsewhere sends one to the panel.
     SignIn,
 }
 
 impl LinkKind {
-    /// Every kind.
     pub const ALL: [Self; 3] = [Self::Invitation, Self::PasswordReset, Self::SignIn];
 
-    /// The word in rows and paths.
+    /// The name in rows and paths.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Invitation => "invitation",
@@ -53,12 +48,12 @@ impl LinkKind {
         }
     }
 
-    /// The kind with the given word.
+    /// The kind with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 
-    /// How long a link of this kind can be used.
+    /// The lifetime of a link of this kind.
     pub const fn lifetime(self) -> TimeDelta {
         match self {
             Self::Invitation => TimeDelta::days(7),
@@ -68,26 +63,24 @@ impl LinkKind {
     }
 }
 
-/// Marks the secret of a one-time link.
+/// The secret's kind: one-time links.
 #[derive(Debug)]
 pub struct LinkSecretKind;
 impl SecretKind for LinkSecretKind {
     const PREFIX: &'static str = "ps_ln_";
 }
 
-/// What a one-time link carries. The store has its hash alone.
+/// The secret in a one-time link. The store has only its hash.
 pub type LinkSecret = Secret<LinkSecretKind>;
 
-/// A one-time link as it is kept.
+/// A stored one-time link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// The hash of what it carries.
+    /// The hash of its secret.
     pub hash: SecretHash,
-    /// What it is for.
     pub kind: LinkKind,
-    /// Whose it is.
     pub seller: SellerId,
-    /// When it can no longer be used.
+    /// When it expires.
     pub expires_at: DateTime<Utc>,
 }
 

@@ -1,6 +1,6 @@
-//! The change feed: what the marketplace hears of what sellers and carriers did.
+//! The change feed: reports the actions of sellers and carriers to the marketplace.
 //!
-//! Each item is written in the transaction of its cause; what the marketplace itself asked for is not repeated to it.
+//! Each item is written in the transaction that causes it. The marketplace's own actions are not reported back.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,10 +9,9 @@ use oauth::{ApplicationEvent, ClientId};
 use offers::{OfferEvent, OfferStatus, Stock};
 use orders::{Cause, OrderEvent, OrderEventKind, OrderId};
 
-/// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
-    /// A seller set a price, or made the present one manual.
+    /// A seller set a price, or made the current one manual.
     OfferPriceChanged,
     /// A seller set a stock.
     OfferStockChanged,
@@ -22,12 +21,11 @@ pub enum ChangeKind {
     OrderShipped,
     /// A carrier reported a delivery.
     OrderDelivered,
-    /// A seller registered an application; somebody may have to accept it.
+    /// A seller registered an application; it may need acceptance.
     ApplicationRegistered,
 }
 
 impl ChangeKind {
-    /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::OfferPriceChanged,
         Self::OfferStockChanged,
@@ -37,7 +35,6 @@ impl ChangeKind {
         Self::ApplicationRegistered,
     ];
 
-    /// The kind's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OfferPriceChanged => "offer.price_changed",
@@ -49,53 +46,43 @@ impl ChangeKind {
         }
     }
 
-    /// The kind with the given name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
-/// What an item is about.
+/// The subject of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// An offer.
     Offer(OfferId),
-    /// A part of an order.
     Order(OrderId),
-    /// An application.
     Application(ClientId),
 }
 
-/// The new value, where an item has one.
+/// The new value, if an item has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// The price now; manual.
+    /// The new price, which is manual.
     Price(Money),
-    /// The stock now.
     Stock(Stock),
-    /// The status now.
     Status(OfferStatus),
-    /// What happened says it all.
+    /// The kind says everything.
     Nothing,
 }
 
 /// One item of the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeItem {
-    /// What happened.
     pub kind: ChangeKind,
-    /// At which seller.
     pub seller: SellerId,
-    /// To what.
     pub topic: Topic,
-    /// The new value.
     pub detail: Detail,
-    /// When, by the database's clock.
+    /// The time, by the database's clock.
     pub at: DateTime<Utc>,
 }
 
 impl ChangeItem {
-    /// What the marketplace hears of an offer's change: of all that a seller did.
+    /// The feed item of an offer's change: every change that a seller made has one.
     pub fn of_offer(seller: SellerId, event: &OfferEvent, at: DateTime<Utc>) -> Option<Self> {
         let (kind, offer, detail) = match event {
             OfferEvent::PriceChanged { offer, price } => {
@@ -118,7 +105,7 @@ impl ChangeItem {
         })
     }
 
-    /// What the marketplace hears of an order's move: of shipments and deliveries that it did not record itself.
+    /// The feed item of an order's transition: shipments and deliveries that the marketplace did not record itself.
     pub fn of_order(seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) -> Option<Self> {
         let kind = match (event.kind, event.cause) {
             (_, Cause::Marketplace)
@@ -135,7 +122,7 @@ impl ChangeItem {
         })
     }
 
-    /// What the marketplace hears of an application.
+    /// The feed item of an application's event.
     pub fn of_application(owner: SellerId, event: &ApplicationEvent, at: DateTime<Utc>) -> Self {
         let ApplicationEvent::Registered { client_id } = event;
         let topic = Topic::Application(*client_id);
@@ -149,33 +136,33 @@ impl ChangeItem {
     }
 }
 
-/// Items on a page when the reader names no number.
+/// Default number of items on a page.
 pub const CHANGES_DEFAULT: u16 = 100;
-/// The most items a page can hold.
+/// Maximum number of items on a page.
 pub const CHANGES_MAX: u16 = 1_000;
 
-/// A place in the feed, opaque to readers. It outlives restarts of the service, not a change of the
-/// database cluster, nor the loss of what it names.
+/// A position in the feed, opaque to readers. It survives restarts of the service, but not a change of the database
+/// cluster or the loss of its row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeCursor(pub String);
 
 /// A page of the feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangePage {
-    /// The items, in the feed's one order.
+    /// The items in the feed's total order.
     pub items: Vec<ChangeItem>,
-    /// Where to read on; there always is one.
+    /// The position to continue from; always present.
     pub next: ChangeCursor,
 }
 
-/// Why the feed cannot be read from a place.
+/// Why the feed cannot be read from a position.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangesError {
-    /// The cursor was not made here.
+    /// The cursor was not issued by this service.
     #[error("this is no cursor of the change feed")]
     Malformed,
-    /// The cursor belongs to another database cluster, or to what this one has lost since: its reader may have seen what never
-    /// was, and what it missed cannot be told.
+    /// The cursor belongs to another database cluster, or to rows that this one has lost since: its reader may have
+    /// seen changes that no longer exist, and it is unknown which ones it missed.
     #[error(
         "the cursor was made on another database, or on this one before it was set back: read everything anew, then go on without `after`"
     )]
@@ -187,12 +174,12 @@ pub enum ChangesError {
 
 /// Reads the feed.
 ///
-/// An adapter MUST return every item exactly once to a reader that follows the cursors, also items whose transactions were
-/// long under way when later ones were committed, and MUST keep the order stable.
+/// An adapter MUST return every item exactly once to a reader that follows the cursors, including items of long
+/// transactions that commit after later ones, and MUST keep the order stable.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ChangeReader: Send + Sync {
-    /// Up to `limit` items after a place, or from the oldest that is kept.
+    /// Up to `limit` items after a position, or from the oldest stored item.
     async fn changes(&self, after: Option<ChangeCursor>, limit: u16) -> Result<ChangePage, ChangesError>;
 }
 
@@ -246,7 +233,7 @@ mod tests {
             item(OfferEvent::StatusChanged { offer, status }),
             Some(expected(ChangeKind::OfferStatusChanged, Detail::Status(status)))
         );
-        // Moderation is the marketplace's own.
+        // Moderation is the marketplace's own action.
         assert_eq!(item(OfferEvent::Rejected { offer }), None);
     }
 

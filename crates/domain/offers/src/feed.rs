@@ -1,22 +1,21 @@
-//! The catalogue feed: the marketplace puts whole offers, one at a time or in bulk.
+//! The catalogue feed: the marketplace submits whole offers, one at a time or in bulk.
 
 use chrono::{DateTime, Utc};
 use kernel::{Change, Money, OfferId, SellerId};
 
 use crate::{Offer, OfferEvent, OfferStatus, OptionalText, Price, PriceSource, Stock, WebAddress};
 
-/// A whole offer as the marketplace feeds it. A price from the feed is not a manual one.
+/// A whole offer as the marketplace submits it. A price from the feed is automatic, not manual.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferFeed {
-    /// The offer's id.
     pub id: OfferId,
     /// See [`Offer::title`].
     pub title: String,
     /// See [`Offer::handle`].
     pub handle: String,
-    /// Any status: the feed speaks for moderation too.
+    /// Any status: the feed includes moderation.
     pub status: OfferStatus,
-    /// None removes the price and the mark that it was manual.
+    /// None removes the price and its manual mark.
     pub price: Option<Money>,
     /// None removes the inventory level.
     pub stock: Option<Stock>,
@@ -32,19 +31,17 @@ pub struct OfferFeed {
     pub url: WebAddress,
 }
 
-/// What a feed does to an offer.
+/// The effect of a feed on an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fed {
-    /// The offer is new.
     Created(Change<Offer, OfferEvent>),
-    /// The offer is another one now.
     Updated(Change<Offer, OfferEvent>),
-    /// The offer was exactly so before: there is nothing to save.
+    /// The offer was already identical: there is nothing to save.
     Unchanged(Offer),
 }
 
 impl OfferFeed {
-    /// Feeds the offer over what there is. It replaces everything but a manual price, which stays unless the feed has none.
+    /// Applies the feed to the existing offer. It replaces everything except a manual price, which stays unless the feed has no price.
     pub fn over(self, existing: Option<Offer>, seller: SellerId, now: DateTime<Utc>) -> Fed {
         match existing {
             None => Fed::Created(self.create(seller, now)),

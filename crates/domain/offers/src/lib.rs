@@ -1,4 +1,4 @@
-//! Offers: what one is, its status machine, price and stock rules, and the ports that keep it.
+//! Offers: their fields, status machine, price and stock rules, and the ports that store them.
 
 mod feed;
 mod offer;
@@ -18,7 +18,7 @@ pub use status::{Decision, OfferStatus};
 pub use stock::Short;
 pub use text::{OptionalText, WebAddress, handle, optional_text, title, web_address};
 
-/// Which of a seller's offers a list holds.
+/// Filters of a seller's offer list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OfferFilter {
     /// Only offers of this status.
@@ -29,16 +29,16 @@ pub struct OfferFilter {
 
 /// Reads offers outside a transaction.
 ///
-/// An adapter MUST read what is committed on the primary, and MUST never return another seller's offer, also where it
-/// answers several callers by one statement.
+/// An adapter MUST read committed data from the primary, and MUST never return another seller's offer, even when one
+/// statement answers several callers.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OfferReader: Send + Sync {
     /// One offer of a seller.
     async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError>;
 
-    /// A page of a seller's offers, newest first (`created_at`, then `id`, both descending), that begins after `after`.
-    /// The cost MUST depend neither on the depth of the page nor on the number of the seller's offers.
+    /// A page of a seller's offers, newest first (`created_at`, then `id`, both descending), beginning after `after`.
+    /// The cost MUST NOT depend on the depth of the page or the number of the seller's offers.
     async fn offers(
         &self,
         seller: SellerId,
@@ -51,12 +51,12 @@ pub trait OfferReader: Send + Sync {
 /// Changes offers within a transaction.
 #[async_trait]
 pub trait OfferStore: Send + Sync {
-    /// The offers among `ids` that exist, their rows locked until the transaction ends. An adapter MUST lock them in the
-    /// order of their ids, so that two such transactions never wait for each other.
+    /// The existing offers among `ids`, with their rows locked until the transaction ends. An adapter MUST lock them in
+    /// the order of their ids, so that such transactions cannot deadlock.
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError>;
 
-    /// Saves changes of a seller's offers together with their events. An adapter MUST check that as many rows changed as
-    /// there are changes. A new offer that exists meanwhile is a conflict.
+    /// Saves changes of a seller's offers together with their events. An adapter MUST check that the number of changed
+    /// rows equals the number of changes. A new offer that exists meanwhile is a conflict.
     async fn save_offers(
         &self,
         seller: SellerId,

@@ -1,4 +1,4 @@
-//! An offer and what its seller and the pricing engine may do with it.
+//! An offer, and how its seller and the pricing engine may change it.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Change, Invalid, Money, OfferId, SellerId};
@@ -8,19 +8,16 @@ use crate::{OfferStatus, OptionalText, WebAddress};
 /// A product listed on the marketplace (contract: Offer).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// Whose offer it is.
     pub seller: SellerId,
-    /// The offer's id.
     pub id: OfferId,
     /// 1 to 500 characters.
     pub title: String,
     /// URL slug, 1 to 200 characters.
     pub handle: String,
-    /// Where the offer stands.
     pub status: OfferStatus,
-    /// The price with its origin; none when the offer has no PLN price.
+    /// The price with its source; None if the offer has no PLN price.
     pub price: Option<Price>,
-    /// Pieces on hand; none when no inventory level exists.
+    /// Pieces in stock; None if the offer has no inventory level.
     pub stock: Option<Stock>,
     /// European Article Number, as fed.
     pub ean: OptionalText,
@@ -28,40 +25,38 @@ pub struct Offer {
     pub brand: OptionalText,
     /// Catalogue id, brand and EAN joined by `|`, for third-party marketplaces.
     pub signature: OptionalText,
-    /// The address of a small picture.
+    /// The URL of a small image.
     pub thumbnail: Option<WebAddress>,
     /// The offer's page in the shop.
     pub url: WebAddress,
     /// When the offer was first fed.
     pub created_at: DateTime<Utc>,
-    /// When a field that the API returns last changed, whoever changed it.
+    /// The time of the last change, by anyone, of a field that the API returns.
     pub updated_at: DateTime<Utc>,
 }
 
 /// A price and who set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
-    /// The amount.
     pub money: Money,
-    /// Who set it.
     pub source: PriceSource,
 }
 
-/// Who set a price. Never shown to sellers; decides whether the pricing engine may overwrite it.
+/// Who set a price. Never visible to sellers; determines whether the pricing engine may overwrite it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PriceSource {
-    /// The seller, by hand or by API: the pricing engine keeps off.
+    /// The seller, in person or through the API: the pricing engine may not change it.
     Manual,
     /// The catalogue feed or the pricing engine.
     Automatic,
 }
 
-/// Pieces on hand: 0 to 2^31 − 1.
+/// Pieces in stock: 0 to 2^31 − 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stock(i32);
 
 impl Stock {
-    /// `pieces` on hand, 0 to 2^31 − 1.
+    /// `pieces` in stock, 0 to 2^31 − 1.
     pub fn new(pieces: i64) -> Result<Self, Invalid> {
         i32::try_from(pieces)
             .ok()
@@ -70,56 +65,46 @@ impl Stock {
             .ok_or_else(|| Invalid::new("must be an integer from 0 to 2147483647"))
     }
 
-    /// The number of pieces.
     pub const fn get(self) -> i32 {
         self.0
     }
 
-    /// What is left after taking some; nothing when there are too few.
+    /// The stock minus `quantity`; None if there are too few pieces.
     pub(crate) fn less(self, quantity: i32) -> Option<Self> {
         self.0.checked_sub(quantity).filter(|left| *left >= 0).map(Self)
     }
 
-    /// With some more, up to the largest stock there can be.
+    /// The stock plus `quantity`, saturating at the maximum.
     pub(crate) const fn plus(self, quantity: i32) -> Self {
         Self(self.0.saturating_add(quantity))
     }
 }
 
-/// What an offer's changes announce: a rejection to the seller's subscriptions, a seller's own changes to the marketplace.
+/// Events of an offer: a rejection goes to the seller's subscriptions, a seller's own change to the marketplace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfferEvent {
-    /// The seller set another price, or made the present one manual.
+    /// The seller set another price, or made the current one manual.
     PriceChanged {
-        /// The offer.
         offer: OfferId,
-        /// The price now.
         price: Money,
     },
-    /// The seller set another stock.
     StockChanged {
-        /// The offer.
         offer: OfferId,
-        /// The stock now.
         stock: Stock,
     },
-    /// The seller set another status.
     StatusChanged {
-        /// The offer.
         offer: OfferId,
-        /// The status now.
         status: OfferStatus,
     },
     /// Moderation rejected the product card (contract: `offer.rejected`).
     Rejected {
-        /// The rejected offer.
         offer: OfferId,
     },
 }
 
 impl Offer {
-    /// Closes a transition: `updated_at` moves if, and only if, a field that the API returns has changed. It moves on also
-    /// where `now` lies behind it: a transaction may have begun before the one whose outcome it waited for.
+    /// Completes a transition: `updated_at` advances exactly if a field that the API returns has changed. It advances
+    /// even if `now` is earlier: this transaction may have begun before the one that it waited for.
     pub(crate) fn changed(self, mut after: Self, now: DateTime<Utc>) -> Change<Self, OfferEvent> {
         if !self.looks_like(&after) {
             after.updated_at = now.max(self.updated_at + TimeDelta::microseconds(1));
@@ -133,7 +118,7 @@ impl Offer {
         Change::of_existing(after, events)
     }
 
-    /// True when the API returns the same for both: the origin of a price is not returned.
+    /// True if the API returns the same for both: it does not return a price's source.
     fn looks_like(&self, other: &Self) -> bool {
         let shown = |offer: &Self| offer.price.map(|price| price.money);
         shown(self) == shown(other)

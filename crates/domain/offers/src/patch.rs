@@ -1,4 +1,4 @@
-//! What a seller changes through the API, and what the pricing engine may.
+//! Changes to an offer through the API by its seller, and by the pricing engine.
 
 use chrono::{DateTime, Utc};
 use kernel::{Change, Money};
@@ -10,7 +10,7 @@ use crate::{Offer, OfferEvent, OfferStatus, Price, PriceSource, Stock};
 pub enum SellerStatus {
     /// Show the offer.
     Published,
-    /// Keep it back.
+    /// Hide the offer.
     Draft,
 }
 
@@ -18,7 +18,7 @@ impl SellerStatus {
     /// Both, in the contract's order.
     pub const ALL: [Self; 2] = [Self::Published, Self::Draft];
 
-    /// The status it leads to.
+    /// The resulting status.
     pub const fn status(self) -> OfferStatus {
         match self {
             Self::Published => OfferStatus::Published,
@@ -27,18 +27,16 @@ impl SellerStatus {
     }
 }
 
-/// A seller's change; what is none stays as it is.
+/// A seller's change; None leaves a field unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OfferPatch {
-    /// A new price; it becomes a manual one, also when the amount is the same.
+    /// A new price; it becomes manual even if the amount is the same.
     pub price: Option<Money>,
-    /// A new stock.
     pub stock: Option<Stock>,
-    /// A new status.
     pub status: Option<SellerStatus>,
 }
 
-/// Why a part of a patch is refused (contract: PATCH /v1/offers/{id}).
+/// Why part of a patch is refused (contract: PATCH /v1/offers/{id}).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PatchRefusal {
     /// `no_price_row`.
@@ -52,7 +50,7 @@ pub enum PatchRefusal {
     StatusLocked(OfferStatus),
 }
 
-/// Why the pricing engine is refused.
+/// Why a price of the pricing engine is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AutomaticPriceRefusal {
     /// `no_price_row`.
@@ -64,7 +62,7 @@ pub enum AutomaticPriceRefusal {
 }
 
 impl Offer {
-    /// Applies a seller's change as a whole, or refuses it with every reason, in the contract's field order.
+    /// Applies a seller's whole change, or refuses it with every reason, in the contract's field order.
     pub fn patch(
         self,
         patch: OfferPatch,
@@ -101,7 +99,7 @@ impl Offer {
         Ok(change)
     }
 
-    /// The pricing engine sets a price. It never overwrites a manual one, and never makes one.
+    /// Sets a price on behalf of the pricing engine. It neither overwrites a manual price nor creates one.
     pub fn price_automatically(
         self,
         money: Money,
@@ -124,8 +122,8 @@ impl Offer {
         }
     }
 
-    /// One event for each field that the seller made another. A price that stays the same but becomes manual is told
-    /// too: the pricing engine has to know.
+    /// One event per field that the seller changed. A price that keeps its amount but becomes manual also has an event,
+    /// since the pricing engine needs to know.
     fn seller_events(&self, after: &Self) -> Vec<OfferEvent> {
         let offer = self.id;
         let mut events = Vec::new();

@@ -1,21 +1,21 @@
-//! The status of an offer, and the decisions of moderation about it.
+//! The status of an offer, and moderation decisions.
 
 use chrono::{DateTime, Utc};
 use kernel::Change;
 
 use crate::{Offer, OfferEvent};
 
-/// Where an offer stands (contract: Offer status). Sellers move between the first two; moderation makes every move into
-/// and out of the last two.
+/// The status of an offer (contract: Offer status). Sellers switch between the first two; only moderation sets or
+/// leaves the last two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OfferStatus {
     /// Shown on the marketplace.
     Published,
-    /// Kept back by its seller.
+    /// Hidden by its seller.
     Draft,
     /// Waiting for moderation.
     Proposed,
-    /// Refused by moderation, and hidden.
+    /// Rejected by moderation, and hidden.
     Rejected,
 }
 
@@ -23,7 +23,7 @@ impl OfferStatus {
     /// Every status, in the contract's order.
     pub const ALL: [Self; 4] = [Self::Published, Self::Draft, Self::Proposed, Self::Rejected];
 
-    /// The contract's word.
+    /// The contract's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -33,30 +33,30 @@ impl OfferStatus {
         }
     }
 
-    /// The status with the given word.
+    /// The status with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// True where moderation alone may change the status.
+    /// True if only moderation may change the status.
     pub const fn is_locked(self) -> bool {
         matches!(self, Self::Proposed | Self::Rejected)
     }
 }
 
-/// What moderation decides. Each is possible from every status, and repeating one is harmless.
+/// A moderation decision. Each is possible from every status, and idempotent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// The card waits for a look: `proposed`.
+    /// The offer awaits review: `proposed`.
     Propose,
-    /// The card is fine: `published`.
+    /// The offer is accepted: `published`.
     Approve,
-    /// The card is refused: `rejected`, and the seller hears of it.
+    /// The offer is rejected: `rejected`, and the seller is notified.
     Reject,
 }
 
 impl Decision {
-    /// The status that a decision leads to.
+    /// The resulting status.
     pub const fn status(self) -> OfferStatus {
         match self {
             Self::Propose => OfferStatus::Proposed,
@@ -67,7 +67,6 @@ impl Decision {
 }
 
 impl Offer {
-    /// Applies a decision of moderation.
     pub fn moderate(self, decision: Decision, now: DateTime<Utc>) -> Change<Self, OfferEvent> {
         let after = Self {
             status: decision.status(),

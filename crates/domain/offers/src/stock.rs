@@ -1,20 +1,20 @@
-//! Stock that orders take and cancellations give back.
+//! Stock taken by orders and returned by cancellations.
 
 use chrono::{DateTime, Utc};
 use kernel::Change;
 
 use crate::{Offer, OfferEvent, Stock};
 
-/// An offer has fewer pieces than an order asks for.
+/// An offer has fewer pieces than an order requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("only {available} in stock")]
 pub struct Short {
-    /// Pieces on hand.
+    /// Pieces in stock.
     pub available: i32,
 }
 
 impl Offer {
-    /// An order takes `quantity` pieces, at least 1. An offer without an inventory level is not counted.
+    /// Takes `quantity` pieces for an order, at least 1. An offer without an inventory level is unchanged.
     pub fn take_stock(self, quantity: i32, now: DateTime<Utc>) -> Result<Change<Self, OfferEvent>, Short> {
         let Some(stock) = self.stock else {
             return Ok(Change::of_existing(self, Vec::new()));
@@ -25,7 +25,7 @@ impl Offer {
         Ok(self.with_stock(left, now))
     }
 
-    /// A cancelled order gives `quantity` pieces back. An offer that has no inventory level any more is not counted.
+    /// Returns `quantity` pieces of a cancelled order. An offer that no longer has an inventory level is unchanged.
     #[must_use]
     pub fn return_stock(self, quantity: i32, now: DateTime<Utc>) -> Change<Self, OfferEvent> {
         match self.stock {

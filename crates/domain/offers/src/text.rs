@@ -1,11 +1,10 @@
-//! The texts of an offer: what a title, a handle and an address may be.
+//! The rules for an offer's title, handle and URLs.
 
 use kernel::Invalid;
 use url::Url;
 
-/// An absolute `http` or `https` address, returned character for character as it was given.
+/// An absolute `http` or `https` URL, returned exactly as given.
 pub type WebAddress = String;
-/// A text that may be missing.
 pub type OptionalText = Option<String>;
 
 const TITLE_MAX: usize = 500;
@@ -38,7 +37,7 @@ pub fn optional_text(text: String) -> Result<String, Invalid> {
 
 /// An absolute `http` or `https` URI (RFC 3986: ASCII, without user information) of at most 2048 characters.
 pub fn web_address(text: String) -> Result<WebAddress, Invalid> {
-    // What begins with one of these and can be read has that scheme, and a host that is not empty.
+    // A parsable text that begins with one of these has that scheme and a non-empty host.
     let absolute = Url::parse(&text).is_ok();
     let rest = text
         .strip_prefix("http://")

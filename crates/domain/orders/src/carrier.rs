@@ -1,26 +1,18 @@
-//! Carriers, tracking numbers, and what a carrier says of a parcel.
+//! Carriers, tracking numbers, and carriers' reports about parcels.
 
 use chrono::{DateTime, Utc};
 use kernel::Invalid;
 
-/// Who carries a parcel (contract: Shipment).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carrier {
-    /// InPost.
     Inpost,
-    /// DHL.
     Dhl,
-    /// Poczta Polska.
     PocztaPolska,
-    /// DPD.
     Dpd,
-    /// GLS.
     Gls,
-    /// UPS.
     Ups,
-    /// FedEx.
     Fedex,
-    /// Somebody else, who is never asked.
+    /// Any other carrier; it is never queried.
     Other,
 }
 
@@ -37,7 +29,7 @@ impl Carrier {
         Self::Other,
     ];
 
-    /// The contract's word.
+    /// The contract's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Inpost => "inpost",
@@ -51,12 +43,12 @@ impl Carrier {
         }
     }
 
-    /// The carrier with the given word.
+    /// The carrier with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|carrier| carrier.as_str() == word)
     }
 
-    /// The name that people know.
+    /// The brand name.
     pub const fn display_name(self) -> &'static str {
         match self {
             Self::Inpost => "InPost",
@@ -70,7 +62,7 @@ impl Carrier {
         }
     }
 
-    /// The public page that follows a parcel; none for [`Carrier::Other`].
+    /// The public tracking page of a parcel; none for [`Carrier::Other`].
     pub fn tracking_url(self, number: &TrackingNumber) -> Option<String> {
         let (before, after) = match self {
             Self::Inpost => ("https://inpost.pl/sledzenie-przesylek?number=", ""),
@@ -89,12 +81,11 @@ impl Carrier {
     }
 }
 
-/// 4 to 64 ASCII letters, digits and hyphens, kept exactly as given. Such a number needs no escaping in a URL or in XML.
+/// 4 to 64 ASCII letters, digits and hyphens, stored exactly as given. Such a number needs no escaping in a URL or in XML.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TrackingNumber(String);
 
 impl TrackingNumber {
-    /// Checks a number.
     pub fn new(number: String) -> Result<Self, Invalid> {
         let allowed = number.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
         if !(4..=64).contains(&number.len()) || !allowed {
@@ -103,22 +94,21 @@ impl TrackingNumber {
         Ok(Self(number))
     }
 
-    /// The number.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// One word for what any carrier says of a parcel.
+/// The normalised tracking status of all carriers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TrackingStatus {
-    /// Announced, not handed over.
+    /// Announced, not handed over yet.
     Registered,
     /// On its way.
     InTransit,
-    /// With the courier, for today.
+    /// Out for delivery today.
     OutForDelivery,
-    /// Waits to be collected.
+    /// Waiting for collection.
     ReadyForPickup,
     /// With the buyer; final.
     Delivered,
@@ -130,12 +120,11 @@ pub enum TrackingStatus {
     Returned,
     /// Called off.
     Cancelled,
-    /// The carrier says something that we do not know.
+    /// The carrier's code is unknown to us.
     Unknown,
 }
 
 impl TrackingStatus {
-    /// Every word.
     pub const ALL: [Self; 10] = [
         Self::Registered,
         Self::InTransit,
@@ -149,7 +138,6 @@ impl TrackingStatus {
         Self::Unknown,
     ];
 
-    /// The word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Registered => "registered",
@@ -165,36 +153,34 @@ impl TrackingStatus {
         }
     }
 
-    /// The status with the given word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 }
 
-/// What became of asking a carrier about a parcel.
+/// The result of a carrier look-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// The carrier knows the parcel.
     Found(Sighting),
     /// The carrier does not know it, or not yet.
     NotFound,
-    /// The carrier was not asked, or did not answer usefully; says why, for the log.
+    /// The carrier was not asked, or gave no usable response; with the reason, for the log.
     Unavailable(String),
 }
 
-/// What a carrier says of a parcel.
+/// A carrier's report about a parcel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
-    /// In one word.
     pub status: TrackingStatus,
-    /// Since when, where the carrier tells; for `Delivered` the instant of delivery.
+    /// When the status began, if the carrier reports it; for `Delivered` the time of delivery.
     pub at: Option<DateTime<Utc>>,
-    /// The carrier's own code, as it came.
+    /// The carrier's original code.
     pub raw_code: String,
 }
 
 impl Lookup {
-    /// The delivery, where the carrier reports one; anything else is "not known to be delivered".
+    /// The delivery, if the carrier reports one; anything else means "not known to be delivered".
     pub fn delivery(&self) -> Option<Delivery> {
         match self {
             Self::Found(Sighting {
@@ -210,7 +196,7 @@ impl Lookup {
 /// A delivery that a carrier or the marketplace reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// When; none where nobody tells.
+    /// The time of delivery, if reported.
     pub at: Option<DateTime<Utc>>,
 }
 

@@ -1,32 +1,28 @@
-//! What may be asked of an order, what it announces, and how it refuses.
+//! Commands to an order, the events they cause, and their refusals.
 
 use crate::{Carrier, OrderId, OrderNumber, OrderStatus, ShipmentId, Sighting, TrackingNumber};
 
-/// What happened to an order, for those who subscribed to it (contract: Events).
+/// An event of an order, for subscribers (contract: Events).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderEvent {
-    /// What happened.
     pub kind: OrderEventKind,
-    /// The order.
     pub order: OrderId,
-    /// Its number.
     pub number: OrderNumber,
-    /// Who caused it: the marketplace is not told again of what it asked for itself.
+    /// The cause: the marketplace is not notified of its own commands.
     pub cause: Cause,
 }
 
-/// Who causes a move.
+/// Who causes a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The seller, by the API.
+    /// The seller, through the API.
     Seller,
-    /// The marketplace, by the back office.
+    /// The marketplace, through the back office.
     Marketplace,
     /// A carrier's report, found by tracking.
     Carrier,
 }
 
-/// The kinds of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OrderEventKind {
     /// `order.created`.
@@ -41,24 +37,22 @@ pub enum OrderEventKind {
     Cancelled,
 }
 
-/// A command that the present state does not allow, with the contract's name for the reason.
+/// A command that the current state does not allow, with the contract's name of the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the order is {}: it cannot be {}", .status.as_str(), .command.participle())]
 pub struct Refusal {
-    /// Where the part stands.
+    /// The part's status.
     pub status: OrderStatus,
-    /// What was asked for.
     pub command: Command,
-    /// Why not.
     pub reason: Reason,
 }
 
-/// What may be asked of an order.
+/// A command to an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// Book the payment.
     Pay,
-    /// Call it off.
+    /// Cancel the order.
     Cancel,
     /// Record a shipment.
     Ship,
@@ -77,7 +71,7 @@ impl Command {
     }
 }
 
-/// The contract's reasons, in the order in which they are looked for.
+/// The contract's reasons, in the order in which they are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// `order_cancelled`.
@@ -90,15 +84,12 @@ pub enum Reason {
     SeveralSellers,
 }
 
-/// What is reported when a parcel leaves.
+/// A shipment to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewShipment {
-    /// The shipment's id.
     pub id: ShipmentId,
-    /// Who carries it.
     pub carrier: Carrier,
-    /// By which number.
     pub tracking_number: TrackingNumber,
-    /// What the carrier said when it was asked, just before.
+    /// The carrier's response, if it was asked just before.
     pub sighting: Option<Sighting>,
 }

@@ -1,4 +1,4 @@
-//! Orders as one seller sees them: their machine, shipments, carriers, tracking, and the ports that keep them.
+//! Orders as one seller sees them: their state machine, shipments, carriers, tracking, and the ports that store them.
 
 mod carrier;
 mod command;

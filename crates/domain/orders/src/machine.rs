@@ -1,7 +1,7 @@
-//! The moves over one seller's part of an order.
+//! The transitions of one seller's part of an order.
 //!
-//! Each move is total: it returns what becomes of the part with its events, or a refusal that names the state and the
-//! command. Repeating a move of the marketplace is harmless; a seller ships once.
+//! Each transition is total: it returns the new part with its events, or a refusal that names the state and the
+//! command. The marketplace's transitions are idempotent; a seller can ship only once.
 
 use chrono::{DateTime, Utc};
 use kernel::Change;
@@ -20,7 +20,7 @@ impl SellerOrder {
         Change::made(self, vec![event])
     }
 
-    /// The payment is booked: the buyer becomes readable.
+    /// Books the payment: the buyer's data become visible.
     pub fn pay(self, now: DateTime<Utc>) -> Outcome {
         match self.state {
             OrderState::Pending => {
@@ -37,7 +37,7 @@ impl SellerOrder {
         }
     }
 
-    /// The buyer or the marketplace calls the order off, before it is shipped.
+    /// Cancels the part, on behalf of the buyer or the marketplace, before it is shipped.
     pub fn cancel(self, now: DateTime<Utc>) -> Outcome {
         match self.state {
             OrderState::Pending | OrderState::Processing { .. } => {
@@ -56,7 +56,7 @@ impl SellerOrder {
         }
     }
 
-    /// Checks whether a shipment may be recorded: cancelled, unpaid, shipped, several sellers, in this order. Only the
+    /// Checks whether a shipment may be recorded: not cancelled, paid, not shipped, one seller, in this order. Only the
     /// marketplace ships an order of several sellers.
     pub fn check_shippable(&self, cause: Cause) -> Result<DateTime<Utc>, Refusal> {
         let refuse = |reason| {
@@ -77,8 +77,8 @@ impl SellerOrder {
         }
     }
 
-    /// A shipment is recorded. Where the carrier reports delivery already, both steps are, at the carrier's instant kept
-    /// within payment and now, and no mail tells the buyer that the parcel is on its way.
+    /// Records a shipment. If the carrier already reports delivery, records both steps: the delivery time is clamped
+    /// between the payment and now, and no shipment mail is sent to the buyer.
     pub fn ship(self, new: NewShipment, cause: Cause, now: DateTime<Utc>) -> Outcome {
         let paid_at = self.check_shippable(cause)?;
         let now = now.max(paid_at);
@@ -122,7 +122,7 @@ impl SellerOrder {
         })
     }
 
-    /// The marketplace records a delivery. Of a part that nobody has shipped both steps are.
+    /// Records a delivery on behalf of the marketplace. A part that is not shipped is recorded as shipped, too.
     pub fn deliver(self, delivery: Delivery, now: DateTime<Utc>) -> Outcome {
         match self.state.clone() {
             OrderState::Cancelled { .. } => self.refuse(Command::Deliver, Reason::Cancelled),
@@ -162,8 +162,8 @@ impl SellerOrder {
         }
     }
 
-    /// The carrier says something of a parcel on its way. Only a delivery moves the order; nothing else is an error, and
-    /// what arrives after the order has moved on changes nothing.
+    /// Applies a carrier's report about a parcel in transit. Only a delivery changes the state; other reports are not
+    /// errors, and a report that arrives after the next transition changes nothing.
     pub fn sighted(self, sighting: &Sighting, now: DateTime<Utc>) -> Change<Self, OrderEvent> {
         let OrderState::Shipped {
             paid_at,
@@ -202,13 +202,13 @@ impl SellerOrder {
         }
     }
 
-    /// The buyer's personal data are erased, for good. Repeating is harmless.
+    /// Erases the buyer's personal data permanently. Idempotent.
     #[must_use]
     pub fn erase_buyer(self, now: DateTime<Utc>) -> Change<Self, OrderEvent> {
         if self.buyer.is_none() && self.shipping_address.is_none() {
             return self.unchanged();
         }
-        // Before the payment nobody was shown any of it, so nothing that is returned changes.
+        // Before the payment none of it was visible, so no returned field changes.
         let updated_at = if self.shows_buyer() {
             now.max(self.updated_at)
         } else {

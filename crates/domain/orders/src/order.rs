@@ -1,4 +1,4 @@
-//! What one seller sees of an order.
+//! An order as one seller sees it.
 
 use chrono::{DateTime, Utc};
 use kernel::{Invalid, Money, OfferId, SellerId};
@@ -6,22 +6,19 @@ use kernel::{Invalid, Money, OfferId, SellerId};
 use crate::{Carrier, OrderStatus, PaymentStatus, TrackingNumber, TrackingStatus};
 
 kernel::uuid_id! {
-    /// An order, shared by all sellers whose items it holds.
+    /// An order, shared by all sellers with items in it.
     OrderId
 }
 
 kernel::uuid_id! {
-    /// A shipment that was reported.
     ShipmentId
 }
 
-/// The number that people use for an order: 1 to 40 of `A-Z`, `0-9` and `-`, and never a UUID, since either is
-/// accepted in a path.
+/// The public number of an order: 1 to 40 of `A-Z`, `0-9` and `-`, and never a UUID, since a path accepts either.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OrderNumber(String);
 
 impl OrderNumber {
-    /// Checks a number.
     pub fn new(number: String) -> Result<Self, Invalid> {
         let allowed = number
             .bytes()
@@ -35,12 +32,11 @@ impl OrderNumber {
         Ok(Self(number))
     }
 
-    /// Takes over a number that keeps the rule by the way it was made.
+    /// Accepts a number that is known to be valid.
     pub fn from_trusted(number: String) -> Self {
         Self(number)
     }
 
-    /// The number.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -49,57 +45,42 @@ impl OrderNumber {
 /// One seller's part of an order: its items, its status, its shipment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SellerOrder {
-    /// Whose part it is.
     pub seller: SellerId,
-    /// The order.
     pub id: OrderId,
-    /// The number that people use.
+    /// The public order number.
     pub number: OrderNumber,
-    /// True for an order that only tries things out: never listed, never looked up with a carrier, no mail.
+    /// True for a test order: never listed, never looked up with a carrier, no mail.
     pub is_test: bool,
-    /// True when the order holds another seller's items too.
+    /// True if the order also has another seller's items.
     pub several_sellers: bool,
-    /// How the buyer pays.
     pub payment_method: Option<String>,
-    /// How the buyer wants it delivered.
     pub delivery_method: Option<String>,
-    /// When the buyer placed it.
     pub placed_at: DateTime<Utc>,
-    /// Who bought it; gone after erasure.
+    /// None after erasure.
     pub buyer: Option<Buyer>,
-    /// Where it goes; gone after erasure.
+    /// None after erasure.
     pub shipping_address: Option<ShippingAddress>,
     /// This seller's items, at least one.
     pub items: Vec<OrderItem>,
-    /// Where the part stands, with what belongs to that.
     pub state: OrderState,
-    /// When a field that the API returns last changed.
+    /// The time of the last change of a field that the API returns.
     pub updated_at: DateTime<Utc>,
 }
 
 /// The buyer's personal data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Buyer {
-    /// Name.
     pub name: Option<String>,
-    /// E-mail address.
     pub email: Option<String>,
-    /// Telephone number.
     pub phone: Option<String>,
 }
 
-/// Where an order goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShippingAddress {
-    /// First line.
     pub line1: Option<String>,
-    /// Second line.
     pub line2: Option<String>,
-    /// Postal code.
     pub postal_code: Option<String>,
-    /// City.
     pub city: Option<String>,
-    /// Country.
     pub country: String,
 }
 
@@ -108,81 +89,66 @@ pub struct ShippingAddress {
 pub struct OrderItem {
     /// The offer, at most once in a part.
     pub offer: OfferId,
-    /// The title at the time of the order.
+    /// The title when the order was placed.
     pub title: Option<String>,
-    /// The slug at the time of the order.
+    /// The slug when the order was placed.
     pub handle: Option<String>,
-    /// The seller's own number.
+    /// The seller's own article number.
     pub sku: Option<String>,
     /// Pieces, at least 1.
     pub quantity: i32,
-    /// Pieces that the offer's stock went down by when the order was placed, from 0 to `quantity`. A cancellation gives
-    /// back these.
+    /// Pieces taken from the offer's stock when the order was placed, from 0 to `quantity`. A cancellation returns
+    /// these.
     pub taken: i32,
-    /// The price of one piece.
+    /// The price per piece.
     pub unit_price: Option<Money>,
 }
 
-/// Where a part stands. Each variant carries what is known then, and nothing else.
+/// The state of a part. Each variant carries exactly the facts known in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrderState {
-    /// Placed.
     Pending,
-    /// Paid.
     Processing {
-        /// When.
         paid_at: DateTime<Utc>,
     },
-    /// On its way.
     Shipped {
-        /// When it was paid.
         paid_at: DateTime<Utc>,
-        /// When it left.
         shipped_at: DateTime<Utc>,
-        /// The shipment, with what the carrier last said.
+        /// The shipment, with the carrier's last report.
         parcel: Parcel,
     },
-    /// With the buyer.
     Delivered {
-        /// When it was paid.
         paid_at: DateTime<Utc>,
-        /// When it left.
         shipped_at: DateTime<Utc>,
-        /// When it arrived.
         delivered_at: DateTime<Utc>,
-        /// None where the marketplace recorded a delivery that nobody had reported as shipped.
+        /// None if the marketplace recorded the delivery of a part without a reported shipment.
         parcel: Option<Parcel>,
     },
-    /// Called off.
     Cancelled {
-        /// When it had been paid, if it had.
+        /// The time of payment, if it was paid.
         paid_at: Option<DateTime<Utc>>,
-        /// When it was called off.
         cancelled_at: DateTime<Utc>,
     },
 }
 
-/// A shipment, and what the carrier last said of it.
+/// A shipment with the carrier's last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parcel {
-    /// The shipment's id.
     pub id: ShipmentId,
-    /// Who carries it.
     pub carrier: Carrier,
-    /// By which number.
     pub tracking_number: TrackingNumber,
-    /// None before the carrier's first useful answer.
+    /// None before the carrier's first usable response.
     pub tracking_status: Option<TrackingStatus>,
-    /// True when the carrier had reported delivery before the shipment was recorded.
+    /// True if the carrier had reported delivery before the shipment was recorded.
     pub delivered_already: bool,
-    /// True when a mail to the buyer was queued with the shipment.
+    /// True if a mail to the buyer was queued with the shipment.
     pub buyer_notified: bool,
     /// When the shipment was recorded.
     pub created_at: DateTime<Utc>,
 }
 
 impl SellerOrder {
-    /// The status, seen from this seller. Every item shares it, since shipping is per order.
+    /// The status for this seller. All items share it, since an order is shipped as a whole.
     pub const fn status(&self) -> OrderStatus {
         match self.state {
             OrderState::Pending => OrderStatus::Pending,
@@ -193,7 +159,6 @@ impl SellerOrder {
         }
     }
 
-    /// Whether it is paid.
     pub const fn payment_status(&self) -> PaymentStatus {
         match self.state {
             OrderState::Pending => PaymentStatus::AwaitingPayment,
@@ -213,7 +178,6 @@ impl SellerOrder {
         }
     }
 
-    /// When it left.
     pub const fn shipped_at(&self) -> Option<DateTime<Utc>> {
         match self.state {
             OrderState::Shipped { shipped_at, .. } | OrderState::Delivered { shipped_at, .. } => {
@@ -223,7 +187,6 @@ impl SellerOrder {
         }
     }
 
-    /// When it arrived.
     pub const fn delivered_at(&self) -> Option<DateTime<Utc>> {
         match self.state {
             OrderState::Delivered { delivered_at, .. } => Some(delivered_at),
@@ -231,7 +194,7 @@ impl SellerOrder {
         }
     }
 
-    /// The shipment, where there is one.
+    /// The shipment, if there is one.
     pub const fn parcel(&self) -> Option<&Parcel> {
         match &self.state {
             OrderState::Shipped { parcel, .. }
@@ -242,12 +205,12 @@ impl SellerOrder {
         }
     }
 
-    /// True when the seller may see who bought it and where it goes: from the payment on.
+    /// True if the seller may see the buyer and the address: from the payment on.
     pub const fn shows_buyer(&self) -> bool {
         self.paid_at().is_some()
     }
 
-    /// Where a mail to the buyer would go; none for test orders and after erasure.
+    /// The buyer's mail address; None for test orders and after erasure.
     pub fn mail_address(&self) -> Option<&str> {
         let buyer = self.buyer.as_ref().filter(|_| !self.is_test)?;
         buyer.email.as_deref()

@@ -1,4 +1,4 @@
-//! Where orders are kept and read, and who is asked about parcels.
+//! Ports: storage of orders, and carrier look-ups.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -6,7 +6,7 @@ use kernel::{Change, Keyset, Mail, MailId, Page, PageSize, SellerId, StoreError}
 
 use crate::{Carrier, Lookup, OrderEvent, OrderId, OrderNumber, OrderStatus, SellerOrder, TrackingNumber};
 
-/// Which of a seller's orders a list holds. Test orders are never listed.
+/// Filters of a seller's order list. Test orders are never listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OrderFilter {
     /// Only orders of this status.
@@ -17,17 +17,15 @@ pub struct OrderFilter {
     pub updated_after: Option<DateTime<Utc>>,
 }
 
-/// How a path names an order: by its id or by its number.
+/// An order reference in a path: an id or a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrderRef {
-    /// By id.
     Id(OrderId),
-    /// By number.
     Number(OrderNumber),
 }
 
 impl OrderRef {
-    /// Reads what stands in a path: an id, else a number, else nothing that can exist.
+    /// Parses a path segment: an id, else a number, else None.
     pub fn parse(text: &str) -> Option<Self> {
         let id = text.parse().ok().map(Self::Id);
         id.or_else(|| OrderNumber::new(text.to_owned()).ok().map(Self::Number))
@@ -36,15 +34,15 @@ impl OrderRef {
 
 /// Reads orders outside a transaction.
 ///
-/// An adapter MUST read what is committed on the primary, and MUST never return another seller's part.
+/// An adapter MUST read committed data from the primary, and MUST never return another seller's part.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OrderReader: Send + Sync {
     /// One seller's part of an order, test orders included.
     async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
 
-    /// A page of a seller's orders without test orders, newest first (`placed_at`, then `id`, both descending), that
-    /// begins after `after`. The cost MUST depend neither on the depth of the page nor on the number of orders.
+    /// A page of a seller's orders without test orders, newest first (`placed_at`, then `id`, both descending),
+    /// beginning after `after`. The cost MUST NOT depend on the depth of the page or the number of orders.
     async fn orders(
         &self,
         seller: SellerId,
@@ -56,30 +54,30 @@ pub trait OrderReader: Send + Sync {
 
 /// Reads whole orders outside a transaction, for the marketplace, which may see every seller's part.
 ///
-/// An adapter MUST read what is committed on the primary, MUST return the parts as of one instant, ordered by their sellers'
-/// ids, and MUST NOT be reachable from a seller's request.
+/// An adapter MUST read committed data from the primary, MUST return all parts as of the same instant, ordered by
+/// seller id, and MUST NOT be reachable from a seller's request.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OrderDirectory: Send + Sync {
-    /// Every part of an order, test orders included, buyers included before the payment too; empty when there is no such
+    /// Every part of an order, including test orders, with the buyer even before the payment; empty if there is no such
     /// order.
     async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
 }
 
 /// Changes orders within a transaction.
 ///
-/// An adapter MUST lock the parts of an order in the order of their sellers' ids, so that two transactions over the same
-/// orders never wait for each other in a circle.
+/// An adapter MUST lock the parts of an order in the order of their sellers' ids, so that transactions over the same
+/// orders cannot deadlock.
 #[async_trait]
 pub trait OrderStore: Send + Sync {
-    /// One seller's part, its row locked. No other seller's row is touched.
+    /// One seller's part with its row locked. No other seller's row is accessed.
     async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
 
-    /// Every part of an order, their rows locked; empty when there is no such order.
+    /// Every part of an order, with the rows locked; empty if there is no such order.
     async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
 
-    /// Takes an order number for a new order. It is a transaction's first step, before any offer is locked. A number that
-    /// another order has is a conflict on `orders_number_key`.
+    /// Reserves the order number of a new order. This is the transaction's first step, before any offer is locked. A
+    /// number used by another order is a conflict on `orders_number_key`.
     async fn open_order(
         &self,
         order: OrderId,
@@ -88,45 +86,39 @@ pub trait OrderStore: Send + Sync {
         placed_at: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// Saves changes of parts together with their events. An adapter MUST check that as many rows changed as there are
-    /// changes.
+    /// Saves changes of parts together with their events. An adapter MUST check that the number of changed rows equals
+    /// the number of changes.
     async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
 
-    /// Queues a mail to the buyer. It is sent after the commit, at least once.
+    /// Queues a mail to the buyer, to be sent at least once after the commit.
     async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
 
-    /// Erases the mails about an order, sent or not.
+    /// Erases all mails about an order, sent or not.
     async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
 }
 
-/// Asks a carrier about a parcel.
+/// Looks up parcels at carriers.
 ///
-/// An adapter MUST answer within the deadline that it was made with (2.5 s within a seller's request), MUST NOT be called
-/// while a connection or a transaction is held, MUST NOT ask [`Carrier::Other`] or a carrier without credentials, and
-/// MUST turn every failure into [`Lookup::Unavailable`].
+/// An adapter MUST respond within the deadline that it was created with (2.5 s within a seller's request), MUST NOT be
+/// called while a connection or a transaction is held, MUST NOT query [`Carrier::Other`] or a carrier without
+/// credentials, and MUST turn every failure into [`Lookup::Unavailable`].
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait CarrierLookup: Send + Sync {
-    /// What the carrier says of the parcel.
+    /// The carrier's report about the parcel.
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup;
 }
 
-/// A mail to a buyer: a parcel is on its way.
+/// A mail to a buyer about a shipped parcel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShipmentMail {
-    /// The mail's id.
     pub id: MailId,
-    /// The order, so that an erasure finds the mail.
+    /// The order, by which an erasure finds the mail.
     pub order: OrderId,
-    /// The number that the buyer knows.
     pub number: OrderNumber,
-    /// The buyer's address.
     pub to: String,
-    /// The buyer's name.
     pub name: Option<String>,
-    /// Who carries it.
     pub carrier: Carrier,
-    /// By which number.
     pub tracking_number: TrackingNumber,
 }
 

@@ -1,6 +1,6 @@
-//! The words for where an order and its payment stand.
+//! The status names of an order and its payment.
 
-/// Where an order stands, seen from one seller (contract: Order status).
+/// The status of an order for one seller (contract: Order status).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OrderStatus {
     /// Placed, not paid.
@@ -9,14 +9,12 @@ pub enum OrderStatus {
     Processing,
     /// On its way.
     Shipped,
-    /// With the buyer.
     Delivered,
-    /// Will not be shipped.
     Cancelled,
 }
 
 impl OrderStatus {
-    /// Every status, in the contract's order, which is also how far an order has come.
+    /// Every status in the contract's order, which is also the order of progress.
     pub const ALL: [Self; 5] = [
         Self::Pending,
         Self::Processing,
@@ -25,7 +23,7 @@ impl OrderStatus {
         Self::Cancelled,
     ];
 
-    /// The contract's word.
+    /// The contract's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -36,15 +34,15 @@ impl OrderStatus {
         }
     }
 
-    /// The status with the given word.
+    /// The status with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// The status of the whole of which these are the parts: cancelled when all are, else the least advanced of the
-    /// parts that are not. None of nothing.
+    /// The status of a whole order from its parts: cancelled if all are, else the least advanced of the parts that are
+    /// not. None without parts.
     pub fn aggregate(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
-        // `Cancelled` sorts last, so the least one is a cancelled one only when all are.
+        // `Cancelled` sorts last, so it is the minimum only if all parts are cancelled.
         parts.into_iter().min()
     }
 }
@@ -54,14 +52,14 @@ impl OrderStatus {
 pub enum PaymentStatus {
     /// Not yet.
     AwaitingPayment,
-    /// The payment is booked; stays so when the order is cancelled afterwards.
+    /// The payment is booked; unchanged by a later cancellation.
     Paid,
     /// Cancelled before it was paid.
     Cancelled,
 }
 
 impl PaymentStatus {
-    /// The contract's word.
+    /// The contract's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AwaitingPayment => "awaiting_payment",

@@ -1,4 +1,4 @@
-//! Following parcels that are on their way: when to ask again, and the queue of those that are due.
+//! Tracking of parcels in transit: when to look them up, and the queue of due look-ups.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -9,19 +9,19 @@ use crate::{
     Carrier, OrderEvent, OrderEventKind, OrderId, OrderState, SellerOrder, TrackingNumber, TrackingStatus,
 };
 
-/// How long a parcel is followed, counted from its shipment.
+/// How long a parcel is tracked after its shipment.
 const FOLLOWED: TimeDelta = TimeDelta::days(60);
 
-/// When to ask about a parcel again: often while it is young or about to arrive, seldom later, not at all once it is 60 days
-/// old or the carrier says that it has come to an end.
+/// When to look a parcel up again: often while it is new or about to arrive, rarely later, and not at all once it is 60
+/// days old or has a final status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollSchedule {
-    /// The shortest time between two questions about a parcel; everything else is a multiple of it.
+    /// The shortest time between two look-ups of a parcel; all other delays are multiples of it.
     pub interval: TimeDelta,
 }
 
 impl PollSchedule {
-    /// When to ask next, after an answer at `now` about a parcel that was shipped at `shipped_at`.
+    /// The next look-up after a response at `now` about a parcel shipped at `shipped_at`.
     pub fn next(
         self,
         shipped_at: DateTime<Utc>,
@@ -41,8 +41,8 @@ impl PollSchedule {
         Some(now + self.interval * times)
     }
 
-    /// What a change of an order at `now` means for its parcel; nothing where it means nothing. Nobody is asked about a test
-    /// order, or about an unknown carrier.
+    /// The effect of an order's change at `now` on the tracking of its parcel; None if there is none. Test orders and
+    /// unknown carriers are not tracked.
     pub fn following(
         self,
         change: &Change<SellerOrder, OrderEvent>,
@@ -64,40 +64,35 @@ impl PollSchedule {
     }
 }
 
-/// What a change of an order means for the following of its parcel.
+/// The effect of an order's change on the tracking of its parcel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Following {
-    /// The carrier is asked from this instant on.
+    /// Tracking begins: the first look-up is due at this time.
     Begins { due_at: DateTime<Utc> },
-    /// The parcel has arrived. It may not have been followed any more, or never.
+    /// The parcel has arrived. Its tracking may have ended before, or never begun.
     Ends,
 }
 
 /// A parcel that a worker has leased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueParcel {
-    /// Whose part of the order.
     pub seller: SellerId,
-    /// The order.
     pub order: OrderId,
-    /// Whom to ask.
     pub carrier: Carrier,
-    /// By which number.
     pub tracking_number: TrackingNumber,
-    /// When it was shipped.
     pub shipped_at: DateTime<Utc>,
-    /// Who holds the lease.
+    /// The lease's fencing token.
     pub fence: Uuid,
 }
 
-/// Parcels to be asked about. Each call is a transaction of its own.
+/// The queue of parcels to look up. Each call is a transaction of its own.
 ///
-/// An adapter MUST lease a parcel to one worker at a time, over all processes, so that none is asked about twice, and MUST
-/// never hand out test orders and parcels of [`Carrier::Other`].
+/// An adapter MUST lease a parcel to one worker at a time across all processes, so that none is looked up twice, and
+/// MUST never return test orders or parcels of [`Carrier::Other`].
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait TrackingQueue: Send + Sync {
-    /// Leases up to `limit` parcels that are due, for `lease`.
+    /// Leases up to `limit` due parcels for `lease`.
     async fn lease_parcels(
         &self,
         fence: Uuid,
@@ -105,7 +100,7 @@ pub trait TrackingQueue: Send + Sync {
         lease: TimeDelta,
     ) -> Result<Vec<DueParcel>, StoreError>;
 
-    /// Notes when to ask again, or never; changes nothing when the lease was lost.
+    /// Records the next look-up, or that there is none; does nothing if the lease was lost.
     async fn schedule_parcel(
         &self,
         parcel: &DueParcel,
