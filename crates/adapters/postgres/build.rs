@@ -1,4 +1,4 @@
-//! Watches the migrations, which are embedded.
+//! Rebuilds when the embedded migrations change.
 
 fn main() {
     println!("cargo::rerun-if-changed=../../../migrations");

@@ -1,4 +1,4 @@
-//! What the unit tests of the use cases share. A mock refuses every call that a test does not announce.
+//! Fixtures shared by the unit tests of the use cases. A mock rejects every call without an expectation.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
@@ -18,14 +18,14 @@ use crate::{ActingOperator, ActingSeller, Failure, MockTransaction};
 
 pub(crate) const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Who acts on the marketplace's side.
+/// The acting operator.
 pub(crate) const OPERATOR: ActingOperator = ActingOperator::Token(Uuid::from_u128(5), HOME);
 
 pub(crate) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 0).unwrap()
 }
 
-/// Randomness that repeats itself: ids count from 1, secrets are all sevens.
+/// Deterministic randomness: ids count from 1, secrets are all sevens.
 pub(crate) fn chance() -> MockRandomness {
     let mut chance = MockRandomness::new();
     let mut id = 0_u128;
@@ -37,7 +37,7 @@ pub(crate) fn chance() -> MockRandomness {
     chance
 }
 
-/// The seller who acts in the panel.
+/// The acting seller in the panel.
 pub(crate) fn by() -> ActingSeller {
     ActingSeller {
         seller: Uuid::from_u128(1).into(),
@@ -45,7 +45,7 @@ pub(crate) fn by() -> ActingSeller {
     }
 }
 
-/// Why a use case refused.
+/// The refusal of a use case.
 pub(crate) fn refusal<T: Debug, R: Debug>(result: Result<T, Failure<R>>) -> R {
     match result {
         Err(Failure::Refused(refusal)) => refusal,
@@ -53,7 +53,7 @@ pub(crate) fn refusal<T: Debug, R: Debug>(result: Result<T, Failure<R>>) -> R {
     }
 }
 
-/// A transaction in which a seller or an operator notes this, so often.
+/// A transaction that expects this audit log entry this many times.
 pub(crate) fn noting(times: usize, action: Action) -> MockTransaction {
     let mut tx = MockTransaction::new();
     tx.expect_note()
@@ -70,7 +70,7 @@ pub(crate) fn noting(times: usize, action: Action) -> MockTransaction {
     tx
 }
 
-/// Adds every seller's account, all of them closed or none.
+/// Adds every seller's account, all closed or all open.
 pub(crate) fn knowing_sellers(mut tx: MockTransaction, closed: bool) -> MockTransaction {
     tx.expect_lock_seller().returning(move |id| {
         let closed_at = closed.then(now);
@@ -91,7 +91,7 @@ pub(crate) fn application() -> Application {
     }
 }
 
-/// Seals nothing, so that a test can look into what is sealed.
+/// An identity sealer, so that a test can inspect sealed values.
 pub(crate) fn sealer() -> MockSealer {
     let mut sealer = MockSealer::new();
     sealer.expect_seal().returning(|_, _, plain| plain.to_vec());
@@ -99,7 +99,7 @@ pub(crate) fn sealer() -> MockSealer {
     sealer
 }
 
-/// Seals nothing, and writes down what it seals.
+/// An identity sealer that records what it seals.
 pub(crate) fn recording_sealer() -> (MockSealer, Recorded<String>) {
     let (mut sealer, texts) = (MockSealer::new(), Recorded::default());
     let record = texts.clone();
@@ -111,7 +111,7 @@ pub(crate) fn recording_sealer() -> (MockSealer, Recorded<String>) {
     (sealer, texts)
 }
 
-/// What a mock was given.
+/// The recorded arguments of a mock.
 #[derive(Clone)]
 pub(crate) struct Recorded<T>(Arc<Mutex<Vec<T>>>);
 
@@ -173,7 +173,7 @@ pub(crate) fn offer(seller: SellerId, id: OfferId) -> Offer {
     }
 }
 
-/// A seller's part of an order, just placed, with so many pieces of one item.
+/// A newly placed seller's part of an order, with this many pieces of one item.
 pub(crate) fn part(seller: u128, quantity: i32) -> SellerOrder {
     let item = OrderItem {
         offer: Uuid::from_u128(seller * 100).into(),
@@ -204,7 +204,7 @@ pub(crate) fn part(seller: u128, quantity: i32) -> SellerOrder {
     }
 }
 
-/// A family that stands; the application holds less than the seller consented to.
+/// A valid family; the application has fewer scopes than the seller consented to.
 pub(crate) fn family() -> Family {
     let held = [Scope::OffersRead].into_iter().collect();
     Family {

@@ -8,11 +8,11 @@
 //! A list is sorted by creation and filtered by `updated_at`, which no single index serves. Nothing is updated before
 //! it is created, so the list has two consecutive parts:
 //! 1. rows *created* after the instant: all of them match, and the list's own index yields them without a miss;
-//! 2. older rows *updated* since. While at most [`FEW`] rows of the seller were updated after the instant, they are
-//! found by the index on `updated_at` and sorted. A page then costs at most [`FEW`] index entries, whatever its depth
-//! and the number of rows; clients that poll for changes are in this case. With more updates, the list's own index is
-//! walked and unchanged rows are skipped: about `size × older ÷ changed` rows a page if changes are spread evenly; at
-//! worst, if all changed rows are at the far end, one pass over the seller's older rows.
+//! 2. older rows *updated* since. While at most [`FEW`] rows of the seller were updated after the instant, they are found
+//!    by the index on `updated_at` and sorted. A page then costs at most [`FEW`] index entries, whatever its depth and
+//!    the number of rows; clients that poll for changes are in this case. With more updates, the list's own index is
+//!    walked and unchanged rows are skipped: about `size × older ÷ changed` rows a page if changes are spread evenly; at
+//!    worst, if all changed rows are at the far end, one pass over the seller's older rows.
 
 use std::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-//! An application: the program through which somebody uses the API.
+//! An application: the client program that uses the API on a seller's behalf.
 
 use std::num::NonZeroU32;
 
@@ -7,25 +7,24 @@ use kernel::{Change, SellerId};
 
 use crate::{ApplicationStatus, ClientId, ClientSecret, ImpossibleMove, Registration, ScopeSet, SecretHash};
 
-/// The name that `/v1/me` shows for a personal token's application; nobody can register it.
+/// The name that `/v1/me` shows for a personal token's application; it cannot be registered.
 pub(crate) const BUILT_IN_NAME: &str = "Personal tokens";
 
-/// Whom an application is for.
+/// The intended users of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Its owner alone: active at once.
+    /// Its owner only: active at once.
     OwnUse,
-    /// Other sellers: waits for acceptance.
+    /// Other sellers: requires acceptance.
     ForOtherSellers,
-    /// Anything else: waits for acceptance.
+    /// Anything else: requires acceptance.
     Other,
 }
 
 impl Purpose {
-    /// Every purpose.
     pub const ALL: [Self; 3] = [Self::OwnUse, Self::ForOtherSellers, Self::Other];
 
-    /// The word used in forms and rows.
+    /// The name used in forms and rows.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OwnUse => "own_use",
@@ -34,12 +33,12 @@ impl Purpose {
         }
     }
 
-    /// The purpose with the given word.
+    /// The purpose with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|purpose| purpose.as_str() == word)
     }
 
-    /// The status that an application of this purpose begins with.
+    /// The initial status of an application with this purpose.
     pub const fn first_status(self) -> ApplicationStatus {
         match self {
             Self::OwnUse => ApplicationStatus::Active,
@@ -58,10 +57,9 @@ pub enum ClientType {
 }
 
 impl ClientType {
-    /// Both types.
     pub const ALL: [Self; 2] = [Self::Confidential, Self::Public];
 
-    /// The word used in forms and rows.
+    /// The name used in forms and rows.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Confidential => "confidential",
@@ -69,7 +67,7 @@ impl ClientType {
         }
     }
 
-    /// The type with the given word.
+    /// The type with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -78,47 +76,40 @@ impl ClientType {
 /// A registered application that has not been deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Application {
-    /// Its public id.
     pub client_id: ClientId,
-    /// The seller who registered it.
     pub owner: SellerId,
-    /// 3 to 40 characters, unique service-wide without regard to case, immutable.
+    /// 3 to 40 characters, unique in the service ignoring case, immutable.
     pub name: String,
-    /// Private to the owner.
+    /// Visible only to the owner.
     pub description: Option<String>,
-    /// `https`; none for the built-in application.
+    /// `https`; None for the built-in application.
     pub documentation_url: Option<String>,
-    /// Whom it is for.
     pub purpose: Purpose,
-    /// Whether it has a secret.
     pub client_type: ClientType,
-    /// Registered redirect addresses, compared character for character.
+    /// The registered redirect URIs, compared character by character.
     pub redirect_uris: Vec<String>,
-    /// What it may ask for; narrowing takes effect on existing tokens.
+    /// The scopes it may request; removing some takes effect on existing tokens.
     pub scopes: ScopeSet,
-    /// Where it stands.
     pub status: ApplicationStatus,
-    /// Requests a minute on `/v1`; none = the service's default.
+    /// Requests a minute on `/v1`; None means the service's default.
     pub rate_limit: Option<NonZeroU32>,
-    /// True for the one application that carries a seller's personal tokens.
+    /// True for the application that carries a seller's personal tokens.
     pub built_in: bool,
-    /// The hash of its secret; none for a public client and the built-in one.
+    /// The hash of its secret; None for a public client and the built-in one.
     pub secret: Option<SecretHash>,
-    /// When it was registered.
     pub created_at: DateTime<Utc>,
 }
 
-/// How the operator sets an application's rate limit.
+/// An application's rate limit as the operator sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateLimit {
-    /// That of the service, whatever it may come to be.
+    /// The service's default, including later changes of it.
     Default,
-    /// One of its own.
     Own(NonZeroU32),
 }
 
 impl RateLimit {
-    /// The application's own, if it has one.
+    /// The application's own limit, if it has one.
     pub const fn own(self) -> Option<NonZeroU32> {
         match self {
             Self::Default => None,
@@ -130,24 +121,23 @@ impl RateLimit {
 /// Who registers an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registrar {
-    /// The seller, in the panel: the marketplace hears of it.
+    /// The seller, in the panel: the marketplace is notified.
     Seller,
-    /// The marketplace, for the seller: it is not told again of what it did itself.
+    /// The marketplace, for the seller: it is not notified of its own action.
     Marketplace,
 }
 
-/// What happens to applications that others hear of.
+/// An event of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApplicationEvent {
-    /// A seller registered one; the operator may have to look at it.
+    /// A seller registered an application; the operator may have to review it.
     Registered {
-        /// The new application.
         client_id: ClientId,
     },
 }
 
 impl Application {
-    /// Registers an application. A confidential client is given `secret`; a public one is not.
+    /// Registers an application. Only a confidential client gets `secret`.
     pub fn register(
         registration: Registration,
         client_id: ClientId,
@@ -179,8 +169,8 @@ impl Application {
         Change::made(application, events)
     }
 
-    /// The application that carries a seller's personal tokens. It holds every scope, so that a personal token's own
-    /// scopes are the effective ones, and no secret, so that nobody can obtain tokens through it.
+    /// The application that carries a seller's personal tokens. It has every scope, so that a personal token's own
+    /// scopes are the effective ones, and no secret, so that no client can obtain tokens through it.
     pub fn built_in(
         client_id: ClientId,
         owner: SellerId,
@@ -205,7 +195,7 @@ impl Application {
         Change::made(application, Vec::new())
     }
 
-    /// The operator moves the application by one of the moves of [`ApplicationStatus`].
+    /// Applies one of the operator's transitions of [`ApplicationStatus`].
     pub fn moved(
         self,
         command: impl FnOnce(ApplicationStatus) -> Result<ApplicationStatus, ImpossibleMove>,
@@ -214,7 +204,7 @@ impl Application {
         Ok(Change::of_existing(Self { status, ..self }, Vec::new()))
     }
 
-    /// The operator sets the limit, the scopes, or both.
+    /// Sets the limit, the scopes, or both, on behalf of the operator.
     #[must_use]
     pub fn adjusted(
         self,
@@ -229,7 +219,7 @@ impl Application {
         Change::of_existing(after, Vec::new())
     }
 
-    /// The owner replaces the secret. The old one stops working at once, issued tokens stay valid.
+    /// Replaces the secret. The old one stops working at once, issued tokens stay valid.
     pub fn with_secret(self, secret: &ClientSecret) -> Change<Self, ApplicationEvent> {
         Change::of_existing(
             Self {
@@ -241,24 +231,24 @@ impl Application {
     }
 }
 
-/// Why a client is refused. Its words go to the caller: they tell nothing of which part of the credentials is wrong.
+/// Why a client is rejected. The message is returned to the caller: it does not reveal which part of the credentials is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidClient {
     /// Unknown application or wrong secret.
     #[error("unknown client_id or wrong client_secret")]
     Credentials,
-    /// A confidential client came without its secret.
+    /// A confidential client sent no secret.
     #[error("this client is confidential: send its client_secret, by HTTP Basic or in the body")]
     SecretMissing,
     /// The application is suspended.
     #[error("this application is suspended")]
     Suspended,
-    /// The application or the account has ended, or been narrowed, since the client was authenticated.
+    /// The application or the account has ended, or its scopes were narrowed, since the client was authenticated.
     #[error("this application has been suspended, deleted or narrowed meanwhile")]
     Meanwhile,
 }
 
-/// Checks what a client presents of itself. An empty secret is none. A public client may come without a secret; one that it
+/// Authenticates a client. An empty secret counts as none. A public client has no secret. The secret is checked before the status.
 /// sends all the same is wrong, since it has none. The secret is compared before the status is told to anybody.
 pub fn authenticate(application: Option<&Application>, secret: Option<&str>) -> Result<(), InvalidClient> {
     let secret = secret.filter(|secret| !secret.is_empty());

@@ -1,4 +1,4 @@
-//! The authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3): what a client sends the seller's browser with.
+//! The authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3), which a client sends through the seller's browser.
 
 use std::collections::HashSet;
 
@@ -6,39 +6,37 @@ use kernel::Invalid;
 
 use crate::{Application, ApplicationStatus, ClientId, CodeChallenge, ScopeSet};
 
-/// How long a `state` may be, in characters (D69).
+/// The allowed length of `state`, in characters (D69).
 const STATE: std::ops::RangeInclusive<usize> = 8..=1024;
 
-/// A request in which nothing is wrong.
+/// A valid request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorizationRequest {
-    /// The application that asks.
     pub client_id: ClientId,
-    /// Where the answer goes; one of the application's registered addresses.
+    /// The redirect target; one of the application's registered redirect URIs.
     pub redirect_uri: String,
-    /// What it asks for; at least one.
+    /// The requested scopes; at least one.
     pub scopes: ScopeSet,
     /// Returned byte for byte.
     pub state: String,
-    /// What the exchange has to prove.
+    /// The PKCE challenge for the exchange.
     pub challenge: CodeChallenge,
 }
 
-/// An error that goes back to the client by the seller's browser.
+/// An error that is returned to the client through the seller's browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectError {
     /// A parameter is missing, repeated or malformed.
     InvalidRequest,
-    /// Another response type than `code`.
+    /// A response type other than `code`.
     UnsupportedResponseType,
-    /// A scope that does not exist or that the application does not hold.
+    /// A scope that does not exist, or that the application does not have.
     InvalidScope,
     /// The seller refused, or the application may not ask this seller.
     AccessDenied,
 }
 
 impl RedirectError {
-    /// Every error, in the contract's order.
     pub const ALL: [Self; 4] = [
         Self::UnsupportedResponseType,
         Self::InvalidRequest,
@@ -60,38 +58,34 @@ impl RedirectError {
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthorizationRefusal {
-    /// 400 `invalid_client`, told to the browser: nobody knows where to return to.
+    /// 400 `invalid_client`, shown in the browser: there is no redirect URI to return to.
     Client(&'static str),
-    /// 400 `invalid_request`, told to the browser: the redirect address cannot be trusted.
+    /// 400 `invalid_request`, shown in the browser: the redirect URI is not trusted.
     Direct(String),
-    /// Told to the client at its redirect address.
+    /// Returned to the client at its redirect URI.
     Redirected {
-        /// Where to.
         redirect_uri: String,
-        /// The `state` to be echoed, where there is one that may be.
+        /// The `state` to echo, if the request has a valid one.
         state: Option<String>,
-        /// The error.
         error: RedirectError,
-        /// What to do about it, for whoever writes the client.
+        /// Advice for the client's developer.
         description: String,
     },
 }
 
-/// One parameter of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parameter<'a> {
-    /// Not there, or without a value, which is the same (RFC 6749 §3.1).
+    /// Absent, or without a value, which is equivalent (RFC 6749 §3.1).
     Missing,
     Once(&'a str),
     Repeated,
 }
 
-/// The parameters of a request as they came, decoded, in their order.
+/// The decoded parameters of a request, in the order received.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuthorizationQuery(Vec<(String, String)>);
 
 impl AuthorizationQuery {
-    /// Takes the decoded parameters.
     pub const fn new(parameters: Vec<(String, String)>) -> Self {
         Self(parameters)
     }
@@ -115,7 +109,7 @@ impl AuthorizationQuery {
         names.find(|name| !earlier.insert(*name))
     }
 
-    /// The client that asks, to be looked up; nothing where no application of ours can have the id.
+    /// The id of the client to look up; None if it cannot be the id of an application here.
     pub fn client_id(&self) -> Result<Option<ClientId>, AuthorizationRefusal> {
         match self.get("client_id") {
             Parameter::Once(text) => Ok(text.parse().ok()),
@@ -124,8 +118,8 @@ impl AuthorizationQuery {
         }
     }
 
-    /// Checks the request of a looked-up application, in the order of D80: client, redirect address, repeated parameters,
-    /// response type, state, PKCE, scope.
+    /// Validates the request of a looked-up application, in the order of D80: client, redirect URI, repeated
+    /// parameters, response type, state, PKCE, scope.
     pub fn check(
         &self,
         application: Option<&Application>,
@@ -244,7 +238,7 @@ impl AuthorizationQuery {
     }
 }
 
-/// An application that may ask at all. The built-in one, which carries personal tokens, has no consent to ask for.
+/// An application that may request consent. The built-in one, which carries personal tokens, may not.
 fn known(application: Option<&Application>) -> Result<&Application, AuthorizationRefusal> {
     let found = application.filter(|application| !application.built_in);
     let found = found.ok_or(AuthorizationRefusal::Client(
@@ -264,7 +258,7 @@ const fn invalid(description: String) -> (RedirectError, String) {
     (RedirectError::InvalidRequest, description)
 }
 
-/// A redirect address with the parameters of an answer: they join a query that is there already (RFC 6749 §4.1.2).
+/// A redirect URI with the parameters of a response, appended to an existing query (RFC 6749 §4.1.2).
 pub fn answer_to(redirect_uri: &str, parameters: &[(&str, &str)]) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(parameters);

@@ -1,4 +1,4 @@
-//! The id by which an application is known to the world.
+//! The public id of an application.
 
 use std::{fmt, str::FromStr};
 
@@ -12,7 +12,7 @@ const PREFIX: &str = "psa_";
 pub struct ClientId(Uuid);
 
 impl ClientId {
-    /// The id as it is stored.
+    /// The stored form.
     pub const fn uuid(self) -> Uuid {
         self.0
     }

@@ -1,4 +1,4 @@
-//! The seller's consent: whom an application may ask, and what becomes of the one screen that asks.
+//! The seller's consent: which sellers an application may ask, and the state of the consent screen.
 
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
@@ -7,11 +7,11 @@ use uuid::Uuid;
 use crate::{Application, ApplicationStatus, ClientId, Purpose, RedirectError, ScopeSet, SecretHash};
 
 kernel::uuid_id! {
-    /// One screen of consent. It travels inside the sealed handle.
+    /// The id of a consent screen, contained in the sealed handle.
     ConsentId
 }
 
-/// Whether the application may ask this seller. Its owner it may always ask; others only once it is active and not
+/// Whether the application may ask this seller. It may always ask its owner, and others only if it is active and not
 /// registered for own use (D81).
 pub fn may_ask(application: &Application, seller: SellerId) -> bool {
     let for_others =
@@ -19,8 +19,8 @@ pub fn may_ask(application: &Application, seller: SellerId) -> bool {
     application.owner == seller || for_others
 }
 
-/// What the seller's approval gives, judged by the application as it is at that moment: gone, suspended or no longer to
-/// ask this seller is `access_denied`; scopes narrowed to nothing `invalid_scope`.
+/// The scopes granted by the seller's approval, judged by the application's current state: `access_denied` if it is
+/// deleted, suspended or may no longer ask this seller; `invalid_scope` if no scope is left.
 pub fn granted(
     application: Option<&Application>,
     seller: SellerId,
@@ -37,57 +37,51 @@ pub fn granted(
     }
 }
 
-/// What the seller decides.
+/// The seller's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// The application gets what it asks for.
+    /// The application gets what it requests.
     Approve,
-    /// It gets nothing.
     Deny,
 }
 
-/// A screen of consent as it is kept from its first display on.
+/// A consent screen, stored from its first display on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Consent {
-    /// Its id.
     pub id: ConsentId,
-    /// Who sees it.
     pub viewer: Viewer,
-    /// When it can no longer be decided.
+    /// When it expires.
     pub expires_at: DateTime<Utc>,
-    /// When it was decided.
     pub decided_at: Option<DateTime<Utc>>,
 }
 
-/// Who sees a screen: this seller in this session. A session is known by the hash of its cookie.
+/// The viewer of a screen: a seller in a session. A session is identified by the hash of its cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewer {
-    /// The session.
     pub session: SecretHash,
-    /// The account.
     pub seller: SellerId,
 }
 
-/// Why a screen is neither shown nor decided. None of them is told to the application: whoever holds a wrong handle
-/// learns nothing and sends nobody anywhere.
+/// Why a screen is neither shown nor decided. None of these reaches the application: the holder of a wrong handle
+/// learns nothing and cannot cause a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConsentRefusal {
-    /// The handle is not one of ours.
+    /// The handle was not issued here.
     #[error("there is no such request")]
     Unknown,
-    /// Its ten minutes are over.
+    /// It expired after ten minutes.
     #[error("the request has expired")]
     Expired,
-    /// It was decided before.
+    /// It was already decided.
     #[error("the request has been decided already")]
     Decided,
-    /// It was first shown to somebody else.
+    /// It belongs to another viewer.
     #[error("the request belongs to another session")]
     AnotherViewer,
 }
 
 impl Consent {
-    /// Shows the screen to a viewer: the one whom it was shown to first, while it is open.
+    /// Checks that the screen may be shown: only to its first viewer, while it is open.
     pub fn show(&self, viewer: Viewer, now: DateTime<Utc>) -> Result<(), ConsentRefusal> {
         if self.viewer != viewer {
             return Err(ConsentRefusal::AnotherViewer);
@@ -101,7 +95,7 @@ impl Consent {
         Ok(())
     }
 
-    /// The viewer decides, once.
+    /// Records the viewer's decision, once.
     pub fn decide(self, viewer: Viewer, now: DateTime<Utc>) -> Result<Self, ConsentRefusal> {
         self.show(viewer, now)?;
         Ok(Self {
@@ -111,19 +105,17 @@ impl Consent {
     }
 }
 
-/// What the sealed handle carries from `/oauth/authorize` to the screen.
+/// The content of the sealed handle between `/oauth/authorize` and the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsentTicket {
-    /// Names the screen.
+    /// The screen's id.
     pub id: ConsentId,
-    /// What is asked.
     pub request: crate::AuthorizationRequest,
-    /// When it can no longer be decided.
+    /// When it expires.
     pub expires_at: DateTime<Utc>,
 }
 
 impl ConsentTicket {
-    /// A new one.
     pub fn new(id: Uuid, request: crate::AuthorizationRequest, expires_at: DateTime<Utc>) -> Self {
         Self {
             id: id.into(),
@@ -133,28 +125,23 @@ impl ConsentTicket {
     }
 }
 
-/// The number of a connection between a seller and an application. Disconnecting raises it: whatever was issued under an
-/// earlier one is dead, also what was in the making.
+/// The generation of a connection between a seller and an application. Disconnecting increments it: everything issued
+/// under an earlier one is invalid, including grants in progress.
 pub type Generation = i32;
 
-/// An application that a seller has let in, as the seller sees it.
+/// A connected application as shown to the seller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectedApplication {
-    /// The application.
     pub client_id: ClientId,
-    /// Its name.
     pub name: String,
-    /// Who runs it.
     pub owner: SellerId,
-    /// The name of who runs it.
+    /// The owner's name.
     pub owner_name: String,
-    /// Its documentation.
     pub documentation_url: Option<String>,
-    /// All that living consents allow, taken together with what the application holds today.
+    /// The union of the scopes of all live consents, limited to the application's current scopes.
     pub scopes: ScopeSet,
-    /// Since when.
     pub connected_at: DateTime<Utc>,
-    /// When it last called the API for this seller; to about ten seconds.
+    /// When it last called the API for this seller, accurate to about ten seconds.
     pub used_at: Option<DateTime<Utc>>,
 }
 

@@ -1,20 +1,20 @@
-//! Authorization codes and refresh tokens: how they are written. Like access tokens they carry their family.
+//! Authorization codes and refresh tokens: their format. Like access tokens, they contain their family's id.
 
 use std::fmt;
 
 use crate::{FamilyId, SecretHash, TokenKey, secret};
 
-/// What a client exchanges for a pair of tokens.
+/// A credential that a client exchanges for a token pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CredentialKind {
-    /// Comes back with the seller's consent; single use.
+    /// Issued on the seller's consent; single use.
     AuthorizationCode,
-    /// Comes with an access token; single use.
+    /// Issued with an access token; single use.
     RefreshToken,
 }
 
 impl CredentialKind {
-    /// What the text begins with (contract: Identifier prefixes).
+    /// The prefix of its text (contract: Identifier prefixes).
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::AuthorizationCode => "ps_ac_",
@@ -23,7 +23,7 @@ impl CredentialKind {
     }
 }
 
-/// A code or a refresh token in clear: prefix + base64url(16 bytes of the family's id ‖ 32 random bytes). Never printed.
+/// A plain code or refresh token: prefix + base64url(16 bytes of the family's id ‖ 32 random bytes). Never printed.
 pub struct Credential {
     kind: CredentialKind,
     family: FamilyId,
@@ -31,25 +31,25 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// A new one from 32 random bytes.
+    /// A new credential from 32 random bytes.
     pub fn from_random(kind: CredentialKind, family: FamilyId, random: &[u8; 32]) -> Self {
         let text = secret::written(kind.prefix(), family, random);
         Self { kind, family, text }
     }
 
-    /// Reads what a client presents as one of this kind; nothing where no such credential can exist.
+    /// Parses a presented credential of this kind; None if it has the wrong format.
     pub fn parse(kind: CredentialKind, text: &str) -> Option<Self> {
         let family = secret::family_in(kind.prefix(), text)?;
         let text = text.to_owned();
         Some(Self { kind, family, text })
     }
 
-    /// The text, for the client that it is made for.
+    /// The plain text, for the client that it is issued to.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// Where it is kept.
+    /// The key of its row.
     pub fn key(&self) -> TokenKey {
         TokenKey {
             family: self.family,

@@ -1,22 +1,20 @@
-//! What an owner may change about a registered application (contract: Application registration).
+//! An owner's changes to a registered application (contract: Application registration).
 
 use kernel::{Change, Violations};
 
 use crate::registration::{description, redirect_uris, scopes};
 use crate::{Application, ApplicationEvent, ScopeSet};
 
-/// A form as it was filled in.
+/// A submitted form.
 #[derive(Debug, Clone, Default)]
 pub struct RawEdit {
     /// Empty = none.
     pub description: Option<String>,
-    /// The redirect addresses.
     pub redirect_uris: Vec<String>,
-    /// The names of the scopes.
     pub scopes: Vec<String>,
 }
 
-/// A change that keeps the rules.
+/// A validated change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplicationEdit {
     description: Option<String>,
@@ -25,7 +23,7 @@ pub struct ApplicationEdit {
 }
 
 impl RawEdit {
-    /// Checks every field; all that is wrong is reported together, under the names of the registration.
+    /// Validates every field and reports all violations together, under the field names of the registration.
     pub fn check(self) -> Result<ApplicationEdit, Violations> {
         let mut violations = Violations::new();
         let description = violations.take("description", description(self.description));
@@ -46,8 +44,8 @@ impl RawEdit {
 }
 
 impl Application {
-    /// The owner edits the application. Narrowed scopes take effect on existing tokens; a redirect address that is taken
-    /// away ends nothing that was issued (D89).
+    /// Applies the owner's edit. Narrowed scopes take effect on existing tokens; removing a redirect URI revokes
+    /// nothing that was issued (D89).
     #[must_use]
     pub fn edited(self, edit: ApplicationEdit) -> Change<Self, ApplicationEvent> {
         let ApplicationEdit {

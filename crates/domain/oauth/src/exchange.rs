@@ -1,52 +1,48 @@
-//! The exchange of an authorization code for a pair of tokens (RFC 6749 §4.1.3, RFC 7636 §4.6).
+//! The exchange of an authorization code for a token pair (RFC 6749 §4.1.3, RFC 7636 §4.6).
 
 use chrono::{DateTime, Utc};
 
 use crate::{ClientId, CodeChallenge, CodeVerifier, Family, ScopeSet};
 
-/// An authorization code as it is kept.
+/// A stored authorization code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
-    /// The redirect address of the request, character for character.
+    /// The redirect URI of the request, character by character.
     pub redirect_uri: String,
-    /// What the verifier has to meet.
+    /// The challenge that the verifier must match.
     pub challenge: CodeChallenge,
-    /// When it can no longer be used.
+    /// When it expires.
     pub expires_at: DateTime<Utc>,
-    /// When it was used.
     pub used_at: Option<DateTime<Utc>>,
 }
 
-/// What a client presents with a code, its own authentication done.
+/// The parameters that an authenticated client sends with a code.
 #[derive(Debug, Clone)]
 pub struct CodePresented {
-    /// The client.
     pub client_id: ClientId,
-    /// Its `redirect_uri`.
     pub redirect_uri: String,
-    /// Its `code_verifier`.
     pub verifier: CodeVerifier,
 }
 
-/// What comes of presenting a code or a refresh token.
+/// The verdict on a presented code or refresh token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is used up, and a pair with these scopes is issued.
+    /// Consume it and issue a pair with these scopes.
     Issue(ScopeSet),
-    /// Nothing happens.
+    /// Nothing changes.
     Refuse(GrantRefusal),
-    /// It was used before by the same client: the whole family ends.
+    /// The same client used it before: revoke the whole family.
     RevokeFamily,
 }
 
-/// Why a code or a refresh token gives nothing. One error of the protocol (`invalid_grant`) for all; the words help whoever
-/// writes the client.
+/// Why a code or a refresh token is refused. All are the protocol error `invalid_grant`; the messages help the client's
+/// developer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GrantRefusal {
-    /// Nobody has such a credential, or another client has.
+    /// It does not exist, or belongs to another client.
     #[error("it is unknown, or was issued to another client")]
     Unknown,
-    /// Its time is over.
+    /// It expired.
     #[error("it has expired")]
     Expired,
     /// The request does not match the one it was issued for.
@@ -60,14 +56,14 @@ pub enum GrantRefusal {
     /// Its family was revoked, the seller has disconnected the application, or the account is closed.
     #[error("it was revoked: ask the seller for consent again")]
     Ended,
-    /// Nothing is left of what the seller consented to.
+    /// No consented scope is left.
     #[error("the application no longer holds any of the scopes that the seller consented to")]
     NoScope,
 }
 
 impl Code {
-    /// Judges an exchange. A refused exchange leaves the code as it was, so that nobody but its own client can use it up;
-    /// one that would have succeeded but for an earlier use is a replay (contract: Flows 2).
+    /// Judges an exchange. A refused one leaves the code unused, so that only its own client can consume it. An
+    /// exchange that fails only because the code was used before is a replay (contract: Flows 2).
     pub fn judge(&self, family: &Family, presented: &CodePresented, now: DateTime<Utc>) -> Verdict {
         if family.client_id != presented.client_id {
             return Verdict::Refuse(GrantRefusal::Unknown);
@@ -85,7 +81,7 @@ impl Code {
     }
 }
 
-/// Issues what is left of `scopes`, where the family still stands.
+/// Issues the remaining scopes of `scopes`, if the family is still valid.
 pub(crate) fn issue(family: &Family, scopes: ScopeSet) -> Verdict {
     let Some(held) = family.standing.issuable() else {
         return Verdict::Refuse(GrantRefusal::Ended);

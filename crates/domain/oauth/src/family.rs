@@ -1,26 +1,25 @@
-//! Token families, and the grants that begin one.
+//! Token families, and the grants that create them.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::SellerId;
 
 use crate::{Application, ApplicationStatus, ClientId, FamilyId, ScopeSet, SecretHash};
 
-/// How a family began.
+/// The origin of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FamilyKind {
-    /// The application asked for a token of its owner's account.
+    /// The application requested a token for its owner's account.
     ClientCredentials,
     /// The seller consented.
     AuthorizationCode,
-    /// The seller made a personal token.
+    /// The seller created a personal token.
     Personal,
 }
 
 impl FamilyKind {
-    /// Every kind.
     pub const ALL: [Self; 3] = [Self::ClientCredentials, Self::AuthorizationCode, Self::Personal];
 
-    /// The word in the rows.
+    /// The stored name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ClientCredentials => "client_credentials",
@@ -29,18 +28,18 @@ impl FamilyKind {
         }
     }
 
-    /// The kind with the given word.
+    /// The kind with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 }
 
-/// Whose families are meant.
+/// A selection of families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FamiliesOf {
-    /// Those issued to an application, whichever sellers' they are.
+    /// Those of an application, for all sellers.
     Application(ClientId),
-    /// Those that act for a seller, whichever applications'; personal tokens too.
+    /// Those of a seller, for all applications; includes personal tokens.
     Seller(SellerId),
 }
 
@@ -53,51 +52,39 @@ impl std::fmt::Display for FamiliesOf {
     }
 }
 
-/// What a grant allows: a token of these scopes over this account.
+/// A grant: a token with these scopes for this account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
-    /// The account.
     pub seller: SellerId,
-    /// The application.
     pub client_id: ClientId,
-    /// The scopes.
     pub scopes: ScopeSet,
 }
 
-/// A family with its first token, to be stored in one step.
+/// A family with its first token, stored together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewToken {
-    /// The family's id.
     pub family: FamilyId,
-    /// How it began.
     pub kind: FamilyKind,
-    /// What it allows.
     pub grant: Grant,
-    /// The token's hash.
     pub hash: SecretHash,
     /// None for a personal token that does not expire.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// A family of the `client_credentials` flow with its only token, to be stored in one step.
+/// A family of the `client_credentials` flow with its only token, stored together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewClientToken {
-    /// The family's id.
     pub family: FamilyId,
-    /// What it allows.
     pub grant: Grant,
-    /// The token's hash.
     pub hash: SecretHash,
-    /// How long it lives, from when it is stored on.
+    /// Its lifetime, from the time of storage on.
     pub lifetime: TimeDelta,
 }
 
-/// A token that was issued, in clear for the one time that it is shown.
+/// An issued token, in plain text, to be shown once.
 #[derive(Debug)]
 pub struct IssuedToken {
-    /// The token.
     pub token: crate::BearerToken,
-    /// What it may do.
     pub scopes: ScopeSet,
 }
 
@@ -107,16 +94,16 @@ pub enum ScopeRefused {
     /// There is no such scope.
     #[error(transparent)]
     Unknown(#[from] crate::UnknownScope),
-    /// The list has spaces alone.
+    /// The list contains only spaces.
     #[error("`scope` names nothing: leave it out to get all of the application's scopes")]
     Empty,
-    /// The application does not hold it.
+    /// The application does not have it.
     #[error("the application does not hold the scope `{0}`")]
     NotHeld(crate::Scope),
 }
 
-/// The grant of the `client_credentials` flow: the owner's own account, with the requested scopes, or all of the
-/// application's when none is requested.
+/// The grant of the `client_credentials` flow: the owner's account with the requested scopes, or with all of the
+/// application's if none is requested.
 pub fn client_credentials(application: &Application, requested: Option<&str>) -> Result<Grant, ScopeRefused> {
     let scopes = match requested.filter(|list| !list.is_empty()) {
         None => application.scopes,
@@ -135,36 +122,32 @@ pub fn client_credentials(application: &Application, requested: Option<&str>) ->
     })
 }
 
-/// A family that a seller consented to, as it stands now.
+/// A family created by a seller's consent, in its current state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Family {
-    /// Its id.
     pub id: FamilyId,
-    /// The seller who consented.
     pub seller: SellerId,
-    /// The application that it was granted to.
     pub client_id: ClientId,
-    /// What the seller consented to.
+    /// The consented scopes.
     pub scopes: ScopeSet,
-    /// What it hangs on.
     pub standing: Standing,
 }
 
-/// What a family hangs on.
+/// The states that a family depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// It was revoked: by its client, or since a code or a refresh token was used twice.
+    /// It was revoked: by its client, or because a code or a refresh token was used twice.
     pub revoked: bool,
     /// The seller has disconnected the application since.
     pub disconnected: bool,
     /// The seller's account is closed.
     pub closed: bool,
-    /// The application as it is now; none once it was deleted.
+    /// The application's current status and scopes; None once it was deleted.
     pub application: Option<(ApplicationStatus, ScopeSet)>,
 }
 
 impl Standing {
-    /// The scopes that the application may have today, where tokens may still be issued; nothing where they may not.
+    /// The application's current scopes if tokens may still be issued; else None.
     pub fn issuable(&self) -> Option<ScopeSet> {
         let (status, scopes) = self.application?;
         let ended = self.revoked || self.disconnected || self.closed;

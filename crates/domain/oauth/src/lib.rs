@@ -1,4 +1,4 @@
-//! Applications, scopes, grants and tokens: who may call the API, and as whom.
+//! Applications, scopes, grants and tokens: the authorization to call the API.
 
 mod application;
 mod authorization;

@@ -1,4 +1,4 @@
-//! Addresses that an application names: its documentation, and where consent returns to.
+//! URLs that an application registers: its documentation, and its redirect URIs.
 
 use std::net::IpAddr;
 
@@ -7,16 +7,16 @@ use url::{Host, Url};
 
 const LINK_MAX: usize = 2048;
 
-/// The link to an application's documentation: `https`, at most 2048 characters.
+/// The URL of an application's documentation: `https`, at most 2048 characters.
 pub fn documentation_link(text: String) -> Result<String, Invalid> {
     https(&text)?;
     without_user_information(&text)?;
     Ok(text)
 }
 
-/// A redirect address (contract: Application registration): a full `https` URL of at most 2048 characters without
-/// fragment and user information, whose host is neither `localhost` nor a literal address outside the public internet.
-/// A query is kept. Names are not resolved: the browser goes there, not we. It is compared character for character.
+/// A redirect URI (contract: Application registration): a full `https` URL of at most 2048 characters without fragment
+/// and user information, whose host is neither `localhost` nor an IP address outside the public internet. A query is
+/// kept. Names are not resolved: the browser goes there, not this service. It is compared character by character.
 pub fn redirect_uri(text: String) -> Result<String, Invalid> {
     let url = https(&text)?;
     if text.contains('#') {
@@ -31,7 +31,7 @@ pub fn redirect_uri(text: String) -> Result<String, Invalid> {
     Ok(text)
 }
 
-/// Also empty user information is refused, which a parsed URL does not show any more.
+/// Rejects even empty user information, which a parsed URL no longer shows.
 fn without_user_information(text: &str) -> Result<(), Invalid> {
     if authority(text).contains('@') {
         return Err(Invalid::new("must not have user information before the host"));
@@ -59,10 +59,10 @@ fn authority(text: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or(rest)
 }
 
-/// Whether this is a host name or a bracketed address, with or without a port: letters, digits and what separates them, and
-/// no label of a name empty but the root's at its end (RFC 1034 §3.1). Whatever else a URL could hold there could not be
-/// resolved, and must not get into a header that names the host. User information is let through here, so that it can be
-/// refused in words of its own.
+/// Whether this is a host name or a bracketed address, with or without a port: letters, digits and separators, and no
+/// empty label except the root's at the end (RFC 1034 §3.1). Other characters that a URL allows there cannot be
+/// resolved, and must not get into a header that names the host. User information passes here, so that it is rejected
+/// with its own message.
 fn is_host(authority: &str) -> bool {
     let allowed =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']' | b'@');

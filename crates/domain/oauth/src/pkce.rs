@@ -1,4 +1,4 @@
-//! Proof Key for Code Exchange by `S256` (RFC 7636), which every client has to use.
+//! Proof Key for Code Exchange with `S256` (RFC 7636), mandatory for every client.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use kernel::Invalid;
@@ -8,12 +8,12 @@ use subtle::ConstantTimeEq;
 /// The length of base64url(SHA-256(…)) without padding.
 const CHALLENGE_LENGTH: usize = 43;
 
-/// What the client commits itself to when it asks for consent: base64url(SHA-256(verifier)), 43 characters.
+/// The code challenge of a consent request: base64url(SHA-256(verifier)), 43 characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeChallenge(String);
 
 impl CodeChallenge {
-    /// Takes a challenge of the right shape.
+    /// Validates a challenge's format.
     pub fn new(text: String) -> Result<Self, Invalid> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if text.len() != CHALLENGE_LENGTH || !text.bytes().all(allowed) {
@@ -24,24 +24,23 @@ impl CodeChallenge {
         Ok(Self(text))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// True when the challenge was made from this verifier. Takes the same time wherever they differ.
+    /// True if the challenge was made from this verifier. Compares in constant time.
     pub fn is_met_by(&self, verifier: &CodeVerifier) -> bool {
         let made = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.0.as_bytes()));
         self.0.as_bytes().ct_eq(made.as_bytes()).into()
     }
 }
 
-/// What the client proves with that it is the one that asked for consent: 43 to 128 characters. Never printed.
+/// The code verifier, by which the client proves that it sent the consent request: 43 to 128 characters. Never printed.
 #[derive(Clone)]
 pub struct CodeVerifier(String);
 
 impl CodeVerifier {
-    /// Takes a verifier of the right shape.
+    /// Validates a verifier's format.
     pub fn new(text: String) -> Result<Self, Invalid> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'~' | b'-');
         if !(43..=128).contains(&text.len()) || !text.bytes().all(allowed) {

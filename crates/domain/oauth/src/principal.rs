@@ -1,4 +1,4 @@
-//! Who is calling, once a token has been looked up, and how much of the limit is left.
+//! The authenticated caller, and its remaining rate limit.
 
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
@@ -8,35 +8,30 @@ use crate::{ClientId, Scope, ScopeSet, TokenKind};
 /// The caller of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// The account.
     pub seller: SellerId,
-    /// The account's number.
     pub seller_no: i32,
-    /// The application.
     pub client_id: ClientId,
-    /// The application's name.
     pub app_name: String,
     /// The effective scopes: the token's, intersected with the application's current ones.
     pub scopes: ScopeSet,
-    /// The kind of token.
     pub kind: TokenKind,
-    /// When the token ends; none for a personal token that does not.
+    /// When the token expires; None for a personal token that does not expire.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
 impl Principal {
-    /// True when the token holds the scope now.
+    /// True if the token currently has the scope.
     pub const fn may(&self, scope: Scope) -> bool {
         self.scopes.contains(scope)
     }
 }
 
-/// A request's place in its application's window (contract: Limits). The window is a clock minute of the database.
+/// A request's place in its application's window (contract: Limits), which is a clock minute of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// Requests that the window admits.
+    /// Number of requests that the window admits.
     pub limit: u32,
-    /// The request's own place in the window, from 1.
+    /// The request's place in the window, from 1.
     pub place: u64,
     /// When the window ends.
     pub resets_at: DateTime<Utc>,
@@ -45,18 +40,18 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// True when the request may go on.
+    /// True if the request is within the limit.
     pub fn admits(&self) -> bool {
         self.place <= u64::from(self.limit)
     }
 
-    /// How many requests the window still admits after this one.
+    /// Number of requests that the window still admits after this one.
     pub fn remaining(&self) -> u32 {
         let left = u64::from(self.limit).saturating_sub(self.place);
         u32::try_from(left).unwrap_or(self.limit)
     }
 
-    /// Whole seconds to the end of the window, rounded up so that waiting that long suffices; at least 1.
+    /// Whole seconds until the end of the window, rounded up so that this wait suffices; at least 1.
     pub fn retry_after(&self) -> u64 {
         let left = (self.resets_at - self.counted_at).num_microseconds();
         u64::try_from(left.unwrap_or(i64::MAX).max(1))
@@ -65,12 +60,11 @@ impl Quota {
     }
 }
 
-/// What the gate says of a request whose token is alive.
+/// The gate's result for a request with a live token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
-    /// Who calls.
     pub principal: Principal,
-    /// The request's place; it may be beyond the limit.
+    /// The request's place, which may exceed the limit.
     pub quota: Quota,
 }
 

@@ -1,4 +1,4 @@
-//! Counting calls of the token and consent endpoints (contract: Limits).
+//! Rate limits of the token and consent endpoints, sign-in, and manual deliveries (contract: Limits).
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 use crate::{ClientId, SecretHash};
 
-/// What is limited: each limiter counts on its own, in windows of one clock minute of the database.
+/// A limiter. Each counts separately, in windows of one clock minute of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Limiter {
-    /// Requests to `/v1` of an application.
+    /// An application's requests to `/v1`.
     Api,
     /// Calls of `/oauth/token` and `/oauth/revoke` from an address.
     TokenByAddress,
@@ -19,18 +19,18 @@ pub enum Limiter {
     TokenByClient,
     /// Calls of `/oauth/authorize` from an address.
     AuthorizeByAddress,
-    /// Attempts to sign in, and requests for a new password, from an address.
+    /// Sign-in attempts and password reset requests from an address.
     SignInByAddress,
-    /// Attempts to sign in to an account, and requests for a new password for it.
+    /// Sign-in attempts and password reset requests for an account.
     SignInByAccount,
-    /// Test events that a seller has sent to a subscription.
+    /// A seller's test events to a subscription.
     TestEvents,
-    /// Deliveries to a subscription that a seller has repeated.
+    /// A seller's manual redeliveries to a subscription.
     Redeliveries,
 }
 
 impl Limiter {
-    /// The number that stands in the rows.
+    /// The number stored in rows.
     pub const fn code(self) -> i16 {
         match self {
             Self::Api => 1,
@@ -45,12 +45,12 @@ impl Limiter {
     }
 }
 
-/// Who is counted, as 16 bytes.
+/// The counted subject, as 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subject(Uuid);
 
 impl Subject {
-    /// An address: IPv4 whole (as IPv4-mapped IPv6), IPv6 by its /64, which is what one customer has.
+    /// An address: the whole IPv4 address (as IPv4-mapped IPv6), or the /64 of an IPv6 address, which usually belongs to one customer.
     pub fn address(address: IpAddr) -> Self {
         let bits = match address {
             IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
@@ -62,18 +62,17 @@ impl Subject {
         Self(Uuid::from_u128(Ipv6Addr::from_bits(bits).to_bits()))
     }
 
-    /// A client.
     pub fn client(client: ClientId) -> Self {
         Self(client.uuid())
     }
 
-    /// An account by the e-mail address that somebody gives, whether or not there is one. Every spelling that finds an account
-    /// ([`crate::is_same_address`]) is the same subject.
+    /// An account by the e-mail address that was given, whether or not it exists. All spellings that match an account
+    /// ([`crate::is_same_address`]) are the same subject.
     pub fn account(email: &str) -> Self {
         Self::hashed(&email.to_ascii_lowercase())
     }
 
-    /// Something that a seller names by its id, whether or not it is the seller's: nobody uses up another one's part.
+    /// Something that a seller names by id, whether or not it belongs to the seller: no seller can use up another one's limit.
     pub fn of_seller(seller: SellerId, thing: Uuid) -> Self {
         Self::hashed(&format!("{seller}/{thing}"))
     }
@@ -90,10 +89,9 @@ impl Subject {
     }
 }
 
-/// A call's place in its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// The call's own place, from 1.
+    /// The call's place, from 1.
     pub place: u64,
     /// When the window ends.
     pub resets_at: DateTime<Utc>,
@@ -102,7 +100,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// The place measured against a limit of calls a minute.
+    /// The place compared with a limit of calls a minute.
     pub fn against(self, limit: u32) -> crate::Quota {
         crate::Quota {
             limit,

@@ -4,21 +4,20 @@ use chrono::{DateTime, Utc};
 
 use crate::{ClientId, Family, GrantRefusal, ScopeSet, SecretHash, Verdict, exchange::issue};
 
-/// A refresh token as it is kept.
+/// A stored refresh token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefreshToken {
-    /// What its pair was issued with.
+    /// The scopes of its pair.
     pub scopes: ScopeSet,
-    /// When it can no longer be used.
+    /// When it expires.
     pub expires_at: DateTime<Utc>,
-    /// When it was used.
     pub used_at: Option<DateTime<Utc>>,
 }
 
 impl RefreshToken {
-    /// Judges a refresh by an authenticated client. Another client's call changes nothing (D63); a second use ends the
-    /// family, without any time of grace (D62). The scopes never grow: they are what the token has and the application
-    /// still holds.
+    /// Judges a refresh by an authenticated client. Another client's call changes nothing (D63); a second use revokes
+    /// the family, without a grace period (D62). Scopes never grow: the result is the intersection of the token's and
+    /// the application's scopes.
     pub fn judge(&self, family: &Family, client_id: ClientId, now: DateTime<Utc>) -> Verdict {
         if family.client_id != client_id {
             return Verdict::Refuse(GrantRefusal::Unknown);
@@ -33,18 +32,14 @@ impl RefreshToken {
     }
 }
 
-/// A pair of tokens to be stored: an access token and the refresh token that follows it.
+/// A token pair to be stored: an access token and its successor refresh token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewPair {
-    /// What both may do.
+    /// The scopes of both.
     pub scopes: ScopeSet,
-    /// The hash of the access token.
     pub access: SecretHash,
-    /// When the access token ends.
     pub access_expires_at: DateTime<Utc>,
-    /// The hash of the refresh token.
     pub refresh: SecretHash,
-    /// When the refresh token ends.
     pub refresh_expires_at: DateTime<Utc>,
 }
 

@@ -1,4 +1,4 @@
-//! The rules by which an application is registered (contract: Application registration).
+//! The rules for registering an application (contract: Application registration).
 
 use kernel::{Invalid, Violations};
 
@@ -9,48 +9,46 @@ const NAME: std::ops::RangeInclusive<usize> = 3..=40;
 const DESCRIPTION_MAX: usize = 2000;
 const REDIRECT_URIS_MAX: usize = 20;
 
-/// A registration as somebody fills it in.
+/// A submitted registration, not validated yet.
 #[derive(Debug, Clone, Default)]
 pub struct RawRegistration {
     /// See [`application_name`].
     pub name: String,
-    /// Private; empty is none; at most 2000 characters.
+    /// Visible only to the owner; empty means none; at most 2000 characters.
     pub description: Option<String>,
     /// See [`documentation_link`].
     pub documentation_url: String,
-    /// A word of [`Purpose`].
+    /// A name of [`Purpose`].
     pub purpose: String,
-    /// A word of [`ClientType`].
+    /// A name of [`ClientType`].
     pub client_type: String,
-    /// At most 20, each once; see [`redirect_uri`].
+    /// At most 20, without duplicates; see [`redirect_uri`].
     pub redirect_uris: Vec<String>,
-    /// At least one; repeated ones merge.
+    /// At least one; duplicates are merged.
     pub scopes: Vec<String>,
     /// Must be true.
     pub accept_terms: bool,
 }
 
-/// A registration that keeps every rule but the uniqueness of its name, which the store decides.
+/// A valid registration. Only the uniqueness of its name is left for the store to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     /// See [`application_name`].
     pub name: String,
-    /// Private.
+    /// Visible only to the owner.
     pub description: Option<String>,
-    /// `https`.
+    /// An `https` URL.
     pub documentation_url: String,
-    /// Whom the application is for.
     pub purpose: Purpose,
-    /// Whether it is given a secret.
+    /// Whether it gets a secret.
     pub client_type: ClientType,
-    /// Where consent may return to.
     pub redirect_uris: Vec<String>,
     /// At least one.
     pub scopes: ScopeSet,
 }
 
 impl RawRegistration {
-    /// Checks every rule, and reports all that is wrong, in field order.
+    /// Checks every rule and reports all violations in field order.
     pub fn check(self) -> Result<Registration, Violations> {
         let mut violations = Violations::new();
         let name = violations.take("name", application_name(self.name));

@@ -1,11 +1,11 @@
-//! Scopes: what a token may do.
+//! Scopes: the permissions of a token.
 
 use std::fmt;
 
 macro_rules! scopes {
     ($($(#[$doc:meta])* $variant:ident = $bit:literal, $name:literal;)*) => {
-        /// One permission (contract: Scopes). The number of a scope is its bit in [`ScopeSet`] and in the database: it never
-        /// changes, and a new scope takes the next one.
+        /// One permission (contract: Scopes). A scope's number is its bit in [`ScopeSet`] and in the database: it never
+        /// changes, and a new scope gets the next one.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Scope {
@@ -16,7 +16,6 @@ macro_rules! scopes {
             /// Every scope, in the contract's order.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The scope's name.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -66,7 +65,7 @@ scopes! {
 }
 
 impl Scope {
-    /// The six scopes that operations of this version ask for.
+    /// The six scopes that operations of this version require.
     pub const IN_USE: [Self; 6] = [
         Self::OffersRead,
         Self::OffersWrite,
@@ -76,7 +75,6 @@ impl Scope {
         Self::SettingsWrite,
     ];
 
-    /// The scope with the given name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|scope| scope.as_str() == name)
     }
@@ -88,25 +86,23 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A set of scopes. Displayed as OAuth writes it: names with single spaces between them, in the contract's order.
+/// A set of scopes. Displayed in the OAuth format: names separated by single spaces, in the contract's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ScopeSet(u32);
 
-/// A name in a scope list that is no scope, or bits that belong to none.
+/// An unknown name in a scope list, or bits without a scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no scope `{0}`")]
 pub struct UnknownScope(pub String);
 
 impl ScopeSet {
-    /// The set without members.
     pub const EMPTY: Self = Self(0);
 
-    /// Every scope there is.
     pub fn all() -> Self {
         Scope::ALL.iter().copied().collect()
     }
 
-    /// Reads a list as OAuth writes it (RFC 6749 §3.3). Repeated names merge.
+    /// Parses a list in the OAuth format (RFC 6749 §3.3). Duplicates are merged.
     pub fn parse(list: &str) -> Result<Self, UnknownScope> {
         let names = list.split(' ').filter(|name| !name.is_empty());
         names
@@ -114,12 +110,12 @@ impl ScopeSet {
             .collect()
     }
 
-    /// The stored form: one bit for each scope, by its number.
+    /// The stored form: one bit per scope, by its number.
     pub const fn bits(self) -> i32 {
         self.0.cast_signed()
     }
 
-    /// Reads the stored form.
+    /// Parses the stored form.
     pub fn from_bits(bits: i32) -> Result<Self, UnknownScope> {
         let set = Self(bits.cast_unsigned());
         if set.is_subset_of(Self::all()) {
@@ -129,28 +125,25 @@ impl ScopeSet {
         }
     }
 
-    /// True when the scope is a member.
     pub const fn contains(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
     }
 
-    /// True when every member is one of `other` too.
+    /// True if every member is also in `other`.
     pub const fn is_subset_of(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }
 
-    /// What both sets hold.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// True when there is no member.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The members, in the contract's order.
+    /// The scopes in the contract's order.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL
             .iter()

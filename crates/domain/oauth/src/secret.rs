@@ -1,4 +1,4 @@
-//! Secrets and tokens: how they are written, and the hash that is all we keep of them.
+//! Secrets and tokens: their format, and their hash, which is all that is stored.
 
 use std::{fmt, marker::PhantomData};
 
@@ -9,11 +9,11 @@ use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 kernel::uuid_id! {
-    /// A family: everything that one consent, or one call for client credentials, has led to.
+    /// The id of a token family: all tokens of one consent, or of one `client_credentials` call.
     FamilyId
 }
 
-/// SHA-256 of a secret as it is written, prefix included. Compared in constant time.
+/// SHA-256 of a secret's text, prefix included. Compared in constant time.
 #[derive(Clone, Copy)]
 pub struct SecretHash([u8; 32]);
 
@@ -28,7 +28,6 @@ impl SecretHash {
         Self(hash)
     }
 
-    /// The 32 bytes that are stored.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -59,15 +58,15 @@ impl fmt::Debug for SecretHash {
     }
 }
 
-/// A fresh secret in clear, on its way to the one who may know it. It cannot be printed by accident.
+/// A new secret in plain text, for its owner. Its `Debug` output is redacted.
 pub struct Secret<K> {
     text: String,
     kind: PhantomData<K>,
 }
 
-/// What a secret without a family is for, with its prefix.
+/// A kind of secret without a family, with its prefix.
 pub trait SecretKind {
-    /// What the secret begins with (contract: Identifier prefixes).
+    /// The prefix of the text (contract: Identifier prefixes).
     const PREFIX: &'static str;
 }
 
@@ -78,7 +77,7 @@ impl SecretKind for ClientSecretKind {
     const PREFIX: &'static str = "pss_";
 }
 
-/// `ps_op_`: opens the back office.
+/// `ps_op_`: authenticates an operator.
 #[derive(Debug)]
 pub struct OperatorTokenKind;
 impl SecretKind for OperatorTokenKind {
@@ -91,7 +90,7 @@ pub type ClientSecret = Secret<ClientSecretKind>;
 pub type OperatorToken = Secret<OperatorTokenKind>;
 
 impl<K: SecretKind> Secret<K> {
-    /// Writes 32 random bytes as a secret of this kind.
+    /// Encodes 32 random bytes as a secret of this kind.
     pub fn from_random(bytes: &[u8; 32]) -> Self {
         Self {
             text: format!("{}{}", K::PREFIX, URL_SAFE_NO_PAD.encode(bytes)),
@@ -101,12 +100,12 @@ impl<K: SecretKind> Secret<K> {
 }
 
 impl<K> Secret<K> {
-    /// The secret in clear, to be shown once.
+    /// The plain secret, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// What is stored of it.
+    /// The hash to store.
     pub fn hash(&self) -> SecretHash {
         SecretHash::of(&self.text)
     }
@@ -118,7 +117,7 @@ impl<K> fmt::Debug for Secret<K> {
     }
 }
 
-/// Marks the secret of a browser: of a session, or of one that is yet to sign in.
+/// The secret of a browser's session, or of one that is yet to be signed in.
 #[derive(Debug)]
 pub struct BrowserKind;
 
@@ -126,11 +125,11 @@ impl SecretKind for BrowserKind {
     const PREFIX: &'static str = "ps_se_";
 }
 
-/// What a browser's cookie holds. The store has its hash alone.
+/// The secret in a browser's cookie. The store has only its hash.
 pub type BrowserSecret = Secret<BrowserKind>;
 
 impl BrowserSecret {
-    /// Takes what a cookie holds; nothing where it cannot be one of ours.
+    /// Parses a cookie's value; None if it has the wrong format.
     pub fn presented(text: &str) -> Option<Self> {
         let random = URL_SAFE_NO_PAD
             .decode(text.strip_prefix(BrowserKind::PREFIX)?)
@@ -140,20 +139,19 @@ impl BrowserSecret {
         ))
     }
 
-    /// The CSRF token of this browser's forms: it shows that who sends a form has read the page, which only this browser
-    /// can. It tells nothing of the secret.
+    /// The CSRF token of this browser's forms. It proves that the sender has read the page, which only this browser
+    /// can. It reveals nothing of the secret.
     pub fn csrf_token(&self) -> String {
         let key = hmac::Key::new(hmac::HMAC_SHA256, self.reveal().as_bytes());
         URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"panel form"))
     }
 
-    /// True when a form carries this browser's CSRF token.
+    /// True if a form carries this browser's CSRF token.
     pub fn has_sent(&self, csrf_token: &str) -> bool {
         self.csrf_token().as_bytes().ct_eq(csrf_token.as_bytes()).into()
     }
 }
 
-/// The kinds of bearer token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// `ps_at_`, issued by the token endpoint.
@@ -163,7 +161,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// The word that `/v1/me` uses.
+    /// The name in `/v1/me`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Access => "access",
@@ -171,7 +169,7 @@ impl TokenKind {
         }
     }
 
-    /// What a token of the kind begins with.
+    /// The prefix of a token of this kind.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Access => "ps_at_",
@@ -180,8 +178,8 @@ impl TokenKind {
     }
 }
 
-/// A bearer token: a prefix and 48 bytes in base64url, 16 of its family's id and 32 random ones. To a client it is opaque;
-/// to us it names the rows to look at.
+/// A bearer token: a prefix and 48 bytes in base64url, 16 of its family's id and 32 random ones. It is opaque to
+/// clients; here it identifies the rows to look up.
 pub struct BearerToken {
     kind: TokenKind,
     family: FamilyId,
@@ -189,13 +187,13 @@ pub struct BearerToken {
 }
 
 impl BearerToken {
-    /// A new token of a family, from 32 random bytes.
+    /// A new token of a family from 32 random bytes.
     pub fn from_random(kind: TokenKind, family: FamilyId, random: &[u8; 32]) -> Self {
         let text = written(kind.prefix(), family, random);
         Self { kind, family, text }
     }
 
-    /// Reads a presented token; nothing when it cannot be one of ours.
+    /// Parses a presented token; None if it has the wrong format.
     pub fn parse(text: &str) -> Option<Self> {
         let kind = [TokenKind::Access, TokenKind::Personal]
             .into_iter()
@@ -205,17 +203,16 @@ impl BearerToken {
         Some(Self { kind, family, text })
     }
 
-    /// The token in clear.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// Which kind of token it claims to be.
+    /// The kind that its prefix claims.
     pub const fn kind(&self) -> TokenKind {
         self.kind
     }
 
-    /// The rows to look for.
+    /// The key of its row.
     pub fn key(&self) -> TokenKey {
         TokenKey {
             family: self.family,
@@ -233,20 +230,20 @@ impl fmt::Debug for BearerToken {
 /// The key of a token's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenKey {
-    /// The family that the token names.
+    /// The family named in the token.
     pub family: FamilyId,
-    /// The hash of the whole token.
+    /// The hash of the whole token text.
     pub hash: SecretHash,
 }
 
-/// How everything that belongs to a family is written: prefix + base64url(16 bytes of the family's id ‖ 32 random bytes).
+/// The text format of all secrets of a family: prefix + base64url(16 bytes of the family's id ‖ 32 random bytes).
 pub(crate) fn written(prefix: &str, family: FamilyId, random: &[u8; 32]) -> String {
     let mut bytes = family.uuid().as_bytes().to_vec();
     bytes.extend_from_slice(random);
     format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The family that a text of this prefix names; nothing where it is not written as [`written`] does.
+/// The family named in a text with this prefix; None if the text is not in the format of [`written`].
 pub(crate) fn family_in(prefix: &str, text: &str) -> Option<FamilyId> {
     let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix(prefix)?).ok()?;
     let (family, random) = bytes.split_first_chunk::<16>()?;

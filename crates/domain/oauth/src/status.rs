@@ -1,31 +1,29 @@
-//! The status of an application and the operator's moves over it.
+//! The status of an application and the operator's transitions.
 
 /// Where an application stands (contract: Application status).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApplicationStatus {
-    /// Awaits acceptance: works for its owner's own account alone.
+    /// Awaits acceptance: works only for its owner's account.
     Pending,
-    /// Works.
     Active,
-    /// No tokens are issued to it, those it has are rejected.
+    /// No tokens are issued to it, and existing ones are rejected.
     Suspended,
 }
 
-/// A move that the present status does not allow.
+/// A transition that the current status does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the application is {}: it cannot be {command}", .status.as_str())]
 pub struct ImpossibleMove {
-    /// Where the application stands.
+    /// The current status.
     pub status: ApplicationStatus,
-    /// What was asked for, as a participle ("accepted").
+    /// The refused command, as a participle ("accepted").
     pub command: &'static str,
 }
 
 impl ApplicationStatus {
-    /// Every status.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Active, Self::Suspended];
 
-    /// The contract's word.
+    /// The contract's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -34,12 +32,11 @@ impl ApplicationStatus {
         }
     }
 
-    /// The status with the given word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// The operator accepts the application. Accepting an active one changes nothing.
+    /// Accepts the application. No effect on an active one.
     pub const fn accept(self) -> Result<Self, ImpossibleMove> {
         match self {
             Self::Pending | Self::Active => Ok(Self::Active),
@@ -50,7 +47,7 @@ impl ApplicationStatus {
         }
     }
 
-    /// The operator suspends the application. Suspending a suspended one changes nothing.
+    /// Suspends the application. No effect on a suspended one.
     pub const fn suspend(self) -> Result<Self, ImpossibleMove> {
         match self {
             Self::Active | Self::Suspended => Ok(Self::Suspended),
@@ -61,7 +58,7 @@ impl ApplicationStatus {
         }
     }
 
-    /// The operator reinstates the application. Reinstating an active one changes nothing.
+    /// Reinstates the application. No effect on an active one.
     pub const fn reinstate(self) -> Result<Self, ImpossibleMove> {
         match self {
             Self::Suspended | Self::Active => Ok(Self::Active),

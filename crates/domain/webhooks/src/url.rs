@@ -1,4 +1,4 @@
-//! The URL of a subscription: parsed once, kept character for character (contract: Address rules, D54, D92).
+//! The URL of a subscription: parsed once, stored character by character (contract: Address rules, D54, D92).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,24 +8,21 @@ use url::Url;
 
 use crate::AddressPolicy;
 
-/// How long a URL may be, in characters.
+/// Maximum length of a URL in characters.
 pub const URL_MAX: usize = 2048;
-/// How long a name may be (RFC 1035 §2.3.4), without the final dot.
+/// Maximum length of a host name (RFC 1035 §2.3.4), without the final dot.
 const NAME_MAX: usize = 253;
-/// How long a label of a name may be (RFC 1035 §2.3.4).
+/// Maximum length of a label of a host name (RFC 1035 §2.3.4).
 const LABEL_MAX: usize = 63;
 
-/// How a URL is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// In the clear.
     Http,
-    /// Over TLS.
     Https,
 }
 
 impl Scheme {
-    /// As it stands in a URL.
+    /// The scheme's text in a URL.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -33,7 +30,7 @@ impl Scheme {
         }
     }
 
-    /// The port where the URL names none.
+    /// The port if the URL has none.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -42,18 +39,18 @@ impl Scheme {
     }
 }
 
-/// Where a URL leads. Whatever was written, it is one of these two, and this value is what is resolved, vetted and
-/// connected to: nothing parses the text a second time.
+/// The host of a URL. Every spelling is parsed into one of these two. This value is resolved, vetted and connected to:
+/// the text is never parsed a second time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
     /// A name to resolve: ASCII, lower case, absolute, without the final dot.
     Name(String),
-    /// An address, in whichever form it was written.
+    /// An address in any notation.
     Address(IpAddr),
 }
 
 impl fmt::Display for Host {
-    /// As it stands in a `Host` header: IPv6 in brackets.
+    /// The text in a `Host` header: IPv6 in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => f.write_str(name),
@@ -63,7 +60,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// A URL that deliveries may go to. Equal when the texts are.
+/// A valid delivery URL. Equality compares the texts.
 #[derive(Debug, Clone)]
 pub struct WebhookUrl {
     text: String,
@@ -73,9 +70,9 @@ pub struct WebhookUrl {
 }
 
 impl WebhookUrl {
-    /// Reads a URL (RFC 3986) of at most [`URL_MAX`] characters, without user information and fragment, with any port. Under
-    /// [`AddressPolicy::Public`] it must be `https`, and its host neither `localhost` nor an address that is not public;
-    /// names are resolved later. What is stored is read under [`AddressPolicy::Any`], since whoever sends judges anew.
+    /// Parses a URL (RFC 3986) of at most [`URL_MAX`] characters, with any port, without user information and fragment. Under
+    /// [`AddressPolicy::Public`] it must be `https`, and its host neither `localhost` nor a non-public address; names are resolved later.
+    /// Stored URLs are parsed under [`AddressPolicy::Any`], since the sender checks them again.
     pub fn parse(text: impl Into<String>, policy: AddressPolicy) -> Result<Self, Invalid> {
         let text = text.into();
         if text.len() > URL_MAX {
@@ -123,22 +120,20 @@ impl WebhookUrl {
         &self.text
     }
 
-    /// How it is spoken to.
     pub const fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// Where it leads.
     pub const fn host(&self) -> &Host {
         &self.host
     }
 
-    /// At which port, its scheme's own where none was given.
+    /// The port; without one in the URL, the scheme's default.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// The value of the `Host` header (RFC 9112 §3.2): the host, and the port where it is not the scheme's own.
+    /// The value of the `Host` header (RFC 9112 §3.2): the host, and the port unless it is the scheme's default.
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
             self.host.to_string()
@@ -147,7 +142,7 @@ impl WebhookUrl {
         }
     }
 
-    /// The target of the request (RFC 9112 §3.2.1), as it was given; `/` where the path is empty.
+    /// The request target (RFC 9112 §3.2.1) as given; `/` if the path is empty.
     pub fn path_and_query(&self) -> String {
         let given = Pieces::of(&self.text).map_or("", |pieces| pieces.rest);
         if given.starts_with('/') {
@@ -181,8 +176,8 @@ fn scheme(url: &Url, policy: AddressPolicy) -> Result<Scheme, Invalid> {
     }
 }
 
-/// The one place that says what a host is. The parser has turned every spelling of an IPv4 address (WHATWG URL §3.5: parts
-/// missing, decimal, octal, hexadecimal, percent-encoded) into that address.
+/// The only definition of a host. The parser has converted every spelling of an IPv4 address (WHATWG URL §3.5: missing
+/// parts, decimal, octal, hexadecimal, percent-encoded) into that address.
 fn host(url: &Url) -> Result<Host, Invalid> {
     match url.host() {
         Some(url::Host::Ipv4(address)) => Ok(Host::Address(address.into())),
@@ -199,7 +194,7 @@ fn host(url: &Url) -> Result<Host, Invalid> {
     }
 }
 
-/// Labels of letters, digits, hyphens and underscores.
+/// Whether the text consists of labels of letters, digits, hyphens and underscores.
 fn is_name(name: &str) -> bool {
     let fine = |label: &str| {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_');
@@ -208,20 +203,20 @@ fn is_name(name: &str) -> bool {
     name.len() <= NAME_MAX && name.split('.').all(fine)
 }
 
-/// `localhost` and what is below it never leave the machine (RFC 6761 §6.3).
+/// `localhost` and its subdomains never leave the machine (RFC 6761 §6.3).
 fn is_local(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// A text cut into its pieces, which are not looked into any further.
+/// A text split into its components, which are not parsed further.
 struct Pieces<'a> {
     authority: &'a str,
     rest: &'a str,
 }
 
 impl<'a> Pieces<'a> {
-    /// Nothing where the text has no scheme, `://` and authority, or other characters than those of RFC 3986 §2. Parsers for
-    /// browsers repair much that is none of this, and two parsers repair differently.
+    /// None if the text has no scheme, `://` and authority, or has characters outside of RFC 3986 §2. Browser-style
+    /// parsers repair such texts, each in its own way.
     fn of(text: &'a str) -> Option<Self> {
         let (scheme, after) = text.split_once("://")?;
         let end = after.find(['/', '?', '#']).unwrap_or(after.len());

@@ -129,7 +129,7 @@ fn of() -> (ActingOperator, SellerId) {
     (OPERATOR, by().seller)
 }
 
-/// Stores one link of this kind, and notes this.
+/// Stores one link of this kind, and logs this action.
 fn storing(kind: LinkKind, action: Action) -> MockTransaction {
     let mut tx = knowing_sellers(noting(1, action), false);
     let hash = LinkSecret::from_random(&[7; 32]).hash();

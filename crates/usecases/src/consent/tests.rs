@@ -1,4 +1,4 @@
-//! The screen, over mocks of what keeps it.
+//! The consent screen, with mocked stores.
 
 use oauth::{ApplicationStatus, AuthorizationRequest, CodeChallenge, Purpose, Scope, SecretHash};
 use uuid::Uuid;
@@ -32,7 +32,7 @@ fn ticket() -> ConsentTicket {
     ConsentTicket::new(Uuid::from_u128(7), request, now() + TimeDelta::minutes(10))
 }
 
-/// For other sellers, of seller 1, with one of the scopes that are asked for.
+/// For other sellers, owned by seller 1, with one of the requested scopes.
 fn application(status: ApplicationStatus) -> Application {
     Application {
         purpose: Purpose::ForOtherSellers,
@@ -43,7 +43,7 @@ fn application(status: ApplicationStatus) -> Application {
     }
 }
 
-/// A screen that was first shown to seller 2, with so many decisions to come.
+/// A screen first shown to seller 2, with this many expected decisions.
 fn grants(decided: bool, saved: usize) -> MockTransaction {
     grants_in(MockTransaction::new(), decided, saved)
 }
@@ -121,7 +121,7 @@ async fn a_screen_of_somebody_else_or_decided_or_expired_is_not_shown() {
     assert_eq!(refused(false, 2, late).await, ConsentRefusal::Expired);
 }
 
-/// Seller 2 decides where the application is as found, and its owner's account closed or not.
+/// Seller 2 decides, with this application, and its owner's account open or closed.
 async fn decided(
     mut tx: MockTransaction,
     found: Option<Application>,
@@ -135,7 +135,7 @@ async fn decided(
     made.unwrap().outcome
 }
 
-/// A decision by seller 2 about the application, noted once.
+/// A decision by seller 2 about the application, logged once.
 fn deciding(noted: Action) -> MockTransaction {
     let mut tx = MockTransaction::new();
     tx.expect_note()

@@ -9,7 +9,7 @@ use crate::test_support::{
     Recorded, application, by, chance, knowing_sellers, now, recording_sealer, refusal, sent_form,
 };
 
-/// A transaction that finds the application; what is saved, sealed and noted is written down.
+/// A transaction that finds the application, and records what is saved, sealed and logged.
 struct World {
     tx: MockTransaction,
     sealer: kernel::MockSealer,

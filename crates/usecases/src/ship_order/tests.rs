@@ -1,4 +1,4 @@
-//! Who may ship what, who is asked, and who is told.
+//! Permissions, carrier look-ups and notifications of shipments.
 
 use orders::{MockCarrierLookup, MockOrderDirectory, MockOrderReader, OrderStatus, TrackingStatus};
 use uuid::Uuid;
@@ -30,7 +30,7 @@ fn reader(part: Option<SellerOrder>) -> MockOrderReader {
     reader
 }
 
-/// Finds these parts, which are saved and announced by mail so often.
+/// Finds these parts, and expects this many saves and mails.
 fn store(parts: Vec<SellerOrder>, saves: usize, mails: usize) -> MockTransaction {
     let mut store = MockTransaction::new();
     let first = parts.first().cloned();

@@ -51,7 +51,7 @@ async fn an_account_beyond_its_limit_waits_and_an_address_is_refused() {
     assert!(matches!(paced(32, 1, other).await, Pace::Refused(_)));
 }
 
-/// A password is compared exactly once, with this hash or with none.
+/// The password is verified exactly once, against this hash or none.
 async fn checked(account: Option<Account>, fits: bool, compared_with: Option<&'static str>) -> Checked {
     let (mut panel, mut passwords) = (MockPanelReader::new(), MockPasswordHasher::new());
     panel.expect_account().returning(move |_| Ok(account.clone()));

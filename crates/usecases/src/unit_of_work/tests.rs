@@ -1,11 +1,11 @@
-//! When a transaction is done again, and when it must not be.
+//! When a transaction is repeated, and when it must not be.
 
 use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::{Failure, MockTransaction, test_support::now};
 
-/// Hands out transactions whose commits end as listed, last first; counts how many were begun.
+/// Transactions whose commits end as listed, last first; counts the begun ones.
 struct Units {
     commits: Mutex<Vec<Result<(), CommitError>>>,
     begun: Arc<Mutex<usize>>,
@@ -31,7 +31,7 @@ fn lost() -> StoreError {
     StoreError::Retryable("deadlock".into())
 }
 
-/// Work that ends so each time.
+/// Work that ends with this result each time.
 struct Ends<F>(F);
 
 #[async_trait]

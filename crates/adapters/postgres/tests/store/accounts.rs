@@ -1,4 +1,4 @@
-//! Accounts, applications, operators' tokens, what the panel reads, and the audit log: what is unique, and what is read.
+//! Accounts, applications, operator tokens, panel reads, and the audit log: uniqueness and queries.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ async fn an_address_is_one_whatever_its_case_and_one_that_is_counted_for_nobody_
     let panel = fixture.database.panel();
     let found = panel.account("KIM@example.com").await.unwrap().unwrap();
     assert_eq!((found.seller, found.password), (seller.clone(), None));
-    // Where its locale has these letters, the database takes them for `k` and `i`.
+    // If its locale has these letters, the database folds them to `k` and `i`.
     for spelling in ["\u{212a}im@example.com", "k\u{130}m@example.com"] {
         assert_ne!(Subject::account(spelling), Subject::account(&seller.email));
         assert_eq!(panel.account(spelling).await.unwrap(), None, "{spelling}");

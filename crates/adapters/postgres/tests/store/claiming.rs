@@ -1,4 +1,4 @@
-//! Claims of queues: whose a queue is, what it is given, in which order, and how much.
+//! Claims of queues: who gets a queue, which deliveries, in which order, and how many.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ async fn no_queue_is_given_to_two() {
     };
     let workers = join_all((0..12).map(|_| tokio::spawn(work(fixture.queues())))).await;
     let mut claimed: Vec<_> = workers.into_iter().flat_map(Result::unwrap).collect();
-    // A claim passes by what another one has locked at that moment.
+    // A claim skips rows that another one has locked.
     claimed.extend(fixture.claim().await);
     let of_queues: BTreeSet<_> = claimed.iter().map(|queue| queue.lease.queue).collect();
     assert_eq!((claimed.len(), of_queues), (50, queues));
@@ -63,7 +63,7 @@ async fn first_attempts_come_first_yet_a_few_repeated_ones_too() {
     assert_eq!(attempts(&fixture.claim_one().await.deliveries), expected);
     assert!(fixture.claim().await.is_empty(), "it is held");
 
-    // Repeated ones get what first ones leave, and a single place is a first one's.
+    // Repeated attempts get the capacity that first ones leave, and a single place belongs to a first one.
     let (one, two) = (fixture.queue().await, fixture.queue().await);
     fixture.fill(one, 20, 1).await;
     fixture.fill(one, 2, 0).await;
@@ -78,7 +78,7 @@ async fn first_attempts_come_first_yet_a_few_repeated_ones_too() {
         .await;
     assert_eq!(attempts(&single[0].deliveries), [0]);
 
-    // Of first attempts the longest waiting comes first.
+    // Among first attempts the longest waiting comes first.
     let three = fixture.queue().await;
     let mut queued = Vec::new();
     for _ in 0..3 {
@@ -174,7 +174,7 @@ async fn queues_that_fail_get_half_of_their_applications_part_and_its_others_the
         let (failing, sound): (Vec<_>, Vec<_>) = claimed.iter().partition(|queue| queue.failing);
         (given(failing), given(sound))
     };
-    // Those that fail have all waited longer.
+    // The failing queues have all waited longer.
     assert_eq!(claim(1, 1).await, (4, 5));
     assert_eq!(claim(5, 5).await, (0, 0));
     assert_eq!(claim(8, 0).await.0, 2);

@@ -1,4 +1,4 @@
-//! Claims on idempotency keys: the fence, the lease, who waits for whom, and what became of a lost COMMIT.
+//! Claims on idempotency keys: the fence, the lease, waiting requests, and the outcome of a lost COMMIT.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn who_released_leaves_nothing_and_who_completed_releases_nothing() {
     assert_eq!(fixture.claim_key(&second).await, Claimed::Run);
     fixture.complete(&second, "b").await;
     claims.release(&second).await.unwrap();
-    // Another process sees the same.
+    // Another process gets the same result.
     let elsewhere = fixture.another(1).claims();
     let remembered = elsewhere.claim(&again(&second), LEASE).await.unwrap();
     assert_eq!(remembered, Claimed::Completed(answer("b")));
@@ -69,7 +69,7 @@ async fn a_lease_that_ran_out_counts_as_absent_and_its_holder_can_complete_nothi
     fixture.database.claims().release(&first).await.unwrap();
     fixture.complete(&second, "b").await;
 
-    // Completion does not look at the lease while nobody has taken the key.
+    // Completion ignores the lease as long as no other request has claimed the key.
     let slow = fresh();
     fixture.claim_key(&slow).await;
     clock.advance(TimeDelta::hours(1)).await;
@@ -197,7 +197,7 @@ async fn an_outcome_is_looked_for_until_the_database_is_back() {
     let fresh = fixture.another(1).claims();
     fixture.place.go_away().await;
     let back = async {
-        // Long enough for a first try to fail; a later return would do as well.
+        // Long enough for a first attempt to fail.
         tokio::time::sleep(Duration::from_millis(50)).await;
         fixture.place.come_back().await;
     };

@@ -1,4 +1,4 @@
-//! Rows that cannot be: whoever reads one is told the table and the row, and nothing of a buyer; the other rows are read.
+//! Invalid rows: the error names table and row and no buyer data, and the other rows are read.
 
 use accounts::{Link, LinkKind, Session};
 use changes::ChangesError;
@@ -13,7 +13,7 @@ use crate::{
     support::{Fixture, Parties, Restock, hash, id, instant, key_of, new_token, offer, part, shipped},
 };
 
-/// Drops the checks of a table.
+/// Drops the checks of the tables.
 async fn unchecked(fixture: &Fixture, tables: &[&str]) {
     for table in tables {
         let drop = format!(
@@ -25,7 +25,7 @@ async fn unchecked(fixture: &Fixture, tables: &[&str]) {
     }
 }
 
-/// The row that is told, and why it cannot be.
+/// The reported row and reason.
 fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (Row, String) {
     match answer {
         Err(StoreError::Corrupt { row, reason }) => (row, reason),
@@ -37,7 +37,7 @@ fn table<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> &'static str {
     corrupt(answer).0.table
 }
 
-/// The table and the id of the row.
+/// The reported table and row id.
 fn row<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (&'static str, String) {
     let (row, _) = corrupt(answer);
     (row.table, row.id)

@@ -1,5 +1,5 @@
-//! What has to stay cheap however large the tables are: the rows and pages that the server reads for each call, with plans made
-//! for any values (as a statement that is kept prepared may get); and the round trips and statements of a write.
+//! Calls that must stay cheap however large the tables are: the rows and pages that the server reads per call, with
+//! generic plans (which a prepared statement may get); and the round trips and statements of a write.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ use crate::support::{
 };
 
 impl Fixture {
-    /// A database that was filled and analyzed, whose statements are planned without a look at their values.
+    /// A filled and analyzed database with generic plans.
     async fn filled(&self, fill: &str) {
         self.tamper(fill).await;
         self.tamper("vacuum analyze").await;
         self.set("plan_cache_mode", "force_generic_plan").await;
     }
 
-    /// Rows that were read of tables, and pages of tables and indexes.
+    /// Table rows read, and pages read of tables and indexes.
     async fn read(&self) -> (i64, i64) {
         self.others_have_gone().await;
         self.tamper("select pg_stat_force_next_flush()").await;
@@ -38,7 +38,7 @@ impl Fixture {
         (row.get(0), row.get(1))
     }
 
-    /// What a process of its own does has to cost so many rows at most, and pages accordingly.
+    /// `work`, with its own handle, may read at most this many rows, and a proportional number of pages.
     async fn costs(&self, what: &str, most: i64, work: impl AsyncFnOnce(&Database)) {
         let before = self.read().await;
         let database = self.another(1);
@@ -52,14 +52,14 @@ impl Fixture {
 }
 
 const SELLER: &str = "00000000-0000-7000-8000-00000000a000";
-/// The thing number 70 000 of 100 000, newest first, and the key of its place.
+/// The id of item number 70 000 of 100 000, newest first.
 const DEEP: &str = "00000000-0000-7000-8000-000000007530";
 const DEEP_AT: &str = "2026-01-01T08:20:00Z";
-/// A page of 200 with the row that tells whether more follow, and a few for finding its place.
+/// A page of 200, the row that shows whether more follow, and some rows for finding its start.
 const PAGE: i64 = 201 + 20;
 
-/// 100 000 offers and orders of one seller, one a second, of which a half is drafts, or cancelled; every 100th has changed in
-/// June, and one in 10 in May. As many offers of other sellers, and a quarter as many parts of the same orders.
+/// 100 000 offers and orders of one seller, one a second; half of them are drafts, or cancelled; every 100th was updated in June, and one
+/// in 10 in May. As many offers of other sellers, and a quarter as many parts of the same orders.
 const LISTS: &str = "
     insert into sellers (id, name, email, created_at) overriding system value
       select ('00000000-0000-7000-8000-00000000a' || lpad(n::text, 3, '0'))::uuid, 's', 's' || n || '@x', api_now()
@@ -90,8 +90,8 @@ async fn lists_are_read_by_their_index_at_any_depth() {
         at: DEEP_AT.parse().unwrap(),
         id: deep,
     };
-    // All that was created since then; 1 000 that have changed, which are few enough to be sorted; 10 000, of which one in 10
-    // is met on the way.
+    // All those created since then; 1 000 updated ones, few enough to be sorted; 10 000, of which the index walk meets
+    // one in 10.
     for (updated_after, most) in [
         (None, PAGE),
         (Some("2025-01-01T00:00:00Z"), PAGE),
@@ -149,7 +149,7 @@ async fn lists_are_read_by_their_index_at_any_depth() {
     fixture.costs("one", 12, one).await;
 }
 
-/// 20 000 rows of each table, of the seller that is there.
+/// 20 000 rows in each table, of the existing seller.
 const TRADE: &str = "
     insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url)
       select s.id, gen_random_uuid(), api_now(), api_now(), 'draft', 't', 'h', 'https://shop.example/' || n
@@ -183,7 +183,7 @@ async fn writes_and_the_feed_read_no_table_from_end_to_end() {
             .unwrap();
         transact(&*units, &Report(seller, order)).await.unwrap();
         transact(&*units, &Restock(seller, offer, 400)).await.unwrap();
-        // A key that is claimed, refused to somebody else, and completed.
+        // A key that is claimed, refused for another request, and completed.
         let (own, claims) = (claim(seller, "k", "a"), database.claims());
         for claim in [&own, &again(&own)] {
             claims.claim(claim, LEASE).await.unwrap();
@@ -280,7 +280,7 @@ async fn callers_and_applications_are_found_by_their_keys() {
     }
 }
 
-/// Claims, is given more, ends what it was given, and gives back.
+/// Claims, refills, settles the deliveries, and releases the queues.
 async fn poll(database: &Database, capacity: Capacity, lively: Option<QueueKey>) {
     let queues = database.subscription_queues();
     let claimed = queues.claim(id(), capacity).await.unwrap().queues;
@@ -320,7 +320,7 @@ async fn a_dead_queue_with_a_hundred_thousand_deliveries_costs_the_others_nothin
     fixture.fill(tired, 100_000, 3).await;
     fixture.set_queue(tired, "failing = true").await;
     fixture.filled("").await;
-    // Each looks at three queues and at most some dozens of their deliveries, several times.
+    // Each examines three queues and at most some dozens of their deliveries, several times.
     let live = async |database: &Database| {
         for _ in 0..20 {
             enqueue(database, lively).await;
@@ -344,7 +344,7 @@ async fn a_dead_queue_with_a_hundred_thousand_deliveries_costs_the_others_nothin
         .costs("claims without failing queues", 20 * 80, idle)
         .await;
     let look = async |database: &Database| drop(database.queues().await.unwrap());
-    // Far more waits than is counted.
+    // Much more is pending than the counting limit.
     fixture
         .costs("the figures of the queues", QUEUE_LIMIT, look)
         .await;
@@ -354,7 +354,7 @@ async fn a_dead_queue_with_a_hundred_thousand_deliveries_costs_the_others_nothin
 async fn what_is_done_costs_nothing_any_more() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
-    // Many queues with little behind them, and one with much: the server expects next to nothing of any of them.
+    // Many queues with few deliveries and one with many: the planner's estimate is low for each.
     let history = format!(
         "insert into deliveries (seller_id, subscription_id, id, created_at, delivered_at, attempt, response_status, event, body) \
            select l.seller, l.id, api_uuid(api_now()), api_now(), api_now(), 1, 204, 'order.paid', 'x' \
@@ -383,7 +383,7 @@ async fn what_is_done_costs_nothing_any_more() {
     fixture.costs("the figures of the queues", 200, look).await;
 }
 
-/// A claimed change of a stock and a claimed shipment, each up to its commit; how long they took.
+/// A claimed stock change and a claimed shipment, each including its commit; returns their durations.
 async fn keyed_writes(
     fixture: &Fixture,
     database: &Database,
@@ -407,7 +407,7 @@ async fn keyed_writes(
     began.elapsed()
 }
 
-/// On one thread, so that what is sent together is on the wire together.
+/// Single-threaded, so that pipelined statements are sent together.
 #[tokio::test]
 async fn a_keyed_write_costs_a_claim_and_four_round_trips() {
     const ROUND_TRIP: Duration = Duration::from_millis(60);
@@ -416,11 +416,11 @@ async fn a_keyed_write_costs_a_claim_and_four_round_trips() {
     let offer = (seller, fixture.offer(seller, 100).await);
     let proxy = StatementProxy::to(&fixture.place, &[]);
     let counted = handle(settings(proxy.url(), 1));
-    // The first time statements are prepared, which is not counted.
+    // The first call prepares the statements and is not counted.
     keyed_writes(&fixture, &counted, offer).await;
     proxy.record();
     keyed_writes(&fixture, &counted, offer).await;
-    // Each: claim | begin with its opening | lock | update, change, completion | commit. A shipment's also: parcel, mail, deliveries.
+    // Each: claim | begin with its settings | lock | update, change, completion | commit. For a shipment also: parcel, mail, deliveries.
     assert_eq!(proxy.recorded().len(), 8 + 11, "{:#?}", proxy.recorded());
 
     let link = Link::to(&fixture.place);

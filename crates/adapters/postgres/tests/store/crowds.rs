@@ -1,4 +1,4 @@
-//! Many at once over the same rows: nobody waits in a circle, so nothing has to be repeated.
+//! Many concurrent transactions over the same rows: no deadlocks, so nothing has to be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ use usecases::{Failure, settle_order, settle_order::Settlement, ship_order, tran
 
 use crate::support::{Fixture, Moderate, Place, Report, Settle, id, instant, offer, request};
 
-/// How many deadlocks the database has seen.
+/// The number of deadlocks that the database has counted.
 async fn deadlocks(fixture: &Fixture) -> i64 {
     fixture.others_have_gone().await;
     let seen = "select deadlocks from pg_stat_database where datname = current_database()";
     fixture.count(seen).await
 }
 
-/// What one writer does to one order; refusals are part of the game.
+/// One writer's operation on an order; refusals are allowed.
 async fn meddle(busy: &adapter_postgres::Database, order: &OrderRef, owner: SellerId, n: usize) {
     let units = busy.units();
     let settle = async |step| match transact(&*units, &Settle(order.clone(), step)).await {
@@ -44,7 +44,7 @@ async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
     let (mut offers, mut orders) = (Vec::new(), Vec::new());
     for _ in 0..5 {
         let seller = fixture.seller().await;
-        // Two subscriptions to everything, so that queues are locked too.
+        // Two subscriptions to all events, so that queues are locked, too.
         for _ in 0..2 {
             let application = fixture.client_of(seller).await;
             fixture.subscribe(seller, application).await;
@@ -54,7 +54,7 @@ async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
         }
     }
     for n in 0..20 {
-        // Of one seller, or of three.
+        // From one seller, or from three.
         let several = [offers[n], offers[(n + 7) % 20], offers[(n + 13) % 20]];
         let items = if n % 2 == 0 { &several[..] } else { &several[..1] };
         orders.push((fixture.place(items).await, offers[n].0));
@@ -82,7 +82,7 @@ async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
             }
         }
     });
-    // Queues fall asleep all the time, so that there is always one to wake and to lock.
+    // Queues fall asleep continuously, so that there is always one to wake and to lock.
     let asleep = async {
         for queue in fixture
             .texts("select id::text from subscriptions")
@@ -101,12 +101,12 @@ async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
         _ = join_all(writers) => {}
         () = asleep => {}
     }
-    // What orders that stand have taken, and what is left, is all there was.
+    // The stock taken by live orders plus the remaining stock equals the initial stock.
     let taken = "select coalesce(sum((item->>'quantity')::int), 0) from seller_orders, json_array_elements(items) item \
         where status <> 'cancelled'";
     let left = fixture.count("select sum(stock) from offers").await;
     assert_eq!(fixture.count(taken).await + left, 20 * 1_000);
-    // One event for each transition, for each of the two subscriptions.
+    // One event per transition and subscription.
     for (event, moved) in [
         ("order.created", "true"),
         ("order.cancelled", "status = 'cancelled'"),
@@ -188,8 +188,7 @@ async fn calls_of_many_subjects_that_gather_keep_their_places_apart() {
         Limiter::TokenByAddress,
         Limiter::SignInByAccount,
     ];
-    // Two processes with the same counters in opposite orders, who take their time: unsorted, they would wait for each other in a
-    // circle.
+    // Two processes with the same counters in opposite orders and slow statements: unsorted, they would deadlock.
     let slow = "create function slow() returns trigger language plpgsql as \
           'begin perform pg_sleep(0.001); return new; end'; \
         create trigger slow before insert or update on rate_windows for each row execute function slow()";

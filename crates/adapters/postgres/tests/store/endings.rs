@@ -1,4 +1,4 @@
-//! Subscriptions that end: removed, disconnected, their application deleted, the seller's account closed.
+//! Subscriptions that end: deleted, disconnected, their application deleted, the seller's account closed.
 
 use kernel::SellerId;
 use oauth::ClientId;
@@ -7,7 +7,7 @@ use webhooks::{Delivery, DeliveryState, QueueKey, SubscriptionQueue};
 
 use crate::support::{Fixture, ids, more, queue_one};
 
-/// Another seller's application that the seller has let in, and a subscription of it.
+/// Another seller's application that the seller has connected, and its subscription.
 async fn let_in(fixture: &Fixture) -> (SellerId, ClientId, QueueKey) {
     let (seller, owner) = (fixture.seller().await, fixture.seller().await);
     let application = fixture.client_of(owner).await;
@@ -20,8 +20,7 @@ async fn disconnect(tx: &dyn Transaction, (seller, application, _): (SellerId, C
     assert!(tx.disconnect(seller, application).await.unwrap());
 }
 
-/// Deliveries are queued for nobody any more and none is given out. What runs at the moment is recorded where there is still
-/// something to record it of.
+/// No deliveries are queued or given out any more. The running attempt is recorded if its delivery still exists.
 async fn nothing_more(fixture: &Fixture, queue: QueueKey, held: &SubscriptionQueue, recorded: i64) {
     fixture.end_all(held, 200).await;
     assert_eq!(fixture.delivered().await, recorded);
@@ -80,7 +79,7 @@ async fn a_disconnected_applications_subscriptions_are_inactive_for_good() {
     let (seller, application, queue) = pair;
     fixture.enqueue(queue, 2).await;
     let held = fixture.claim_one().await;
-    // The pair's alone: neither another application's nor another seller's.
+    // Only those of the pair: neither another application's nor another seller's.
     let (other, owner) = (fixture.client_of(seller).await, fixture.seller().await);
     fixture.connect(owner, application).await;
     fixture.subscribe(seller, other).await;

@@ -1,4 +1,4 @@
-//! The change feed: what is under way holds it back, and which cursors it knows.
+//! The change feed: open transactions hold it back, and which cursors are valid.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use usecases::Work;
 
 use crate::support::{Fixture, Restock};
 
-/// Reads on until so many items have come. Transactions of other tests on the same server hold the feed back for as long as
+/// Reads until this many items have arrived. Transactions of other tests on the same server hold the feed back while
 /// they last.
 pub(crate) async fn follow(
     reader: &dyn ChangeReader,
@@ -57,7 +57,7 @@ async fn what_is_under_way_holds_later_changes_back_and_what_is_undone_is_not_to
     );
 }
 
-/// What a restore or a failover takes back is played by taking the rows away.
+/// Deleting the rows simulates a restore or a failover that lost them.
 #[tokio::test]
 async fn a_cursor_of_what_is_gone_is_refused() {
     let fixture = Fixture::new().await;
@@ -78,14 +78,14 @@ async fn a_cursor_of_what_is_gone_is_refused() {
     let (_, last) = follow(&*reader, None, 1).await;
     assert!(is_known(&last).await);
 
-    // Another cluster, and a transaction that this one has not come to.
+    // Another cluster, and a transaction id that this one has not reached.
     for (part, other) in [(0, "1"), (1, "7fffffffffff")] {
         let mut parts: Vec<_> = last.0.split('.').collect();
         parts[part] = other;
         assert!(!is_known(&ChangeCursor(parts.join("."))).await);
     }
 
-    // The same numbers were given out again, for something else.
+    // The same numbers were reused for other rows.
     fixture
         .tamper("update changes set at = at + interval '1 microsecond'")
         .await;

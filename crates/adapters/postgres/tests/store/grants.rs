@@ -1,4 +1,4 @@
-//! Grants under concurrency: transactions held open while others want the same rows; and what a connection is.
+//! Grants under concurrency, with transactions held open while others need the same rows; and connections.
 
 use accounts::{UsageCount, UsageKey};
 use chrono::TimeDelta;
@@ -93,7 +93,7 @@ async fn a_pair_never_has_scopes_that_were_taken_away_while_its_family_was_waite
     };
     let (got, ()) = join!(parties.rotate(&*second, pair.refresh), narrowing);
     second.commit().await.unwrap();
-    // What the gate lets through is no more than the pair's own scopes, however wide the application is again.
+    // The gate admits at most the pair's own scopes, even after the application's scopes were widened again.
     hold(wide).await;
     let admission = fixture.database.gate().admit(got.unwrap().unwrap().access).await;
     assert_eq!(admission.unwrap().unwrap().principal.scopes, narrow);
@@ -282,7 +282,7 @@ async fn what_was_used_or_never_was_cannot_be_used() {
             .await,
     );
     is_unexpected(fixture.begin().await.revoke_family(id().into()).await);
-    // A family has a generation exactly when it was consented to, and only a personal token lives for ever.
+    // A family has a generation exactly if it came from a consent, and only a personal token may never expire.
     let soon = Some(instant() + TimeDelta::hours(1));
     for loose in [
         new_token(&parties.application, FamilyKind::AuthorizationCode, soon),

@@ -1,4 +1,4 @@
-//! Calls that gather into one statement: each has an outcome of its own, nothing is sent twice, and what waits for the disk.
+//! Batched calls: each has its own outcome, none is sent twice; and which commits are asynchronous.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ async fn applications(fixture: &Fixture, count: usize) -> Vec<Application> {
     applications
 }
 
-/// Issues them all at once; while the first is under way the others gather.
+/// Issues all concurrently; while the first is under way, the others are batched.
 async fn at_once(
     issuing: &Arc<dyn ClientTokens>,
     tokens: &[NewClientToken],
@@ -41,7 +41,7 @@ async fn at_once(
     join_all(tokens.iter().map(|token| issuing.issue(*token))).await
 }
 
-/// As the use case does it: what surely was not stored is tried again.
+/// As in the use case: a token that was certainly not stored is retried.
 async fn persistent(issuing: &Arc<dyn ClientTokens>, token: NewClientToken) -> bool {
     loop {
         match issuing.issue(token).await {
@@ -57,7 +57,7 @@ async fn a_token_that_cannot_be_stored_is_nobody_elses_failure() {
     let applications = applications(&fixture, 3).await;
     let issuing = fixture.database.client_tokens();
     let mut tokens: Vec<_> = applications.iter().cycle().take(20).map(new).collect();
-    // Of an application that there is not, and with a family that there is already.
+    // One of a nonexistent application, and one with an existing family id.
     tokens[3].grant.client_id = id().into();
     tokens[11].family = tokens[0].family;
     let outcomes = at_once(&issuing, &tokens).await;
@@ -89,7 +89,7 @@ async fn a_deletion_and_a_closure_amid_the_group_refuse_their_own_tokens_alone()
     let ends = |token: &NewClientToken| ended.contains(&token.grant.client_id);
     let before: Vec<_> = applications.iter().cycle().take(16).map(new).collect();
     for (token, outcome) in before.iter().zip(at_once(&issuing, &before).await) {
-        // The others need not wait until the two are through.
+        // The others need not wait for the two.
         match outcome {
             Err(StoreError::Retryable(_)) => assert!(ends(token)),
             outcome => assert!(outcome.unwrap() && !ends(token)),
@@ -159,7 +159,7 @@ async fn a_group_whose_answer_is_lost_is_not_sent_again() {
         holding.batch_execute(&lock).await.unwrap();
         let cut = async {
             fixture.somebody_waits().await;
-            // Whoever gathered behind the first is sent when that one has failed, and must not find the lock.
+            // The batch behind the first one is sent after it has failed, and must not find the lock.
             let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' \
                 and application_name = 'seller-api' and datname = current_database()";
             fixture.tamper(end).await;
@@ -186,7 +186,7 @@ async fn a_group_whose_answer_is_lost_is_not_sent_again() {
             .await,
         places
     );
-    // As soon as the end of the connection is noticed, there is a new one.
+    // Once the end of the connection is noticed, a new one is opened.
     while issue().await.is_err() || count().await.is_err() {
         tokio::task::yield_now().await;
     }
@@ -198,7 +198,7 @@ async fn a_statement_of_the_minute_before_that_comes_late_counts_there() {
     let application = applications(&fixture, 1).await.remove(0);
     let token = fixture.token(&application).await;
     let gates = [(), ()].map(|()| fixture.another(1).gate());
-    // It wipes nothing of the new minute either.
+    // It also deletes nothing of the new minute.
     for (at, gate, place, retry_after) in [
         ("10:00:59.999999", 0, 1, 1),
         ("10:00:59.999999", 1, 2, 1),
@@ -227,7 +227,7 @@ async fn effects_wait_for_the_disk_and_counts_and_claims_do_not() {
     fixture
         .tx(async |tx| tx.open_session(session).await.unwrap())
         .await;
-    // The setting as it stands when a row is written; one that says nothing of it waits, as it does not in the tests' cluster.
+    // The setting when a row is written. The default waits for the disk, which the tests' cluster turns off.
     fixture.set("synchronous_commit", "on").await;
     fixture
         .tamper(
@@ -258,7 +258,7 @@ async fn effects_wait_for_the_disk_and_counts_and_claims_do_not() {
     let tx = database.units().begin().await.unwrap();
     tx.complete(&claim, &answer("a")).await.unwrap();
     tx.commit().await.unwrap();
-    // The use of a session is noted once a minute.
+    // A session's use is recorded once a minute.
     for (seconds, seen) in [(59, 0), (60, 60), (119, 60), (300, 300)] {
         clock.freeze(instant() + TimeDelta::seconds(seconds)).await;
         let found = database.panel().signed_in(session.hash).await.unwrap().unwrap();

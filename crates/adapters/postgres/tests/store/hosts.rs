@@ -1,4 +1,4 @@
-//! Several hosts, of which one takes writes.
+//! Several hosts, one of which accepts writes.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tokio::net::UnixListener;
 
 use crate::support::servers::{database, refusal, shown, start, tamper};
 
-/// Two servers, of which neither follows the other.
+/// Two servers without replication.
 struct Two {
     servers: [Cluster; 2],
     _folders: [TempDir; 2],
@@ -29,13 +29,13 @@ impl Two {
         }
     }
 
-    /// Both, behind other hosts.
+    /// A URL with both, after other hosts.
     fn url(&self, before: &str) -> String {
         let [first, second] = [&self.servers[0], &self.servers[1]].map(host);
         format!("postgres://postgres@{before}{first},{second}/postgres?target_session_attrs=read-write")
     }
 
-    /// Lets the server refuse writes, or take them again.
+    /// Makes the server refuse or accept writes.
     async fn only_reads(&self, place: usize, only_reads: bool) {
         let url = self.servers[place].url("postgres");
         tamper(
@@ -44,7 +44,7 @@ impl Two {
         )
         .await;
         tamper(&url, "select pg_reload_conf()").await;
-        // The server has told its sessions before it opens one with the new setting.
+        // New sessions get the new setting only after the server has reloaded it.
         let expected = if only_reads { "on" } else { "off" };
         let begun = Instant::now();
         while shown(&url, "default_transaction_read_only").await != expected {
@@ -56,7 +56,7 @@ impl Two {
         }
     }
 
-    /// Where a mark is that was set.
+    /// Whether the mark was set on this server.
     async fn has_mark(&self, place: usize) -> bool {
         let url = self.servers[place].url("postgres");
         database(&url).mark("tests").await.unwrap().is_some()
@@ -76,7 +76,7 @@ async fn migrated(two: &Two) {
     }
 }
 
-/// Sets a mark, as often as that takes.
+/// Sets a mark, with as many attempts as needed.
 async fn set_mark(database: &Database) {
     let begun = Instant::now();
     while let Err(error) = database.set_mark("tests", "here").await {
@@ -90,12 +90,12 @@ async fn the_server_that_takes_writes_is_found_and_found_again() {
     let two = Two::start().await;
     migrated(&two).await;
     two.only_reads(0, true).await;
-    // The first one gives no answer at all.
+    // The first one does not respond at all.
     let silent = database(&two.url("127.0.0.1:1,"));
     set_mark(&silent).await;
     assert!(!two.has_mark(0).await && two.has_mark(1).await);
 
-    // A connection that was good yesterday: its server refuses the write, and the next one goes elsewhere.
+    // An established connection: its server now refuses the write, and the next connection goes to the other one.
     two.only_reads(0, false).await;
     two.only_reads(1, true).await;
     set_mark(&silent).await;
@@ -113,7 +113,7 @@ async fn a_silent_host_costs_its_share_once() {
     assert!(database.is_empty().await.unwrap());
     let first = begun.elapsed();
     assert!(first >= Duration::from_millis(600), "{first:?}");
-    // The next connection begins where the last one was found.
+    // The next connection starts at the host of the last one.
     let (one, other) = tokio::join!(database.is_empty(), database.is_empty());
     assert!(one.unwrap() && other.unwrap());
     assert!(begun.elapsed() < first * 2, "{:?}", begun.elapsed());

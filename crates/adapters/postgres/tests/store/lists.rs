@@ -1,4 +1,4 @@
-//! Lists of offers and of orders: every combination of filters against a plain model of the rules, page by page.
+//! Lists of offers and orders: every combination of filters compared with a simple model, page by page.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Keyset, Page, PageSize, SellerId};
@@ -44,7 +44,7 @@ fn minutes(n: i64) -> DateTime<Utc> {
     instant() + TimeDelta::minutes(n)
 }
 
-/// Offers in every status, several of one instant, some of them changed later.
+/// Offers in every status, several with the same timestamp, some updated later.
 fn assorted_offers(seller: SellerId) -> Vec<Offer> {
     let mixed = |n: i64| Offer {
         status: OfferStatus::ALL[usize::try_from(n * 7 % 4).unwrap()],
@@ -86,7 +86,7 @@ async fn every_filter_in_every_page_size_reads_each_offer_once_in_order() {
     }
 }
 
-/// Sixty parts, several of them placed at one instant, in every status, changed sooner or later, every seventh a test.
+/// Sixty parts in every status, several placed at the same time, updated sooner or later, every seventh a test order.
 fn assorted_orders(seller: SellerId) -> Vec<SellerOrder> {
     let one = |n: i64| {
         let new = part(seller, instant() + TimeDelta::hours(n / 4));
@@ -154,7 +154,7 @@ async fn every_filter_in_every_page_size_reads_each_order_once_in_order() {
     }
 }
 
-/// Where more has changed than is sorted, another statement reads the list.
+/// If more was updated than is sorted, another statement reads the list.
 #[tokio::test]
 async fn where_much_has_changed_the_lists_are_the_same() {
     let fixture = Fixture::new().await;
@@ -171,7 +171,7 @@ async fn where_much_has_changed_the_lists_are_the_same() {
     fixture
         .tamper(&fill.replace("{seller}", &seller.to_string()))
         .await;
-    // All, two of three (more than are sorted), one of three (few enough to be sorted), with those that are newer than that.
+    // All, two of three (more than are sorted), one of three (few enough to be sorted), plus those created later.
     for (instant, status, total) in [
         ("2025-01-01T00:00:00Z", None, 9_000),
         ("2026-06-01T00:00:00Z", None, 6_000),

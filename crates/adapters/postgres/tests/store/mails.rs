@@ -1,4 +1,4 @@
-//! The queues of mails: leased to one at a time, taken over, settled, given up, forgotten.
+//! Mail queues: leased to one worker at a time, taken over, settled, given up, deleted.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ async fn queue(fixture: &Fixture, mails: &[ShipmentMail]) {
     tx.commit().await.unwrap();
 }
 
-/// A link and the mail that carries it, queued together.
+/// A link and its mail, queued together.
 async fn queue_link(fixture: &Fixture, seller: SellerId, kind: LinkKind) -> (Link, AccountMail) {
     let tx = fixture.begin().await;
     let link = Link {
@@ -48,7 +48,7 @@ async fn lease<M: Mail>(queue: &dyn MailQueue<M>) -> Vec<DueMail<M>> {
     queue.lease_mails(id(), 10, LEASE).await.unwrap()
 }
 
-/// How many of a table are due, sent and dead.
+/// How many rows of a table are due, sent and dead.
 async fn steps(fixture: &Fixture, table: &str) -> [i64; 3] {
     let sql = format!("select count(due_at), count(sent_at), count(dead_at) from {table}");
     let row = fixture.client.query_one(&sql, &[]).await.unwrap();
@@ -73,7 +73,7 @@ async fn each_fate_is_what_comes_next_in_both_queues() {
     .await;
 }
 
-/// Of three mails one is sent, one is tried again and again, and one is given up.
+/// Of three mails, one is sent, one is retried repeatedly, and one is given up.
 async fn each_fate<M: Mail + std::fmt::Debug + PartialEq>(
     fixture: &Fixture,
     clock: &testkit::TestClock,
@@ -84,7 +84,7 @@ async fn each_fate<M: Mail + std::fmt::Debug + PartialEq>(
     assert_eq!((due.len(), lease(queue).await), (3, vec![]));
     let retry = MailStep::Retry(TimeDelta::minutes(1));
     for (due, next) in due.iter().zip([MailStep::Sent, retry, MailStep::Dead]) {
-        // Somebody else's fence settles nothing.
+        // A wrong fence settles nothing.
         queue
             .settle_mail(due.mail.id(), id(), MailStep::Dead)
             .await
@@ -177,7 +177,7 @@ async fn workers_at_once_take_each_mail_once() {
 
 async fn take_all<M: Mail>(queue: Arc<dyn MailQueue<M>>) -> Vec<MailId> {
     let (mut taken, mut nothing) = (Vec::new(), 0);
-    // What another worker has locked at this moment is passed over, so an empty batch is not yet the end.
+    // Rows locked by another worker are skipped, so an empty batch is not yet the end.
     while nothing < 3 {
         let due = queue.lease_mails(id(), 7, LEASE).await.unwrap();
         assert!(due.len() <= 7);

@@ -1,4 +1,4 @@
-//! The adapter over a real PostgreSQL: a database for each test, cloned from a migrated template.
+//! Tests of the adapter with a real PostgreSQL: one database per test, cloned from a migrated template.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Offers as they are kept and read by id, alone and together.
+//! Offers as stored and read by id, alone and in batches.
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
@@ -37,7 +37,7 @@ async fn everybody_in_a_group_gets_an_answer_of_their_own() {
     .await;
     for _ in 0..50 {
         let stays = reader.offer(seller, mine[0].id);
-        // Polled once, so that it is in the queue or under way; who goes away harms nobody.
+        // Polled once, so that it is queued or under way; dropping it does not affect others.
         let mut goes = Box::pin(reader.offer(seller, mine[0].id));
         assert!(futures_util::poll!(&mut goes).is_pending());
         drop(goes);
@@ -86,7 +86,7 @@ async fn what_is_new_must_not_be_there_and_what_changes_must() {
         .save_offers(seller, vec![Change::made(known, Vec::new())])
         .await;
     assert_eq!(twice.unwrap_err().conflict(), Some("offers_pkey"));
-    // Changes of known offers travel with the commit, which is sent only once they were seen to hold.
+    // Updates of known offers are sent with the commit, which is sent only after they succeeded.
     let tx = fixture.begin().await;
     let missing = Change::of_existing(offer(seller), Vec::new());
     tx.save_offers(seller, vec![missing]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Parts of orders as rows, and the parcels that are followed.
+//! Parts of orders as rows, and tracked parcels.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use testkit::TestClock;
 
 use crate::support::{Fixture, POLL, id, instant, is_rolled_back, paid, part, shipment, shipped, sighting};
 
-/// A part in each state, with everything that can be told apart.
+/// A part in each state, with all distinguishable facts.
 pub(crate) fn every_kind(seller: SellerId) -> Vec<SellerOrder> {
     let new = || part(seller, instant());
     let at = instant() + TimeDelta::hours(1);
@@ -127,7 +127,7 @@ async fn what_is_new_must_not_be_there_and_what_changes_must() {
     let taken = tx.open_order(id().into(), &known.number, true, instant()).await;
     assert_eq!(taken.unwrap_err().conflict(), Some("orders_number_key"));
     drop(tx);
-    // Changes travel with the commit, which is sent only once they were seen to hold.
+    // Updates are sent with the commit, which is sent only after they succeeded.
     let tx = fixture.begin().await;
     let missing = Change::of_existing(part(seller, instant()), Vec::new());
     tx.save_parts(vec![missing]).await.unwrap();
@@ -168,7 +168,7 @@ async fn lease(queue: &dyn TrackingQueue, limit: u16) -> Vec<DueParcel> {
     queue.lease_parcels(id(), limit, LEASE).await.unwrap()
 }
 
-/// A database an hour later, and a seller.
+/// A database with the clock an hour later, and a seller.
 async fn later() -> (Fixture, TestClock, SellerId) {
     let (fixture, clock) = Fixture::frozen().await;
     clock.advance(TimeDelta::hours(1)).await;
@@ -176,7 +176,7 @@ async fn later() -> (Fixture, TestClock, SellerId) {
     (fixture, clock, seller)
 }
 
-/// Saves the part as paid and ships it, in a transaction of its own; the parcel that is due some day.
+/// Saves the part as paid and ships it in its own transaction; returns the parcel once it is due.
 async fn ship(
     fixture: &Fixture,
     part: SellerOrder,
@@ -294,7 +294,7 @@ async fn asking_again_is_put_off_or_ends_and_a_lost_lease_changes_nothing() {
     assert_eq!(fixture.rows_of("parcels").await, 0);
 }
 
-/// Parcels that are due, so many of each carrier, the first carrier's longest.
+/// Due parcels, this many per carrier, the first carrier's the longest waiting.
 async fn fill(fixture: &Fixture, counts: &[(Carrier, i64)]) {
     fixture
         .tamper("alter table parcels drop constraint parcels_seller_id_order_id_fkey")
@@ -344,7 +344,7 @@ async fn workers_at_once_take_each_parcel_once() {
         let queue = fixture.another(2).tracking_queue();
         async move {
             let (mut taken, mut nothing) = (Vec::new(), 0);
-            // What another worker has locked at this moment is passed over, so an empty batch is not yet the end.
+            // Rows locked by another worker are skipped, so an empty batch is not yet the end.
             while nothing < 3 {
                 let due = lease(&*queue, 6).await;
                 assert!(due.len() <= 6);

@@ -1,4 +1,4 @@
-//! What the panel keeps, with transactions held open while others want the same rows.
+//! Panel data, with transactions held open while others need the same rows.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -18,7 +18,7 @@ fn password(text: &str) -> PasswordHash {
     PasswordHash::new(text.to_owned())
 }
 
-/// A link that is committed.
+/// A committed link.
 async fn link(fixture: &Fixture, seller: SellerId, kind: LinkKind) -> SecretHash {
     fixture.tx(async |tx| add_link(tx, seller, kind).await).await
 }

@@ -1,4 +1,4 @@
-//! What has had its time goes, and nothing else: credentials, what the panel keeps, records, and buyers' data.
+//! Expired data are deleted, and nothing else: credentials, panel data, records, and buyers' data.
 
 use adapter_postgres::{Cleared, ClearedRecords, ErasedBuyers};
 use chrono::TimeDelta;
@@ -11,7 +11,7 @@ use crate::{
     support::{Fixture, Parties, Restock, id, instant, key_of, mail, new_token, part},
 };
 
-/// Clears a batch, and tells how much went of tokens, families and the panel.
+/// Deletes a batch and returns the numbers of deleted tokens, families and panel rows.
 async fn clear(fixture: &Fixture) -> (usize, usize, usize) {
     let cleared = fixture.database.clear_expired().await.unwrap();
     assert!(!cleared.more);
@@ -68,7 +68,7 @@ async fn a_consented_family_goes_with_the_last_of_its_codes_and_tokens() {
         .await
         .unwrap();
     let after = async |time| clock.freeze(instant() + time + TimeDelta::hours(1)).await;
-    // The code that nobody exchanged takes its family along; then the access tokens go, and the refresh tokens stay.
+    // The unused code is deleted with its family; then the access tokens are deleted, and the refresh tokens stay.
     for (minutes, cleared) in [(10, (0, 0, 0)), (11, (2, 1, 0)), (61, (2, 0, 0))] {
         after(TimeDelta::minutes(minutes)).await;
         assert_eq!(clear(&fixture).await, cleared, "after {minutes} minutes");
@@ -84,7 +84,7 @@ async fn a_consented_family_goes_with_the_last_of_its_codes_and_tokens() {
     after(TimeDelta::days(30) + TimeDelta::minutes(1)).await;
     assert_eq!(clear(&fixture).await, (2, 1, 0));
 
-    // One that is revoked takes everything along.
+    // A revoked family is deleted with everything in it.
     let pair = parties.pair(&fixture).await;
     fixture
         .tx(async |tx| tx.revoke_family(pair.access.family).await.unwrap())
@@ -130,7 +130,7 @@ async fn what_the_panel_keeps_goes_when_its_time_is_over() {
     let (fixture, _clock) = Fixture::frozen().await;
     fixture.seller().await;
     fixture.tamper(FILL).await;
-    // Of the three flashes one goes, and another loses what nobody came for. A mail that nobody sent is given up.
+    // Of the three flashes one is deleted, and another loses its unfetched content. An unsent mail is given up.
     assert_eq!(clear(&fixture).await, (0, 0, 9));
     assert_eq!(clear(&fixture).await, (0, 0, 0));
     for (table, left) in [
@@ -217,7 +217,7 @@ async fn buyers_of_old_orders_are_erased_exactly_as_the_domain_erases_one() {
     parts.push(several);
     let age = TimeDelta::days(100);
     clock.freeze(instant() + age).await;
-    // The age of an order counts from its placing, whenever it was recorded.
+    // The age of an order counts from its placement, not from its insertion.
     fixture.save(&parts).await;
     let young = part(seller, instant() + age);
     fixture.save(std::slice::from_ref(&young)).await;

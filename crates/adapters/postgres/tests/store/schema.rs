@@ -1,5 +1,5 @@
-//! Bringing a schema up to date and back, what is said of it, and its rules: reversible, indexed, keyed by class, and while a release
-//! rolls out fit for the program before it.
+//! Schema migrations up and down, the reported schema state, and the schema's rules: reversible, indexed, keyed by
+//! class, and compatible with the previous program version during a rollout.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ fn database(place: &TestDatabase) -> Database {
     Database::new(settings(place.url(), 2)).unwrap()
 }
 
-/// The migrations in their order.
+/// The migrations in order.
 fn folders() -> Vec<PathBuf> {
     let entries = fs::read_dir("../../../migrations").unwrap();
     let mut folders: Vec<_> = entries
@@ -103,7 +103,7 @@ async fn a_schema_says_what_it_needs() {
     fixture
         .tamper("delete from __diesel_schema_migrations where version = '9999'")
         .await;
-    // A server that takes no writes is none to work with.
+    // A read-only server is not usable.
     for (read_only, expected) in [("on", SchemaState::ReadOnly), ("off", SchemaState::Ready)] {
         fixture.set("default_transaction_read_only", read_only).await;
         let next = fixture.another(1);
@@ -127,7 +127,7 @@ async fn a_migration_that_fails_is_named_and_undone() {
     let state = database(&place).schema_state().await.unwrap();
     assert!(matches!(state, SchemaState::Behind { pending: 1.. }), "{state:?}");
     client.batch_execute("drop table offers").await.unwrap();
-    // What was pending is applied now, the one that had failed first.
+    // The pending migrations are applied now, the failed one first.
     let applied = migrated(place.url()).await.0.unwrap().applied;
     assert_eq!(applied.first(), Some(&name));
     let (report, _) = migrated("postgres://nobody@127.0.0.1:1/nothing").await;
@@ -136,7 +136,7 @@ async fn a_migration_that_fails_is_named_and_undone() {
     assert!(matches!(report, Err(MigrateError::Url(_))));
 }
 
-/// Everything that a schema consists of, as text: columns, constraints, indexes, functions, settings of tables.
+/// The whole content of a schema as text: columns, constraints, indexes, functions, table settings.
 const CATALOGUE: &str = "
     select 'column ' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
         || case when a.attnotnull then ' not null' else '' end || ' ' || a.attidentity::text
@@ -189,7 +189,7 @@ async fn undoing_a_migration_restores_what_was_there_before_it() {
     assert_eq!(texts(&client, &catalogue).await, Vec::<String>::new());
 }
 
-/// Table → (class, key), as the README lists them.
+/// Table → (class, key), as listed in the README.
 fn listed() -> BTreeMap<String, (String, String)> {
     let readme = fs::read_to_string("../../../migrations/README.md").unwrap();
     let cells = |line: &str| -> Option<(String, (String, String))> {
@@ -257,10 +257,10 @@ async fn the_clock_is_read_by_its_function_alone() {
     }
 }
 
-/// The last migration of the first release: nothing older was ever deployed beside it.
+/// The last migration of the first release: no older program was ever deployed with it.
 const FIRST_RELEASE: &str = "0013";
 
-/// A migration's statements, in small letters, without comments and what stands in quotes.
+/// A migration's statements in lower case, without comments and quoted text.
 fn statements(sql: &str) -> Vec<String> {
     let code = sql
         .lines()
@@ -275,17 +275,17 @@ fn statements(sql: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with a statement while a release rolls out.
+/// Why a statement is unsafe during a rollout.
 #[derive(Debug, PartialEq, Eq)]
 enum Fault {
-    /// The program before it may not bear the change.
+    /// The previous program version may fail after the change.
     Breaks,
-    /// Others would wait, however long it takes.
+    /// Other transactions would wait for a long statement.
     Blocks,
 }
 
-/// The statements of a migration that are not known to be harmless: those that only add are, those on tables made in the same
-/// migration, and those that take away an index or a check.
+/// The statements of a migration that are not known to be safe. Safe are purely additive ones, those on tables created
+/// in the same migration, and those that drop an index or a check.
 fn faults(sql: &str) -> Vec<(String, Fault)> {
     let all = statements(sql);
     let table = |statement: &str, lead: &str| {
@@ -338,7 +338,7 @@ fn faults(sql: &str) -> Vec<(String, Fault)> {
         .collect()
 }
 
-/// While a release rolls out, the version before works on its schema too (`migrations/README.md`, "Rules for a change").
+/// During a rollout, the previous version runs on the new schema (`migrations/README.md`, "Rules for a change").
 #[test]
 fn what_the_version_before_could_not_bear_raises_the_oldest_program() {
     let mut newest: Vec<u32> = Vec::new();

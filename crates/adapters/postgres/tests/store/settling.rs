@@ -1,4 +1,4 @@
-//! What a settlement records, that it does so once, and what is lost with a worker.
+//! What a settlement records, that it does so once, and the losses of a lost worker.
 
 use std::time::Duration;
 
@@ -216,7 +216,7 @@ async fn a_queue_that_rests_is_due_afterwards_with_all_that_it_had() {
             .iter()
             .all(|due| (due.attempt, due.lost) == (0, 0))
     );
-    // One in which nothing waits sleeps all the same.
+    // A queue without pending deliveries sleeps, too.
     fixture
         .settle(&all_ended(&again, 200), &[back(again.lease)])
         .await;
@@ -235,7 +235,7 @@ async fn a_queue_is_taken_over_after_its_lease_and_what_was_in_hand_is_lost() {
         .await;
     clock.advance(TimeDelta::milliseconds(29_999)).await;
     assert!(fixture.claim().await.is_empty());
-    // By now the one that ended is due again, which does not make it lost.
+    // By now the delivery whose attempt ended is due again, which does not count as a loss.
     clock.advance(TimeDelta::minutes(2)).await;
     let second = fixture.claim_one().await;
     let told = second
@@ -269,7 +269,7 @@ async fn a_third_loss_and_each_after_it_are_told_until_they_are_concluded() {
         }
     }
     clock.advance(TimeDelta::minutes(2)).await;
-    // It was concluded and is to be sent, and then is lost once more.
+    // Its attempt was recorded, it is due again, and then it is lost once more.
     for failed in [false, true] {
         assert_eq!(
             fixture.claim_one().await.deliveries[0].has_failed_by_loss(),

@@ -1,4 +1,4 @@
-//! A queue sleeps while nothing is due in it, and never with work; while its application is suspended it rests.
+//! A queue sleeps if it has no due delivery, and never with work; while its application is suspended it stays asleep.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::support::{
     CAPACITY, Fixture, LEASE, Moderate, answer, claim, id, ids, more, queue_one, set_status,
 };
 
-/// A transaction that has told of an offer's rejection and is still open.
+/// An open transaction that has announced an offer's rejection.
 async fn open_fan_out(fixture: &Fixture, queue: QueueKey, offer: OfferId) -> Box<dyn Transaction> {
     let claim = claim(queue.seller, &id().to_string(), "x");
     fixture.database.claims().claim(&claim, LEASE).await.unwrap();
@@ -24,12 +24,12 @@ async fn open_fan_out(fixture: &Fixture, queue: QueueKey, offer: OfferId) -> Box
         .run(&*tx)
         .await
         .unwrap();
-    // With the completion all that is told has been written.
+    // The completion also flushes all announcements.
     tx.complete(&claim, &answer("")).await.unwrap();
     tx
 }
 
-/// A queue with one delivery in a worker's hands, and an offer that may be rejected.
+/// A leased queue with one delivery in hand, and an offer that may be rejected.
 async fn held_queue(fixture: &Fixture) -> (QueueKey, OfferId, webhooks::SubscriptionQueue) {
     let queue = fixture.queue().await;
     let offer = fixture.offer(queue.seller, 1).await;
@@ -37,7 +37,7 @@ async fn held_queue(fixture: &Fixture) -> (QueueKey, OfferId, webhooks::Subscrip
     (queue, offer, fixture.claim_one().await)
 }
 
-/// The queue is due at once, or in the blink that it takes to look again.
+/// The queue is due at once, or after the short delay until it is examined again.
 async fn gets_its_work(fixture: &Fixture) {
     let started = Instant::now();
     loop {
@@ -52,7 +52,7 @@ async fn gets_its_work(fixture: &Fixture) {
     }
 }
 
-/// Does something that has to wait for a lock, and lets go of the lock then.
+/// Runs `work`, which must wait for a lock, and then releases the lock.
 async fn waits_for<T>(fixture: &Fixture, work: impl Future<Output = T>, unlock: impl Future) -> T {
     let mut work = pin!(work);
     tokio::select! {
@@ -68,7 +68,7 @@ async fn a_queue_given_back_before_or_while_work_is_committed_does_not_sleep() {
     let fixture = Fixture::new().await;
     let (queue, offer, claimed) = held_queue(&fixture).await;
     let tx = open_fan_out(&fixture, queue, offer).await;
-    // It waits for nobody's transaction.
+    // It waits for no other transaction.
     fixture.end_all(&claimed, 200).await;
     assert!(
         fixture.sleeps(queue).await.is_some(),
@@ -89,7 +89,7 @@ async fn a_queue_given_back_before_or_while_work_is_committed_does_not_sleep() {
 async fn a_queue_that_is_being_given_back_while_work_comes_is_woken() {
     let fixture = Fixture::new().await;
     let (queue, offer, _held) = held_queue(&fixture).await;
-    // What a settlement locks first, and holds until its second statement.
+    // The rows that a settlement locks first, and holds until its second statement.
     let mut owner = fixture.place.connect().await;
     let settlement = owner.transaction().await.unwrap();
     settlement
@@ -221,7 +221,7 @@ async fn what_is_queued_by_hand_rings_with_its_commit() {
     assert!(!rings());
     tx.commit().await.unwrap();
     assert!(rings());
-    // Nothing is queued for one that is gone, and nobody has to look.
+    // Nothing is queued for a deleted subscription, without a wait.
     let gone = QueueKey {
         subscription: id().into(),
         ..queue
@@ -259,7 +259,7 @@ async fn what_is_pending_is_held_during_a_suspension_and_resumed_with_its_end() 
     assert_eq!(fixture.queues().reconcile().await.unwrap(), 0);
     assert_eq!(queue_one(&*fixture.begin().await, queues[0]).await, None);
 
-    // A claim during the reinstatement still sees the suspension, and waits for nobody.
+    // A concurrent claim still sees the suspension, and does not wait.
     let tx = fixture.begin().await;
     set_status(&*tx, application, ApplicationStatus::Active).await;
     assert!(fixture.claim().await.is_empty());

@@ -1,4 +1,4 @@
-//! Subscriptions: their places, their secrets, their histories, what is cleared of them, and the figures of the queues.
+//! Subscriptions: their places, secrets, histories, retention, and queue metrics.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use webhooks::{DeliveryFilter, MOST_SUBSCRIPTIONS, QueueKey, WebhookEvent};
 
 use crate::support::{Fixture, all_ended, ended, release, subscription};
 
-/// Asks for a place, and takes it.
+/// Takes a place, and creates a subscription with it.
 async fn create(fixture: &Fixture, seller: SellerId, client_id: ClientId) -> bool {
     let tx = fixture.begin().await;
     let place = tx.take_subscription_place(seller, client_id).await.unwrap();
@@ -30,7 +30,7 @@ async fn twenty_have_a_place_and_one_that_is_given_up_is_free_again_once() {
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
     let queue = fixture.subscribe(seller, application).await;
-    // A place of a transaction that is undone is not taken.
+    // A rollback frees the place.
     assert!(
         fixture
             .begin()
@@ -158,7 +158,7 @@ async fn a_body_reads_back_for_the_seller_whose_it_is() {
     }
 }
 
-/// Deliveries of a queue that were queued at an instant: done, or still waiting.
+/// Inserts deliveries queued at this time: finished, or pending.
 async fn fill(fixture: &Fixture, queue: QueueKey, number: i32, at: DateTime<Utc>, done: bool) {
     let fill = "insert into deliveries (seller_id, subscription_id, id, created_at, due_at, delivered_at, attempt, response_status, \
           event, body) \
@@ -170,7 +170,7 @@ async fn fill(fixture: &Fixture, queue: QueueKey, number: i32, at: DateTime<Utc>
     fixture.client.execute(fill, &values).await.unwrap();
 }
 
-/// Clears until nothing is left to clear.
+/// Deletes until nothing is left to delete.
 async fn clear(fixture: &Fixture) -> usize {
     let mut cleared = 0;
     for _ in 0..1_000 {
@@ -207,7 +207,7 @@ async fn what_is_old_and_done_goes_but_for_the_last_hundred() {
     clock.advance(TimeDelta::milliseconds(2)).await;
     assert_eq!(clear(&fixture).await, 200);
 
-    // What has lost its subscription goes whatever it is, and many queues are gone through bit by bit.
+    // Deliveries without a subscription are always deleted, and many queues are processed in batches.
     fill(&fixture, busy, 1_200, now, false).await;
     let removed = format!("delete from subscriptions where id = '{}'", busy.subscription);
     fixture.tamper(&removed).await;
@@ -253,7 +253,7 @@ async fn what_waits_is_told_by_queue_with_the_age_of_the_oldest_that_is_due() {
         assert_eq!((queue.waiting, queue.overdue), (waiting, overdue));
     }
     for (carrier, parcels) in queues.parcels {
-        // Of four one is not due yet.
+        // One of four is not due yet.
         let expected = if carrier == Carrier::Gls {
             (3, hour * 2)
         } else {

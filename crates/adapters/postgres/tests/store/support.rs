@@ -1,4 +1,4 @@
-//! A database of the test's own with a handle on it, and what goes into it: accounts, applications, tokens, offers.
+//! A database per test with a handle on it, and its content: accounts, applications, tokens, offers.
 
 mod consents;
 pub(crate) mod servers;
@@ -36,33 +36,33 @@ pub(crate) use self::{consents::*, trade::*, webhooks::*};
 
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// A number that no other call gets.
+/// A unique number.
 pub(crate) fn number() -> u64 {
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// An id that no other call gets; later ones are greater.
+/// A unique id; later ones are greater.
 pub(crate) fn id() -> Uuid {
     Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 | u128::from(number()))
 }
 
-/// The hash of a secret that no other call gets.
+/// The hash of a unique secret.
 pub(crate) fn hash() -> SecretHash {
     SecretHash::of(&format!("secret {}", number()))
 }
 
-/// An instant on a quiet day.
+/// A fixed time.
 pub(crate) fn instant() -> DateTime<Utc> {
     "2026-03-01T10:00:00.123456Z".parse().unwrap()
 }
 
-/// Randomness that never repeats itself.
+/// Randomness without repetitions.
 pub(crate) struct Chance;
 
 impl Randomness for Chance {
     fn secret(&self) -> [u8; 32] {
         let number = number();
-        // Order numbers are made of the first ten bytes, five bits each.
+        // An order number uses the low five bits of each of the first ten bytes.
         std::array::from_fn(|n| u8::try_from((number >> (5 * (n % 10))) & 31).unwrap())
     }
 
@@ -71,7 +71,7 @@ impl Randomness for Chance {
     }
 }
 
-/// Seals so that the row tells what for and bound to what, and opens only for the same binding.
+/// A fake sealer: the sealed value shows its purpose and binding, and opens only with the same binding.
 struct Mirror;
 
 impl Mirror {
@@ -95,7 +95,7 @@ impl Sealer for Mirror {
     }
 }
 
-/// The shortest time between two questions about a parcel.
+/// The shortest time between two look-ups of a parcel.
 pub(crate) const POLL: TimeDelta = TimeDelta::minutes(10);
 
 pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
@@ -109,18 +109,17 @@ pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
     }
 }
 
-/// A handle as a process would have it.
+/// A handle configured as in a process.
 pub(crate) fn handle(settings: DatabaseSettings) -> Database {
     let schedule = PollSchedule { interval: POLL };
     let database = Database::new(settings).unwrap();
     database.with_sealer(Arc::new(Mirror)).with_polling(schedule)
 }
 
-/// A database of the test's own.
 pub(crate) struct Fixture {
     pub(crate) place: TestDatabase,
     pub(crate) database: Database,
-    /// A plain connection, for looking and tampering.
+    /// A plain connection for direct queries.
     pub(crate) client: Client,
 }
 
@@ -136,7 +135,7 @@ impl Fixture {
         }
     }
 
-    /// A database whose clock stands still at [`instant`].
+    /// A database whose clock is stopped at [`instant`].
     pub(crate) async fn frozen() -> (Self, TestClock) {
         let fixture = Self::new().await;
         let clock = fixture.place.control_clock().await;
@@ -144,7 +143,7 @@ impl Fixture {
         (fixture, clock)
     }
 
-    /// Another handle on the same database, as another process would have it.
+    /// Another handle on the same database, as another process would have.
     pub(crate) fn another(&self, pool_size: usize) -> Database {
         handle(settings(self.place.url(), pool_size))
     }
@@ -153,7 +152,7 @@ impl Fixture {
         self.database.units().begin().await.unwrap()
     }
 
-    /// Does something in a transaction, and commits it.
+    /// Runs `work` in a transaction and commits it.
     pub(crate) async fn tx<T>(&self, work: impl AsyncFnOnce(&dyn Transaction) -> T) -> T {
         let tx = self.begin().await;
         let done = work(&*tx).await;
@@ -161,14 +160,14 @@ impl Fixture {
         done
     }
 
-    /// Runs SQL behind the adapter's back.
+    /// Runs SQL directly, without the adapter.
     pub(crate) async fn tamper(&self, sql: &str) {
         if let Err(error) = self.client.batch_execute(sql).await {
             panic!("{sql}: {error:?}");
         }
     }
 
-    /// Sets something for the sessions that begin from now on.
+    /// Changes a setting for new sessions.
     pub(crate) async fn set(&self, setting: &str, value: &str) {
         let set = "do $do$ begin execute format('alter database %I set {setting} = ''{value}''', current_database()); end $do$";
         self.tamper(&set.replace("{setting}", setting).replace("{value}", value))
@@ -179,17 +178,17 @@ impl Fixture {
         self.client.query(sql, &[]).await.unwrap()
     }
 
-    /// The texts that SQL finds.
+    /// The texts that a query returns.
     pub(crate) async fn texts(&self, sql: &str) -> Vec<String> {
         self.rows(sql).await.iter().map(|row| row.get(0)).collect()
     }
 
-    /// A number that SQL finds.
+    /// The number that a query returns.
     pub(crate) async fn count(&self, sql: &str) -> i64 {
         self.client.query_one(sql, &[]).await.unwrap().get(0)
     }
 
-    /// How many rows a table has; `table` may go on with a condition.
+    /// The number of rows of a table; `table` may include a condition.
     pub(crate) async fn rows_of(&self, table: &str) -> i64 {
         self.count(&format!("select count(*) from {table}")).await
     }
@@ -203,7 +202,7 @@ impl Fixture {
             .get(0)
     }
 
-    /// Waits until somebody waits for a lock.
+    /// Waits until a session waits for a lock.
     pub(crate) async fn somebody_waits(&self) {
         let end = Instant::now() + Duration::from_secs(20);
         let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
@@ -221,7 +220,7 @@ impl Fixture {
         }
     }
 
-    /// Waits until nobody else is connected but the clock: a server process hands its figures in when it ends.
+    /// Waits until no other session except the clock's is connected: a server process reports its statistics when it ends.
     pub(crate) async fn others_have_gone(&self) {
         let idle = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() \
             and application_name = 'seller-api' and state = 'idle'";
@@ -236,7 +235,6 @@ impl Fixture {
         }
     }
 
-    /// An account.
     pub(crate) async fn account(&self) -> Seller {
         let new = new_seller(&format!("shop{}@example.com", number()));
         self.tx(async |tx| tx.add_seller(new).await.unwrap()).await
@@ -260,7 +258,7 @@ impl Fixture {
         application
     }
 
-    /// The id of a new application.
+    /// Creates an application and returns its id.
     pub(crate) async fn client_of(&self, owner: SellerId) -> ClientId {
         self.application(owner).await.client_id
     }
@@ -270,13 +268,13 @@ impl Fixture {
             .await;
     }
 
-    /// The operator moves an application to a status.
+    /// Sets an application's status, as the operator does.
     pub(crate) async fn set_status(&self, application: ClientId, status: ApplicationStatus) {
         self.tx(async |tx| set_status(tx, application, status).await)
             .await;
     }
 
-    /// An access token of the application, for its owner, with its scopes and an hour to live.
+    /// An access token of the application for its owner, with its scopes and a lifetime of an hour.
     pub(crate) async fn token(&self, application: &Application) -> TokenKey {
         let issue = async |tx: &dyn Transaction| {
             let new = new_token(
@@ -294,7 +292,7 @@ impl Fixture {
         self.database.gate().admit(token).await.unwrap().is_some()
     }
 
-    /// An offer with so many pieces.
+    /// An offer with this many pieces in stock.
     pub(crate) async fn offer(&self, seller: SellerId, pieces: i64) -> OfferId {
         let offer = Offer {
             stock: Stock::new(pieces).ok(),
@@ -369,7 +367,7 @@ pub(crate) fn new_token(
     }
 }
 
-/// Everything that an application may do for its owner.
+/// The grant of all of an application's scopes for its owner.
 pub(crate) fn grant(application: &Application) -> Grant {
     Grant {
         seller: application.owner,
@@ -385,12 +383,11 @@ pub(crate) fn key_of(token: &NewToken) -> TokenKey {
     }
 }
 
-/// A set of one scope.
 pub(crate) fn only(scope: Scope) -> ScopeSet {
     [scope].into_iter().collect()
 }
 
-/// A published offer with every field.
+/// A published offer with every field set.
 pub(crate) fn offer(seller: SellerId) -> Offer {
     let id = OfferId::from(id());
     Offer {
@@ -414,19 +411,19 @@ pub(crate) fn offer(seller: SellerId) -> Offer {
     }
 }
 
-/// The database was away.
+/// Asserts that the database was unavailable.
 pub(crate) fn is_unavailable<T>(answer: Result<T, StoreError>) {
     let error = answer.err().unwrap();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
 }
 
-/// More or fewer rows were touched than the change meant.
+/// Asserts that the number of changed rows did not match.
 pub(crate) fn is_unexpected<T>(answer: Result<T, StoreError>) {
     let error = answer.err().unwrap();
     assert!(matches!(error, StoreError::Unexpected(_)), "{error:?}");
 }
 
-/// The transaction surely changed nothing.
+/// Asserts that the commit failed and certainly changed nothing.
 pub(crate) async fn is_rolled_back(tx: Box<dyn Transaction>) -> StoreError {
     match tx.commit().await {
         Err(CommitError::RolledBack(cause)) => cause,

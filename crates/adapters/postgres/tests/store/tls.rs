@@ -1,4 +1,4 @@
-//! Protected connections, and servers that are not whom the URL means.
+//! TLS connections, and servers other than the one that the URL names.
 
 use std::{
     fs,
@@ -14,13 +14,13 @@ use tempfile::TempDir;
 
 use crate::support::servers::{database, refusal, start, tamper};
 
-/// Whom the server's certificate is made for.
+/// The name in the server's certificate.
 const NAME: &str = "db.example";
 
-/// Who signs it.
+/// The signer of that certificate.
 const AUTHORITY: &str = "tests' authority";
 
-/// Who may come in over the network, each by way of TLS alone.
+/// The pg_hba rules: over the network only with TLS.
 const RULES: &str = "local all all trust\n\
     hostssl all carded 127.0.0.0/8 cert\n\
     hostssl all bound 127.0.0.0/8 scram-sha-256\n\
@@ -28,14 +28,14 @@ const RULES: &str = "local all all trust\n\
 
 static SERVERS: AtomicU32 = AtomicU32::new(1);
 
-/// An address of the loopback interface that no other server has, be it one of another process of these tests.
+/// A loopback address that no other server uses, not even one of another test process.
 fn loopback() -> String {
     let process = std::process::id();
     let n = SERVERS.fetch_add(1, Ordering::Relaxed);
     format!("127.{}.{}.{n}", 1 + (process >> 8) % 254, process % 256)
 }
 
-/// Who signs certificates.
+/// A certificate authority.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -64,7 +64,7 @@ impl Authority {
     }
 }
 
-/// A server that speaks TLS on an address of its own.
+/// A server with TLS on its own address.
 struct Server {
     cluster: Cluster,
     address: String,
@@ -78,11 +78,11 @@ impl Server {
         Self::showing(|authority| authority.sign(&params)).await
     }
 
-    /// A server that shows this certificate, which has this key.
+    /// A server with this certificate and key.
     async fn showing(own: impl FnOnce(&Authority) -> (String, String)) -> Self {
         let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new(AUTHORITY));
         let data_folder = folder.path().join("cluster");
-        // A first life makes the data, in which the server's files have their place.
+        // A first start creates the data directory, where the server's files go.
         let options = Options::new(&data_folder);
         let make = options.clone();
         let data = tokio::task::spawn_blocking(move || Cluster::start(make).unwrap().data_folder());
@@ -109,7 +109,7 @@ impl Server {
         }
     }
 
-    /// A URL that leads to the server, whatever the name in it.
+    /// A URL that leads to the server, whatever name it contains.
     fn url(&self, user: &str, name: &str, parameters: &str) -> String {
         format!(
             "postgres://{user}@{name}/postgres?hostaddr={}&{parameters}",
@@ -130,7 +130,7 @@ impl Server {
     }
 }
 
-/// Lays a file among the data, as their owner's.
+/// Writes a file into the data directory, with the same owner.
 fn place(data: &Path, name: &str, content: &str) {
     let (path, owner) = (data.join(name), fs::metadata(data).unwrap());
     fs::write(&path, content).unwrap();
@@ -166,7 +166,7 @@ async fn a_server_is_checked_as_far_as_the_url_asks() {
             );
         }
     }
-    // The server's rules let nobody in who comes without TLS.
+    // The server's rules reject connections without TLS.
     let told = refusal(&server.url("postgres", NAME, "sslmode=disable")).await;
     assert!(told.contains("pg_hba.conf"), "{told}");
 }

@@ -1,4 +1,4 @@
-//! The unit of work: what is saved together, what is undone, and how a lost transaction tells.
+//! The unit of work: atomic commits, rollbacks, and how a lost transaction is reported.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn what_is_dropped_in_the_middle_of_a_statement_is_undone() {
     let gave_up = timeout(Duration::from_millis(100), waiting.lock_seller(seller)).await;
     assert!(gave_up.is_err());
     is_rolled_back(waiting).await;
-    // Who waits for a row too long is told so.
+    // A wait for a row lock ends with an error.
     let other = fixture.seller().await;
     holder.lock_seller(other).await.unwrap();
     let began = Instant::now();
@@ -69,7 +69,7 @@ async fn a_transaction_in_which_something_failed_is_never_taken_for_committed() 
     is_rolled_back(tx).await;
     assert_eq!(fixture.database.sellers().seller(seller.id).await.unwrap(), None);
 
-    // A check that is made at the commit.
+    // A constraint checked at the commit.
     fixture
         .tamper(
             "alter table applications alter constraint applications_owner_id_fkey deferrable initially deferred; \
@@ -119,7 +119,7 @@ async fn a_transaction_is_read_committed_and_bounded_and_leaves_nothing_on_its_c
 async fn a_deadlock_and_a_serialization_failure_can_be_repeated() {
     let fixture = Fixture::new().await;
     let (one, other) = (fixture.seller().await, fixture.seller().await);
-    // The server looks for circles after a second; here at once.
+    // The server detects deadlocks after a second; here at once.
     fixture.set("deadlock_timeout", "50ms").await;
     let database = fixture.another(2);
     let (first, second) = (
@@ -167,7 +167,7 @@ async fn a_commit_whose_answer_is_lost_is_of_unknown_fate() {
     assert!(matches!(lost, CommitError::Unknown(_)), "{lost:?}");
 }
 
-/// Handles that do not wait for long.
+/// Handles with short timeouts.
 fn impatient(url: &str, pool_size: usize) -> Database {
     handle(DatabaseSettings {
         connect_timeout: Duration::from_secs(2),
@@ -176,7 +176,7 @@ fn impatient(url: &str, pool_size: usize) -> Database {
     })
 }
 
-/// Asks everything that can be asked, at once; each answer has to be that the database is away, and soon.
+/// Calls all ports concurrently; each must soon report that the database is unavailable.
 async fn everything_is_unavailable(database: &Database) {
     let (gate, reader, subject) = (
         database.gate(),
@@ -229,7 +229,7 @@ async fn nobody_listens_or_somebody_does_and_says_nothing() {
     let host = folder.path().to_str().unwrap().replace('/', "%2F");
     everything_is_unavailable(&impatient(&format!("postgres://nobody@{host}/nothing"), 8)).await;
 
-    // Nor does anybody wait for ever for a connection.
+    // The wait for a connection is bounded, too.
     let fixture = Fixture::new().await;
     let narrow = DatabaseSettings {
         acquire_timeout: Duration::from_millis(100),

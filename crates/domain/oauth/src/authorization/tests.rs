@@ -38,7 +38,7 @@ fn application() -> Application {
     }
 }
 
-/// The good request with some parameters replaced (`None` leaves one out), and others added.
+/// The valid request with some parameters replaced (`None` removes one), and others added.
 fn query(changes: &[(&str, Option<&str>)], added: &[(&str, &str)]) -> AuthorizationQuery {
     let kept_or_new = |name: &str, value: &str| {
         let replaced = changes.iter().find(|(other, _)| *other == name);
@@ -113,7 +113,7 @@ fn whom_the_answer_cannot_be_sent_to_is_told_directly() {
             ..application()
         }),
     ] {
-        // Before the redirect address is even looked at.
+        // This is checked before the redirect URI.
         let refused = query(&[("redirect_uri", None)], &[]).check(nobody.as_ref());
         assert!(
             matches!(refused, Err(AuthorizationRefusal::Client(_))),

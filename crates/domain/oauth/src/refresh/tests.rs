@@ -1,4 +1,4 @@
-//! The machine of a family, tried by a model: any sequence of exchanges, refreshes and everything that ends a family.
+//! The state machine of a family, tested with a model: any sequence of exchanges, refreshes and everything that ends a family.
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
@@ -185,7 +185,7 @@ fn whatever_a_family_hangs_on_ends_it() {
     );
 }
 
-/// What may happen to a family.
+/// An event of a family.
 #[derive(Debug, Clone)]
 enum Step {
     Exchange { by: u128, good: bool },
@@ -211,7 +211,7 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The rows as the store would have them.
+/// The rows as a store would hold them.
 struct Model {
     now: DateTime<Utc>,
     family: Family,

@@ -1,4 +1,4 @@
-//! The rules of the feed, case by case and as properties over sequences of moves.
+//! The rules of the feed: single cases, and properties over sequences of transitions.
 
 use proptest::prelude::*;
 use uuid::Uuid;

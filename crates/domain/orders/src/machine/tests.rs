@@ -1,4 +1,4 @@
-//! The table of moves, and properties over any sequence of commands against a model that knows only words.
+//! The transition table, and properties over any sequence of commands, compared with a model of statuses only.
 
 use chrono::TimeDelta;
 use kernel::OfferId;
@@ -272,11 +272,11 @@ fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
         (status, instant()).prop_map(|(s, at)| Step::Sight(sighting(s, at))),
         Just(Step::Erase),
     ];
-    // The clock may step back a little: nothing may follow it.
+    // The clock may step back slightly: no timestamp may follow it.
     prop::collection::vec((step, -3_i64..10), 1..25)
 }
 
-/// The events that a move from one word to another has to announce.
+/// The events that a transition between two statuses must announce.
 fn announced(from: OrderStatus, to: OrderStatus) -> Vec<OrderEventKind> {
     use OrderEventKind as E;
     use OrderStatus::{Cancelled, Delivered, Pending, Processing, Shipped};

@@ -1,4 +1,4 @@
-//! The machine of a delivery, tried with random histories.
+//! The state machine of a delivery, tested with random histories.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn attempts() -> impl Strategy<Value = Vec<Attempted>> {
     prop::collection::vec(attempt, 0..10)
 }
 
-/// What a row holds of a state.
+/// The row of a state.
 fn record(delivery: &Delivery) -> DeliveryRecord {
     let state = &delivery.state;
     DeliveryRecord {

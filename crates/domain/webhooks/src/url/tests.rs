@@ -1,4 +1,4 @@
-//! URLs that are taken and URLs that are not: every spelling of every special address.
+//! Accepted and rejected URLs: every spelling of every special address.
 
 mod spellings;
 
@@ -290,7 +290,7 @@ fn local_development_may_go_anywhere_and_nowhere_else() {
     );
 }
 
-/// One of the notations of an IPv4 address that parsers know (`inet_aton`).
+/// One of the IPv4 notations that parsers accept (`inet_aton`).
 fn spelled(address: Ipv4Addr, notation: u8, zeros: usize) -> String {
     let [a, b, c, d] = address.octets();
     let (whole, low) = (address.to_bits(), address.to_bits() & 0xff_ffff);

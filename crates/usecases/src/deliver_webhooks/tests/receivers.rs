@@ -1,4 +1,4 @@
-//! Receivers in memory, one for each queue, that answer as they are told to.
+//! In-memory receivers, one per queue, with configured responses.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -24,7 +24,7 @@ struct Seen {
     sent: usize,
     ends: HashMap<String, Instant>,
     last: Option<Message>,
-    /// How many attempts go to a host at a time, where that is limited.
+    /// The limit of concurrent attempts per host, if any.
     places: Option<usize>,
     postponed: usize,
 }
@@ -57,12 +57,12 @@ impl Receivers {
         self.seen().manners.insert(name(queue), Manner { after, outcome });
     }
 
-    /// From now on a host gets no more attempts at a time.
+    /// Limits the concurrent attempts per host from now on.
     pub(super) fn have_places(&self, places: usize) {
         self.seen().places = Some(places);
     }
 
-    /// How often something could not begin.
+    /// How many attempts could not begin.
     pub(super) fn postponed(&self) -> usize {
         self.seen().postponed
     }

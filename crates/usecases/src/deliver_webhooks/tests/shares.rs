@@ -1,4 +1,4 @@
-//! Nobody waits for what is slow, fails or rests elsewhere.
+//! Slow, failing or paused queues do not delay the others.
 
 use super::*;
 
@@ -147,7 +147,7 @@ async fn the_rest_grows_while_a_host_stays_full_and_is_short_again_after() {
 #[tokio::test(start_paused = true)]
 async fn applications_whose_receivers_are_slow_leave_slots_to_another_one() {
     let (store, receivers) = (Store::default(), Receivers::default());
-    // Slow, and sound all the same: none of them counts as failing.
+    // Slow but healthy: none of them counts as failing.
     for queue in 1..=60_u128 {
         store.queue(queue, 100);
         store.belongs_to(queue, 1 + queue % 5);

@@ -1,4 +1,4 @@
-//! A store of queues in memory: what a test puts in, and what it asks of it afterwards.
+//! An in-memory store of queues: setup and queries for tests.
 
 mod queues;
 
@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{DeliveryId, Due, NextStep, Outcome, WebhookEvent, WebhookSecret};
 
-/// How long the store takes for anything.
+/// The duration of each store call.
 const ROUND_TRIP: Duration = Duration::from_millis(2);
 
 pub(super) fn secret() -> WebhookSecret {
@@ -24,14 +24,14 @@ struct Kept {
     fence: Option<Uuid>,
     failing: bool,
     due: Vec<Due>,
-    /// What its owner is taken to have in hand.
+    /// The deliveries counted as in hand of its lease holder.
     in_hand: Vec<DeliveryId>,
     delivered: usize,
-    /// Turns since it went to the back of the queue.
+    /// Turns since it was put at the back.
     turn: usize,
-    /// The number of the application that it belongs to, where that is not the queue's own.
+    /// Its application's number, if it differs from the queue's own.
     application: Option<u128>,
-    /// Until when it rests.
+    /// The end of its pause.
     rests: Option<Instant>,
 }
 
@@ -58,7 +58,7 @@ impl Store {
         self.inner.lock().unwrap()
     }
 
-    /// Queues so many deliveries, and returns the first one's id.
+    /// Queues this many deliveries and returns the first one's id.
     pub(super) fn queue(&self, queue: u128, count: usize) -> DeliveryId {
         let ids: Vec<_> = (0..count).map(|_| self.add(queue, 0, 0)).collect();
         ids[0]
@@ -72,12 +72,12 @@ impl Store {
         self.add(queue, attempt, 0)
     }
 
-    /// So many queues are due before all others and may not be worked on.
+    /// Puts this many suspended queues before all others.
     pub(super) fn holds_back(&self, queues: usize) {
         self.inner().held_back = queues;
     }
 
-    /// How many deliveries of the queue would be lost if its worker died now.
+    /// How many deliveries of the queue would be lost if its worker crashed now.
     pub(super) fn would_lose(&self, queue: u128) -> usize {
         self.inner().queues[&queue].in_hand.len()
     }
@@ -100,12 +100,12 @@ impl Store {
         self.inner().queues.entry(queue).or_default().failing = true;
     }
 
-    /// The queue belongs to this application, together with others.
+    /// Assigns the queue to this application, which may have others.
     pub(super) fn belongs_to(&self, queue: u128, application: u128) {
         self.inner().queues.entry(queue).or_default().application = Some(application);
     }
 
-    /// How many deliveries wait in the queue, each with its attempts so far.
+    /// The pending deliveries of the queue, each with its attempts so far.
     pub(super) fn waiting_in(&self, queue: u128) -> Vec<u8> {
         self.inner().queues[&queue]
             .due
@@ -114,7 +114,7 @@ impl Store {
             .collect()
     }
 
-    /// Somebody else holds the queue from now on.
+    /// Another worker takes the queue over.
     pub(super) fn takes_over(&self, queue: u128) {
         self.inner().queues.entry(queue).or_default().fence = Some(Uuid::max());
     }
@@ -143,7 +143,7 @@ impl Store {
         self.inner().failures.clone()
     }
 
-    /// When the delivery was recorded that was so many successes' last.
+    /// When the `nth` success was recorded.
     pub(super) fn time_of(&self, nth: usize) -> Instant {
         self.inner().times[nth - 1]
     }
@@ -173,7 +173,7 @@ impl Store {
         .await;
     }
 
-    /// Until each delivery of the queue has had an attempt.
+    /// Waits until each delivery of the queue has had an attempt.
     pub(super) async fn attempted_in(&self, queue: u128) {
         self.until(|inner| {
             let queue = inner.queues.get(&queue);

@@ -1,4 +1,4 @@
-//! Consents, and the codes and pairs of tokens that come of them.
+//! Consents, and their codes and token pairs.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{SellerId, StoreError};
@@ -11,11 +11,11 @@ use usecases::Transaction;
 use super::{Fixture, hash, id};
 
 pub(crate) const REDIRECT: &str = "https://app.example/cb";
-/// Of RFC 7636, appendix B.
+/// From RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// A seller, and somebody else's application that it consents to.
+/// A seller, and another seller's application that it consents to.
 pub(crate) struct Parties {
     pub(crate) seller: SellerId,
     pub(crate) application: Application,
@@ -47,7 +47,7 @@ impl Parties {
         }
     }
 
-    /// The code of a consent that is committed.
+    /// The code of a committed consent.
     pub(crate) async fn code(&self, fixture: &Fixture) -> TokenKey {
         fixture.tx(async |tx| self.add_consent(tx).await).await
     }
@@ -59,7 +59,7 @@ impl Parties {
         TokenKey { family, hash }
     }
 
-    /// The pair that a code gave, committed.
+    /// The committed pair of a code.
     pub(crate) async fn pair(&self, fixture: &Fixture) -> Pair {
         let code = self.code(fixture).await;
         fixture
@@ -72,7 +72,7 @@ impl Parties {
         assert!(tx.disconnect(self.seller, self.client_id()).await.unwrap());
     }
 
-    /// Exchanges a code as its own client. A replay is `Err(None)`.
+    /// Exchanges a code as its own client. A replay returns `Err(None)`.
     pub(crate) async fn exchange(&self, tx: &dyn Transaction, code: TokenKey) -> Got {
         let (family, stored) = tx.lock_code(code).await?.unwrap();
         let presented = CodePresented {
@@ -91,7 +91,7 @@ impl Parties {
         }
     }
 
-    /// Rotates a refresh token as its own client. A replay is `Err(None)`.
+    /// Rotates a refresh token as its own client. A replay returns `Err(None)`.
     pub(crate) async fn rotate(&self, tx: &dyn Transaction, token: TokenKey) -> Got {
         let (family, stored) = tx.lock_refresh_token(token).await?.unwrap();
         match stored.unwrap().judge(&family, self.client_id(), tx.now()) {
@@ -106,7 +106,7 @@ impl Parties {
     }
 }
 
-/// What a client gets that asks for tokens: the pair, or why not.
+/// The result of a token request: the pair, or the refusal.
 pub(crate) type Got = Result<Result<Pair, Option<GrantRefusal>>, StoreError>;
 
 #[derive(Debug, Clone, Copy)]

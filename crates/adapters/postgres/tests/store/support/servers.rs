@@ -1,4 +1,4 @@
-//! A handle on a database at a URL, and what became of an attempt to reach it.
+//! A database handle for a URL, and the result of connecting to it.
 
 use std::{
     error::Error as _,
@@ -11,8 +11,8 @@ use kernel::StoreError;
 use private_postgres::{Cluster, Error, Options};
 use tokio_postgres::{Client, NoTls};
 
-/// A cluster of a test's own, whose data end with it. A process that another test is just starting may hold the lock of the folder's
-/// owner before for a moment.
+/// A cluster for one test; dropping it deletes its data. A process that another test is just starting may briefly hold
+/// the lock of the directory's previous owner.
 pub(crate) async fn start(options: Options) -> Cluster {
     let (options, end) = (options.throw_away(true), Instant::now() + Duration::from_secs(10));
     let start = move || loop {
@@ -46,7 +46,7 @@ pub(crate) fn told(error: &StoreError) -> String {
     text
 }
 
-/// Why the database at the URL is not reached.
+/// The error of connecting to the URL.
 pub(crate) async fn refusal(url: &str) -> String {
     match database(url).is_empty().await {
         Ok(_) => panic!("{url} is reached"),
@@ -54,7 +54,7 @@ pub(crate) async fn refusal(url: &str) -> String {
     }
 }
 
-/// Runs SQL behind the adapter's back.
+/// Runs SQL directly, without the adapter.
 pub(crate) async fn tamper(url: &str, sql: &str) {
     connect(url).await.batch_execute(sql).await.unwrap();
 }

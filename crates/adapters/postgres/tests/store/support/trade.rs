@@ -1,4 +1,4 @@
-//! Orders and their parts, and what sellers and the marketplace do as units of work.
+//! Orders and their parts, and the units of work of sellers and the marketplace.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use usecases::{
 
 use super::{Chance, Fixture, id, instant, number};
 
-/// How long a claim of a key is leased.
+/// The lease of an idempotency key.
 pub(crate) const LEASE: Duration = Duration::from_mins(1);
 
 impl Fixture {
-    /// Saves parts that are new, in whatever state they are, with their orders opened.
+    /// Saves new parts in any state, and their orders.
     pub(crate) async fn save(&self, parts: &[SellerOrder]) {
         let save = async |tx: &dyn Transaction| {
             for (n, part) in parts.iter().enumerate() {
@@ -38,29 +38,27 @@ impl Fixture {
         self.tx(save).await;
     }
 
-    /// Does work in a transaction of its own, which has to succeed.
+    /// Runs `work` in a transaction of its own; it must succeed.
     pub(crate) async fn run<W: Work<Error: std::fmt::Debug>>(&self, work: &W) -> W::Done {
         transact(&*self.database.units(), work).await.unwrap()
     }
 
-    /// Places an order for one piece of each offer.
+    /// Places an order of one piece of each offer.
     pub(crate) async fn place(&self, items: &[(SellerId, OfferId)]) -> OrderRef {
         OrderRef::Id(self.run(&Place(request(items))).await.id)
     }
 
-    /// Takes a key.
     pub(crate) async fn claim_key(&self, claim: &Claim) -> Claimed {
         self.database.claims().claim(claim, LEASE).await.unwrap()
     }
 
-    /// Remembers an answer under a key.
+    /// Stores a response under a key.
     pub(crate) async fn complete(&self, claim: &Claim, body: &str) {
         self.tx(async |tx| tx.complete(claim, &answer(body)).await.unwrap())
             .await;
     }
 }
 
-/// Placing an order.
 pub(crate) struct Place(pub(crate) place_order::Request);
 
 #[async_trait]
@@ -73,7 +71,6 @@ impl Work for Place {
     }
 }
 
-/// A move over a whole order.
 pub(crate) struct Settle(pub(crate) OrderRef, pub(crate) Settlement);
 
 #[async_trait]
@@ -86,7 +83,6 @@ impl Work for Settle {
     }
 }
 
-/// A seller's report of a shipment.
 pub(crate) struct Report(pub(crate) SellerId, pub(crate) OrderRef);
 
 #[async_trait]
@@ -105,7 +101,6 @@ impl Work for Report {
     }
 }
 
-/// A seller's change of a stock.
 pub(crate) struct Restock(pub(crate) SellerId, pub(crate) OfferId, pub(crate) i64);
 
 #[async_trait]
@@ -122,7 +117,6 @@ impl Work for Restock {
     }
 }
 
-/// Moderation's decision on an offer.
 pub(crate) struct Moderate(pub(crate) SellerId, pub(crate) OfferId, pub(crate) Decision);
 
 #[async_trait]
@@ -137,7 +131,7 @@ impl Work for Moderate {
     }
 }
 
-/// A part with every field, placed at an instant and unpaid.
+/// An unpaid part with every field set, placed at this time.
 pub(crate) fn part(seller: SellerId, placed_at: DateTime<Utc>) -> SellerOrder {
     let item = |quantity| OrderItem {
         offer: id().into(),
@@ -200,7 +194,7 @@ pub(crate) fn shipment(carrier: Carrier) -> NewShipment {
     }
 }
 
-/// What a carrier says of a parcel.
+/// A carrier's report about a parcel.
 pub(crate) fn sighting(status: TrackingStatus, at: Option<DateTime<Utc>>) -> Sighting {
     Sighting {
         status,
@@ -215,7 +209,7 @@ pub(crate) fn paid(part: SellerOrder) -> SellerOrder {
     part.pay(at).unwrap().after
 }
 
-/// The part two minutes later, on its way.
+/// The part two minutes later, shipped.
 pub(crate) fn shipped(part: SellerOrder, carrier: Carrier) -> SellerOrder {
     let at = part.placed_at + TimeDelta::minutes(2);
     let shipped = paid(part).ship(shipment(carrier), Cause::Marketplace, at);
@@ -235,7 +229,7 @@ pub(crate) fn mail(order: OrderId) -> ShipmentMail {
     }
 }
 
-/// An order of one piece of each.
+/// An order of one piece of each offer.
 pub(crate) fn request(items: &[(SellerId, OfferId)]) -> place_order::Request {
     let items = items.iter().map(|(seller, offer)| place_order::Line {
         seller: *seller,
@@ -256,7 +250,7 @@ pub(crate) fn request(items: &[(SellerId, OfferId)]) -> place_order::Request {
     }
 }
 
-/// A claim of its own on a key of a seller's.
+/// A new claim on a seller's key.
 pub(crate) fn claim(seller: SellerId, key: &str, body: &str) -> Claim {
     Claim {
         space: KeySpace::Seller(seller),
@@ -266,7 +260,7 @@ pub(crate) fn claim(seller: SellerId, key: &str, body: &str) -> Claim {
     }
 }
 
-/// The same request again.
+/// The same request again, with a new fence.
 pub(crate) fn again(claim: &Claim) -> Claim {
     Claim {
         fence: id(),

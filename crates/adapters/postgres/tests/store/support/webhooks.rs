@@ -1,4 +1,4 @@
-//! Subscriptions, what is queued in them, and what workers do with it.
+//! Subscriptions, their queued deliveries, and the workers' calls.
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use webhooks::{
 
 use super::{Fixture, id, instant};
 
-/// More than any test needs.
 pub(crate) const CAPACITY: Capacity = Capacity {
     attempts: 128,
     failing_attempts: 64,
@@ -30,7 +29,7 @@ impl Fixture {
         self.database.subscription_queues()
     }
 
-    /// The seller lets an application in.
+    /// Connects the application with the seller.
     pub(crate) async fn connect(&self, seller: SellerId, client_id: ClientId) {
         let insert =
             "insert into connections (client_id, seller_id, connected_at) values ($1, $2, api_now())";
@@ -38,7 +37,7 @@ impl Fixture {
         self.client.execute(insert, &keys).await.unwrap();
     }
 
-    /// Subscribes to everything.
+    /// Subscribes to all events.
     pub(crate) async fn subscribe(&self, seller: SellerId, client_id: ClientId) -> QueueKey {
         let subscribe = async |tx: &dyn Transaction| {
             assert!(tx.take_subscription_place(seller, client_id).await.unwrap());
@@ -50,14 +49,14 @@ impl Fixture {
         self.tx(subscribe).await
     }
 
-    /// A subscription of a new seller's own application.
+    /// The subscription of a new seller's own application.
     pub(crate) async fn queue(&self) -> QueueKey {
         let seller = self.seller().await;
         let client_id = self.client_of(seller).await;
         self.subscribe(seller, client_id).await
     }
 
-    /// Queues deliveries by hand, and returns their ids.
+    /// Queues deliveries manually and returns their ids.
     pub(crate) async fn enqueue(&self, queue: QueueKey, number: usize) -> Vec<DeliveryId> {
         let queue = async |tx: &dyn Transaction| {
             let mut ids = Vec::new();
@@ -69,7 +68,7 @@ impl Fixture {
         self.tx(queue).await
     }
 
-    /// Deliveries of a queue by SQL: due an hour ago and later, one each millisecond; after attempts that failed the queue fails.
+    /// Inserts deliveries by SQL: the first due an hour ago, then one each millisecond; with failed attempts the queue counts as failing.
     pub(crate) async fn fill(&self, queue: QueueKey, number: usize, attempt: i16) {
         let fill = "insert into deliveries (seller_id, subscription_id, id, created_at, due_at, attempt, response_status, event, body) \
                select '{seller}', '{queue}', api_uuid(api_now()), api_now(), api_now() - interval '1 hour' + n * interval '1 ms', \
@@ -81,7 +80,6 @@ impl Fixture {
         self.tamper(&fill.replace("{number}", &number.to_string())).await;
     }
 
-    /// Sets columns of a subscription.
     pub(crate) async fn set_queue(&self, queue: QueueKey, set: &str) {
         self.tamper(&format!(
             "update subscriptions set {set} where id = '{}'",
@@ -94,31 +92,31 @@ impl Fixture {
         self.queues().claim(id(), capacity).await.unwrap().queues
     }
 
-    /// Claims as a worker with plenty of capacity.
+    /// Claims with ample capacity.
     pub(crate) async fn claim(&self) -> Vec<SubscriptionQueue> {
         self.claim_within(CAPACITY).await
     }
 
-    /// Claims the one queue that is due.
+    /// Claims the only due queue.
     pub(crate) async fn claim_one(&self) -> SubscriptionQueue {
         let mut queues = self.claim().await;
         assert_eq!(queues.len(), 1, "{queues:?}");
         queues.remove(0)
     }
 
-    /// What else a queue that is held is given, if it is given anything.
+    /// Further due deliveries of a leased queue, if its lease is valid.
     pub(crate) async fn refill(&self, refill: Refill) -> Option<Vec<Due>> {
         let mut given = self.queues().refill(&[refill]).await.unwrap();
         assert!(given.len() < 2);
         given.pop().map(|queue| queue.deliveries)
     }
 
-    /// Settles, which succeeds.
+    /// Settles; this must succeed.
     pub(crate) async fn settle(&self, records: &[AttemptRecord], released: &[Release]) {
         self.queues().settle(records, released).await.unwrap();
     }
 
-    /// Every delivery of a queue ends so, and the queue is released.
+    /// All deliveries of a queue end with this status, and the queue is released.
     pub(crate) async fn end_all(&self, queue: &SubscriptionQueue, status: u16) {
         self.settle(&all_ended(queue, status), &[release(queue.lease)])
             .await;
@@ -128,17 +126,16 @@ impl Fixture {
         self.settle(&[], &[release(lease)]).await;
     }
 
-    /// How many deliveries have been delivered.
     pub(crate) async fn delivered(&self) -> i64 {
         self.rows_of("deliveries where delivered_at is not null").await
     }
 
-    /// How many deliveries wait.
+    /// The number of pending deliveries.
     pub(crate) async fn waiting(&self) -> i64 {
         self.rows_of("deliveries where due_at is not null").await
     }
 
-    /// How many queues workers hold.
+    /// The number of leased queues.
     pub(crate) async fn leased(&self) -> i64 {
         self.rows_of("subscriptions where leased").await
     }
@@ -150,7 +147,7 @@ impl Fixture {
         row.unwrap().get(0)
     }
 
-    /// How long a queue that nobody holds sleeps on; none where nothing wakes it but work.
+    /// How long an unleased queue sleeps; None if only new work wakes it.
     pub(crate) async fn sleeps(&self, queue: QueueKey) -> Option<TimeDelta> {
         let held = format!("subscriptions where leased and id = '{}'", queue.subscription);
         assert_eq!(self.rows_of(&held).await, 0, "it is held");
@@ -158,7 +155,7 @@ impl Fixture {
         Some(until - self.now().await)
     }
 
-    /// What an application is told of a subscription's deliveries.
+    /// A subscription's deliveries as its application sees them.
     pub(crate) async fn history(&self, client_id: ClientId, queue: QueueKey) -> Option<Vec<Delivery>> {
         let reader = self.database.subscriptions();
         reader
@@ -168,7 +165,7 @@ impl Fixture {
     }
 }
 
-/// Queues a delivery, if the subscription is told of anything at all.
+/// Queues a delivery; None if the subscription gets none.
 pub(crate) async fn queue_one(tx: &dyn Transaction, queue: QueueKey) -> Option<DeliveryId> {
     let id = DeliveryId::from(id());
     let new = NewDelivery {
@@ -184,7 +181,7 @@ pub(crate) async fn queue_one(tx: &dyn Transaction, queue: QueueKey) -> Option<D
     queued.then_some(id)
 }
 
-/// So much of an application is under way.
+/// The running attempts of an application.
 pub(crate) fn of(client_id: ClientId, attempts: u16, failing: u16) -> ApplicationLoad {
     ApplicationLoad {
         client_id,
@@ -212,7 +209,7 @@ pub(crate) fn key(new: &NewSubscription) -> QueueKey {
     }
 }
 
-/// The receiver answered so.
+/// The receiver responded with this status.
 pub(crate) fn ended(lease: Lease, due: &Due, status: u16) -> AttemptRecord {
     AttemptRecord {
         lease,
@@ -228,7 +225,7 @@ pub(crate) fn ended(lease: Lease, due: &Due, status: u16) -> AttemptRecord {
     }
 }
 
-/// Every delivery of a queue ends so.
+/// All deliveries of a queue end with this status.
 pub(crate) fn all_ended(queue: &SubscriptionQueue, status: u16) -> Vec<AttemptRecord> {
     let ends = queue.deliveries.iter();
     ends.map(|due| ended(queue.lease, due, status)).collect()
@@ -242,12 +239,12 @@ pub(crate) const fn release(lease: Lease) -> Release {
     }
 }
 
-/// Another worker's hold on the same queue.
+/// Another worker's lease of the same queue.
 pub(crate) fn strangers(lease: Lease) -> Lease {
     Lease { fence: id(), ..lease }
 }
 
-/// Capacity for more beside what runs.
+/// A refill with capacity beside the running deliveries.
 pub(crate) fn more(lease: Lease, running: &[DeliveryId], capacity: u16, repeats: u16) -> Refill {
     Refill {
         lease,
@@ -265,7 +262,7 @@ pub(crate) fn ids_of(due: &[Due]) -> Vec<DeliveryId> {
     due.iter().map(|due| due.id).collect()
 }
 
-/// How many deliveries were given out.
+/// The number of deliveries given out.
 pub(crate) fn given<'a>(queues: impl IntoIterator<Item = &'a SubscriptionQueue>) -> usize {
     queues.into_iter().map(|queue| queue.deliveries.len()).sum()
 }

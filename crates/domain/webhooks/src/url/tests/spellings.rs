@@ -1,4 +1,4 @@
-//! Hosts that lead out of the public internet, in every notation that a parser takes.
+//! Hosts outside the public internet, in every notation that a parser accepts.
 
 /// Spellings of addresses that no delivery may go to.
 pub(super) const SPECIAL: [&str; 79] = [

@@ -1,4 +1,4 @@
-//! The port of queues over this store: by the rules of claims, with none of a database's ways.
+//! The port of queues over this store: the rules of claims without a database.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use webhooks::{
 
 use super::{Inner, Kept, Store, secret};
 
-/// How many queues one claim looks at.
+/// How many queues one claim examines.
 const LANES_OF_A_CLAIM: usize = 128;
 
 fn key(queue: u128) -> QueueKey {
@@ -24,7 +24,7 @@ fn key(queue: u128) -> QueueKey {
 }
 
 impl Kept {
-    /// What is due: three first attempts for each repeated one, beginning with a first one.
+    /// The due deliveries: three first attempts for each repeated one, beginning with a first one.
     fn next(&self, running: &[DeliveryId], capacity: u16, repeats: u16) -> Vec<Due> {
         let idle = || self.due.iter().filter(|due| !running.contains(&due.id));
         let firsts = idle().filter(|due| due.attempt == 0);
