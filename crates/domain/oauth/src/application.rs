@@ -248,8 +248,8 @@ pub enum InvalidClient {
     Meanwhile,
 }
 
-/// Authenticates a client. An empty secret counts as none. A public client has no secret. The secret is checked before the status.
-/// sends all the same is wrong, since it has none. The secret is compared before the status is told to anybody.
+/// Authenticates a client. An empty secret counts as none. A public client sends no secret; any that it sends is wrong. The
+/// secret is checked before the status, so that only an authenticated client learns it.
 pub fn authenticate(application: Option<&Application>, secret: Option<&str>) -> Result<(), InvalidClient> {
     let secret = secret.filter(|secret| !secret.is_empty());
     let application = application.ok_or(InvalidClient::Credentials)?;
