@@ -19,6 +19,7 @@ pub enum SchemaState {
     ReadOnly,
     /// Not usable: its encoding is not UTF8.
     NotUnicode {
+        /// `server_encoding`.
         encoding: String,
     },
     /// The server's messages are not in English, and some errors are recognised by them.
@@ -32,6 +33,7 @@ pub enum SchemaState {
     Missing,
     /// Migrations of this program have not been applied.
     Behind {
+        /// The number of missing migrations.
         pending: usize,
     },
     /// The schema requires a newer program.

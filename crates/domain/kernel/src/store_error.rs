@@ -21,6 +21,7 @@ pub enum StoreError {
     #[error("impossible row {row} ({reason})")]
     Corrupt {
         row: Row,
+        /// What is wrong with the row.
         reason: String,
     },
     /// Anything else; a defect.

@@ -132,6 +132,7 @@ pub enum Registrar {
 pub enum ApplicationEvent {
     /// A seller registered an application; the operator may have to review it.
     Registered {
+        /// The new application.
         client_id: ClientId,
     },
 }

@@ -40,6 +40,7 @@ pub enum DeliveryState {
     },
     /// The sixth attempt failed.
     Exhausted {
+        /// The sixth attempt.
         last: Attempted,
     },
     /// Its subscription ended before its attempts were used up.

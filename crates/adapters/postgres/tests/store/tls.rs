@@ -20,7 +20,7 @@ const NAME: &str = "db.example";
 /// The signer of that certificate.
 const AUTHORITY: &str = "tests' authority";
 
-/// The pg_hba rules: over the network only with TLS.
+/// The rules of `pg_hba.conf`: over the network only with TLS.
 const RULES: &str = "local all all trust\n\
     hostssl all carded 127.0.0.0/8 cert\n\
     hostssl all bound 127.0.0.0/8 scram-sha-256\n\
