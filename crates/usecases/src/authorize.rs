@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::Failure;
 
-/// How long the seller may take to decide (D71).
+/// Time limit of the seller's decision (D71).
 const DECIDE_WITHIN: TimeDelta = TimeDelta::minutes(10);
 
 /// Returns the handle of a valid request. `now` is the database's time.

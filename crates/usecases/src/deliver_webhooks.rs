@@ -73,12 +73,12 @@ pub trait Observer: Send + Sync {
     fn failed(&self, error: StoreError);
 }
 
-/// What the worker needs.
+/// The worker's ports and limits.
 #[derive(Clone, Copy)]
 pub struct Dispatch<'a> {
     pub queues: &'a dyn SubscriptionQueues,
     pub sender: &'a dyn WebhookSender,
-    /// For fences and jitter.
+    /// For fencing tokens and jitter.
     pub randomness: &'a dyn Randomness,
     pub pulse: &'a dyn Pulse,
     pub observer: &'a dyn Observer,

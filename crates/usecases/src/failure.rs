@@ -4,7 +4,7 @@ use kernel::StoreError;
 
 use crate::{Repeatable, UnitOfWorkError};
 
-/// The failure of a use case whose own refusals are `R`.
+/// The failure of a use case with the refusals `R`.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure<R> {
     /// The rules refuse the operation; nothing was changed.

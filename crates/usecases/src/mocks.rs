@@ -1,4 +1,4 @@
-//! A mock of the open transaction, for the unit tests of this crate and of others.
+//! A mock of the open transaction, for unit tests of this crate and others.
 
 use std::net::IpAddr;
 

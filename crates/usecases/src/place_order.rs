@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(paths, ["items[0].offer_id", "items[2].offer_id"]);
     }
 
-    /// The parts to be saved hold an item each, of which so much was taken.
+    /// Expects saved parts with one item each, of which this many pieces were taken.
     fn orders_taking(pieces: i32) -> MockTransaction {
         let mut orders = orders();
         orders

@@ -200,7 +200,7 @@ mod tests {
         Uuid::from_u128(3).into()
     }
 
-    /// What is queued is counted with the given limiter, and nothing else is.
+    /// Only a queued delivery is counted, with the given limiter.
     fn store(answers: Answers, (limiter, most): (Limiter, u64), noted: Action) -> MockTransaction {
         let queued = answers.first && answers.active;
         let mut tx = noting(usize::from(queued && answers.place <= most), noted);

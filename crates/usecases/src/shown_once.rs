@@ -211,7 +211,7 @@ mod tests {
         );
     }
 
-    /// Puts the binding before the plain text.
+    /// A fake sealer that prepends the binding to the plain text.
     fn sealer() -> MockSealer {
         let mut sealer = MockSealer::new();
         sealer

@@ -261,7 +261,7 @@ impl Database {
         Arc::new(Grants(self.autocommit("grants")))
     }
 
-    /// Reads what the panel shows.
+    /// Reads the panel's data.
     pub fn panel(&self) -> Arc<dyn PanelReader> {
         Arc::new(Panel(self.autocommit("panel")))
     }

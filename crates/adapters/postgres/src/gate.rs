@@ -127,7 +127,7 @@ type Returned = (
     DateTime<Utc>,
 );
 
-/// The requests of one server thread.
+/// A batch of requests of one server thread.
 struct Requests {
     default_limit: NonZeroU32,
 }

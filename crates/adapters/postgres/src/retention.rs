@@ -24,7 +24,7 @@ const PLACE: &str = "deliveries_cleared_to";
 /// Credentials and panel data deleted by one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleared {
-    /// Tokens and codes that expired over an hour ago.
+    /// Tokens and codes that expired more than an hour ago.
     pub tokens: usize,
     /// Families revoked more than an hour ago, or whose last token or code was deleted.
     pub families: usize,

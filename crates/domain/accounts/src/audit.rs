@@ -10,7 +10,7 @@ use uuid::Uuid;
 pub enum Actor {
     /// A seller, in the panel.
     Seller(SellerId),
-    /// An operator, by the token with this id.
+    /// An operator, identified by the token with this id.
     Operator(Uuid),
     /// A user of the command line on the machine itself.
     CommandLine,
@@ -87,7 +87,7 @@ actions! {
     SellerClosed = "seller.closed",
     /// An application was registered.
     ApplicationRegistered = "application.registered",
-    /// An application's description, scopes, redirect addresses or limit were changed.
+    /// An application's description, scopes, redirect URIs or limit were changed.
     ApplicationChanged = "application.changed",
     /// An application's secret was replaced.
     SecretRotated = "application.secret_rotated",

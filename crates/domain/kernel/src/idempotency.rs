@@ -52,7 +52,7 @@ impl KeySpace {
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The fingerprint of these parts.
+    /// Computes the fingerprint of these parts.
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut context = ring::digest::Context::new(&ring::digest::SHA256);
         for part in parts {

@@ -24,7 +24,7 @@ pub enum StoreError {
         /// What is wrong with the row.
         reason: String,
     },
-    /// Anything else; a defect.
+    /// Any other failure; a bug.
     #[error("the store failed unexpectedly")]
     Unexpected(#[source] Box<dyn Error + Send + Sync>),
 }
@@ -33,7 +33,7 @@ pub enum StoreError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub table: &'static str,
-    /// The key's value, as text.
+    /// The key as text.
     pub id: String,
 }
 

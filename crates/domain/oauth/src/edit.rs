@@ -8,7 +8,7 @@ use crate::{Application, ApplicationEvent, ScopeSet};
 /// A submitted form.
 #[derive(Debug, Clone, Default)]
 pub struct RawEdit {
-    /// Empty = none.
+    /// Empty means none.
     pub description: Option<String>,
     pub redirect_uris: Vec<String>,
     pub scopes: Vec<String>,

@@ -53,7 +53,7 @@ pub enum GrantRefusal {
         "it was used before, so everything issued from it has been revoked: ask the seller for consent again"
     )]
     Used,
-    /// Its family was revoked, the seller has disconnected the application, or the account is closed.
+    /// Its family was revoked, the seller disconnected the application, or the account is closed.
     #[error("it was revoked: ask the seller for consent again")]
     Ended,
     /// No consented scope is left.

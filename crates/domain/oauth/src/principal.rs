@@ -35,7 +35,7 @@ pub struct Quota {
     pub place: u64,
     /// When the window ends.
     pub resets_at: DateTime<Utc>,
-    /// The database's time at the count.
+    /// The database's time of the count.
     pub counted_at: DateTime<Utc>,
 }
 

@@ -1,6 +1,6 @@
 //! The status of an application and the operator's transitions.
 
-/// Where an application stands (contract: Application status).
+/// The status of an application (contract: Application status).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApplicationStatus {
     /// Awaits acceptance: works only for its owner's account.

@@ -104,21 +104,21 @@ impl TrackingNumber {
 pub enum TrackingStatus {
     /// Announced, not handed over yet.
     Registered,
-    /// On its way.
+    /// In transit.
     InTransit,
     /// Out for delivery today.
     OutForDelivery,
     /// Waiting for collection.
     ReadyForPickup,
-    /// With the buyer; final.
+    /// Delivered to the buyer; final.
     Delivered,
-    /// Something went wrong.
+    /// The carrier reports a problem.
     Exception,
     /// On its way back.
     Returning,
     /// Back with the sender.
     Returned,
-    /// Called off.
+    /// The shipment was cancelled.
     Cancelled,
     /// The carrier's code is unknown to us.
     Unknown,
@@ -163,7 +163,7 @@ impl TrackingStatus {
 pub enum Lookup {
     /// The carrier knows the parcel.
     Found(Sighting),
-    /// The carrier does not know it, or not yet.
+    /// The carrier does not know the parcel, or not yet.
     NotFound,
     /// The carrier was not asked, or gave no usable response; with the reason, for the log.
     Unavailable(String),

@@ -14,7 +14,7 @@ use crate::{
 type Outcome = Result<Change<SellerOrder, OrderEvent>, Refusal>;
 
 impl SellerOrder {
-    /// A buyer has placed the order.
+    /// Creates the part when a buyer places the order.
     pub fn placed(self) -> Change<Self, OrderEvent> {
         let event = self.event(OrderEventKind::Created, Cause::Marketplace);
         Change::made(self, vec![event])

@@ -7,7 +7,7 @@ pub enum OrderStatus {
     Pending,
     /// Paid.
     Processing,
-    /// On its way.
+    /// In transit.
     Shipped,
     Delivered,
     Cancelled,

@@ -147,7 +147,7 @@ impl Failure {
     }
 }
 
-/// The failures that have no reason.
+/// The failures without a reason.
 const PLAIN: [Failure; 7] = [
     Failure::Dns,
     Failure::AddressRefused,

@@ -80,7 +80,7 @@ impl NextStep {
 pub struct Finished;
 
 impl Delivery {
-    /// An attempt has ended at `now`.
+    /// Applies the end of an attempt at `now`.
     pub fn conclude(
         self,
         last: Attempted,

@@ -18,11 +18,11 @@ pub enum WebhookEvent {
     OrderCreated,
     /// The payment was booked.
     OrderPaid,
-    /// The order is on its way.
+    /// The order was shipped.
     OrderShipped,
-    /// The order has arrived.
+    /// The order was delivered.
     OrderDelivered,
-    /// The order was called off.
+    /// The order was cancelled.
     OrderCancelled,
     /// Moderation rejected an offer.
     OfferRejected,
@@ -51,7 +51,7 @@ impl WebhookEvent {
         }
     }
 
-    /// The event with the given name.
+    /// The event with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
@@ -69,7 +69,7 @@ pub struct Event {
     data: Data,
 }
 
-/// The thin body of an event: ids alone, never personal data.
+/// The thin body of an event: only ids, never personal data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 enum Data {

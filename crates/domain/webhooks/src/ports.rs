@@ -21,12 +21,12 @@ pub struct HostRefused;
 
 /// Checks the host of a new subscription (contract: Address rules).
 ///
-/// An adapter MUST resolve the name absolutely and within 2 s, MUST refuse the host when any of its addresses is refused by
+/// An adapter MUST resolve the name absolutely and within 2 s, MUST refuse the host if any of its addresses violates
 /// the address rules, and MUST NOT be called while a connection or a transaction is held.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait HostCheck: Send + Sync {
-    /// Whether deliveries could go there now.
+    /// Whether deliveries to this URL are possible now.
     async fn check(&self, url: &WebhookUrl) -> Result<(), HostRefused>;
 }
 
@@ -135,9 +135,9 @@ pub struct DeliveryOfSeller {
 /// A filter of a seller's deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveryFilter {
-    /// Only those to this subscription.
+    /// Only deliveries to this subscription.
     pub subscription: Option<SubscriptionId>,
-    /// Only those whose last attempt failed.
+    /// Only deliveries whose last attempt failed.
     pub failed: bool,
 }
 
@@ -220,7 +220,7 @@ pub enum Undelivered {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UndeliveredFilter {
     pub why: Undelivered,
-    /// Only those to this seller's subscriptions.
+    /// Only deliveries to this seller's subscriptions.
     pub seller: Option<SellerId>,
     /// Only those to this subscription.
     pub subscription: Option<SubscriptionId>,

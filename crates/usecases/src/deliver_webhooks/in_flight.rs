@@ -214,7 +214,7 @@ impl InFlight {
         deliveries.into_iter().map(start).collect()
     }
 
-    /// An attempt has ended.
+    /// Records the end of an attempt.
     pub(super) fn conclude(&mut self, record: AttemptRecord) {
         if let Some(queue) = self.queues.get_mut(&record.lease) {
             queue.running = queue.running.saturating_sub(1);

@@ -25,9 +25,9 @@ pub(super) struct LeasedQueue {
     pub(super) client_id: ClientId,
     pub(super) url: WebhookUrl,
     pub(super) secret: WebhookSecret,
-    /// When it was claimed.
+    /// Whether the queue counted as failing when it was claimed.
     pub(super) failing: bool,
-    /// The store must not give these out again.
+    /// Deliveries that the store must not give out again.
     pub(super) in_hand: Vec<InHand>,
     /// Of `in_hand`, those whose attempt has not ended.
     pub(super) running: usize,
@@ -37,9 +37,9 @@ pub(super) struct LeasedQueue {
     pub(super) ahead_of_retries: u16,
     /// The last round of refills that it was part of.
     pub(super) round: u64,
-    /// Under this lease.
+    /// Whether an attempt has succeeded under this lease.
     pub(super) succeeded: bool,
-    /// Since the last success.
+    /// Consecutive failures since the last success.
     pub(super) failures: u16,
     pub(super) outlook: Outlook,
     pub(super) phase: Phase,
@@ -48,9 +48,9 @@ pub(super) struct LeasedQueue {
 /// Whether a queue is expected to have more due deliveries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outlook {
-    /// The last answer filled the capacity: there may be more.
+    /// The last response filled the capacity: there may be more.
     Full,
-    /// The last answer left capacity.
+    /// The last response left capacity unused.
     Drained,
     /// An attempt could not begin; no other attempt begins under this lease.
     Postponed,
@@ -100,7 +100,7 @@ impl LeasedQueue {
         free > 0 && (all || was_full) && !yields && self.outlook != Outlook::Postponed
     }
 
-    /// Concurrent attempts.
+    /// The maximum number of concurrent attempts.
     pub(super) fn places(&self, slots: Slots) -> u16 {
         if self.fails() {
             slots.per_failing_queue.min(slots.per_queue)

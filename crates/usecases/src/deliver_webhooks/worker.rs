@@ -24,7 +24,7 @@ enum Step {
     Refilled(Vec<Refill>, Result<Vec<Refilled>, StoreError>),
 }
 
-/// What is recorded in one transaction.
+/// The ends of attempts and the releases recorded in one transaction.
 pub(super) struct Settlement {
     pub(super) records: Vec<AttemptRecord>,
     pub(super) releases: Vec<Release>,
@@ -250,7 +250,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// From 0 to 1.
+/// A random number from 0 to 1.
 fn jitter(randomness: &dyn Randomness) -> f64 {
     let [a, b, c, d, ..] = randomness.secret();
     f64::from(u32::from_be_bytes([a, b, c, d])) / f64::from(u32::MAX)

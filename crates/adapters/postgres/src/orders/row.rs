@@ -156,7 +156,7 @@ impl PartRow {
     }
 }
 
-/// When a part was paid, shipped, delivered and cancelled.
+/// The times of payment, shipment, delivery and cancellation.
 pub(super) const fn instants(state: &OrderState) -> [Option<DateTime<Utc>>; 4] {
     match *state {
         OrderState::Pending => [None; 4],

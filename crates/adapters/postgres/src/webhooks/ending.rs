@@ -12,7 +12,7 @@ use webhooks::SubscriptionId;
 
 use crate::{sql::sql, unit_of_work::Tx};
 
-/// Whose subscriptions end.
+/// Selects the subscriptions to end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ended {
     /// An application's subscriptions to a seller's events.

@@ -70,7 +70,7 @@ pub(crate) async fn shown(url: &str, setting: &str) -> String {
 
 async fn connect(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    // It ends with the client.
+    // The connection ends with the client.
     tokio::spawn(async move { drop(connection.await) });
     client
 }
