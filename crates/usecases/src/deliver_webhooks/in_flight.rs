@@ -214,7 +214,7 @@ impl InFlight {
         deliveries.into_iter().map(start).collect()
     }
 
-    /// Records the end of an attempt.
+    /// Handles the end of an attempt; the store has not recorded it yet.
     pub(super) fn conclude(&mut self, record: AttemptRecord) {
         if let Some(queue) = self.queues.get_mut(&record.lease) {
             queue.running = queue.running.saturating_sub(1);
