@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use kernel::Invalid;
 
+/// A parcel carrier (contract: Shipment).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carrier {
     Inpost,
