@@ -7,10 +7,10 @@ use std::process::Command;
 
 use crate::Error;
 
-/// The oldest major version of PostgreSQL that is used.
+/// The oldest supported major version of PostgreSQL.
 pub const MINIMUM_VERSION: u32 = 15;
 
-/// The newest version whose folder is looked for; `PATH` may lead to a newer one.
+/// The newest version whose standard folder is searched. A newer one is found only through `PATH`.
 const NEWEST_VERSION: u32 = 24;
 
 /// A folder with `postgres` and `initdb`.
@@ -21,12 +21,12 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// Those on `PATH`, else the newest in the places where systems put them.
+    /// The binaries on `PATH`, else the newest version in the folders where operating systems install PostgreSQL.
     pub fn find() -> Result<Self, Error> {
         Self::for_data_of(None)
     }
 
-    /// Those of the version that made the data, if they are installed.
+    /// The binaries of the version that made the data, if it is installed.
     pub(crate) fn for_data_of(version: Option<u32>) -> Result<Self, Error> {
         let folders = places();
         Self::choose(folders.iter().filter_map(|folder| Self::inspect(folder)), version)
@@ -44,12 +44,11 @@ impl Binaries {
             })
     }
 
-    /// The folder of the binaries; client programs such as `psql` usually lie there too.
+    /// The folder of the binaries. It usually holds client programs such as `psql` too.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The path of one of the programs.
     pub fn program(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -59,7 +58,7 @@ impl Binaries {
     }
 
     fn inspect(folder: &Path) -> Option<Self> {
-        // A link such as /usr/local/bin/postgres stands for the folder it points into, where all the others lie.
+        // A link such as /usr/local/bin/postgres is resolved to the folder that holds the other binaries.
         let server = fs::canonicalize(folder.join("postgres")).ok()?;
         let folder = server.parent()?.to_owned();
         folder.join("initdb").is_file().then_some(())?;

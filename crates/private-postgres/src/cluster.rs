@@ -1,4 +1,4 @@
-//! A cluster with one owner.
+//! A PostgreSQL cluster with one owner.
 
 use std::fmt;
 use std::fs::File;
@@ -11,9 +11,9 @@ use crate::place::{self, Place};
 use crate::server::{self, Server};
 use crate::{Binaries, Connection, Error, leftover};
 
-/// How long a dead server can go unnoticed.
+/// How long a dead server can stay unnoticed.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
-/// The longest wait between two attempts to start it.
+/// The longest pause between two attempts to restart the server.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The server's settings. Huge pages are off because a container may see pages that it is not allowed to touch.
@@ -41,7 +41,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// A durable cluster in `folder`, which is made where missing and belongs to the cluster alone.
+    /// A durable cluster in `folder`. The folder is created if missing and must hold nothing else.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -52,28 +52,28 @@ impl Options {
         }
     }
 
-    /// A setting of the server (`shared_buffers`, `1GB`). The last one of a name counts, over the crate's own too.
+    /// Adds a server setting (`shared_buffers`, `1GB`). The last value of a name wins, also over the crate's own settings.
     #[must_use]
     pub fn setting(mut self, name: impl fmt::Display, value: impl fmt::Display) -> Self {
         self.settings.push(format!("{name}={value}"));
         self
     }
 
-    /// Whether to delete what earlier owners left in the folder, before the start.
+    /// Whether to delete the data of earlier owners before the start.
     #[must_use]
     pub fn fresh(mut self, fresh: bool) -> Self {
         self.fresh = fresh;
         self
     }
 
-    /// Whether the data end with their owner.
+    /// Whether to delete the data when their owner ends.
     #[must_use]
     pub fn throw_away(mut self, throw_away: bool) -> Self {
         self.throw_away = throw_away;
         self
     }
 
-    /// The running cluster to copy where the folder holds no data yet, and to follow then as its standby, until [`Cluster::promote`].
+    /// If the folder holds no data yet: copies the running cluster `primary` and follows it as a standby until [`Cluster::promote`].
     #[must_use]
     pub fn standby_of(mut self, primary: Connection) -> Self {
         self.primary = Some(primary);
@@ -81,7 +81,7 @@ impl Options {
     }
 }
 
-/// A running PostgreSQL whose data folder this process alone uses. It stops when this is stopped or dropped, and when
+/// A running PostgreSQL whose data folder only this process uses. The server stops when this value is stopped or dropped, and when
 /// the process dies.
 pub struct Cluster {
     place: Place,
@@ -94,8 +94,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the cluster of a folder, and makes it where there is none. Fails at once with [`Error::InUse`] where
-    /// another owner has it. What is left of a dead owner's server is ended first.
+    /// Starts the cluster of a folder; creates it if there is none. Fails at once with [`Error::InUse`] if the folder has another
+    /// owner. A server that a dead owner left behind is stopped first.
     pub fn start(options: Options) -> Result<Self, Error> {
         let folder = place::make_folder(&options.folder)?;
         let lock = place::own(&folder)?;
@@ -123,8 +123,8 @@ impl Cluster {
         })
     }
 
-    /// Starts it as [`Self::start`] does, and its server again within a fraction of a second of its death, until it is stopped.
-    /// Connections are lost, the way to connect stays.
+    /// Like [`Self::start`]; it also restarts a server that dies, within a fraction of a second, until the cluster is stopped.
+    /// A restart cuts connections; [`Self::connection`] stays the same.
     pub fn start_supervised(options: Options) -> Result<Arc<Self>, Error> {
         let cluster = Arc::new(Self::start(options)?);
         let watched = Arc::downgrade(&cluster);
@@ -141,7 +141,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// How to connect. It stays the same when the server is started again.
+    /// How to connect. A restart does not change it.
     pub fn connection(&self) -> Connection {
         self.place.connection()
     }
@@ -151,34 +151,31 @@ impl Cluster {
         self.connection().url(database)
     }
 
-    /// The binaries in use.
     pub fn binaries(&self) -> &Binaries {
         &self.binaries
     }
 
-    /// The server's log.
     pub fn log_file(&self) -> PathBuf {
         self.place.log()
     }
 
-    /// Where PostgreSQL's own files lie.
+    /// The folder of PostgreSQL's own files.
     pub fn data_folder(&self) -> PathBuf {
         self.place.data()
     }
 
-    /// The server's process id, unless stopped.
+    /// The server's process id; `None` once stopped.
     pub fn server_process(&self) -> Option<u32> {
         let server = self.server();
         let process = server.as_ref()?.process().as_raw_nonzero();
         u32::try_from(process.get()).ok()
     }
 
-    /// Whether the server runs.
     pub fn is_running(&self) -> bool {
         self.server().as_mut().is_some_and(Server::is_running)
     }
 
-    /// Starts the server again if it has died, with the same connection, and returns whether it had. Does nothing once stopped.
+    /// Restarts a dead server with the same connection and returns whether it was dead. Does nothing once stopped.
     pub fn restart_if_dead(&self) -> Result<bool, Error> {
         let mut server = self.server();
         let Some(dead) = server.as_mut() else {
@@ -188,18 +185,18 @@ impl Cluster {
             return Ok(false);
         }
         dead.release();
-        // After a failure the dead one stays here, so that it is tried again.
+        // If the start fails, the dead server stays in place, so that the next call tries again.
         let next = Server::start(&self.place, &self.binaries, &self.settings, self.throw_away)?;
         *server = Some(next);
         Ok(true)
     }
 
-    /// Makes a standby a primary, which it stays, and waits until it is one. Its old primary has to be dead, or there are two.
+    /// Promotes a standby to primary and waits until it is one. The old primary must be dead: otherwise there are two primaries.
     pub fn promote(&self) -> Result<(), Error> {
         server::promote(&self.place.account, &self.binaries, &self.place.data())
     }
 
-    /// Ends the server by a fast shutdown: clients are cut off, all data are written. Stopping twice is harmless.
+    /// Stops the server by a fast shutdown: it disconnects clients and writes all data. A second call does nothing.
     pub fn stop(&self) -> Result<(), Error> {
         let Some(server) = self.server().take() else {
             return Ok(());
@@ -236,7 +233,7 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// Starts the server again if it is dead. Returns the pause until the next look.
+/// Restarts the server if it is dead. Returns the pause until the next check.
 fn watch(cluster: &Cluster, pause: Duration) -> Duration {
     match cluster.restart_if_dead() {
         Ok(false) => WATCH_INTERVAL,

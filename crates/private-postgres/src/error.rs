@@ -1,4 +1,4 @@
-//! What can go wrong with a private cluster. Each message is fit to be shown to the person at the terminal.
+//! Errors of a private cluster. Each message can be shown to the person at the terminal.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::MINIMUM_VERSION;
 
-/// Why a cluster could not be found, started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
@@ -15,7 +14,7 @@ pub enum Error {
         .newest.map(|version| format!(" (only version {version})")).unwrap_or_default()
     )]
     NotInstalled { newest: Option<u32> },
-    /// The data were made by a major version that is not installed.
+    /// A major version that is not installed made the data.
     #[error(
         "the data in {} were made by PostgreSQL {made_by}, which is not installed (found {found}): install it or start with fresh data",
         .folder.display()
@@ -47,29 +46,29 @@ pub enum Error {
     /// One of PostgreSQL's programs failed.
     #[error("{} failed: {output}", .program.display())]
     Program { program: PathBuf, output: String },
-    /// The server ended before it was ready.
+    /// The server exited before it was ready.
     #[error("PostgreSQL did not start{}; the end of {}:\n{log}", full(.free.as_ref()), .log_file.display())]
     NotStarted {
         /// Free bytes on its disk, if known.
         free: Option<u64>,
         log_file: PathBuf,
-        /// Its last lines.
+        /// The log's last lines.
         log: String,
     },
     #[error("PostgreSQL was not ready within {waited:?}; the end of {}:\n{log}", .log_file.display())]
     NotReady {
         waited: Duration,
         log_file: PathBuf,
-        /// Its last lines.
+        /// The log's last lines.
         log: String,
     },
-    /// An earlier server of this folder cannot be ended.
+    /// A server that an earlier owner started in this folder does not exit.
     #[error("an earlier PostgreSQL in {} does not end", .0.display())]
     Leftover(PathBuf),
 }
 
 impl Error {
-    /// For `map_err` on what is done to the file or folder `path`.
+    /// For `map_err` on operations on the file or folder `path`.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |source| Self::Folder {
             folder: path.to_owned(),
@@ -81,7 +80,7 @@ impl Error {
 /// PostgreSQL allocates its write-ahead log in files of this size.
 const WAL_FILE: u64 = 16 * 1024 * 1024;
 
-/// Names a full disk. The log may have no room to say so, and speaks of damaged data besides.
+/// Reports a full disk. The server's log may have no room to say so, and also mentions damaged data.
 fn full(free: Option<&u64>) -> String {
     let text = |free: &u64| {
         format!(

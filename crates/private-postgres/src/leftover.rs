@@ -1,6 +1,6 @@
-//! Ending what an earlier owner left running in a data folder.
+//! Stops processes that an earlier owner left running in a data folder.
 //!
-//! A process is only signalled if it is a PostgreSQL one whose working folder is this very data folder. A zombie has no working
+//! A process gets a signal only if it is a PostgreSQL process and its working folder is this data folder. A zombie has no working
 //! folder, so it counts as dead.
 
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::Error;
 use crate::place::{self, Place};
 
-/// What a server writes into `postmaster.pid` (PostgreSQL source, `miscadmin.h`: `LOCK_FILE_LINE_…`).
+/// The content of `postmaster.pid` (PostgreSQL source, `miscadmin.h`: `LOCK_FILE_LINE_…`).
 pub(crate) struct PidFile {
     pub(crate) server: Pid,
     pub(crate) is_ready: bool,
@@ -28,8 +28,8 @@ impl PidFile {
     }
 }
 
-/// Waits for the end of what an earlier owner left, helps it along, and takes the lock that proves there is nothing. The next server
-/// inherits it.
+/// Waits until the earlier owner's processes have ended, and signals them to end. Returns the lock file `life`, locked: proof that
+/// none is alive. The next server inherits it.
 pub(crate) fn end(place: &Place) -> Result<File, Error> {
     let (path, data) = (place.life(), place.data());
     let life = place::open_lock(&path)?;
@@ -39,7 +39,7 @@ pub(crate) fn end(place: &Place) -> Result<File, Error> {
         let server = PidFile::read(&data)
             .map(|file| file.server)
             .filter(|pid| left.contains(pid));
-        // Fast shutdown, immediate shutdown, the end. Backends without a server get no fast shutdown.
+        // Fast shutdown, then immediate shutdown, then SIGKILL. Backends without a server get no fast shutdown.
         let (signal, to) = match (begun.elapsed().as_secs(), server) {
             (0..10, Some(server)) => (Signal::INT, vec![server]),
             (0..13, _) => (Signal::QUIT, left),
@@ -47,7 +47,7 @@ pub(crate) fn end(place: &Place) -> Result<File, Error> {
             _ => return Err(Error::Leftover(place.folder().to_owned())),
         };
         for pid in to {
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             let _ = kill_process(pid, signal);
         }
         thread::sleep(Duration::from_millis(5));
@@ -56,7 +56,7 @@ pub(crate) fn end(place: &Place) -> Result<File, Error> {
     Ok(life)
 }
 
-/// The PostgreSQL processes, servers and backends, that work in `data`.
+/// The PostgreSQL processes, servers and backends, whose working folder is `data`.
 fn processes_in(data: &Path) -> Vec<Pid> {
     let works_here = |process: &Path| {
         fs::read_link(process.join("cwd")).is_ok_and(|folder| folder == data)

@@ -1,4 +1,4 @@
-//! Where a cluster's files lie, and the account that they belong to.
+//! The paths of a cluster's files, and the account that owns them.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -16,7 +16,7 @@ use rustix::process::{getegid, geteuid};
 
 use crate::Error;
 
-/// Longest path of a unix socket in bytes, without its final NUL (`sun_path`).
+/// The longest path of a unix socket in bytes, without the final NUL (`sun_path`).
 const LONGEST_SOCKET: usize = 107;
 
 /// The account that runs the server and owns its files.
@@ -24,7 +24,7 @@ const LONGEST_SOCKET: usize = 107;
 pub(crate) struct Account {
     uid: u32,
     gid: u32,
-    /// It is not the process's own, which takes root.
+    /// Whether it differs from the process's own account, which requires root.
     is_another: bool,
 }
 
@@ -54,7 +54,7 @@ impl Account {
         })
     }
 
-    /// A command under this account, in a process group of its own, without the caller's `PG…` variables, with messages in English.
+    /// A command under this account, in a separate process group, without the caller's `PG…` variables, with messages in English.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         // The account may have no access to the caller's working folder.
@@ -74,7 +74,7 @@ impl Account {
         command
     }
 
-    /// Whether the account can enter the folder and write in it. Permission bits do not tell for sure, so it is tried.
+    /// Whether the account can enter the folder and write to it. A shell tries it, since permission bits are not conclusive.
     fn can_use(&self, folder: &Path) -> bool {
         let mut attempt = self.command(Path::new("/bin/sh"));
         attempt
@@ -84,7 +84,7 @@ impl Account {
         attempt.status().is_ok_and(|status| status.success())
     }
 
-    /// Makes the folder, which may exist, for the account alone. Somebody else's is refused.
+    /// Creates the folder for this account only. Takes over an existing one of the account or the process; refuses any other owner's.
     fn make(&self, folder: &Path) -> Result<(), Error> {
         let make = || match DirBuilder::new().mode(0o700).create(folder) {
             Ok(()) => self.give(folder),
@@ -130,17 +130,16 @@ impl Connection {
         &self.socket_folder
     }
 
-    /// The number in the socket's file name: a client's `port`. Always 5432, since the folder is the cluster's own.
+    /// The number in the socket's file name: a client's `port`. Always 5432, since no other cluster uses the folder.
     pub fn port(&self) -> u16 {
         5432
     }
 
-    /// The superuser.
     pub fn user(&self) -> &'static str {
         "postgres"
     }
 
-    /// The connection as a URL for libpq and tokio-postgres, the percent-encoded socket folder as its host.
+    /// The connection as a URL for libpq and tokio-postgres, with the percent-encoded socket folder as host.
     pub fn url(&self, database: &str) -> String {
         let folder = encoded(self.socket_folder.as_os_str().as_bytes());
         format!(
@@ -151,20 +150,20 @@ impl Connection {
     }
 }
 
-/// Percent-encodes all but the unreserved characters of RFC 3986, section 2.3.
+/// Percent-encodes all but the unreserved characters of RFC 3986 §2.3.
 fn encoded(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, &byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             text.push(char::from(byte));
         } else {
-            // Writing into a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, "%{byte:02X}");
         }
         text
     })
 }
 
-/// A cluster's files.
+/// The paths of a cluster's files.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     folder: PathBuf,
@@ -174,18 +173,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place of the cluster of `folder`, an absolute path without links. It is made where it is missing.
+    /// The place of the cluster in `folder`, an absolute path without links. Creates the folders that are missing.
     pub(crate) fn prepare(folder: &Path) -> Result<Self, Error> {
         let inside = folder.join("cluster");
-        // The link alone says whether the files lie elsewhere: where they lie depends on the folder, so that its copy has others.
+        // Only the link decides whether the files are elsewhere. Their path depends on `folder`, so a copy of the folder has other files.
         let name = format!("private-postgres-{:016x}", fnv1a(folder.as_os_str().as_bytes()));
         let elsewhere = Path::new("/var/tmp").join(&name);
         let mut root = if inside.is_symlink() { &elsewhere } else { &inside };
-        // Anybody could have made the other folder, so its owner is not asked for.
+        // Anyone could have created the folder in `/var/tmp`, so its owner does not decide the account.
         let account = Account::choose((*root == inside).then_some(&inside))?;
         account.make(root)?;
         if *root == inside && !account.can_use(&inside) {
-            // Succeeds only without data.
+            // Fails if there are data.
             fs::remove_dir(&inside).map_err(Error::at(&inside))?;
             root = &elsewhere;
             account.make(root)?;
@@ -209,7 +208,7 @@ impl Place {
         &self.folder
     }
 
-    /// The folder that belongs to the account and holds all of the server's files.
+    /// The folder that the account owns, with all files of the server.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -232,7 +231,7 @@ impl Place {
         }
     }
 
-    /// The server's log for writing, begun anew if it is longer than this.
+    /// Opens the server's log to append. Starts a new one if the log is longer than `longest` bytes.
     pub(crate) fn open_log(&self, longest: u64) -> Result<File, Error> {
         let path = self.log();
         if fs::symlink_metadata(&path).is_ok_and(|found| found.len() > longest) {
@@ -243,14 +242,14 @@ impl Place {
         Ok(log)
     }
 
-    /// Makes the socket's folder anew: sockets and lock files of a killed server would stop the next one.
+    /// Recreates the socket's folder: sockets and lock files of a killed server would stop the next one from starting.
     pub(crate) fn clear_socket(&self) -> Result<(), Error> {
         self.account.make(&self.socket)?;
         remove(&self.socket)?;
         self.account.make(&self.socket)
     }
 
-    /// Removes all that was made, except the locks in the caller's folder.
+    /// Removes all files of the cluster, except the locks in the caller's folder.
     pub(crate) fn remove(&self) -> Result<(), Error> {
         remove(&self.socket)?;
         remove(&self.root)?;
@@ -258,7 +257,7 @@ impl Place {
     }
 }
 
-/// Whether a path is short enough for a socket, and needs no quoting in the server's setting, which is a list with commas.
+/// Whether a path is short enough for a socket and needs no quoting in `unix_socket_directories`, a list with commas.
 fn is_for_a_socket(folder: &Path) -> bool {
     let is_plain =
         |text: &str| !text.contains(|character: char| character.is_control() || ",\"'\\".contains(character));
@@ -266,20 +265,20 @@ fn is_for_a_socket(folder: &Path) -> bool {
         && folder.to_str().is_some_and(is_plain)
 }
 
-/// A stable hash for names (FNV-1a, 64 bits). The standard library's may change with its release.
+/// A stable hash for names (FNV-1a, 64 bits). The standard library's hash may change between releases.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Makes `folder` and those above it where missing; gives its absolute path without links.
+/// Creates `folder` and its missing parents. Returns its absolute path without links.
 pub(crate) fn make_folder(folder: &Path) -> Result<PathBuf, Error> {
     let made = fs::create_dir_all(folder).and_then(|()| fs::canonicalize(folder));
     made.map_err(Error::at(folder))
 }
 
-/// Removes the file or folder with all that is in it. A missing one is no error.
+/// Removes the file, or the folder and its content. A missing one is no error.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -292,7 +291,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Opens a file that its owner alone can read. A symbolic link is refused: root opens files in a folder of the server's account.
+/// Opens a file that only its owner can read. Refuses a symbolic link: root opens files in a folder that the server's account owns.
 fn open(path: &Path, options: &mut OpenOptions) -> Result<File, Error> {
     let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
     options
@@ -314,7 +313,7 @@ pub(crate) fn open_lock(path: &Path) -> Result<File, Error> {
     )
 }
 
-/// Takes the lock if nobody holds it.
+/// Takes the lock if it is free. Returns whether it did.
 pub(crate) fn try_lock(file: &File, path: &Path) -> Result<bool, Error> {
     match file.try_lock() {
         Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! Making a cluster's data, and running its server under a guard that ends it with its owner.
+//! Creates a cluster's data and runs its server under a guard, which stops the server when the owner ends.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -17,10 +17,10 @@ const GUARD: &str = include_str!("guard.sh");
 const POLL: Duration = Duration::from_millis(2);
 /// How long a server may take to become ready, crash recovery included.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
-/// A log longer than this is begun anew at a start, in bytes.
+/// A log that is longer than this, in bytes, is replaced at a start.
 const LONGEST_LOG: u64 = 8 * 1024 * 1024;
 
-/// A running server with its guard. The owner is gone when this is dropped.
+/// A running server with its guard. Dropping it closes the owner's pipe.
 pub(crate) struct Server {
     guard: Child,
     owner: Option<ChildStdin>,
@@ -28,7 +28,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Ends what an earlier owner left, and starts a server with these settings. Its data are there.
+    /// Stops the processes of an earlier owner and starts a server with these settings. The data must exist.
     pub(crate) fn start(
         place: &Place,
         binaries: &Binaries,
@@ -42,7 +42,7 @@ impl Server {
         let shell = PathBuf::from("/bin/sh");
         let mut command = place.account.command(&shell);
         command.args(["-c", GUARD, "postgres-guard"]);
-        // The end of throw-away data need not be orderly.
+        // Throw-away data need no orderly shutdown.
         if throw_away {
             command.arg("QUIT").arg(place.root());
         } else {
@@ -98,17 +98,17 @@ impl Server {
         self.process
     }
 
-    /// Whether the server runs, as the guard ends with it.
+    /// Whether the server runs: the guard exits with it.
     pub(crate) fn is_running(&mut self) -> bool {
         is_running(&mut self.guard)
     }
 
-    /// Ceases to be the owner of a dead server, so that its guard does nothing later on.
+    /// Closes the owner's pipe of a dead server, so that its guard takes no action later.
     pub(crate) fn release(&mut self) {
         drop(self.owner.take());
     }
 
-    /// Ends the server, and makes sure that nothing of it lives, even if its guard was killed.
+    /// Stops the server and makes sure that none of its processes is alive, even if its guard was killed.
     pub(crate) fn stop(mut self, place: &Place) -> Result<(), Error> {
         self.release();
         end(&mut self.guard, Some(self.process));
@@ -120,7 +120,7 @@ fn is_running(guard: &mut Child) -> bool {
     matches!(guard.try_wait(), Ok(None))
 }
 
-/// Waits for a guard whose owner has gone, and ends it and its server where that takes too long.
+/// Waits for a guard whose pipe is closed. After 10 s it sends the server SIGQUIT, after another 5 s the guard's group SIGKILL.
 fn end(guard: &mut Child, server: Option<Pid>) {
     let mut ends_within = |patience: Duration| {
         let begun = Instant::now();
@@ -135,7 +135,7 @@ fn end(guard: &mut Child, server: Option<Pid>) {
     if ends_within(Duration::from_secs(10)) {
         return;
     }
-    // Signals to a process that has ended meanwhile fail, as they should.
+    // A signal to a process that has ended meanwhile fails; that is fine.
     let _ = server.map(|server| kill_process(server, Signal::QUIT));
     if !ends_within(Duration::from_secs(5)) {
         let _ = kill_process_group(Pid::from_child(guard), Signal::KILL);
@@ -143,7 +143,7 @@ fn end(guard: &mut Child, server: Option<Pid>) {
     }
 }
 
-/// The major version that has made the data, if they are whole.
+/// The major version that made the data; `None` if they are missing or incomplete.
 pub(crate) fn version_of(data: &Path) -> Option<u32> {
     data.join("global/pg_control").is_file().then_some(())?;
     fs::read_to_string(data.join("PG_VERSION"))
@@ -153,8 +153,8 @@ pub(crate) fn version_of(data: &Path) -> Option<u32> {
         .ok()
 }
 
-/// Makes the data unless they are there: anew, or as a copy of a running cluster and its standby. Half-made ones, of an `initdb` that was killed,
-/// are made again: whole ones get their name last.
+/// Creates the data unless they exist: with `initdb`, or as a standby's copy of a running cluster. Data get their final name once
+/// complete; incomplete data of an interrupted run are created again.
 pub(crate) fn ensure_data(
     place: &Place,
     binaries: &Binaries,
@@ -200,16 +200,15 @@ pub(crate) fn ensure_data(
             "--auth-local=trust",
             "--auth-host=reject",
         ]);
-        // Letters and their case by Unicode, order by code point.
+        // Unicode character classes and case, collation by code point.
         command.args(["--no-instructions", "--locale=C.UTF-8", "--lc-collate=C"]);
     }
     command.args(["--no-sync", "--pgdata"]).arg(&unfinished);
-    // It reads nothing. If this process is killed, the next start waits for it, since it holds the lock.
+    // The program reads nothing from it. If this process is killed, the program still holds the lock and the next start waits for it.
     run(command.stdin(life))?;
     fs::rename(&unfinished, &data).map_err(Error::at(&data))
 }
 
-/// Makes a standby a primary.
 pub(crate) fn promote(account: &Account, binaries: &Binaries, data: &Path) -> Result<(), Error> {
     run(account
         .command(&binaries.program("pg_ctl"))
@@ -238,13 +237,13 @@ fn run(command: &mut Command) -> Result<(), Error> {
     })
 }
 
-/// How many bytes are free on a folder's disk for everybody, where that can be told.
+/// Free bytes on a folder's disk for unprivileged users; `None` if unknown.
 fn free(folder: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// The last lines of what was written into `file` from the offset `start` on. Without a readable log, nothing.
+/// The last lines of `file` after the offset `start`. Empty if the log is unreadable.
 fn tail(file: &Path, start: u64) -> String {
     const LINES: usize = 12;
     const BYTES: u64 = 8 * 1024;
