@@ -1,5 +1,5 @@
-//! A TCP balancer before several servers, as an operator has one: new connections go round among those that say they are ready,
-//! and stay where they are.
+//! A TCP load balancer in front of several servers, as an operator runs one. New connections go round-robin to the servers that
+//! report ready; open connections stay with their server.
 
 use std::{
     io,
@@ -21,25 +21,25 @@ use tokio::{
 
 use crate::TestServer;
 
-/// Pause between two questions after a server's readiness.
+/// Pause between two readiness checks of a server.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// How long a server may take to say whether it is ready.
+/// Timeout of a readiness check.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a connection waits for a server to be there, and [`Balancer::sends_to`] for what it waits for.
+/// How long a connection waits for a ready server, and [`Balancer::sends_to`] for the number of ready servers.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A running balancer; it ends with the value. It works in a thread of its own, whatever a test does in its own.
+/// A running balancer. It runs in a separate thread, so a test that blocks its runtime does not stop it. Dropping it stops it.
 #[derive(Debug)]
 pub struct Balancer {
-    /// Where the servers' public listeners are reached, without a trailing slash.
+    /// URL of the public listener, without a trailing slash.
     pub base_url: String,
-    /// Where their back office is, without a trailing slash.
+    /// URL of the back office, without a trailing slash.
     pub backoffice_url: String,
     backends: Arc<Backends>,
     _life: oneshot::Sender<()>,
 }
 
-/// Which of a server's listeners is meant.
+/// Which of a server's listeners.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     Public,
@@ -61,7 +61,7 @@ struct Backend {
 }
 
 impl Balancer {
-    /// Listens at two free ports, before nobody yet.
+    /// Listens on two free ports, without any backend yet.
     pub fn start() -> Self {
         let listen = || StdTcpListener::bind("127.0.0.1:0").expect("a free port");
         let (public, backoffice) = (listen(), listen());
@@ -96,7 +96,7 @@ impl Balancer {
         }
     }
 
-    /// Takes a server in. Connections are sent to it once it says that it is ready.
+    /// Adds a server. It gets connections once it reports ready.
     pub fn add(&self, server: &TestServer) {
         let address = |url: &str| url.trim_start_matches("http://").to_owned();
         let backend = Backend {
@@ -108,7 +108,7 @@ impl Balancer {
         self.backends.all().push(Arc::new(backend));
     }
 
-    /// Forgets a server. Its connections stay.
+    /// Removes a server. Its open connections stay.
     pub fn remove(&self, server: &TestServer) {
         self.backends.all().retain(|backend| {
             let stays = !server.base_url.ends_with(&backend.public);
@@ -117,7 +117,7 @@ impl Balancer {
         });
     }
 
-    /// Waits until connections are sent to this many servers.
+    /// Waits until exactly this many servers are ready.
     pub async fn sends_to(&self, count: usize) {
         let reached = timeout(SOON, async {
             while self.backends.ready().len() != count {
@@ -142,7 +142,7 @@ impl Backends {
         self.all().iter().filter(is_ready).cloned().collect()
     }
 
-    /// A connection to the server whose turn it is. One that refuses is passed over until it says again that it is ready.
+    /// Connects to the next ready server. A server that refuses the connection is skipped until it reports ready again.
     async fn connect(&self, side: Side) -> io::Result<TcpStream> {
         let connected = timeout(SOON, async {
             loop {
@@ -170,7 +170,7 @@ impl Backend {
         }
     }
 
-    /// Asks again and again whether the server is ready.
+    /// Polls the server's readiness until it is removed.
     async fn watch(&self) {
         while !self.is_removed.load(Ordering::Acquire) {
             let is_ready = matches!(timeout(PATIENCE, self.says_ready()).await, Ok(Ok(true)));
@@ -189,7 +189,7 @@ impl Backend {
     }
 }
 
-/// Begins to watch whoever has come.
+/// Starts to watch each backend that was added.
 async fn watch(backends: &Backends) {
     let mut watched: Vec<Arc<Backend>> = Vec::new();
     loop {
@@ -212,7 +212,7 @@ async fn take(listener: StdTcpListener, side: Side, backends: &Arc<Backends>) {
         let (client, _) = listener.accept().await.expect("connections are taken");
         let backends = Arc::clone(backends);
         tokio::spawn(async move {
-            // Either side may end as it likes.
+            // Either side may close its connection at any time.
             drop(pass(client, side, &backends).await);
         });
     }

@@ -1,4 +1,4 @@
-//! A small HTTP client whose answers are easy to assert on.
+//! A small HTTP client with answers that are easy to assert on.
 
 use std::sync::{Once, OnceLock};
 
@@ -8,15 +8,15 @@ use serde_json::Value;
 static PROVIDER: Once = Once::new();
 static WITNESS: OnceLock<Witness> = OnceLock::new();
 
-/// Looks at every answer: the request's method and URL, and what came of it. It panics where an answer is not as it should be.
+/// Inspects an answer, given the request's method and URL. Panics if the answer is not valid.
 pub type Witness = fn(method: &str, url: &str, answer: &Answer);
 
-/// From now on every answer that a [`Client`] of this process reads is shown to `witness`; the first one that is given stays.
+/// Calls `witness` with every answer that a [`Client`] of this process reads from now on. Only the first call has an effect.
 pub fn show_answers_to(witness: Witness) {
     WITNESS.get_or_init(|| witness);
 }
 
-/// Sends requests; every one carries a proper `User-Agent` unless the test takes it away.
+/// An HTTP client. Every request has a proper `User-Agent` unless the test removes it.
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: reqwest::Client,
@@ -32,7 +32,7 @@ impl Client {
     /// A client that follows no redirect and uses no proxy.
     pub fn new() -> Self {
         PROVIDER.call_once(|| {
-            // Installed already by the test itself is fine.
+            // A test may have installed a provider already.
             drop(rustls::crypto::ring::default_provider().install_default());
         });
         let inner = reqwest::Client::builder()
@@ -43,7 +43,6 @@ impl Client {
         }
     }
 
-    /// A request with any method.
     pub fn request(&self, method: Method, url: &str) -> Request {
         let agent = (
             "user-agent".to_owned(),
@@ -58,18 +57,16 @@ impl Client {
         }
     }
 
-    /// A GET request.
     pub fn get(&self, url: &str) -> Request {
         self.request(Method::GET, url)
     }
 
-    /// A POST request.
     pub fn post(&self, url: &str) -> Request {
         self.request(Method::POST, url)
     }
 }
 
-/// A request in the making.
+/// A request under construction.
 #[derive(Debug)]
 pub struct Request {
     client: reqwest::Client,
@@ -80,14 +77,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// Adds a header line; lines of one name add up.
+    /// Adds a header line. It does not replace earlier lines with the same name.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Takes all lines of a header away.
+    /// Removes all lines of a header.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.headers
@@ -95,41 +92,40 @@ impl Request {
         self
     }
 
-    /// Adds a bearer token.
     #[must_use]
     pub fn bearer(self, token: &str) -> Self {
         self.header("authorization", &format!("Bearer {token}"))
     }
 
-    /// A JSON body with its content type.
+    /// Sets a JSON body and its content type.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
         self.header("content-type", "application/json")
             .body(body.to_string())
     }
 
-    /// A form body with its content type.
+    /// Sets a form body and its content type.
     #[must_use]
     pub fn form(self, body: &str) -> Self {
         self.header("content-type", "application/x-www-form-urlencoded")
             .body(body.to_owned())
     }
 
-    /// A body as it is.
+    /// Sets the body without a content type.
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
     }
 
-    /// Sends it and reads the whole answer.
+    /// Sends the request and reads the whole answer. Panics if the connection breaks.
     pub async fn send(self) -> Answer {
         self.try_send()
             .await
             .unwrap_or_else(|e| panic!("no answer: {e:?}"))
     }
 
-    /// Sends it; an error is a broken connection.
+    /// Sends the request. The error is a broken connection.
     pub async fn try_send(self) -> Result<Answer, reqwest::Error> {
         let mut request = self.client.request(self.method.clone(), &self.url);
         for (name, value) in self.headers {
@@ -153,19 +149,16 @@ impl Request {
     }
 }
 
-/// A whole answer.
+/// An answer that was read completely.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The status code.
     pub status: u16,
-    /// The headers.
     pub headers: HeaderMap,
-    /// The body.
     pub bytes: Vec<u8>,
 }
 
 impl Answer {
-    /// The body as JSON; `null` when it is empty.
+    /// The body as JSON; `null` if it is empty.
     pub fn json(&self) -> Value {
         if self.bytes.is_empty() {
             return Value::Null;
@@ -174,7 +167,7 @@ impl Answer {
             .unwrap_or_else(|e| panic!("no JSON ({e}): {}", String::from_utf8_lossy(&self.bytes)))
     }
 
-    /// A header's value, where there is exactly one line of it.
+    /// A header's value, if the header has exactly one line.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.headers.get_all(name).iter();
         let value = lines.next()?.to_str().ok();
@@ -182,7 +175,7 @@ impl Answer {
         value
     }
 
-    /// Code and path of every error entry, in order.
+    /// The code and path of each error entry, in order.
     pub fn errors(&self) -> Vec<(String, Option<String>)> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let body = self.json();
@@ -202,7 +195,7 @@ impl Answer {
             .collect()
     }
 
-    /// The code of the only error entry.
+    /// The code of the error entry. Panics unless there is exactly one.
     pub fn code(&self) -> String {
         let errors = self.errors();
         match errors.as_slice() {
@@ -214,7 +207,7 @@ impl Answer {
         }
     }
 
-    /// Asserts on the status, and shows the body where it is another.
+    /// Asserts the status. A failure shows the body.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.bytes));

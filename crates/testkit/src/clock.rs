@@ -1,9 +1,9 @@
-//! The database's clock in the hand of a test.
+//! The database's clock, under a test's control.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio_postgres::Client;
 
-/// Steers `api_now()` of one database: every process on it sees the same time.
+/// Controls `api_now()` of one database: all processes that use it see the same time.
 pub struct TestClock {
     client: Client,
 }
@@ -26,7 +26,6 @@ impl TestClock {
         Self { client }
     }
 
-    /// Stops the clock at an instant.
     pub async fn freeze(&self, at: DateTime<Utc>) {
         self.client
             .execute("update test_clock set frozen = $1", &[&at])
@@ -34,7 +33,7 @@ impl TestClock {
             .expect("the clock stops");
     }
 
-    /// Moves the clock on, whether it runs or stands.
+    /// Moves the clock forward, whether it runs or is frozen.
     pub async fn advance(&self, by: TimeDelta) {
         let milliseconds = by.num_milliseconds();
         self.client
@@ -46,7 +45,6 @@ impl TestClock {
             .expect("the clock moves");
     }
 
-    /// What the clock says.
     pub async fn now(&self) -> DateTime<Utc> {
         self.client
             .query_one("select api_now()", &[])

@@ -1,4 +1,4 @@
-//! A database of one's own for each test, cloned from a migrated template.
+//! A database per test, cloned from a migrated template.
 
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::TestClock;
 
-/// What crashes would cost does not matter here. Autovacuum would disturb copies of the template.
+/// The tests do not need durability. Autovacuum would disturb copies of the template.
 const SETTINGS: [(&str, &str); 8] = [
     ("fsync", "off"),
     ("full_page_writes", "off"),
@@ -24,16 +24,16 @@ const SETTINGS: [(&str, &str); 8] = [
 
 const TEMPLATE: &str = "template_migrated";
 
-/// A migrated database that nobody else uses. It is dropped with the value.
+/// A migrated database for one test. Dropping the value drops the database.
 #[derive(Debug)]
 pub struct TestDatabase {
-    /// Of a database on the shared server.
+    /// The name on the shared server; `None` on another server.
     name: Option<String>,
     url: String,
 }
 
 impl TestDatabase {
-    /// Clones the template; the first call of a process starts PostgreSQL and makes the template.
+    /// Clones the template. The first call in a process starts PostgreSQL and creates the template.
     pub async fn create() -> Self {
         tokio::task::spawn_blocking(make_template)
             .await
@@ -41,7 +41,6 @@ impl TestDatabase {
         Self::clone_of(TEMPLATE).await
     }
 
-    /// A database without any table.
     pub async fn empty() -> Self {
         tokio::task::spawn_blocking(cluster)
             .await
@@ -60,7 +59,7 @@ impl TestDatabase {
         }
     }
 
-    /// A database on a server of the test's own, which is not dropped with the value and cannot be sent away.
+    /// A database on the test's own server. Dropping the value does not drop it, and [`Self::go_away`] panics.
     pub fn elsewhere(url: &str) -> Self {
         Self {
             name: None,
@@ -73,17 +72,16 @@ impl TestDatabase {
         self.name.as_deref().expect("a database of the shared server")
     }
 
-    /// The URL to connect to.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// A plain connection, for looking and tampering.
+    /// A plain connection, to inspect or change data.
     pub async fn connect(&self) -> Client {
         connect(&self.url).await
     }
 
-    /// Everything that is in it, as `pg_dump` writes it.
+    /// The whole database as `pg_dump` writes it.
     pub async fn dump(&self) -> String {
         let binaries = Binaries::find().expect("PostgreSQL is installed");
         let dump = tokio::process::Command::new(binaries.program("pg_dump"))
@@ -97,12 +95,12 @@ impl TestDatabase {
         String::from_utf8(dump.stdout).expect("a dump is text")
     }
 
-    /// Takes the database's clock into the test's hand.
+    /// Puts the database's clock under the test's control.
     pub async fn control_clock(&self) -> TestClock {
         TestClock::take(self.connect().await).await
     }
 
-    /// Closes every connection to the database and admits no other until [`Self::come_back`].
+    /// Closes all connections to the database and admits no new ones until [`Self::come_back`].
     pub async fn go_away(&self) {
         let admin = connect(&cluster().url("postgres")).await;
         let name = self.name();
@@ -116,7 +114,6 @@ impl TestDatabase {
             .expect("the database goes away");
     }
 
-    /// Admits connections again.
     pub async fn come_back(&self) {
         let admin = connect(&cluster().url("postgres")).await;
         let statement = format!("alter database {} allow_connections true", self.name());
@@ -128,7 +125,7 @@ impl TestDatabase {
 }
 
 impl Drop for TestDatabase {
-    /// Dropping waits on the server, so a thread of its own does it: the test may be in the middle of a runtime.
+    /// Dropping waits for the server, so it runs in a separate thread: the test may be inside a runtime.
     fn drop(&mut self) {
         let Some(name) = &self.name else { return };
         let drop_it = format!("drop database if exists {name} with (force)");
@@ -138,12 +135,12 @@ impl Drop for TestDatabase {
                 admin.batch_execute(&drop_it).await
             })
         });
-        // A database that stays behind ends with its cluster.
+        // A database that could not be dropped is removed with its cluster.
         drop(dropped.join());
     }
 }
 
-/// A socket in front of that of a test's database.
+/// A socket to which a proxy listens in place of the database's socket, `target`.
 pub(crate) struct ProxySocket {
     pub(crate) url: String,
     pub(crate) listener: UnixListener,
@@ -176,7 +173,7 @@ impl ProxySocket {
     }
 }
 
-/// The server of this process, which ends with it. Its folder is the first that no other process uses.
+/// The server of this process, which stops with it. Its folder is the first that no other process uses.
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
     CLUSTER.get_or_init(|| {
@@ -197,7 +194,7 @@ fn cluster() -> &'static Cluster {
     })
 }
 
-/// Memory, if Linux keeps a roomy folder there (containers often have 64 MB of it), else the disk of temporary files.
+/// `/dev/shm` if it has 4 GiB free (containers often have only 64 MB), else the folder of temporary files.
 fn disk() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let is_roomy = |disk: rustix::fs::StatVfs| disk.f_bavail * disk.f_frsize >= 4 << 30;

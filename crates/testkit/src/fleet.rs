@@ -1,30 +1,29 @@
-//! The arrangement of processes that whoever runs the tests chooses, and several processes that look like one server from outside.
+//! The topology of processes that the tests run against: one server, or several that look like one from outside.
 
 use crate::{Balancer, PgBouncer, ServerOptions, TestDatabase, TestServer, TestWorker, server};
 
 const SERVERS: usize = 3;
 const WORKERS: usize = 2;
-/// Connections of the pooler's to the database: fewer than the processes open to it.
+/// The pooler's connections to the database: fewer than the processes open to the pooler.
 const POOLED: u32 = 8;
-/// Statements that the pooler keeps for each connection.
+/// Prepared statements that the pooler keeps per connection.
 const STATEMENTS: u32 = 1_000;
 
-/// What chooses: `single` (also where it is not set), `fleet` or `fleet-pgbouncer`.
+/// Selects the topology: `single` (the default), `fleet` or `fleet-pgbouncer`.
 const VARIABLE: &str = "SELLER_API_TEST_TOPOLOGY";
 
-/// An arrangement of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topology {
-    /// One process that does everything.
+    /// One process that serves requests and runs workers.
     Single,
-    /// Several servers without workers behind a balancer, and workers beside them.
+    /// Several servers without workers behind a balancer, and separate workers.
     Fleet,
-    /// The same, and all of them reach the database through a `PgBouncer` with fewer connections than they have.
+    /// Like `Fleet`, and all processes use the database through a `PgBouncer` with fewer connections than they open.
     FleetPgBouncer,
 }
 
 impl Topology {
-    /// What the environment says.
+    /// The topology that the environment selects.
     pub(crate) fn chosen() -> Self {
         match std::env::var(VARIABLE).as_deref() {
             Err(_) | Ok("" | "single") => Self::Single,
@@ -37,7 +36,7 @@ impl Topology {
     }
 }
 
-/// What stands behind and beside the first server of several.
+/// The processes of the fleet besides its first server.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     others: Vec<TestServer>,
@@ -47,7 +46,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Starts all processes over the database and waits until they are ready. The first one comes with the others.
+    /// Starts all processes over the database and waits until the servers are ready. Returns the first server apart from the fleet.
     pub(crate) async fn start(
         options: &ServerOptions,
         database: &TestDatabase,
@@ -60,7 +59,7 @@ impl Fleet {
         };
         let url = pgbouncer.as_ref().map_or(database.url(), PgBouncer::url);
         let balancer = Balancer::start();
-        // A client knows one address, that of the balancer.
+        // Clients know only the balancer's address.
         let workers = if options.wants_workers() { WORKERS } else { 0 };
         let options = options
             .clone()
@@ -85,22 +84,21 @@ impl Fleet {
         (first, fleet)
     }
 
-    /// Where all of it is reached: the public listener and the back office.
+    /// URLs of the public listener and the back office.
     pub(crate) fn addresses(&self) -> [&str; 2] {
         [&self.balancer.base_url, &self.balancer.backoffice_url]
     }
 
-    /// Kills all servers but the first.
     pub(crate) fn kill(&mut self) {
         self.others.iter_mut().for_each(TestServer::kill);
     }
 
-    /// What all but the first have logged.
+    /// The logs of all servers but the first.
     pub(crate) fn log(&self) -> String {
         self.others.iter().map(TestServer::log).collect()
     }
 
-    /// The database's URL as the processes have it, where it is another than the tests'.
+    /// The processes' database URL, if it differs from the tests'.
     pub(crate) fn database_url(&self) -> Option<&str> {
         self.pgbouncer.as_ref().map(PgBouncer::url)
     }

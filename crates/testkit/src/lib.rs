@@ -1,9 +1,9 @@
-//! Test support: a private PostgreSQL per test process, a database per test, the program under test, and a client for it.
+//! Test support: a private PostgreSQL per test process, a database per test, the product's processes, and an HTTP client.
 //!
-//! `SELLER_API_TEST_TOPOLOGY` chooses what [`TestServer::start`] starts: `single`, one process, which is the default; `fleet`, three
-//! servers and two workers behind a balancer; `fleet-pgbouncer`, the same over a `PgBouncer`.
+//! `SELLER_API_TEST_TOPOLOGY` selects what [`TestServer::start`] starts: `single`, one process (the default); `fleet`, three
+//! servers and two workers behind a balancer; `fleet-pgbouncer`, the same with a `PgBouncer` before the database.
 //!
-//! Everything here panics with a clear message where it cannot go on: that is a failed test.
+//! Everything here panics with a clear message when it fails: the test has failed then.
 #![expect(
     clippy::expect_used,
     clippy::panic,

@@ -1,5 +1,5 @@
-//! A way to a database that a test can block, for a server that is there but does not answer, that it can make long and narrow,
-//! and on which it can lose what is said at a COMMIT.
+//! A connection path to a database that a test can block (a server that is reachable but does not answer), slow down, or break at a
+//! COMMIT.
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -21,19 +21,19 @@ use tokio::{
 
 use crate::{TestDatabase, database::ProxySocket};
 
-/// What one direction of a connection holds at most before somebody has to wait.
+/// Bytes buffered in one direction of a connection. A sender waits when the buffer is full.
 const UNDER_WAY: usize = 1 << 20;
 
-/// A connection that breaks at its COMMIT.
+/// How a connection breaks at its COMMIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LostCommit {
-    /// The server commits, and its answer gets lost.
+    /// The server commits, but its answer is lost.
     Done,
-    /// The COMMIT itself gets lost, so the server rolls back.
+    /// The COMMIT is lost, so the server rolls back.
     Undone,
 }
 
-/// Forwards connections to a test's database until it is blocked; what is sent meanwhile waits.
+/// Forwards connections to a test's database. While it is blocked, bytes wait.
 #[derive(Debug)]
 pub struct Link {
     url: String,
@@ -41,7 +41,7 @@ pub struct Link {
     _folder: TempDir,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug, Clone)]
 struct Way {
     open: Arc<watch::Sender<bool>>,
@@ -49,14 +49,14 @@ struct Way {
     pace: Arc<watch::Sender<Pace>>,
 }
 
-/// How slow a way is, in each direction.
+/// Latency and bandwidth of each direction.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
-    /// How long everything is under way.
+    /// Latency of all bytes.
     pub delay: Duration,
-    /// How much longer some of it is, at most.
+    /// Additional random latency, at most this.
     pub jitter: Duration,
-    /// How many bytes a second go through on each connection; any number where there is none.
+    /// Bytes a second on each connection; `None` for no limit.
     pub bandwidth: Option<u32>,
 }
 
@@ -67,7 +67,7 @@ struct Losing {
 }
 
 impl Link {
-    /// An open way to the database.
+    /// An unblocked link to the database.
     pub fn to(database: &TestDatabase) -> Self {
         let socket = ProxySocket::of(database);
         let (url, target) = (socket.url.clone(), socket.target.clone());
@@ -84,27 +84,25 @@ impl Link {
         }
     }
 
-    /// The URL to connect to.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// From now on connections are taken and bytes swallowed, and nothing comes back.
+    /// From now on the link accepts connections and bytes, but forwards nothing.
     pub fn block(&self) {
         self.way.open.send_replace(false);
     }
 
-    /// Lets everything through that has waited.
+    /// Forwards everything that has waited.
     pub fn unblock(&self) {
         self.way.open.send_replace(true);
     }
 
-    /// From now on the way is as slow as this.
+    /// Sets the pace of all connections from now on.
     pub fn slow_down(&self, pace: Pace) {
         self.way.pace.send_replace(pace);
     }
 
-    /// Breaks the connection that sends the next COMMIT.
     pub fn lose(&self, commit: LostCommit) {
         let losing = Losing {
             commit,
@@ -113,7 +111,7 @@ impl Link {
         self.way.losing.send_replace(Some(losing));
     }
 
-    /// Breaks the connection that sends the next COMMIT, and blocks the way in the same moment.
+    /// Breaks the connection that sends the next COMMIT, and blocks the link at the same moment.
     pub fn lose_and_block(&self, commit: LostCommit) {
         let losing = Losing {
             commit,
@@ -122,7 +120,6 @@ impl Link {
         self.way.losing.send_replace(Some(losing));
     }
 
-    /// Waits until a COMMIT was lost.
     pub async fn lost(&self) {
         let mut losing = self.way.losing.subscribe();
         drop(losing.wait_for(Option::is_none).await);
@@ -130,9 +127,9 @@ impl Link {
 }
 
 impl Way {
-    /// What becomes of these bytes of a client's: where they hold a COMMIT that is to be lost, how.
+    /// Whether these bytes of a client hold the COMMIT to lose, and how to lose it.
     fn takes_loss(&self, bytes: &[u8]) -> Option<LostCommit> {
-        // The end of a statement's text, in a simple query and in a parsed one alike.
+        // A statement's text ends like this in a simple query and in a Parse message.
         let commits = bytes
             .windows(7)
             .any(|word| word.eq_ignore_ascii_case(b"commit\0"));
@@ -170,7 +167,7 @@ async fn forward(client: UnixStream, target: PathBuf, way: Way) {
     }
 }
 
-/// One end of a way on which what is said is under way for a while: it takes everything at once, and hands it on in its order.
+/// Delays what is written to `to`. The returned writer accepts bytes at once; they arrive in order.
 fn slowly(mut to: impl AsyncWrite + Unpin + Send + 'static, way: Way) -> impl AsyncWrite + Unpin {
     let (near, mut far) = tokio::io::duplex(UNDER_WAY);
     let (sent, mut arriving) = mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
@@ -190,7 +187,7 @@ fn slowly(mut to: impl AsyncWrite + Unpin + Send + 'static, way: Way) -> impl As
             let passing = pace
                 .bandwidth
                 .map_or(Duration::ZERO, |most| Duration::from_secs(1) * length / most);
-            // What came before has to be through, and nothing overtakes.
+            // Bytes wait for those before them, and never overtake them.
             free = free.max(Instant::now()) + passing;
             if sent.send((free + pace.delay + late, bytes)).is_err() {
                 return;
@@ -208,7 +205,7 @@ fn slowly(mut to: impl AsyncWrite + Unpin + Send + 'static, way: Way) -> impl As
     near
 }
 
-/// Copies what a client says until either side ends.
+/// Copies the client's bytes until either side closes.
 async fn ask(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -230,7 +227,7 @@ async fn ask(
     }
 }
 
-/// Copies what the server says until either side ends, or until it answers what is to be lost.
+/// Copies the server's bytes until either side closes, or until the server answers the COMMIT whose answer is lost.
 async fn answer(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! A PostgreSQL of one test's own, which it may break: durable, with `fsync`, unlike the one that the tests share.
+//! A PostgreSQL server for one test, which the test may break. It is durable (`fsync`), unlike the server that tests share.
 
 use std::{
     fs::{Permissions, set_permissions},
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::TestDatabase;
 
-/// A running server with a migrated database. It ends with the value, its data too.
+/// A running server with a migrated database. Dropping it stops the server and deletes its data.
 #[derive(Debug)]
 pub struct OwnPostgres {
     cluster: Cluster,
@@ -20,15 +20,15 @@ pub struct OwnPostgres {
 }
 
 impl OwnPostgres {
-    /// Starts a server with other options than the usual ones, and migrates its database.
+    /// Starts a server with changed options and migrates its database.
     pub async fn start(options: impl FnOnce(Options) -> Options) -> Self {
         Self::start_on(&std::env::temp_dir(), options).await
     }
 
-    /// The same with all its data under a folder.
+    /// Like [`Self::start`], with all data below the folder `disk`.
     pub async fn start_on(disk: &Path, options: impl FnOnce(Options) -> Options) -> Self {
         let folder = tempfile::tempdir_in(disk).expect("a folder for the cluster");
-        // The server's account passes through.
+        // The server's account has to pass through this folder.
         set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("the folder is opened");
         let options = options(Options::new(folder.path()).throw_away(true));
         let started = tokio::task::spawn_blocking(move || {
@@ -43,32 +43,30 @@ impl OwnPostgres {
         }
     }
 
-    /// The migrated database.
     pub fn database(&self) -> TestDatabase {
         TestDatabase::elsewhere(&self.cluster.url("postgres"))
     }
 
-    /// The cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// Stops every process of the server in its tracks (SIGSTOP): connections stay, and nothing is answered.
+    /// Stops every process of the server (SIGSTOP): connections stay open, and nothing is answered.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets all of them go on (SIGCONT).
+    /// Continues every process of the server (SIGCONT).
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// The server first, so that it has no new children behind our back.
+    /// Signals the server first, so that it starts no new children meanwhile.
     fn signal(&self, signal: Signal) {
         let server = self.cluster.server_process().expect("the server runs");
         let send = |id: u32| {
             let id = i32::try_from(id).ok().and_then(Pid::from_raw);
-            // A child may have ended meanwhile.
+            // A child may have exited meanwhile.
             kill_process(id.expect("a process id"), signal).unwrap_or_default();
         };
         send(server);
@@ -76,13 +74,13 @@ impl OwnPostgres {
     }
 }
 
-/// The children of a process (proc(5)).
+/// The child processes of a process (proc(5)).
 fn children(of: u32) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").expect("processes are listed");
     let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     ids.filter(|id| {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        // After the name, which may have anything in it: the state, and the parent.
+        // State and parent follow the name, which may contain any character.
         let parent = stat
             .rsplit_once(") ")
             .and_then(|(_, rest)| rest.split(' ').nth(1));

@@ -1,4 +1,4 @@
-//! A `PgBouncer` in transaction mode before a test's database.
+//! A `PgBouncer` in transaction mode in front of a test's database.
 
 use std::{
     env,
@@ -20,10 +20,10 @@ use tokio_postgres::{Config, config::Host};
 use crate::TestDatabase;
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// The socket is a file of a folder of its own, so any number does.
+/// Any number works: the socket is in a separate folder.
 const PORT: u16 = 6432;
 
-/// A running pooler. It is killed with the value.
+/// A running pooler. Dropping it kills it.
 #[derive(Debug)]
 pub struct PgBouncer {
     child: Child,
@@ -32,8 +32,8 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// True where `tests/pgbouncer/install` has put one beneath the target folder. Where it has not, a test says so and is skipped,
-    /// except under `CI`, where it fails.
+    /// Whether `tests/pgbouncer/install` has installed one below the target folder. If not, a test reports that and is skipped; under
+    /// `CI` it fails.
     pub fn is_installed() -> bool {
         let found = program().is_some();
         assert!(
@@ -43,8 +43,8 @@ impl PgBouncer {
         found
     }
 
-    /// Starts one with this many connections to the database, which keeps this many prepared statements for each; with 0 it
-    /// keeps none, as one before 1.21 does.
+    /// Starts a pooler with this many connections to the database, and this many prepared statements kept per connection. With 0 it
+    /// keeps none, as before version 1.21.
     pub async fn before(database: &TestDatabase, connections: u32, statements: u32) -> Self {
         let program = program().expect("PgBouncer is installed: run tests/pgbouncer/install");
         let config: Config = database.url().parse().expect("the URL of a test's database");
@@ -52,7 +52,7 @@ impl PgBouncer {
             panic!("the test's cluster listens on a unix socket");
         };
         let folder = tempfile::tempdir().expect("a folder for the pooler");
-        // It refuses to be root, and the server's socket is its owner's alone.
+        // PgBouncer refuses to run as root, and only its owner can use the server's socket.
         let owner = fs::metadata(socket).expect("the cluster's socket folder");
         let own = |path: &Path| chown(path, Some(owner.uid()), Some(owner.gid()));
         let settings = folder.path().join("pgbouncer.ini");
@@ -83,7 +83,7 @@ impl PgBouncer {
         started
     }
 
-    /// The URL that leads through it.
+    /// The database's URL through the pooler.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -104,13 +104,13 @@ impl PgBouncer {
 
 impl Drop for PgBouncer {
     fn drop(&mut self) {
-        // Already gone is fine.
+        // The process may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// What was installed for the build that this program belongs to.
+/// The executable that was installed for this program's build.
 fn program() -> Option<PathBuf> {
     let own = env::current_exe().ok()?;
     let places = own.ancestors().map(|folder| folder.join("pgbouncer/pgbouncer"));

@@ -1,4 +1,4 @@
-//! The real program, `serve`, as a process of its own over a test's database.
+//! The product's `serve`, as a separate process over a test's database.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -18,15 +18,14 @@ use crate::{
 };
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Whether a server works beside answering.
+/// Which workers a server runs.
 pub(crate) const WORKERS: &str = "SELLER_API__SERVER__WORKERS";
 const LOG_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How a server is started.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     program: std::path::PathBuf,
-    /// What stands before the program on the command line.
+    /// Words before the program on the command line.
     before: Vec<String>,
     environment: Vec<(String, String)>,
     sealing_key: String,
@@ -34,7 +33,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// The program at `path`, with a sealing key of its own and defaults for everything else.
+    /// The program at `path`, with a fresh sealing key and defaults for everything else.
     pub fn new(program: impl AsRef<Path>) -> Self {
         let sealing_key = sealing_key();
         Self {
@@ -53,21 +52,21 @@ impl ServerOptions {
         self
     }
 
-    /// Starts the program by another one, which becomes it (exec) in the same process: with these words before it.
+    /// Starts the program through another one, given as these words, which replaces itself with it (exec) in the same process.
     #[must_use]
     pub fn by(mut self, words: &[&str]) -> Self {
         self.before = words.iter().map(|word| (*word).to_owned()).collect();
         self
     }
 
-    /// In one process, whatever the topology: for tests of what a process knows of itself, such as its metrics.
+    /// Starts one process in any topology: for tests of one process's state, such as its metrics.
     #[must_use]
     pub fn in_one_process(mut self) -> Self {
         self.in_one_process = true;
         self
     }
 
-    /// Sets a key as [`Self::set`] does where nobody has set it.
+    /// Sets a key unless it is set.
     pub(crate) fn unless_set(self, key: &str, value: &str) -> Self {
         if self.value(key).is_some() {
             self
@@ -76,7 +75,7 @@ impl ServerOptions {
         }
     }
 
-    /// False where whoever starts the server wants none but its own workers.
+    /// False if the test runs its own workers only.
     pub(crate) fn wants_workers(&self) -> bool {
         self.value(WORKERS) != Some("none")
     }
@@ -88,7 +87,7 @@ impl ServerOptions {
             .map(|(_, value)| value.as_str())
     }
 
-    /// A command of the program over the database at `url`, with these settings.
+    /// A command of the program, with these options, over the database at `url`.
     pub(crate) fn command(&self, name: &str, url: &str) -> Command {
         let mut command = match self.before.split_first() {
             Some((first, rest)) => {
@@ -108,28 +107,28 @@ impl ServerOptions {
     }
 }
 
-/// A fresh sealing key, as the configuration takes it.
+/// A fresh sealing key in the configuration's format.
 pub fn sealing_key() -> String {
     KeyRing::generate(&SystemRandomness::new())
 }
 
-/// A running server, or several that look like one (see the crate's description). It is killed with the value, unless it was
-/// stopped before. Signals, the process id and the exit code are the first one's.
+/// A running server, or several that look like one (see the crate's description). Dropping it kills them. Signals, the process id
+/// and the exit code are those of the first.
 #[derive(Debug)]
 pub struct TestServer {
     child: Child,
     log: Arc<Mutex<String>>,
     fleet: Option<Fleet>,
-    /// The public listener, without a trailing slash.
+    /// URL of the public listener, without a trailing slash.
     pub base_url: String,
-    /// The back office's listener, without a trailing slash.
+    /// URL of the back office's listener, without a trailing slash.
     pub backoffice_url: String,
-    /// A token for the back office; empty where the server was started by its URL alone.
+    /// A token for the back office. Empty after [`Self::listen`].
     pub operator_token: String,
 }
 
 impl TestServer {
-    /// Starts the program over the database, as often as the topology says, and waits until it is ready.
+    /// Starts the processes of the topology over the database and waits until they are ready.
     pub async fn start(options: &ServerOptions, database: &TestDatabase) -> Self {
         let pooled = match Topology::chosen() {
             _ if options.in_one_process => return Self::one(options, database.url(), database).await,
@@ -147,7 +146,7 @@ impl TestServer {
         server
     }
 
-    /// One more process beside this one, which no balancer leads to.
+    /// Starts one more process beside this one. It is not behind the balancer.
     pub async fn another(&self, options: &ServerOptions, database: &TestDatabase) -> Self {
         let pooled = self.fleet.as_ref().and_then(Fleet::database_url);
         Self::one(options, pooled.unwrap_or(database.url()), database).await
@@ -161,12 +160,12 @@ impl TestServer {
         server
     }
 
-    /// Waits until the server says that it is ready.
+    /// Waits until the server reports ready.
     pub async fn ready(&self) {
         self.readiness(200).await;
     }
 
-    /// Waits until the server says that it is not ready.
+    /// Waits until the server reports that it is not ready.
     pub async fn not_ready(&self) {
         self.readiness(503).await;
     }
@@ -185,7 +184,7 @@ impl TestServer {
         );
     }
 
-    /// Starts the program over the database at `url`, whatever state that is in, and waits only until it listens.
+    /// Starts the program over the database at `url`, in any state, and waits only until the program listens.
     pub async fn listen(options: &ServerOptions, url: &str) -> Self {
         let mut child = options
             .command("serve", url)
@@ -201,7 +200,7 @@ impl TestServer {
         let log = Arc::default();
         follow(&mut child, &log, move |line| {
             if let Some(addresses) = listening_addresses(line) {
-                // Whoever waited may have given up.
+                // The receiver may have timed out.
                 drop(said.send(addresses));
             }
         });
@@ -224,13 +223,13 @@ impl TestServer {
         }
     }
 
-    /// All that the program has logged so far; of several servers one's after another's.
+    /// Everything that the servers have logged so far, server by server.
     pub fn log(&self) -> String {
         let own = self.log.lock().expect("the log is whole").clone();
         own + &self.fleet.as_ref().map(Fleet::log).unwrap_or_default()
     }
 
-    /// The log once `holds` is true of it. Lines reach a test a little after the answers that they tell of.
+    /// Waits until `holds` is true of the log, and returns the log. Lines arrive a little after the answers that they belong to.
     pub async fn log_with(&self, holds: impl Fn(&str) -> bool) -> String {
         let waited = tokio::time::timeout(LOG_TIMEOUT, async {
             while !holds(&self.log()) {
@@ -245,22 +244,19 @@ impl TestServer {
         self.log()
     }
 
-    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends SIGTERM.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         send(&self.child, signal);
     }
 
-    /// Kills the process (SIGKILL), of several servers each, and waits until it is gone.
+    /// Kills all servers (SIGKILL) and waits until they have exited.
     pub fn kill(&mut self) {
         self.child.kill().expect("the signal is sent");
         self.child.wait().expect("the process ended");
@@ -269,7 +265,7 @@ impl TestServer {
         }
     }
 
-    /// Waits for the end of the process and returns its exit code.
+    /// Waits until the process exits and returns its exit code.
     pub async fn exit_code(mut self) -> Option<i32> {
         let wait = move || self.child.wait();
         tokio::task::spawn_blocking(wait)
@@ -282,13 +278,13 @@ impl TestServer {
 
 impl Drop for TestServer {
     fn drop(&mut self) {
-        // Already gone is fine.
+        // The process may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Collects both streams of a process into a log, and shows each line to `look`.
+/// Collects stdout and stderr of a process in a log, and passes each line to `look`.
 pub(crate) fn follow(
     child: &mut Child,
     log: &Arc<Mutex<String>>,
@@ -311,7 +307,7 @@ pub(crate) fn follow(
     }
 }
 
-/// A text field of a line of the log.
+/// A text field of a JSON log line.
 pub(crate) fn field(line: &str, name: &str) -> Option<String> {
     let event = serde_json::from_str::<serde_json::Value>(line).ok()?;
     event.get("fields")?.get(name)?.as_str().map(str::to_owned)
@@ -322,7 +318,6 @@ fn listening_addresses(line: &str) -> Option<(String, String)> {
     is_it.then_some((field(line, "public")?, field(line, "backoffice")?))
 }
 
-/// Sends a signal to a process.
 pub(crate) fn send(process: &Child, signal: Signal) {
     let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
     kill_process(id.expect("a process id"), signal).expect("the signal is sent");

@@ -1,4 +1,4 @@
-//! A disk of a few megabytes that a test can fill to the last byte.
+//! A disk of a few megabytes that a test can fill completely.
 
 use std::{
     fs::{self, File},
@@ -9,25 +9,25 @@ use std::{
 
 use tempfile::TempDir;
 
-/// True where `.ci/run` has found, and said by `SELLER_API_TEST_MOUNTS=refused`, that the machine grants no mounts even to root.
+/// Whether the machine denies mounts even to root. `.ci/run` finds out and sets `SELLER_API_TEST_MOUNTS=refused`.
 pub fn mounts_are_refused() -> bool {
     std::env::var_os("SELLER_API_TEST_MOUNTS").is_some_and(|mounts| mounts == "refused")
 }
 
-/// True where tests that take a mount may be left out: anywhere but where `CI` is set, and there where [`mounts_are_refused`].
+/// Whether tests that need a mount may be skipped: if [`mounts_are_refused`], and wherever `CI` is not set.
 pub fn may_lack_mounts() -> bool {
     mounts_are_refused() || std::env::var_os("CI").is_none()
 }
 
-/// A file system in memory. It is unmounted with the value, so whoever uses it has to be gone by then.
+/// A file system in memory. Dropping it unmounts it, so its users must have ended before.
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: TempDir,
 }
 
 impl SmallDisk {
-    /// Mounts one, which takes root. Elsewhere there is none, and whoever asked tells that the test is skipped, if it may be
-    /// ([`may_lack_mounts`]).
+    /// Mounts a file system, which requires root. `None` if that fails and [`may_lack_mounts`]; the caller then reports that the test
+    /// is skipped.
     pub fn mount(megabytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder to mount on");
         let mut mount = Command::new("mount");
@@ -50,12 +50,11 @@ impl SmallDisk {
         None
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Leaves so many megabytes, and no more.
+    /// Fills the disk and leaves this many megabytes free.
     pub fn fill_but_for(&self, megabytes: u32) {
         let reserve = self.path().join("reserve");
         let file = File::create(&reserve).expect("a file");
@@ -66,17 +65,17 @@ impl SmallDisk {
         fs::remove_file(reserve).expect("the reserve is removed");
     }
 
-    /// Leaves not one byte.
+    /// Fills the disk to the last byte.
     pub fn fill(&self) {
         let mut ballast = File::create(self.ballast()).expect("a file");
         for size in [1 << 20, 1 << 12, 1] {
             let block = vec![0; size];
-            // What was written in part of a block stays.
+            // A partly written block stays.
             while ballast.write_all(&block).is_ok() {}
         }
     }
 
-    /// Gives the space back.
+    /// Frees the space.
     pub fn free(&self) {
         fs::remove_file(self.ballast()).expect("the ballast is removed");
     }
@@ -87,7 +86,7 @@ impl SmallDisk {
 }
 
 impl Drop for SmallDisk {
-    /// Lazily: what is still open ends with its owner.
+    /// Unmounts lazily: open files stay until they are closed.
     fn drop(&mut self) {
         drop(Command::new("umount").arg("-l").arg(self.path()).output());
     }

@@ -1,8 +1,8 @@
-//! A proxy between the program and PostgreSQL that sees statements: it records them, breaks the one that a test names, and can
-//! plant a flaw into what passes.
+//! A proxy between the program and PostgreSQL that parses statements. It records them, injects a fault into a chosen statement, and
+//! can plant a flaw in the traffic.
 //!
-//! It carries out one statement of a connection after another, also where the client sends several without waiting, so a
-//! statement has ended at the server when its fault happens.
+//! It executes a connection's statements one after another, even if the client pipelines them. So the server has finished a statement
+//! when its fault happens.
 
 use std::{
     collections::HashMap,
@@ -24,54 +24,54 @@ use tokio::{
 
 use crate::{TestDatabase, database::ProxySocket};
 
-/// The code of a request for TLS.
+/// The code of an `SSLRequest`.
 const TLS_REQUEST: [u8; 4] = 80_877_103_u32.to_be_bytes();
 
-/// What happens at a statement.
+/// A failure at one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// PostgreSQL refuses it as a serialization failure.
+    /// PostgreSQL rejects the statement with a serialization failure.
     FailsBefore,
-    /// It is carried out, and its transaction fails then.
+    /// The statement is executed, then its transaction fails.
     FailsAfter,
-    /// The connection breaks before the statement arrives.
+    /// The connection breaks before the statement reaches the server.
     NeverArrives,
-    /// It is carried out, and the connection breaks before the answer.
+    /// The statement is executed, and the connection breaks before the answer.
     AnswerLost,
-    /// It is carried out, and the process is killed before the answer.
+    /// The statement is executed, and the process is killed before the answer.
     ProcessDies,
-    /// It is carried out, and its answer waits for [`StatementProxy::resume`].
+    /// The statement is executed, and its answer waits for [`StatementProxy::resume`].
     Waits,
 }
 
-/// Something wrong with what passes, at every statement whose text contains the given piece.
+/// A defect in the traffic, at every statement whose text contains the given piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// The statement says this instead of that.
+    /// Replaces `instead_of` by `this` in the statement's text.
     Says {
         this: &'static str,
         instead_of: &'static str,
     },
-    /// The transaction is committed and another one begun before the statement.
+    /// Commits the transaction and begins another one before the statement.
     CommitsBefore(&'static str),
-    /// The transaction is committed and another one begun after the statement.
+    /// Commits the transaction and begins another one after the statement.
     CommitsAfter(&'static str),
-    /// The statement is sent again where its answer is lost.
+    /// Sends the statement again if its answer is lost.
     SentAgain(&'static str),
-    /// The first answer to the statement with the same parameters is given again.
+    /// Repeats the first answer to the statement with the same parameters.
     Cached(&'static str),
 }
 
-/// A statement in the order of its text's appearance: the `nth` that says `sql`.
+/// A recorded statement: the `nth` with the text `sql`, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     pub sql: String,
     pub nth: usize,
-    /// It was in a transaction when it had been carried out.
+    /// Whether a transaction was open after the statement.
     pub in_transaction: bool,
 }
 
-/// The proxy. It ends with the runtime of its test.
+/// A running proxy. It stops with the runtime of its test.
 #[derive(Debug)]
 pub struct StatementProxy {
     url: String,
@@ -114,7 +114,7 @@ impl StatementProxy {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let shared = Arc::clone(&accepting);
-                // A broken connection is what this is for.
+                // Broken connections are expected.
                 tokio::spawn(async move { drop(forward(client, &shared).await) });
             }
         });
@@ -125,12 +125,11 @@ impl StatementProxy {
         }
     }
 
-    /// The URL to connect to.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Forgets what it has recorded, and breaks this statement of those that follow.
+    /// Clears the record, and injects the fault into this statement when it comes.
     pub fn arm(&self, statement: &Statement, fault: Fault) {
         self.shared.reached.send_replace(false);
         self.shared.resumed.send_replace(false);
@@ -139,37 +138,36 @@ impl StatementProxy {
         state.armed = Some((statement.sql.clone(), statement.nth, fault));
     }
 
-    /// Forgets what it has recorded.
+    /// Clears the record.
     pub fn record(&self) {
         self.shared.state().recorded.clear();
     }
 
-    /// The statements since.
+    /// The statements since the last [`Self::record`] or [`Self::arm`].
     pub fn recorded(&self) -> Vec<Statement> {
         self.shared.state().recorded.clone()
     }
 
-    /// The process that dies at [`Fault::ProcessDies`].
+    /// Sets the process that [`Fault::ProcessDies`] kills.
     pub fn kills(&self, process: u32) {
         self.shared.state().process = Some(process);
     }
 
-    /// Waits until the fault has happened.
     pub async fn reached(&self) {
         until(&self.shared.reached).await;
     }
 
-    /// Lets a statement go on that waits.
+    /// Lets a statement that waits continue.
     pub fn resume(&self) {
         self.shared.resumed.send_replace(true);
     }
 
-    /// Disarms; true where the fault had not happened.
+    /// Disarms. Returns true if the fault has not happened.
     pub fn disarm(&self) -> bool {
         self.shared.state().armed.take().is_some()
     }
 
-    /// True when a statement with the flaw has passed.
+    /// Whether a statement with a flaw has passed.
     pub fn is_planted(&self) -> bool {
         self.shared.planted.load(Ordering::Relaxed)
     }
@@ -180,7 +178,7 @@ impl Shared {
         self.state.lock().expect("the state is whole")
     }
 
-    /// The text as the server gets it.
+    /// The text with the flaws planted; `None` if none applies.
     fn rewritten(&self, sql: &str) -> Option<String> {
         let mut text = sql.to_owned();
         for flaw in &self.flaws {
@@ -194,7 +192,7 @@ impl Shared {
         })
     }
 
-    /// The flaw of a statement, apart from its text.
+    /// The statement's flaw, except one of its text.
     fn flaw(&self, sql: &str) -> Option<Flaw> {
         let found = self.flaws.iter().copied().find(|flaw| match flaw {
             Flaw::Says { .. } => false,
@@ -209,7 +207,7 @@ impl Shared {
         found
     }
 
-    /// Records a statement, and takes the fault that is to happen to it.
+    /// Records a statement, and takes the fault armed for it.
     fn next(&self, sql: &str) -> (usize, Option<Fault>) {
         let mut state = self.state();
         let index = state.recorded.len();
@@ -230,18 +228,18 @@ impl Shared {
 }
 
 async fn until(flag: &watch::Sender<bool>) {
-    // It cannot fail while its sender is there.
+    // It cannot fail while its sender exists.
     drop(flag.subscribe().wait_for(|is_so| *is_so).await);
 }
 
-/// What a client sends up to the next point at which it expects an answer.
+/// A client's messages up to the next point at which it expects an answer.
 struct Batch {
     bytes: Vec<u8>,
-    /// The statement that is carried out, if any is.
+    /// The statement that the batch executes, if any.
     sql: Option<String>,
 }
 
-/// What the server answers to a batch.
+/// The server's answer to a batch.
 struct Reply {
     bytes: Vec<u8>,
     in_transaction: bool,
@@ -249,7 +247,7 @@ struct Reply {
 
 async fn forward(mut client: UnixStream, shared: &Shared) -> io::Result<()> {
     let mut server = UnixStream::connect(&shared.target).await?;
-    // The tests' server trusts everybody on its socket: it is ready after the startup message.
+    // The tests' server trusts all users of its socket: it is ready after the startup message.
     let startup = startup(&mut client).await?;
     server.write_all(&startup).await?;
     client.write_all(&answer(&mut server).await?.bytes).await?;
@@ -303,7 +301,7 @@ async fn forward(mut client: UnixStream, shared: &Shared) -> io::Result<()> {
     }
 }
 
-/// The startup message, which has no type. An offer of TLS before it is declined.
+/// Reads the startup message, which has no type byte. Declines a TLS request before it.
 async fn startup(client: &mut UnixStream) -> io::Result<Vec<u8>> {
     loop {
         let length = client.read_u32().await?;
@@ -341,7 +339,7 @@ async fn carry_out(
     Ok(reply)
 }
 
-/// Has the server fail; a COMMIT that fails has ended its transaction.
+/// Makes the transaction fail at the server. A COMMIT that fails ends its transaction.
 async fn fail(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
     if sql.eq_ignore_ascii_case("commit") {
         ask(server, "rollback").await?;
@@ -360,7 +358,7 @@ async fn ask(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
     answer(server).await
 }
 
-/// Reads what the server says until it is ready for the next query.
+/// Reads the server's messages until it is ready for the next query.
 async fn answer(server: &mut UnixStream) -> io::Result<Reply> {
     let mut bytes = Vec::new();
     loop {
@@ -375,7 +373,7 @@ async fn answer(server: &mut UnixStream) -> io::Result<Reply> {
     }
 }
 
-/// Reads what the client says until it expects an answer.
+/// Reads the client's messages until it expects an answer.
 async fn batch(
     client: &mut UnixStream,
     shared: &Shared,

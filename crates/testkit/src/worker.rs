@@ -1,4 +1,4 @@
-//! The real program, `worker`, as a process of its own over a test's database.
+//! The product's `worker`, as a separate process over a test's database.
 
 use std::{
     process::{Child, Stdio},
@@ -12,7 +12,7 @@ use crate::{
     server::{field, follow, send},
 };
 
-/// A running worker. It is killed with the value.
+/// A running worker. Dropping it kills it.
 #[derive(Debug)]
 pub struct TestWorker {
     child: Child,
@@ -20,12 +20,11 @@ pub struct TestWorker {
 }
 
 impl TestWorker {
-    /// Starts the program. What it does is seen in the database and in what it sends.
+    /// Starts the program. Tests observe it by the database and by its requests.
     pub fn start(options: &ServerOptions, database: &TestDatabase) -> Self {
         Self::over(options, database.url())
     }
 
-    /// Starts the program over the database at `url`.
     pub(crate) fn over(options: &ServerOptions, url: &str) -> Self {
         Self::spawn(options, url, Stdio::null)
     }
@@ -40,13 +39,13 @@ impl TestWorker {
         }
     }
 
-    /// Starts the program and waits until it listens; the address is that of its probes, as a URL.
+    /// Starts the program and waits until it listens. Also returns the URL of its probes.
     pub async fn listening(options: &ServerOptions, database: &TestDatabase) -> (Self, String) {
         let mut worker = Self::spawn(options, database.url(), Stdio::piped);
         let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
         follow(&mut worker.child, &worker.log, move |line| {
             if let Some(address) = field(line, "probes") {
-                // Whoever waited has the first one.
+                // The receiver takes only the first address.
                 drop(said.send(address));
             }
         });
@@ -54,22 +53,20 @@ impl TestWorker {
         (worker, format!("http://{address}"))
     }
 
-    /// All that a worker has logged so far that was started by [`Self::listening`].
+    /// The log so far; empty unless [`Self::listening`] started the worker.
     pub fn log(&self) -> String {
         self.log.lock().expect("the log is whole").clone()
     }
 
-    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         send(&self.child, signal);
     }
 
-    /// Asks the process to end (SIGTERM), and gives its exit code.
+    /// Terminates the process (SIGTERM) and returns its exit code.
     pub async fn terminate(mut self) -> Option<i32> {
         self.signal(Signal::TERM);
         let waited = tokio::task::spawn_blocking(move || self.child.wait());
@@ -80,7 +77,7 @@ impl TestWorker {
             .code()
     }
 
-    /// Kills the process (SIGKILL) and waits until it is gone.
+    /// Kills the process (SIGKILL) and waits until it has exited.
     pub fn kill(&mut self) {
         self.child.kill().expect("the signal is sent");
         self.child.wait().expect("the process ended");
@@ -89,7 +86,7 @@ impl TestWorker {
 
 impl Drop for TestWorker {
     fn drop(&mut self) {
-        // Already gone is fine.
+        // The process may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
