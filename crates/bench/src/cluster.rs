@@ -1,4 +1,4 @@
-//! A throw-away PostgreSQL cluster that syncs to disk as a real one does.
+//! A temporary PostgreSQL cluster with durable writes, as in production.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use private_postgres::Options;
 use procfs::Current as _;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-/// Checkpoints are rare enough that no measurement holds one that another lacks.
+/// Checkpoints are so rare that they do not hit one measurement and spare another.
 const SETTINGS: [(&str, &str); 3] = [
     ("max_wal_size", "8GB"),
     ("checkpoint_timeout", "30min"),
     ("maintenance_work_mem", "256MB"),
 ];
 
-/// The cluster. It ends with the value, and its data with it.
+/// A running cluster. Dropping it stops the server and deletes its data.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     cluster: private_postgres::Cluster,
@@ -22,7 +22,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one below `folder`, or below the system's temporary folder.
+    /// Starts a cluster below `folder`, or below the system's temporary folder.
     pub(crate) async fn start(folder: Option<&Path>) -> anyhow::Result<Self> {
         let folder = match folder {
             Some(folder) => tempfile::tempdir_in(folder),
@@ -39,7 +39,6 @@ impl Cluster {
         Ok(Self { cluster, folder })
     }
 
-    /// The URL of a database.
     pub(crate) fn url(&self, database: &str) -> String {
         self.cluster.url(database)
     }
@@ -49,17 +48,17 @@ impl Cluster {
         self.cluster.server_process().context("PostgreSQL has ended")
     }
 
-    /// A client program that belongs to the server.
+    /// The path of one of PostgreSQL's client programs, of the server's version.
     pub(crate) fn client_program(&self, name: &str) -> PathBuf {
         self.cluster.binaries().program(name)
     }
 
-    /// A file that ends with the cluster.
+    /// The path of a file that is deleted with the cluster.
     pub(crate) fn scratch_file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Runs statements, and returns the first column of their rows.
+    /// Runs statements and returns the first column of their rows.
     pub(crate) async fn sql(&self, database: &str, sql: &str) -> anyhow::Result<Vec<String>> {
         let (client, connection) = tokio_postgres::connect(&self.url(database), NoTls).await?;
         let connection = tokio::spawn(connection);
@@ -73,7 +72,7 @@ impl Cluster {
         Ok(rows.collect())
     }
 
-    /// Runs a query of one value.
+    /// Runs a query that returns one value.
     pub(crate) async fn value(&self, database: &str, sql: &str) -> anyhow::Result<String> {
         let value = self.sql(database, sql).await?.pop();
         value.with_context(|| format!("no row: {sql}"))

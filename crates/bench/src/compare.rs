@@ -1,4 +1,4 @@
-//! Two builds of the program over one database, in turns: what a change has given.
+//! Compares two builds of the program over one database, in alternation.
 
 use std::path::PathBuf;
 
@@ -30,9 +30,9 @@ pub(crate) struct CompareOptions {
     options: Options,
 }
 
-/// Measures both builds next to each other in each round, and prints the table.
+/// Measures both builds in each round, and prints the table.
 ///
-/// Both draw from the same families and number their idempotency keys together, so that one goes on where the other has ended.
+/// Both builds share the token families and the counter of idempotency keys, so that each continues where the other stopped.
 pub(crate) async fn run(compare: CompareOptions) -> anyhow::Result<()> {
     let CompareOptions {
         old,

@@ -1,4 +1,4 @@
-//! Webhook deliveries: receivers on this machine, subscriptions that lead to them, and a backlog that is worked off.
+//! Webhook deliveries: local receivers, subscriptions to them, and a backlog that is worked off.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::usage;
 
 const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 const EVENT: &str = "order.created";
-/// How often it is checked whether a backlog is done.
+/// Interval between checks whether a backlog is done.
 const POLL: Duration = Duration::from_millis(20);
-/// A slower worker has failed, in deliveries a second.
+/// Minimum rate in deliveries a second. A slower worker counts as failed.
 const SLOWEST: u64 = 50;
 
-/// Receivers that answer 204. Each has an IP address of its own, since the product limits attempts for each host. They end
-/// with the value.
+/// Receivers that answer 204. Each has a separate IP address, since the product limits concurrent attempts per host. Dropping
+/// the value stops them.
 #[derive(Debug)]
 pub(crate) struct Receivers {
     received: Arc<AtomicU64>,
@@ -32,10 +32,10 @@ pub(crate) struct Receivers {
 }
 
 impl Receivers {
-    /// Starts one for each subscriber, and subscribes all of them through the API.
+    /// Starts a receiver for each subscriber and creates the subscriptions through the API.
     pub(crate) async fn subscribe(seed: &Seed, server: SocketAddr) -> anyhow::Result<Self> {
         let count = seed.catalogue.subscriptions();
-        // Each subscription may be sent to by several attempts at a time.
+        // A subscription may have several attempts in flight.
         usage::allow_connections(16 * count)?;
         let receivers = Self::open(count).await?;
         let mut connection = Connection::open(server).await?;
@@ -95,8 +95,8 @@ async fn answer(mut stream: TcpStream, received: Arc<AtomicU64>) -> anyhow::Resu
     Ok(())
 }
 
-/// SQL that makes so many deliveries due at once, dealt to all subscriptions, and wakes them, as the events of one
-/// transaction do.
+/// SQL that makes `count` deliveries due at once, spread evenly over all subscriptions, and wakes the subscriptions, as one
+/// transaction's events do.
 pub(crate) fn backlog(count: u64) -> String {
     format!(
         "begin; \
@@ -112,7 +112,7 @@ pub(crate) fn backlog(count: u64) -> String {
     )
 }
 
-/// Forgets all deliveries.
+/// Deletes all deliveries.
 pub(crate) async fn clear(cluster: &Cluster, database: &str) -> anyhow::Result<()> {
     for statement in [
         "truncate deliveries",
@@ -124,8 +124,8 @@ pub(crate) async fn clear(cluster: &Cluster, database: &str) -> anyhow::Result<(
     Ok(())
 }
 
-/// Waits until a running worker has recorded a backlog of so many, and returns its rate a second: from the commit of the
-/// backlog to the last recorded answer, by the database's clock. The meter is read at both ends.
+/// Waits until a running worker has recorded the results of a backlog of `count`, and returns its rate a second: from the
+/// backlog's commit to the last recorded answer, by the database's clock. Reads the meter at both ends.
 pub(crate) async fn drain<M>(
     cluster: &Cluster,
     database: &str,

@@ -1,8 +1,8 @@
-//! Figures of repeated measurements, and the Markdown tables that they are printed in.
+//! Statistics of repeated measurements, and Markdown tables.
 
 use std::fmt;
 
-/// The median of several values with the smallest and the largest.
+/// Median, minimum and maximum of several values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     min: f64,
@@ -11,7 +11,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// All zero where there are no values.
+    /// All zero if there are no values.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -40,7 +40,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// `count` as a number to calculate with.
+/// `count` as a floating-point number.
 #[expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
@@ -50,7 +50,7 @@ pub(crate) fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// A whole number with its thousands set apart: `52 310`.
+/// A whole number with spaces between its thousands: `52 310`.
 pub(crate) fn whole(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
@@ -63,18 +63,18 @@ pub(crate) fn whole(value: f64) -> String {
     text
 }
 
-/// A Markdown table whose first column is text, and all others numbers.
+/// A Markdown table. The first column is text, all others are numbers.
 #[derive(Debug)]
 pub(crate) struct Table(String);
 
 impl Table {
-    /// The first column has no title; those of the others are separated by `|`.
+    /// `titles` are those of all columns but the first, separated by `|`. The first column has no title.
     pub(crate) fn new(titles: &str) -> Self {
         let rule = "--:|".repeat(titles.split('|').count());
         Self(format!("| | {titles} |\n|---|{rule}\n"))
     }
 
-    /// All columns, separated alike.
+    /// Adds a row; `|` separates its cells.
     pub(crate) fn row(&mut self, cells: fmt::Arguments<'_>) {
         self.0.extend(["| ", &cells.to_string(), " |\n"]);
     }

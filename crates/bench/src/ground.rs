@@ -1,4 +1,4 @@
-//! What measurements stand on: the program, a cluster, and filled databases with a server over each.
+//! The environment of measurements: the program, a cluster, and filled databases with a server over each.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::options::Options;
 use crate::program::{Database, Program, Server};
 use crate::seed::{Catalogue, Seed};
 
-/// What all parts share.
+/// Shared by all parts.
 #[derive(Debug)]
 pub(crate) struct Ground {
     pub(crate) options: Options,
     pub(crate) program: Program,
     pub(crate) cluster: Cluster,
-    /// How many stands were raised.
+    /// Number of stands so far; it names their databases.
     stands: AtomicU32,
 }
 
@@ -41,7 +41,7 @@ impl Ground {
         })
     }
 
-    /// The machine, the versions and the sizes, in a line.
+    /// One line with the machine, the versions and the sizes.
     pub(crate) async fn description(&self) -> anyhow::Result<String> {
         let processors = procfs::CpuInfo::current()?;
         let memory = procfs::Meminfo::current()?.mem_total;
@@ -90,8 +90,8 @@ impl Stand {
     }
 }
 
-/// Shows a step of so many parts on standard error until the bar is dropped: a bar on a terminal, a line elsewhere. None of the
-/// parts are counted where there are 0.
+/// Shows a step on standard error until the bar is dropped: a progress bar on a terminal, a line elsewhere. With `parts` 0 it
+/// shows a spinner.
 pub(crate) fn step(what: &str, parts: u64) -> ProgressBar {
     let (bar, style) = if parts == 0 {
         (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}")
@@ -102,7 +102,7 @@ pub(crate) fn step(what: &str, parts: u64) -> ProgressBar {
         )
     };
     if bar.is_hidden() {
-        // Nobody may be reading.
+        // Standard error may be closed.
         let _ = writeln!(std::io::stderr(), "{what}");
     }
     if let Ok(style) = ProgressStyle::with_template(style) {

@@ -1,4 +1,4 @@
-//! A keep-alive HTTP connection that costs little: the load generator shares the cores with what it measures.
+//! A cheap keep-alive HTTP connection: the load generator shares the cores with the program that it measures.
 
 use std::fmt::Arguments;
 use std::io::Write as _;
@@ -8,9 +8,9 @@ use anyhow::{Context as _, bail, ensure};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// The receive buffer's first size; a response with one offer fits.
+/// Initial size of the receive buffer; a response with one offer fits.
 const BUFFER: usize = 4 * 1024;
-/// More header lines than any message of the product has.
+/// More header lines than any of the product's messages has.
 const MOST_HEADERS: usize = 48;
 
 /// A response, borrowed from its connection's buffer.
@@ -21,7 +21,7 @@ pub(crate) struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// The body, if the status is the expected one.
+    /// Returns the body if the status is `status`.
     pub(crate) fn expect(self, status: u16) -> anyhow::Result<&'a [u8]> {
         let body = self.body.get(..300).unwrap_or(self.body);
         ensure!(
@@ -34,7 +34,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Replaces `into` by a whole request: its request line with the headers of its own, then those of all requests.
+/// Replaces `into` by a whole request: request line and headers of `head`, then the headers that all requests share, then the body.
 pub(crate) fn compose(into: &mut Vec<u8>, head: Arguments<'_>, body: &str) -> anyhow::Result<()> {
     into.clear();
     write!(
@@ -91,7 +91,7 @@ impl Connection {
         })
     }
 
-    /// A GET with nothing special.
+    /// Sends a GET without further headers.
     pub(crate) async fn get(&mut self, path: &str) -> anyhow::Result<Response<'_>> {
         let mut request = Vec::new();
         compose(&mut request, format_args!("GET {path} HTTP/1.1"), "")?;
@@ -110,7 +110,7 @@ impl Connection {
     }
 }
 
-/// A message's head: where its body begins and ends, and a response's status.
+/// The end of a message's head and of its body, and a response's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -119,7 +119,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads a response's head; `None` until it is whole.
+    /// Parses a response's head; `None` while it is incomplete.
     fn of_response(received: &[u8]) -> anyhow::Result<Option<Self>> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
@@ -139,7 +139,7 @@ impl Head {
         }))
     }
 
-    /// Reads a request's head; `None` until it is whole.
+    /// Parses a request's head; `None` while it is incomplete.
     pub(crate) fn of_request(received: &[u8]) -> anyhow::Result<Option<Self>> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut request = httparse::Request::new(&mut headers);

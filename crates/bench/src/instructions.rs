@@ -1,6 +1,6 @@
-//! Instructions of hot paths: exact enough to show a change that the noise of a machine would hide, on any machine.
+//! Counts the instructions of hot paths. The counts are exact, so they show changes that timing noise hides, on any machine.
 //!
-//! The example `paths` runs a path some times, and more times, under valgrind; the difference is what the path costs.
+//! Valgrind runs the example `paths` with a smaller and a larger number of iterations. The difference is the path's cost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,9 +16,9 @@ use crate::ground::step;
 use crate::parts::print;
 use crate::program::build;
 
-/// How often a path runs, and then: what happens once, such as the start, is in both.
+/// Iterations of the two runs. One-time costs, such as the start, are in both and cancel out.
 const TIMES: [u64; 2] = [50, 250];
-/// A path warns from this ratio to the recorded count on.
+/// Ratio to the recorded count from which a path gets a warning.
 const WARNING: f64 = 1.2;
 const PATHS: [(&str, &str); 9] = [
     ("offer", "GET /v1/offers/{id}"),
@@ -32,7 +32,7 @@ const PATHS: [(&str, &str); 9] = [
     ("seal", "a cursor is sealed and opened"),
 ];
 
-/// Instructions of each path.
+/// Instructions of one iteration of each path.
 type Counts = BTreeMap<String, u64>;
 
 /// Whether they are compared or recorded.
@@ -46,7 +46,7 @@ pub(crate) struct InstructionsOptions {
     recorded: PathBuf,
 }
 
-/// Counts all paths, and prints how they differ from the recorded counts.
+/// Counts all paths and prints the changes against the recorded counts.
 pub(crate) async fn run(options: &InstructionsOptions) -> anyhow::Result<()> {
     let bar = step("counting instructions", u64::try_from(PATHS.len())?);
     let example = build(&["--package", "bench", "--example", "paths"])
@@ -91,13 +91,13 @@ async fn count(example: &Path, path: &str, times: u64) -> anyhow::Result<u64> {
     parse(&report).with_context(|| format!("valgrind's report is not as expected: {report}"))
 }
 
-/// The sum at the end of callgrind's report (`==17== Collected : 123`).
+/// The total at the end of callgrind's report (`==17== Collected : 123`).
 fn parse(report: &str) -> Option<u64> {
     let (_, rest) = report.rsplit_once("Collected : ")?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// A line for each path, and a warning where one costs much more.
+/// One line per path, with a warning if it costs much more than recorded.
 fn compare(recorded: &Counts, counts: &Counts) -> String {
     let mut lines: Vec<String> = Vec::new();
     for (path, title) in PATHS {

@@ -1,5 +1,5 @@
-//! The load: a closed loop, in which a connection sends when it has its answer, and an open one, in which requests arrive at
-//! random whether or not others have been answered.
+//! Load generators. In the closed loop, a connection sends its next request after the answer. In the open loop, requests arrive at
+//! random, whether or not earlier ones have been answered.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,54 +12,54 @@ use tokio::task::JoinSet;
 
 use crate::http::Connection;
 
-/// Connections of the open loop: so many that requests rarely wait for a free one.
+/// Connections of the open loop: enough that requests rarely wait for a free one.
 pub(crate) const OPEN_CONNECTIONS: u16 = 256;
-/// Nothing counts until this has passed.
+/// Time before measurements count.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// How long overdue requests may take to be answered.
+/// How long the answers to overdue requests may take.
 const OVERDUE: Duration = Duration::from_mins(1);
 
-/// Latencies in microseconds, to 0.1 %.
+/// Latencies in microseconds, accurate to 0.1 %.
 pub(crate) type Latency = Histogram<u64>;
 
-/// No latencies; longer ones than a minute count as a minute.
+/// An empty histogram. Latencies above one minute count as one minute.
 pub(crate) fn no_latencies() -> anyhow::Result<Latency> {
     Ok(Histogram::new_with_bounds(1, 60_000_000, 3)?)
 }
 
-/// Counts one.
+/// Adds one latency.
 pub(crate) fn record(latencies: &mut Latency, latency: Duration) {
     latencies.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
 }
 
-/// Makes the requests of all connections of a load.
+/// Creates the requests of all connections of a load.
 pub(crate) trait Requests: Send + Sync {
     /// Replaces `into` by the next request of a connection.
     fn write(&self, connection: usize, random: &mut fastrand::Rng, into: &mut Vec<u8>) -> anyhow::Result<()>;
 
-    /// Learns what that request was answered.
+    /// Gets the body of the answer to that request.
     fn answered(&self, _connection: usize, _body: &[u8]) -> anyhow::Result<()> {
         Ok(())
     }
 }
 
-/// What is sent, and where. Any answer but 200 is an error.
+/// The requests and the server they go to. Any status but 200 is an error.
 #[derive(Clone)]
 pub(crate) struct Load {
     pub(crate) server: SocketAddr,
     pub(crate) requests: Arc<dyn Requests>,
 }
 
-/// What a closed loop has counted.
+/// Results of a closed loop.
 #[derive(Debug)]
 pub(crate) struct Counted<M> {
     pub(crate) latencies: Latency,
     pub(crate) elapsed: Duration,
-    /// Readings of a meter at the begin and the end of counting.
+    /// The meter's readings at the start and the end of the measurement.
     pub(crate) meter: [M; 2],
 }
 
-/// Sends as fast as answers come, and reads a meter when counting begins and ends.
+/// Sends each next request as soon as an answer arrives. Reads the meter when counting starts and when it ends.
 pub(crate) async fn closed<M>(
     load: &Load,
     connections: u16,
@@ -99,8 +99,8 @@ pub(crate) async fn closed<M>(
 
 /// Sends `rate` requests a second on average, at instants of a Poisson process.
 ///
-/// A latency runs from the instant at which its request was due: waiting because the server stalls, because no connection is
-/// free or because this generator is late is waiting too ("coordinated omission" is avoided).
+/// A latency starts when the request is due, so it includes the wait for a stalled server, for a free connection or for a late
+/// generator. This avoids "coordinated omission".
 pub(crate) async fn open(load: &Load, rate: f64, measured: Duration) -> anyhow::Result<Latency> {
     ensure!(rate.is_finite() && rate > 0.0, "nothing can be sent at {rate}/s");
     let mut senders = Vec::new();
@@ -127,7 +127,7 @@ pub(crate) async fn open(load: &Load, rate: f64, measured: Duration) -> anyhow::
             }
         });
     }
-    // A thread of its own, since the runtime's timers count milliseconds.
+    // A separate thread, since the runtime's timers have a resolution of one millisecond.
     std::thread::spawn(move || arrive(rate, start + measured, &due));
     let all = tokio::time::timeout(WARM_UP + measured + OVERDUE, sum(tasks));
     all.await
@@ -138,7 +138,7 @@ fn arrive(rate: f64, end: Instant, due: &mpsc::UnboundedSender<Instant>) {
     let mut random = fastrand::Rng::new();
     let mut next = Instant::now();
     loop {
-        // The time between two events of a Poisson process is distributed exponentially.
+        // Intervals of a Poisson process are distributed exponentially.
         next += Duration::from_secs_f64(-(1.0 - random.f64()).ln() / rate);
         if next >= end {
             return;
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Answers at once, but for the first request that comes after `until`: that stalls the whole server.
+    /// Answers at once, except the first request after `until`, which stalls the whole server.
     async fn serve(answer: &'static str, until: Instant, stall: Duration) -> Load {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = listener.local_addr().unwrap();
@@ -244,7 +244,7 @@ mod tests {
         assert!(error.to_string().contains("429: slow"), "{error}");
     }
 
-    /// A closed loop would see one slow request of two hundred. Here all that became due meanwhile have waited.
+    /// A closed loop would see one slow request of two hundred. Here, all requests that became due meanwhile have waited.
     #[tokio::test]
     async fn a_stall_is_seen_by_all_that_were_due_in_it() {
         let until = Instant::now() + WARM_UP + Duration::from_millis(100);

@@ -1,6 +1,6 @@
-//! Measures the program beside PostgreSQL alone, in one run on one machine. `docs/development/performance.md` says how to read it.
+//! Measures the program and PostgreSQL alone in one run on one machine. `docs/development/performance.md` explains the results.
 //!
-//! Every part derives from the scenarios (`scenario.rs`): what is requested, and what pgbench does instead.
+//! Every part uses the scenarios of `scenario.rs`: the requests, and the pgbench scripts with the same database work.
 
 mod cluster;
 mod compare;
@@ -75,14 +75,14 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody may be reading.
+            // Standard error may be closed.
             let _ = writeln!(std::io::stderr(), "bench: {error:#}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// A signal drops the command's future, and with it every process that it started.
+/// Runs the command until a signal. A signal drops its future, and with it every process that it started.
 async fn until_signal(command: Command) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

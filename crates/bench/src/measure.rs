@@ -1,4 +1,4 @@
-//! Measuring a scenario, on one side or the other, in rounds.
+//! Measures scenarios in rounds: the program, or PostgreSQL alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::program::Server;
 use crate::scenario::Scenario;
 use crate::usage;
 
-/// Which side of a scenario is measured.
+/// Which side of a scenario to measure.
 pub(crate) enum Side<'a> {
     /// The program answers requests.
     Requests(&'a Server, Arc<dyn Requests>),
-    /// The program of this server works off a backlog.
+    /// A worker of this server's program works off a backlog.
     Deliveries(&'a Server, &'a Receivers),
-    /// PostgreSQL alone.
+    /// PostgreSQL alone, with pgbench.
     Pgbench,
 }
 
-/// A side of a scenario on a stand.
+/// One side of a scenario on a stand.
 pub(crate) struct Subject<'a> {
     pub(crate) stand: &'a Stand,
     pub(crate) scenario: Scenario,
@@ -38,12 +38,12 @@ pub(crate) struct Sample {
     /// Requests, transactions or deliveries a second.
     pub(crate) rate: f64,
     latencies: Latency,
-    /// CPU time for each of them, in microseconds: PostgreSQL's, the program's, and the client's or receivers'.
+    /// CPU time per request, transaction or delivery in microseconds: of PostgreSQL, the program, and the client or receivers.
     cpu: [f64; 3],
 }
 
 impl<'a> Subject<'a> {
-    /// Of the program that `server` is a process of; deliveries need receivers.
+    /// The program of `server`. Deliveries need receivers.
     pub(crate) async fn of_program(
         stand: &'a Stand,
         scenario: Scenario,
@@ -61,7 +61,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Of PostgreSQL alone.
+    /// PostgreSQL alone.
     pub(crate) const fn of_pgbench(stand: &'a Stand, scenario: Scenario) -> Self {
         let side = Side::Pgbench;
         Self {
@@ -71,7 +71,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What it is called in tables.
+    /// The subject's name in tables.
     pub(crate) fn title(&self) -> &'static str {
         match self.side {
             Side::Pgbench => "… `pgbench`",
@@ -79,7 +79,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The least ratio to pgbench that is aimed at.
+    /// The lowest acceptable ratio to pgbench.
     pub(crate) fn goal(&self) -> Option<f64> {
         match self.side {
             Side::Pgbench => None,
@@ -87,7 +87,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Measures once; briefly where it is only to warm up.
+    /// Measures once; `brief` is for the warm-up.
     async fn measure(&self, ground: &Ground, brief: bool) -> anyhow::Result<Sample> {
         let (seconds, backlog) = (ground.options.seconds, ground.options.backlog);
         let (seconds, backlog) = if brief {
@@ -108,7 +108,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A worker of the build exists only meanwhile: that of another build would take its deliveries.
+    /// The worker runs only during this measurement: otherwise it would take the deliveries of another build's worker.
     async fn drain(
         &self,
         ground: &Ground,
@@ -120,7 +120,7 @@ impl<'a> Subject<'a> {
         deliveries::clear(cluster, &database.name).await?;
         let worker = Server::worker(&server.program, cluster, database).await?;
         let meter = || cpu(ground, Some(worker.pid));
-        // It connects and prepares its statements.
+        // Warm-up: the worker connects and prepares its statements.
         deliveries::drain(cluster, &database.name, receivers, backlog / 10, meter).await?;
         let (rate, used) = deliveries::drain(cluster, &database.name, receivers, backlog, meter).await?;
         worker.stop().await?;
@@ -135,7 +135,7 @@ impl<'a> Subject<'a> {
         let (cluster, database) = (&ground.cluster, &self.stand.database.name);
         let end = if self.scenario == Scenario::Delivery {
             deliveries::clear(cluster, database).await?;
-            // Twice as many as are taken, so that hardly any subscription runs out of them.
+            // Twice as many as the run takes, so that hardly any subscription runs out.
             cluster.sql(database, &deliveries::backlog(2 * backlog)).await?;
             cluster.sql(database, "vacuum (analyze) deliveries").await?;
             End::AfterTransactions(backlog)
@@ -146,7 +146,7 @@ impl<'a> Subject<'a> {
         let processes = usage::postgres_processes(cluster.pid()?)?;
         let before = cpu(ground, None)?;
         let run = pgbench::run(cluster, database, &script, ground.options.connections, end).await?;
-        // Backends hand in their CPU time when they have ended.
+        // A backend's CPU time is counted only after it has exited.
         for _ in 0..100 {
             if usage::postgres_processes(cluster.pid()?)? <= processes {
                 break;
@@ -161,7 +161,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The receivers that scenarios need.
+/// Starts the receivers if a scenario needs them.
 pub(crate) async fn receivers(scenarios: &[Scenario], stand: &Stand) -> anyhow::Result<Option<Receivers>> {
     if !scenarios.contains(&Scenario::Delivery) {
         return Ok(None);
@@ -170,7 +170,7 @@ pub(crate) async fn receivers(scenarios: &[Scenario], stand: &Stand) -> anyhow::
     Ok(Some(receivers))
 }
 
-/// Sends requests in a closed loop.
+/// Measures requests in a closed loop.
 async fn of_requests(ground: &Ground, server: &Server, load: &Load, seconds: u64) -> anyhow::Result<Sample> {
     let meter = || cpu(ground, Some(server.pid));
     let measured = Duration::from_secs(seconds);
@@ -184,7 +184,7 @@ async fn of_requests(ground: &Ground, server: &Server, load: &Load, seconds: u64
     })
 }
 
-/// CPU time so far: of PostgreSQL; of the program, where one is named; and of this process, or of pgbench.
+/// CPU time so far: of PostgreSQL; of the program, if given; and of this process, or of pgbench without a program.
 fn cpu(ground: &Ground, program: Option<u32>) -> anyhow::Result<[Duration; 3]> {
     let postgres = usage::of_postgres(ground.cluster.pid()?)?;
     Ok(match program {
@@ -205,7 +205,7 @@ fn each([before, after]: [[Duration; 3]; 2], count: u64) -> [f64; 3] {
     })
 }
 
-/// The samples of a subject, in the order of the rounds.
+/// The samples of one subject, in the order of the rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Series(pub(crate) Vec<Sample>);
 
@@ -214,13 +214,13 @@ impl Series {
         Spread::of(self.0.iter().map(|sample| sample.rate))
     }
 
-    /// This rate over another's, taken round by round.
+    /// The ratio of this rate to another's, round by round.
     pub(crate) fn ratio_to(&self, other: &Self) -> Spread {
         let pairs = self.0.iter().zip(&other.0);
         Spread::of(pairs.map(|(own, other)| own.rate / other.rate))
     }
 
-    /// CPU microseconds for each request, as medians: PostgreSQL's, the program's, the client's.
+    /// Median CPU time per request in microseconds: of PostgreSQL, the program, the client.
     pub(crate) fn cpu(&self) -> [f64; 3] {
         let median =
             |part: fn(&[f64; 3]) -> f64| Spread::of(self.0.iter().map(|sample| part(&sample.cpu))).median();
@@ -231,7 +231,7 @@ impl Series {
         ]
     }
 
-    /// Milliseconds that this share of all requests did not exceed; `–` where no latency was counted.
+    /// The latency quantile `share` in milliseconds; `–` if no latencies were measured.
     pub(crate) fn quantile(&self, share: f64) -> anyhow::Result<String> {
         let mut all = no_latencies()?;
         for sample in &self.0 {
@@ -244,8 +244,8 @@ impl Series {
     }
 }
 
-/// Measures every subject once a round, after one round that only warms up. Rounds go there and back, so that what disturbs the
-/// machine for a while hits all subjects alike.
+/// Measures every subject once per round, after a warm-up round. Every other round runs in reverse order, so that a temporary
+/// disturbance of the machine affects all subjects alike.
 pub(crate) async fn rounds(ground: &Ground, subjects: &[Subject<'_>]) -> anyhow::Result<Vec<Series>> {
     let rounds = ground.options.rounds;
     let bar = step("measuring", (rounds + 1) * u64::try_from(subjects.len())?);
@@ -270,7 +270,7 @@ pub(crate) async fn rounds(ground: &Ground, subjects: &[Subject<'_>]) -> anyhow:
     Ok(all)
 }
 
-/// Plans that were made while a table was nearly empty end here, as autovacuum ends them within a minute.
+/// Analyzes the tables, so that no plan from a nearly empty table remains. Autovacuum would do so within a minute.
 async fn settle(ground: &Ground, subjects: &[Subject<'_>]) -> anyhow::Result<()> {
     let databases: BTreeSet<&str> = subjects
         .iter()

@@ -1,4 +1,4 @@
-//! The options that every part takes.
+//! The options of every part.
 
 use std::path::PathBuf;
 

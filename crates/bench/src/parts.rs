@@ -1,4 +1,4 @@
-//! The parts, each of which ends in a table.
+//! The parts of the bench. Each prints a table.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::scenario::Scenario;
 use crate::seed::Catalogue;
 use crate::usage::{Memory, allow_connections};
 
-/// Sizes of catalogues, in offers.
+/// Sizes of the catalogues in offers.
 const SIZES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
-/// One more catalogue has this many sellers.
+/// Sellers of one additional catalogue.
 const MANY_SELLERS: u64 = 100_000;
-/// The shares of the capacity that latencies are measured at.
+/// Fractions of the capacity at which latencies are measured.
 const LOADS: [(&str, f64); 2] = [("50 %", 0.5), ("80 %", 0.8)];
-/// Starts of the server.
+/// Number of times that the server is started.
 const STARTS: usize = 10;
-/// Requests of each connection before it idles, so that its buffers exist.
+/// Requests on each connection before it idles, so that its buffers are allocated.
 const REQUESTS_EACH: usize = 3;
-/// Longer than the allocator keeps what was freed.
+/// Longer than the allocator retains freed memory.
 const GIVEN_BACK: Duration = Duration::from_secs(5);
 
 /// A part of the bench.
@@ -53,7 +53,7 @@ impl Part {
     ];
 }
 
-/// Runs parts on one cluster, and prints each table as soon as it is there.
+/// Runs parts on one cluster and prints each table as soon as it is complete.
 pub(crate) async fn run(options: Options, parts: &[Part]) -> anyhow::Result<()> {
     use Scenario::{DeepPage, Delivery, Offer, Page, Patch, Refresh, Token};
     let ground = Ground::prepare(options.scaled()).await?;
@@ -61,7 +61,7 @@ pub(crate) async fn run(options: Options, parts: &[Part]) -> anyhow::Result<()> 
     let mut stand = None;
     for part in parts {
         if *part == Part::Growth {
-            // Its server ends.
+            // Dropping the stand stops its server.
             stand = None;
             print(&growth(&ground).await?)?;
             continue;
@@ -84,12 +84,12 @@ pub(crate) async fn run(options: Options, parts: &[Part]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Prints a paragraph or a table.
+/// Prints a paragraph or a table to standard output.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
-/// Each scenario beside its script of pgbench.
+/// Each scenario and its pgbench script.
 async fn beside_pgbench(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) -> anyhow::Result<String> {
     let receivers = receivers(scenarios, stand).await?;
     let mut subjects = Vec::new();
@@ -115,7 +115,7 @@ async fn beside_pgbench(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) 
     Ok(table.to_string())
 }
 
-/// Requests that arrive at random, at shares of what a closed loop has just reached.
+/// Latencies of random arrivals, at fractions of the rate that a closed loop has just reached.
 async fn latency(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) -> anyhow::Result<String> {
     let options = &ground.options;
     let bar = step("latencies", u64::try_from(scenarios.len())? * options.rounds);
@@ -155,7 +155,7 @@ async fn latency(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) -> anyh
     Ok(table.to_string())
 }
 
-/// How long `serve` takes to be ready, and what it holds while connections idle.
+/// Time until `serve` is ready, and its memory while connections idle.
 async fn startup(ground: &Ground, stand: &Stand) -> anyhow::Result<String> {
     let (program, cluster) = (&ground.program, &ground.cluster);
     let mut ready = Vec::new();
@@ -186,7 +186,7 @@ async fn startup(ground: &Ground, stand: &Stand) -> anyhow::Result<String> {
     }
     tokio::time::sleep(GIVEN_BACK).await;
     let with_all = Memory::of(server.pid)?;
-    // The first one is still open: the server has closed none meanwhile.
+    // The first connection still works: the server has closed none.
     if let Some(first) = open.first_mut() {
         first.exchange(&request).await?.expect(200)?;
     }
@@ -204,12 +204,12 @@ async fn startup(ground: &Ground, stand: &Stand) -> anyhow::Result<String> {
     Ok(table.to_string())
 }
 
-/// The same requests over catalogues of several sizes, and of many sellers.
+/// The same requests over catalogues of several sizes, and with many sellers.
 async fn growth(ground: &Ground) -> anyhow::Result<String> {
     let (largest, sellers) = (ground.options.largest, ground.options.sellers);
     let sizes = SIZES.into_iter().filter(|offers| *offers <= largest);
     let mut catalogues: Vec<_> = sizes.map(|offers| Catalogue::new(offers, sellers)).collect();
-    // Five offers of each of them at least.
+    // At least five offers per seller.
     let many = MANY_SELLERS.min(largest / 5);
     catalogues.push(Catalogue::new(largest.min(1_000_000), many));
     let mut stands = Vec::new();
@@ -217,7 +217,7 @@ async fn growth(ground: &Ground) -> anyhow::Result<String> {
         stands.push(Stand::raise(ground, catalogue).await?);
     }
     let mut subjects = Vec::new();
-    // Subjects of one kind in a row, smallest first.
+    // Groups the subjects by scenario, smallest catalogue first.
     for scenario in [Scenario::Offer, Scenario::Page, Scenario::Patch] {
         for stand in &stands {
             subjects.push(Subject::of_program(stand, scenario, &stand.server, None).await?);

@@ -1,4 +1,4 @@
-//! `pgbench`: what PostgreSQL does with nothing but its own client.
+//! Runs `pgbench`, for the cost of PostgreSQL with its own client alone.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use tokio::process::Command;
 use crate::cluster::Cluster;
 use crate::load::{Latency, no_latencies, record};
 
-/// Latencies are those of this share of the transactions.
+/// The fraction of transactions whose latencies are logged.
 const SAMPLED: &str = "0.02";
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum End {
     AfterSeconds(u64),
-    /// In all, shared out to the clients.
+    /// In total, split between the clients.
     AfterTransactions(u64),
 }
 
@@ -31,8 +31,8 @@ pub(crate) struct Run {
     pub(crate) latencies: Latency,
 }
 
-/// Runs a script of one transaction with so many clients. Its variable `first` is 1 until the script sets it: a client's
-/// variables last from one transaction to the next.
+/// Runs a script of one transaction with `clients` clients. The script's variable `first` is 1 until the script sets it: a client
+/// keeps its variables from one transaction to the next.
 pub(crate) async fn run(
     cluster: &Cluster,
     database: &str,
@@ -78,7 +78,7 @@ pub(crate) async fn run(
     })
 }
 
-/// The number of transactions and their rate.
+/// The number of transactions, and their rate.
 fn parse(report: &str) -> Option<(u64, f64)> {
     let after = |name: &str| report.lines().find_map(|line| line.trim().strip_prefix(name));
     let transactions = after("number of transactions actually processed: ")?;

@@ -1,4 +1,4 @@
-//! The program: its short commands, and `serve` and `worker` as processes.
+//! Runs the program: its short commands to their end, `serve` and `worker` as processes.
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
@@ -16,16 +16,16 @@ use crate::http::Connection;
 const NAME: &str = "seller-api";
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often it is checked whether the program is ready.
+/// Interval between checks whether the program is ready.
 const POLL: Duration = Duration::from_millis(1);
-/// Limits are lifted, but still counted. Deliveries go to this machine. An idle connection outlasts opening 2 000.
+/// Limits are raised out of reach but still counted. Webhooks may go to loopback. Connections may idle while 2 000 are opened.
 const SETTINGS: [(&str, &str); 8] = [
     ("SELLER_API__RATE_LIMIT__DEFAULT", "10000000"),
     ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", "10000000"),
     ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", "10000000"),
     ("SELLER_API__WEBHOOKS__ADDRESSES", "any"),
     ("SELLER_API__SERVER__KEEP_ALIVE", "10m"),
-    // A worker of another build would take its deliveries.
+    // A worker would take the deliveries of another build's worker.
     ("SELLER_API__SERVER__WORKERS", "none"),
     ("SELLER_API__DATABASE__POOL_SIZE", "16"),
     ("SELLER_API__LOG__FORMAT", "json"),
@@ -36,7 +36,7 @@ const SETTINGS: [(&str, &str); 8] = [
 pub(crate) struct Program(PathBuf);
 
 impl Program {
-    /// The program at this path, or the one beside this executable, which cargo builds first.
+    /// The program at this path. Without a path, cargo builds it and it is the one beside this executable.
     pub(crate) async fn locate(given: Option<&Path>) -> anyhow::Result<Self> {
         let path = match given {
             Some(path) => path.to_owned(),
@@ -55,7 +55,7 @@ impl Program {
         command
     }
 
-    /// Runs a command to its end, and returns its output.
+    /// Runs a command to its end and returns its output.
     pub(crate) async fn output(&self, url: &str, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self.command(url).args(arguments).output().await?;
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -68,7 +68,7 @@ impl Program {
     }
 }
 
-/// Builds what the arguments select, in this executable's profile, and returns the folder of executables.
+/// Builds what cargo's arguments select, in this executable's profile. Returns the folder of executables.
 pub(crate) async fn build(arguments: &[&str]) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("the path of this executable is unknown")?;
     let folder = own.parent().context("this executable lies in no folder")?;
@@ -87,7 +87,7 @@ pub(crate) async fn build(arguments: &[&str]) -> anyhow::Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
-/// A migrated database, and the key that its columns are sealed with.
+/// A migrated database and the key that seals its columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Database {
     pub(crate) name: String,
@@ -112,14 +112,13 @@ impl Database {
     }
 }
 
-/// A running `serve` or `worker`. It is killed with the value, unless it was stopped.
+/// A running `serve` or `worker`. Dropping it kills the process.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) program: Program,
     child: Child,
     log: PathBuf,
     pub(crate) pid: u32,
-    /// The public listener.
     pub(crate) public: SocketAddr,
     pub(crate) ready_after: Duration,
 }
@@ -134,7 +133,7 @@ impl Server {
         Self::start("serve", program, cluster, database).await
     }
 
-    /// The same of `worker`.
+    /// Starts `worker` and waits until it is ready.
     pub(crate) async fn worker(
         program: &Program,
         cluster: &Cluster,
@@ -196,7 +195,7 @@ impl Server {
         }
     }
 
-    /// Empties the log: a line for each request would fill the disk.
+    /// Truncates the log: one line per request would fill the disk.
     pub(crate) fn clear_log(&self) -> anyhow::Result<()> {
         Ok(File::options().write(true).open(&self.log)?.set_len(0)?)
     }
@@ -208,7 +207,7 @@ impl Server {
         lines.get(last..).unwrap_or_default().join("\n")
     }
 
-    /// Ends it as an operator would, by SIGTERM.
+    /// Stops the process by SIGTERM.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         rustix::process::kill_process(pid.context("no process id")?, Signal::TERM)?;
@@ -223,7 +222,7 @@ impl Server {
     }
 }
 
-/// A loopback address that nobody listened on a moment ago.
+/// A loopback address with a port that was free a moment ago.
 fn free_address() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

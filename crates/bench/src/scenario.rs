@@ -1,4 +1,4 @@
-//! The scenarios: what is requested, and the pgbench script that does the same reads or writes without the program.
+//! The scenarios: the requests, and pgbench scripts that do the same reads or writes without the program.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -15,17 +15,17 @@ use crate::seed::{
     id,
 };
 
-/// The columns that the product reads of an offer.
+/// The columns that the product reads for an offer.
 const OFFER_COLUMNS: &str = "seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle, \
                              ean, brand, signature, thumbnail, url";
-/// A random number of 16 digits: of keys, and of what tokens' hashes are made of, since pgbench has no random texts.
+/// A random number of 16 digits, for keys and for the input of token hashes, since pgbench has no random text.
 const RANDOM: &str = "random(1000000000000000, 8999999999999999)";
 const ACCESS_TTL: &str = "interval '12 hours'";
 const PAGE: &str = "/v1/offers?limit=50";
 const REFRESH_TTL: &str = "interval '90 days'";
-/// The length of a remembered answer to a PATCH, sealed, in bytes.
+/// Size in bytes of a stored, sealed answer to a PATCH.
 const REMEMBERED: usize = 800;
-/// The largest page there is, for reaching a depth quickly.
+/// The largest page size, to reach a depth quickly.
 const LARGEST_PAGE: u64 = 200;
 
 /// One thing that clients do, or that is done for them.
@@ -60,7 +60,7 @@ impl Scenario {
         }
     }
 
-    /// The least ratio to pgbench that is aimed at.
+    /// The lowest acceptable ratio to pgbench.
     pub(crate) const fn goal(self) -> Option<f64> {
         match self {
             Self::Offer => Some(0.75),
@@ -71,7 +71,7 @@ impl Scenario {
         }
     }
 
-    /// The requests of a load on `server`; none of a delivery.
+    /// Requests to `server`; `None` for deliveries.
     pub(crate) async fn requests(
         self,
         seed: &Arc<Seed>,
@@ -104,12 +104,12 @@ impl Scenario {
     }
 }
 
-/// How many offers of the first seller come before a deep page.
+/// The number of the first seller's offers before a deep page.
 fn depth(seed: &Seed) -> u64 {
     seed.catalogue.largest() * 9 / 10 / LARGEST_PAGE * LARGEST_PAGE
 }
 
-/// The cursor behind so many offers: cursors are sealed, so the list is walked.
+/// Walks the list to the cursor at that depth: cursors are sealed, so they cannot be computed.
 async fn cursor_at_depth(seed: &Seed, server: SocketAddr) -> anyhow::Result<String> {
     let mut connection = Connection::open(server).await?;
     let (mut request, mut after) = (Vec::new(), String::new());
@@ -126,7 +126,7 @@ async fn cursor_at_depth(seed: &Seed, server: SocketAddr) -> anyhow::Result<Stri
 struct ScenarioRequests {
     scenario: Scenario,
     seed: Arc<Seed>,
-    /// Of pages.
+    /// Of page requests.
     path: String,
 }
 
@@ -142,7 +142,7 @@ impl Requests for ScenarioRequests {
             Scenario::Page | Scenario::DeepPage => get(into, &self.path, token_of(seed, 0)?),
             Scenario::Patch => {
                 let number = seed.keyed_requests.fetch_add(1, Ordering::Relaxed);
-                // Each number has a key of its own, and keys lie all over the index, as random ones do.
+                // Each number gives a distinct key. Keys are scattered over the index, as random keys are.
                 let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let offer = random.u64(0..seed.catalogue.offers);
                 let (id, token) = (id(OFFER, offer), token_of(seed, seed.catalogue.seller_of(offer))?);
@@ -180,7 +180,7 @@ impl Requests for ScenarioRequests {
 }
 
 impl ScenarioRequests {
-    /// The live refresh token of a connection.
+    /// A connection's current refresh token.
     fn family(&self, connection: usize) -> anyhow::Result<MutexGuard<'_, String>> {
         let token: Option<&Mutex<String>> = self.seed.refresh_tokens.get(connection);
         let token = token.context("there are more connections than families")?;
@@ -208,7 +208,7 @@ fn token_request(into: &mut Vec<u8>, application: u64, grant: std::fmt::Argument
     compose(into, head, &body)
 }
 
-/// Chooses a random offer: `:low` ends its id, `:seller` its seller's.
+/// Selects a random offer: `:low` is the low half of its id, `:seller` that of its seller's id.
 fn any_offer(seed: &Seed) -> String {
     let (last, seller) = (seed.catalogue.offers - 1, seed.catalogue.seller_expression(":n"));
     format!("\\set n random(0, {last})\n\\set seller {ID_LOW} + {seller}\n\\set low {ID_LOW} + :n\n")
@@ -222,7 +222,7 @@ fn offer_script(seed: &Seed) -> String {
     )
 }
 
-/// A page of 50, and the row that tells whether more follow.
+/// A page of 50, plus the row that shows whether more follow.
 fn page_script(condition: &str) -> String {
     let seller = id(SELLER, 0);
     format!(
@@ -230,8 +230,8 @@ fn page_script(condition: &str) -> String {
     )
 }
 
-/// A claim on a fresh key, whose commit does not wait for the disk; then one transaction that locks the row, updates it, adds
-/// to the feed of changes and completes the claim.
+/// Claims a fresh key in a commit that does not wait for the disk. Then one transaction locks the row, updates it, appends to the
+/// feed of changes and completes the claim.
 fn patch_script(seed: &Seed) -> String {
     let choice = any_offer(seed);
     let (seller, offer) = (
@@ -263,7 +263,7 @@ fn patch_script(seed: &Seed) -> String {
     )
 }
 
-/// Stores a family of the application and seller that `:low` ends the ids of.
+/// Inserts a family of the seller and the application whose ids have the low half `:low`.
 fn family_sql(kind: &str, columns: &str, values: &str) -> String {
     format!(
         "insert into families (id, seller_id, client_id, kind, scopes{columns}) \
@@ -272,7 +272,7 @@ fn family_sql(kind: &str, columns: &str, values: &str) -> String {
     )
 }
 
-/// A family and its access token.
+/// Inserts a family and its access token.
 fn token_script(seed: &Seed) -> String {
     let (last, family) = (
         seed.catalogue.sellers - 1,
@@ -289,7 +289,7 @@ fn token_script(seed: &Seed) -> String {
     )
 }
 
-/// Every client has a family of its own, made before its first refresh, and uses the token that it stored last.
+/// Each client creates a family before its first refresh, and then uses the token that it stored last.
 fn refresh_script(seed: &Seed) -> String {
     let (sellers, family) = (
         seed.catalogue.sellers,
@@ -320,8 +320,8 @@ fn refresh_script(seed: &Seed) -> String {
     )
 }
 
-/// Takes a due delivery of a random subscription and records it as delivered, each by itself: the least that a queue in
-/// PostgreSQL asks for.
+/// Takes a due delivery of a random subscription and records it as delivered, one at a time: the minimal work of a queue in
+/// PostgreSQL.
 fn delivery_script(seed: &Seed) -> String {
     let last = seed.catalogue.subscriptions();
     format!(
@@ -363,7 +363,7 @@ mod tests {
             refresh_tokens: vec![Mutex::new("r0".to_owned()), Mutex::new("r1".to_owned())],
             keyed_requests: 0.into(),
         });
-        // Each call makes requests anew, as for another build.
+        // Each call creates the requests anew, as for another build.
         for scenario in [Scenario::Patch, Scenario::Refresh] {
             let (first, second) = (
                 written(&seed, scenario, 1).await,
@@ -379,14 +379,14 @@ mod tests {
         assert!(written(&seed, Scenario::Refresh, 1).await.contains("=next&"));
     }
 
-    /// A row that is not found would go unnoticed, and cost nothing.
+    /// A script that finds no row would succeed at no cost, unnoticed.
     #[tokio::test]
     async fn every_script_reads_or_writes_what_its_scenario_does() {
         let (cluster, seed) = filled(Catalogue::new(2_000, 4)).await;
         let sql = async |sql: &str| cluster.sql(DATABASE, sql).await.unwrap().concat();
         for reading in [Scenario::Offer, Scenario::Page, Scenario::DeepPage] {
             let script = reading.script(&seed);
-            // As many rows as there have to be, or a division by zero.
+            // Divides by zero unless the number of rows is as expected.
             let rows = if reading == Scenario::Offer {
                 1
             } else {

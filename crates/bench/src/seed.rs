@@ -1,6 +1,6 @@
-//! What a database is filled with, by plain SQL: sellers, their applications and tokens, offers.
+//! Fills a database with plain SQL: sellers, their applications and tokens, offers.
 //!
-//! Ids follow from numbers, so that a request and a pgbench script can name any row without asking the database.
+//! Ids derive from numbers, so that a request or a pgbench script can address any row without a query.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -9,24 +9,24 @@ use indicatif::ProgressBar;
 
 use crate::cluster::Cluster;
 
-/// The first 16 of the 32 hexadecimal digits of ids.
+/// The first 16 of an id's 32 hexadecimal digits.
 pub(crate) const SELLER: &str = "0196000000007000";
 pub(crate) const APPLICATION: &str = "0196000000017000";
 pub(crate) const FAMILY: &str = "0196000000027000";
 pub(crate) const OFFER: &str = "0197000000007000";
-/// The other 16 digits, as a decimal number, are this plus a row's number; its first digit is the UUID's variant.
+/// The last 16 digits are this decimal number plus the row's number. The first of them is the UUID's variant.
 pub(crate) const ID_LOW: u64 = 8_000_000_000_000_000;
-/// Numbers of families that are made later.
+/// The sequence that numbers later families.
 pub(crate) const FAMILY_NUMBERS: &str = "bench_family_numbers";
-/// The stored form of the scopes of all tokens: of offers, orders, shipments and settings.
+/// The stored scopes of all tokens: of offers, orders, shipments and settings.
 pub(crate) const SCOPES: u32 = 63;
-/// The instant of the first offer; each next one is a millisecond younger.
+/// Creation time of the first offer; each next offer is one millisecond younger.
 pub(crate) const FIRST_OFFER_AT: &str = "timestamptz '2026-01-01 00:00:00Z'";
-/// The first seller has one offer in so many.
+/// The first seller has one of this many offers.
 const LARGEST_SHARE: u64 = 5;
-/// Each has a receiver at an address of its own, and 127.0.1.0/24 has no more than 254.
+/// Each subscription has a receiver with a separate address; 127.0.1.0/24 has 254.
 const MOST_SUBSCRIPTIONS: u64 = 200;
-/// Offers that one statement makes.
+/// Offers per insert statement.
 const CHUNK: u64 = 50_000;
 
 /// An id in its canonical form.
@@ -36,12 +36,12 @@ pub(crate) fn id(high: &str, number: u64) -> String {
     parts.join("-")
 }
 
-/// The secret of an application.
+/// An application's secret.
 pub(crate) fn client_secret(application: u64) -> String {
     format!("pss_bench-secret-{application}")
 }
 
-/// Offers numbered from 0, dealt to sellers numbered from 0: the first has a fifth, the others equal parts of the rest.
+/// Offers and sellers, both numbered from 0. The first seller has a fifth of the offers, the others equal shares of the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Catalogue {
     pub(crate) offers: u64,
@@ -49,23 +49,23 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    /// With so many offers that every seller has some.
+    /// Raises `offers` so that every seller has some.
     pub(crate) fn new(offers: u64, sellers: u64) -> Self {
         let offers = offers.max(sellers * LARGEST_SHARE);
         Self { offers, sellers }
     }
 
-    /// How many offers the first seller has.
+    /// The number of the first seller's offers.
     pub(crate) fn largest(self) -> u64 {
         self.offers / LARGEST_SHARE
     }
 
-    /// Sellers that subscribe to events: so many from the second one on.
+    /// The number of sellers that subscribe to events, from the second one on.
     pub(crate) fn subscriptions(self) -> u64 {
         (self.sellers - 1).min(MOST_SUBSCRIPTIONS)
     }
 
-    /// How many each other seller has; the last one may have fewer.
+    /// The number of offers of each other seller; the last one may have fewer.
     fn part(self) -> u64 {
         (self.offers - self.largest()).div_ceil(self.sellers - 1)
     }
@@ -78,27 +78,27 @@ impl Catalogue {
         }
     }
 
-    /// The same, as an expression of SQL and of pgbench.
+    /// `seller_of` as an expression that SQL and pgbench accept.
     pub(crate) fn seller_expression(self, offer: &str) -> String {
         let (largest, part) = (self.largest(), self.part());
         format!("case when {offer} < {largest} then 0 else 1 + ({offer} - {largest}) / {part} end")
     }
 }
 
-/// What requests are made of.
+/// The data that requests use.
 #[derive(Debug)]
 pub(crate) struct Seed {
     pub(crate) catalogue: Catalogue,
     /// An access token of each seller.
     pub(crate) tokens: Vec<String>,
-    /// The live refresh token of each connection's family. The application of the n-th is the n-th, modulo all.
+    /// The current refresh token of each connection's family. Connection n uses application n modulo their number.
     pub(crate) refresh_tokens: Vec<Mutex<String>>,
-    /// Numbers keyed requests, so that no idempotency key comes twice, whichever build is asked.
+    /// Counts requests with an idempotency key, so that no key repeats, whichever build gets it.
     pub(crate) keyed_requests: AtomicU64,
 }
 
 impl Seed {
-    /// Fills a migrated database; `made` advances by the offers.
+    /// Fills a migrated database. `made` advances by the number of offers.
     pub(crate) async fn fill(
         cluster: &Cluster,
         database: &str,
@@ -115,7 +115,7 @@ impl Seed {
         }
         cluster.sql(database, "vacuum (analyze)").await?;
         cluster.sql(database, "checkpoint").await?;
-        // In memory from the start, as in a server that has run for a while.
+        // Loads the table into memory, as in a server that has run for a while.
         let warm = "create extension pg_prewarm; select pg_prewarm('offers'), pg_prewarm('offers_pkey')";
         cluster.sql(database, warm).await?;
         Ok(Self {
@@ -127,19 +127,19 @@ impl Seed {
     }
 }
 
-/// SQL for the id of a row whose number is `number`.
+/// SQL for the id of the row with this number.
 fn sql_id(high: &str, number: &str) -> String {
     format!("('{high}' || {ID_LOW} + {number})::uuid")
 }
 
-/// SQL for a fresh token of the row `made (family)`, whose text begins with `prefix`.
+/// SQL for a fresh token of the row `made (family)`, with this prefix.
 fn sql_token(prefix: &str) -> String {
     format!(
         "'{prefix}' || translate(encode(uuid_send(family) || sha256(uuid_send(gen_random_uuid())), 'base64'), '+/', '-_')"
     )
 }
 
-/// Makes sellers, an application and a connection of each, and an access token of each application.
+/// Inserts sellers, an application and a connection for each, and an access token for each application. Returns the tokens.
 async fn sellers(cluster: &Cluster, database: &str, count: u64) -> anyhow::Result<Vec<String>> {
     let (seller, application, family) = (sql_id(SELLER, "n"), sql_id(APPLICATION, "n"), sql_id(FAMILY, "n"));
     let (numbers, secret) = (
@@ -166,7 +166,7 @@ async fn sellers(cluster: &Cluster, database: &str, count: u64) -> anyhow::Resul
             "insert into families (id, seller_id, client_id, kind, scopes) \
              select {family}, {seller}, {application}, 'client_credentials', {SCOPES} from {numbers}"
         ),
-        // Those that are made later have higher numbers.
+        // Later families have higher numbers.
         format!("create sequence {FAMILY_NUMBERS} start {}", 10 * count),
     ];
     for statement in statements {
@@ -183,7 +183,7 @@ async fn sellers(cluster: &Cluster, database: &str, count: u64) -> anyhow::Resul
     cluster.sql(database, &tokens).await
 }
 
-/// Makes so many families of the applications in turn, with a refresh token each.
+/// Inserts `count` families, over the applications in turn, with one refresh token each. Returns the tokens.
 async fn refresh_tokens(
     cluster: &Cluster,
     database: &str,
@@ -206,7 +206,7 @@ async fn refresh_tokens(
     cluster.sql(database, &sql).await
 }
 
-/// SQL that makes the offers from `first` up to, but without, `end`. Its sellers exist, so foreign keys are not checked.
+/// SQL that inserts the offers `first..end`. Their sellers exist, so foreign keys are not checked.
 fn offers(catalogue: Catalogue, first: u64, end: u64) -> String {
     let seller = sql_id(SELLER, &catalogue.seller_expression("n"));
     let id = sql_id(OFFER, "n");
@@ -234,7 +234,7 @@ pub(crate) mod tests {
 
     pub(crate) const DATABASE: &str = "postgres";
 
-    /// A cluster with the product's own tables, and what the bench fills them with.
+    /// A cluster with the product's tables, filled as for the bench.
     pub(crate) async fn filled(catalogue: Catalogue) -> (Cluster, Seed) {
         let cluster = Cluster::start(None).await.unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");

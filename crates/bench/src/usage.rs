@@ -1,4 +1,4 @@
-//! CPU time and memory of processes, by `/proc`, and the limit of open files.
+//! CPU time and memory of processes, from `/proc`, and the limit of open files.
 
 use std::time::Duration;
 
@@ -6,30 +6,30 @@ use anyhow::Context as _;
 use procfs::process::{Process, Stat, all_processes};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// CPU time that a process has used.
+/// CPU time of one process.
 pub(crate) fn of_process(pid: u32) -> anyhow::Result<Duration> {
     let stat = stat(pid)?;
     Ok(ticks(stat.utime + stat.stime))
 }
 
-/// CPU time of PostgreSQL: the postmaster, its children, and those that have ended.
+/// CPU time of PostgreSQL: the postmaster, its children, and its children that have exited.
 pub(crate) fn of_postgres(postmaster: u32) -> anyhow::Result<Duration> {
     loop {
         let before = stat(postmaster)?;
         let children: u64 = children(postmaster)?.map(|child| child.utime + child.stime).sum();
-        // A child that ended in between is in neither sum, or in both.
+        // A child that exited in between would be in neither sum, or in both: then read again.
         if ended(&stat(postmaster)?) == ended(&before) {
             return Ok(ticks(before.utime + before.stime + ended(&before) + children));
         }
     }
 }
 
-/// CPU time of this process's children that have ended.
+/// CPU time of this process's children that have exited.
 pub(crate) fn of_ended_children() -> anyhow::Result<Duration> {
     Ok(ticks(ended(&stat(std::process::id())?)))
 }
 
-/// How many backends and other processes PostgreSQL has.
+/// The number of PostgreSQL's backends and other child processes.
 pub(crate) fn postgres_processes(postmaster: u32) -> anyhow::Result<usize> {
     Ok(children(postmaster)?.count())
 }
@@ -39,14 +39,14 @@ fn stat(pid: u32) -> anyhow::Result<Stat> {
     Ok(process.stat()?)
 }
 
-/// Ticks of children that were waited for; negative only in theory.
+/// Ticks of children that were waited for. The kernel's type is signed; they are never negative.
 fn ended(stat: &Stat) -> u64 {
     u64::try_from(stat.cutime + stat.cstime).unwrap_or_default()
 }
 
 fn children(pid: u32) -> anyhow::Result<impl Iterator<Item = Stat>> {
     let parent = i32::try_from(pid)?;
-    // A process that ends meanwhile is its parent's to count.
+    // A process that exits meanwhile is counted by its parent.
     let stats = all_processes()?.filter_map(|process| process.ok()?.stat().ok());
     Ok(stats.filter(move |stat| stat.ppid == parent))
 }
@@ -55,7 +55,7 @@ fn ticks(count: u64) -> Duration {
     Duration::from_micros(count * 1_000_000 / procfs::ticks_per_second())
 }
 
-/// Memory that a process holds, in MB.
+/// Memory of a process in MB.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) resident: f64,
@@ -76,7 +76,7 @@ impl Memory {
     }
 }
 
-/// Raises the limit of open files to what so many connections need; processes that are started later inherit it.
+/// Raises the limit of open files enough for `count` connections. Processes that are started later inherit it.
 pub(crate) fn allow_connections(count: u64) -> anyhow::Result<()> {
     let (limit, needed) = (getrlimit(Resource::Nofile), count + 256);
     if limit.current.is_none_or(|current| current >= needed) {

@@ -1,5 +1,5 @@
-//! Hot paths in one process, without sockets and without a database, for counting their instructions:
-//! `paths <path> <times>`. `bench instructions` runs it under valgrind (`docs/development/performance.md`).
+//! Runs a hot path in one process, without sockets or a database, to count its instructions: `paths <path> <times>`.
+//! `bench instructions` runs it under valgrind (`docs/development/performance.md`).
 
 mod ports;
 
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     match run(path.as_deref(), times.as_deref()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody may be reading.
+            // Standard error may be closed.
             let _ = writeln!(std::io::stderr(), "paths: {error:#}");
             ExitCode::FAILURE
         }
@@ -90,7 +90,7 @@ fn request(url: &str) -> TestRequest {
         .insert_header((AUTHORIZATION, format!("Bearer {}", token().reveal())))
 }
 
-/// Makes requests one after another, from the parsed head to the bytes of the answer, and returns the last answer.
+/// Handles `times` requests, from the parsed head to the answer's bytes. Returns the last answer.
 fn answered(times: u64, status: u16, request: impl Fn() -> TestRequest) -> anyhow::Result<Bytes> {
     actix_web::rt::System::new().block_on(async {
         let app = init_service(App::new().configure(adapter_http::configure(public()?))).await;

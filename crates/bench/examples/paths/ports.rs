@@ -1,5 +1,5 @@
-//! Ports that answer at once. Those of the counted paths are written by hand, since mocks cost more than what is counted; the
-//! others are never called.
+//! Ports that answer at once. Those on the counted paths are hand-written, since mocks cost more than the counted code; the others
+//! are never called.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use webhooks::{AddressPolicy, MockHostCheck, MockSubscriptionReader};
 /// The id of every offer.
 pub(crate) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
 
-/// A sealing key as the configuration has it: 32 bytes, which seal nothing else anywhere.
+/// A sealing key in the configuration's format: 32 bytes, used nowhere else.
 const KEY: &str = "bench:TfQCq6IEYj4gLzKp/TSogY4N3/34OFh+9aJYhXwjl5I=";
 
-/// A ring of one key.
+/// A key ring with one key.
 pub(crate) fn ring() -> anyhow::Result<KeyRing> {
     Ok(KeyRing::parse(&[KEY.into()])?)
 }
 
-/// The one token.
+/// The only valid token.
 pub(crate) fn token() -> BearerToken {
     BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32])
 }
@@ -44,7 +44,7 @@ fn instant() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 123_456_000).unwrap_or_default()
 }
 
-/// Lets everybody in.
+/// Authenticates every request.
 struct Open(Principal);
 
 #[async_trait]
@@ -62,7 +62,7 @@ impl Gate for Open {
     }
 }
 
-/// Has one offer, many times.
+/// Returns the same offer, any number of times.
 struct Shelf(Offer);
 
 #[async_trait]
@@ -101,7 +101,6 @@ fn principal() -> anyhow::Result<Principal> {
     })
 }
 
-/// The offer.
 fn offer() -> anyhow::Result<Offer> {
     Ok(Offer {
         seller: principal()?.seller,
@@ -124,7 +123,7 @@ fn offer() -> anyhow::Result<Offer> {
     })
 }
 
-/// Transactions that find the offer and save it.
+/// Transactions that find and save the offer.
 fn units() -> anyhow::Result<MockUnitOfWork> {
     let offer = offer()?;
     let mut units = MockUnitOfWork::new();
@@ -142,7 +141,7 @@ fn units() -> anyhow::Result<MockUnitOfWork> {
     Ok(units)
 }
 
-/// A listener's ports.
+/// The ports of the public listener.
 pub(crate) fn public() -> anyhow::Result<Public> {
     let settings = HttpSettings {
         public_url: "https://api.shop.example".to_owned(),
